@@ -1,0 +1,137 @@
+import { emailCodec } from "../src/domain/email/events.ts";
+import { type EpochMs, epochMs } from "../src/kernel/time.ts";
+import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import type { Projection } from "./projection.ts";
+
+const READY = `INSERT INTO due (id, workspace_id, sender_id, state, due_at, accepted_at, revision, attempt, lease_ms)
+  VALUES (?, ?, ?, 'ready', ?, ?, ?, 0, 0)`;
+const LEASED = "UPDATE due SET state = 'leased', revision = ?, attempt = ?, lease_ms = ? WHERE id = ?";
+/** Only the attempt that holds the claim can give it back. */
+const DEFERRED = `UPDATE due SET state = 'ready', due_at = ?, revision = ?, lease_ms = 0
+  WHERE id = ? AND state = 'leased' AND attempt = ?`;
+const RESUMED = "UPDATE due SET due_at = ?, revision = ? WHERE id = ? AND state = 'ready'";
+const DONE = "DELETE FROM due WHERE id = ?";
+
+function apply(event: ProjectedEvent, db: ReadDatabase): void {
+  const id = event.stream.slice("email-".length);
+  const { type, data } = emailCodec.decode(event);
+  switch (type) {
+    case "EmailQueued": {
+      const acceptedAt = epochMs(data.acceptedAt);
+      db.run(READY, id, data.workspaceId, data.senderId, acceptedAt, acceptedAt, event.revision);
+      break;
+    }
+    case "EmailDeliveryStarted":
+      db.run(LEASED, event.revision, data.attempt, data.leaseMs, id);
+      break;
+    case "EmailDeferred": {
+      const dueAt = epochMs(data.nextAttemptAt);
+      if (data.reason === "resumed") db.run(RESUMED, dueAt, event.revision, id);
+      else db.run(DEFERRED, dueAt, event.revision, id, data.attempt);
+      break;
+    }
+    default:
+      db.run(DONE, id);
+      break;
+  }
+}
+
+/** What mail delivery has to look at: one row for each message that has not ended. */
+export const due: Projection = {
+  name: "due",
+  version: 1,
+  events: [
+    "EmailQueued",
+    "EmailSuppressed",
+    "EmailDeliveryStarted",
+    "EmailDeferred",
+    "EmailSent",
+    "EmailBounced",
+    "EmailFailed",
+    "EmailCanceled",
+  ],
+  tables: [
+    {
+      name: "due",
+      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, sender_id TEXT NOT NULL, state TEXT NOT NULL,
+        due_at INTEGER NOT NULL, accepted_at INTEGER NOT NULL, revision INTEGER NOT NULL,
+        attempt INTEGER NOT NULL, lease_ms INTEGER NOT NULL`,
+      key: ["id"],
+      indexes: [
+        "CREATE INDEX due_by_time ON due (state, due_at)",
+        "CREATE INDEX due_by_age ON due (state, accepted_at)",
+      ],
+    },
+  ],
+  apply,
+};
+
+/** A message that can be claimed, as far as this instance knows. `revision` is the event that made it so. */
+export interface DueEmail {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly senderId: string;
+  readonly revision: number;
+}
+
+function dueEmail(row: SqlRow): DueEmail {
+  return {
+    id: String(row.id),
+    workspaceId: String(row.workspace_id),
+    senderId: String(row.sender_id),
+    revision: Number(row.revision),
+  };
+}
+
+/** The messages that have been ready longest, less those of the given workspaces and senders. */
+export function readyEmails(
+  db: ReadDatabase,
+  now: EpochMs,
+  without: readonly string[],
+  limit: number,
+): readonly DueEmail[] {
+  const holders = JSON.stringify(without);
+  const sql = `SELECT id, workspace_id, sender_id, revision FROM due WHERE state = 'ready' AND due_at <= ?
+    AND workspace_id NOT IN (SELECT value FROM json_each(?)) AND sender_id NOT IN (SELECT value FROM json_each(?))
+    ORDER BY due_at LIMIT ?`;
+  return db.all(sql, now, holders, holders, limit).map(dueEmail);
+}
+
+/** Messages that wait since before `acceptedBefore`, due or not: their time may be over. */
+export function agedEmails(
+  db: ReadDatabase,
+  acceptedBefore: EpochMs,
+  without: readonly string[],
+  limit: number,
+): readonly DueEmail[] {
+  const sql = `SELECT id, workspace_id, sender_id, revision FROM due WHERE state = 'ready' AND accepted_at <= ?
+    AND workspace_id NOT IN (SELECT value FROM json_each(?)) ORDER BY accepted_at LIMIT ?`;
+  return db.all(sql, acceptedBefore, JSON.stringify(without), limit).map(dueEmail);
+}
+
+/** When the next message becomes ready that is not so at `now`; null when none waits. */
+export function nextReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | null {
+  const row = db.get("SELECT min(due_at) AS at FROM due WHERE state = 'ready' AND due_at > ?", now);
+  return row === undefined || row.at === null ? null : Number(row.at);
+}
+
+/** A claim that has no outcome yet. */
+export interface LeasedEmail {
+  readonly id: string;
+  readonly attempt: number;
+  readonly leaseMs: number;
+}
+
+/** All claims under way, of every instance: never more than there are connections, but for crashes. */
+export function leasedEmails(db: ReadDatabase, limit: number): readonly LeasedEmail[] {
+  return db
+    .all("SELECT id, attempt, lease_ms FROM due WHERE state = 'leased' LIMIT ?", limit)
+    .map((row) => ({ id: String(row.id), attempt: Number(row.attempt), leaseMs: Number(row.lease_ms) }));
+}
+
+/** Messages that wait for a time in the future: deferred or held. */
+export function waitingEmails(db: ReadDatabase, now: EpochMs, limit: number): readonly string[] {
+  return db
+    .all("SELECT id FROM due WHERE state = 'ready' AND due_at > ? ORDER BY due_at LIMIT ?", now, limit)
+    .map((row) => String(row.id));
+}

@@ -1,0 +1,153 @@
+import {
+  type AppendExpectedRevision,
+  type EventData,
+  NO_STREAM,
+  type AppendResult as VendorResult,
+  WrongExpectedVersionError,
+} from "@eventstore/db-client";
+import {
+  type AppendResult,
+  type ExpectedRevision,
+  type NewEvent,
+  StoreError,
+} from "../../ports/eventStore.ts";
+import type { Connection } from "./connection.ts";
+import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "./deadline.ts";
+import { encodeEvents } from "./events.ts";
+import { messageOf, natureOf, unavailable } from "./failures.ts";
+import { readHead } from "./head.ts";
+import { positionText } from "./positions.ts";
+import { readMetadata, readNewest, truncatedBefore } from "./streamReads.ts";
+
+/** The server gives up a write after 2 s by itself; a longer silence means that the answer is lost. */
+const ATTEMPT_MS_MAX = 2_500;
+/** No stream ever has this revision, so an append that expects it is told the real one and writes nothing. */
+const IMPOSSIBLE_REVISION = Number.MAX_SAFE_INTEGER;
+
+interface Append {
+  readonly stream: string;
+  readonly events: EventData[];
+  readonly expected: ExpectedRevision;
+}
+
+/** The answer of the server, or the revision that stood in the way. */
+type Answer =
+  | { readonly outcome: "written"; readonly result: VendorResult }
+  | { readonly outcome: "lost"; readonly actual: number | null };
+
+/**
+ * Appends, and repeats the same append (same ids, same expectation) until there is a definite answer: the
+ * server answers a repeat of what it wrote as it did the first time. Throws {@link StoreError}.
+ */
+export async function append(
+  connection: Connection,
+  request: {
+    readonly stream: string;
+    readonly events: readonly NewEvent[];
+    readonly expected: ExpectedRevision;
+  },
+  deadline: Deadline,
+): Promise<AppendResult> {
+  const { stream, expected } = request;
+  const answer = await settle(
+    connection,
+    { stream, expected, events: encodeEvents(request.events) },
+    deadline,
+  );
+  if (answer.outcome === "lost") {
+    if (answer.actual !== null) await untilReadable(connection, stream, answer.actual, deadline);
+    return { outcome: "wrongExpectedRevision", actual: answer.actual };
+  }
+  const { nextExpectedRevision, position } = answer.result;
+  return {
+    outcome: "appended",
+    revision: Number(nextExpectedRevision),
+    // The server no longer knows the position of a repeated append whose events are truncated by now.
+    position: position ? positionText(position) : await readHead(connection.reads, deadline),
+  };
+}
+
+/**
+ * The last revision of a stream of which every event is truncated. No read tells it, so we ask for it with
+ * an append that cannot succeed. Throws `unavailable`.
+ */
+export async function probeRevision(
+  connection: Connection,
+  stream: string,
+  deadline: Deadline,
+): Promise<number | null> {
+  const event = { id: crypto.randomUUID(), type: "RevisionProbed", data: {}, metadata: {} };
+  const probe: Append = { stream, events: encodeEvents([event]), expected: IMPOSSIBLE_REVISION };
+  const answer = await settle(connection, probe, deadline).catch((error: unknown) => {
+    // Nothing can have been written, whatever became of the attempts.
+    throw new StoreError("unavailable", messageOf(error), { cause: error });
+  });
+  if (answer.outcome === "written") throw new Error(`${stream} has an impossible revision`);
+  return answer.actual;
+}
+
+async function settle(connection: Connection, request: Append, deadline: Deadline): Promise<Answer> {
+  let mayBeWritten = false;
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await attemptOnce(connection, request, Math.min(ATTEMPT_MS_MAX, leftMs(deadline)));
+    } catch (error) {
+      const nature = natureOf(error);
+      if (nature === "tooLarge") throw new StoreError("tooLarge", messageOf(error), { cause: error });
+      mayBeWritten ||= nature === "unknown";
+      const waitMs = backoffMs(attempt);
+      if (nature === "refused" || leftMs(deadline) <= waitMs) throw givenUp(request, mayBeWritten, error);
+      await pause(waitMs);
+    }
+  }
+}
+
+async function attemptOnce(
+  { appends, appendCredentials }: Connection,
+  { stream, events, expected }: Append,
+  timeMs: number,
+): Promise<Answer> {
+  const expectedRevision: AppendExpectedRevision = expected === "noStream" ? NO_STREAM : BigInt(expected);
+  const credentials = appendCredentials ? { credentials: appendCredentials } : {};
+  const options = { expectedRevision, requiresLeader: true, deadline: Math.ceil(timeMs), ...credentials };
+  try {
+    const result = await settleWithin(timeMs, appends.appendToStream(stream, events, options));
+    return { outcome: "written", result };
+  } catch (error) {
+    if (!(error instanceof WrongExpectedVersionError)) throw error;
+    const { actualVersion } = error;
+    return { outcome: "lost", actual: typeof actualVersion === "bigint" ? Number(actualVersion) : null };
+  }
+}
+
+function givenUp({ stream }: Append, mayBeWritten: boolean, error: unknown): StoreError {
+  if (!mayBeWritten) return unavailable(`cannot append to ${stream}`, error);
+  const message = `EventStoreDB: an append to ${stream} may or may not be written: ${messageOf(error)}`;
+  return new StoreError("outcomeUnknown", message, { cause: error });
+}
+
+/**
+ * The server tells a loser before the winner can be read (up to some 30 ms), and a loser reads next. So we
+ * answer only when a read sees that revision, or can never see it because it is truncated.
+ */
+async function untilReadable(
+  { reads }: Connection,
+  stream: string,
+  revision: number,
+  deadline: Deadline,
+): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    const newest = await readNewest(reads, stream, deadline);
+    if (newest === "allTruncated") {
+      const { values } = await readMetadata(reads, stream, deadline);
+      if (truncatedBefore(values) > revision) return;
+    } else if (newest !== null && newest.revision >= revision) {
+      return;
+    }
+    const waitMs = backoffMs(attempt);
+    if (leftMs(deadline) <= waitMs) {
+      throw new StoreError("unavailable", `EventStoreDB: ${stream} cannot be read up to ${revision} yet`);
+    }
+    await pause(waitMs);
+  }
+}

@@ -1,0 +1,119 @@
+import type {
+  AppendResult,
+  CallOptions,
+  EventStore,
+  ExpectedRevision,
+  LogBatch,
+  LogFilter,
+  NewEvent,
+  Position,
+  RecordedEvent,
+} from "../../ports/eventStore.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import { append, probeRevision } from "./append.ts";
+import { type Connection, closeConnection, openConnection } from "./connection.ts";
+import { type Deadline, deadlineIn } from "./deadline.ts";
+import { readHead } from "./head.ts";
+import { followLog, readLog } from "./logReads.ts";
+import { readForwards, readNewest } from "./streamReads.ts";
+import { truncate } from "./truncate.ts";
+
+const TIMEOUT_MS = 5_000;
+
+export interface EventStoreDbOptions {
+  /** The vendor's connection string, `esdb://…` or `esdb+discover://…`. */
+  readonly url: string;
+  /** How long a call may take that says nothing itself, in ms. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * The store on EventStoreDB 24.2 or newer. Connects with the first call, so a server that is away shows there,
+ * as `unavailable`. Rejects when `url` is not a connection string.
+ */
+export async function connectEventStoreDb(options: EventStoreDbOptions): Promise<EventStore> {
+  return new EventStoreDb(openConnection(options.url), options.timeoutMs ?? TIMEOUT_MS);
+}
+
+class EventStoreDb implements EventStore {
+  private readonly closing = new AbortController();
+  private readonly underWay = new Set<Promise<unknown>>();
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly timeoutMs: number,
+  ) {}
+
+  append(
+    stream: string,
+    events: readonly NewEvent[],
+    expected: ExpectedRevision,
+    options?: CallOptions,
+  ): Promise<AppendResult> {
+    return this.call(options, (deadline) => append(this.connection, { stream, events, expected }, deadline));
+  }
+
+  read(stream: string, from: number, max: number, options?: CallOptions): Promise<readonly RecordedEvent[]> {
+    return this.call(options, (deadline) =>
+      readForwards(this.connection.reads, stream, { from, max }, deadline),
+    );
+  }
+
+  lastRevision(stream: string, options?: CallOptions): Promise<number | null> {
+    return this.call(options, (deadline) => this.lastRevisionOf(stream, deadline));
+  }
+
+  async *readAll(from: Position, filter: LogFilter, options?: CallOptions): AsyncGenerator<LogBatch> {
+    this.requireOpen();
+    const reading = { from, filter, signal: this.closing.signal };
+    yield* readLog(this.connection.reads, reading, options?.timeoutMs ?? this.timeoutMs);
+  }
+
+  async *subscribe(from: Position, filter: LogFilter, signal: AbortSignal): AsyncGenerator<LogBatch> {
+    this.requireOpen();
+    const reading = { from, filter, signal: AbortSignal.any([signal, this.closing.signal]) };
+    yield* followLog(this.connection.reads, reading, this.timeoutMs);
+  }
+
+  head(options?: CallOptions): Promise<Position> {
+    return this.call(options, (deadline) => readHead(this.connection.reads, deadline));
+  }
+
+  truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void> {
+    return this.call(options, async (deadline) => {
+      const last = await this.lastRevisionOf(stream, deadline);
+      if (last !== null) await truncate(this.connection, { stream, revision, last }, deadline);
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.closing.signal.aborted) return;
+    this.closing.abort();
+    await Promise.allSettled(this.underWay);
+    await closeConnection(this.connection);
+  }
+
+  private async lastRevisionOf(stream: string, deadline: Deadline): Promise<number | null> {
+    const newest = await readNewest(this.connection.reads, stream, deadline);
+    if (newest === "allTruncated") return probeRevision(this.connection, stream, deadline);
+    return newest?.revision ?? null;
+  }
+
+  private async call<Result>(
+    options: CallOptions | undefined,
+    work: (deadline: Deadline) => Promise<Result>,
+  ): Promise<Result> {
+    this.requireOpen();
+    const result = work(deadlineIn(options?.timeoutMs ?? this.timeoutMs));
+    this.underWay.add(result);
+    try {
+      return await result;
+    } finally {
+      this.underWay.delete(result);
+    }
+  }
+
+  private requireOpen(): void {
+    if (this.closing.signal.aborted) throw new StoreError("unavailable", "the store is closed");
+  }
+}

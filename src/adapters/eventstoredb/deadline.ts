@@ -1,0 +1,59 @@
+/** A moment on the monotonic clock, in ms, by which a call has settled. */
+export type Deadline = number;
+
+/** The first pause between two attempts, and the longest. */
+const BACKOFF_MS_MIN = 10;
+const BACKOFF_MS_MAX = 500;
+
+/** The vendor did not answer in time. What it was asked may still happen. */
+export class AttemptTimedOutError extends Error {
+  override readonly name = "AttemptTimedOutError";
+}
+
+/** The deadline of a call that may take `timeoutMs` from now. */
+export function deadlineIn(timeoutMs: number): Deadline {
+  return performance.now() + timeoutMs;
+}
+
+/** What is left until `deadline`, in ms; 0 when it has passed. */
+export function leftMs(deadline: Deadline): number {
+  return Math.max(0, deadline - performance.now());
+}
+
+/** The pause after the attempt with this number (from 0), in ms, with jitter. */
+export function backoffMs(attempt: number): number {
+  return Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** attempt) * (0.5 + Math.random() / 2);
+}
+
+/**
+ * What `work` settles with, or {@link AttemptTimedOutError} after `timeMs`. We never trust the vendor's own
+ * deadlines: some of its calls have none, and a stopped server would keep them pending.
+ */
+export async function settleWithin<Result>(timeMs: number, work: Promise<Result>): Promise<Result> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(
+      () => reject(new AttemptTimedOutError(`no answer in ${Math.ceil(timeMs)} ms`)),
+      timeMs,
+    );
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Waits `timeMs`, or until `signal` aborts. */
+export function pause(timeMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, timeMs);
+    signal?.addEventListener("abort", done);
+  });
+}

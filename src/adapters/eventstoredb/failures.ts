@@ -1,0 +1,50 @@
+import {
+  AccessDeniedError,
+  InvalidArgumentError,
+  MaxAppendSizeExceededError,
+  NotLeaderError,
+  StreamDeletedError,
+} from "@eventstore/db-client";
+import { StoreError } from "../../ports/eventStore.ts";
+
+/**
+ * What a failed attempt tells: `refused` will be refused again, `notDone` did nothing and may succeed later,
+ * and after `unknown` the attempt may have been carried out or not.
+ */
+export type FailureNature = "tooLarge" | "refused" | "notDone" | "unknown";
+
+const INVALID_ARGUMENT_CODE = 3;
+const PERMISSION_DENIED_CODE = 7;
+
+/** What gRPC says when it had no connection to send on, and the server when it did not take the request. */
+const NOT_SENT =
+  /no connection established|name resolution failed|channel closed before call started|waiting for lb pick|failed to discover|server is not ready|server is too busy/i;
+
+/** Sorts what a call of the vendor's client threw. Whatever is not known to be harmless is `unknown`. */
+export function natureOf(error: unknown): FailureNature {
+  if (error instanceof MaxAppendSizeExceededError) return "tooLarge";
+  if (error instanceof NotLeaderError) return "notDone";
+  if (error instanceof AccessDeniedError || error instanceof StreamDeletedError) return "refused";
+  if (error instanceof InvalidArgumentError) return "refused";
+  const code = (error as { code?: unknown } | null)?.code;
+  if (code === INVALID_ARGUMENT_CODE || code === PERMISSION_DENIED_CODE) return "refused";
+  // A dropped connection carries the same code (14) as one that never was: only the text tells them apart.
+  return NOT_SENT.test(String(error)) ? "notDone" : "unknown";
+}
+
+/** Whether a read that failed with `error` may succeed later. A bug of ours never does, nor does a refusal. */
+export function isPassing(error: unknown): boolean {
+  const isBug = error instanceof TypeError || error instanceof RangeError || error instanceof StoreError;
+  return !isBug && natureOf(error) !== "refused";
+}
+
+/** The port's error for a call that did nothing and gives up. */
+export function unavailable(what: string, cause: unknown): StoreError {
+  if (cause instanceof StoreError) return cause;
+  return new StoreError("unavailable", `EventStoreDB: ${what}: ${messageOf(cause)}`, { cause });
+}
+
+/** What `error` says of itself. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

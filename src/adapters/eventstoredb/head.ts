@@ -1,0 +1,17 @@
+import { BACKWARDS, END, type EventStoreDBClient } from "@eventstore/db-client";
+import { LOG_START, type Position } from "../../ports/eventStore.ts";
+import type { Deadline } from "./deadline.ts";
+import { positionText } from "./positions.ts";
+import { drain, untilRead } from "./streamReads.ts";
+
+/**
+ * The position of the last record of the log, the server's own records included: readers move past those
+ * too, and a reader must never seem to stand behind the head. A server's log is never quite empty.
+ */
+export function readHead(client: EventStoreDBClient, deadline: Deadline): Promise<Position> {
+  return untilRead("cannot read the head of the log", deadline, async (timeMs) => {
+    const options = { fromPosition: END, direction: BACKWARDS, maxCount: 1, requiresLeader: true } as const;
+    const [newest] = await drain(client.readAll(options), timeMs);
+    return newest?.event ? positionText(newest.event.position) : LOG_START;
+  });
+}

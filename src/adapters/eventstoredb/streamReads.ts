@@ -1,0 +1,123 @@
+import {
+  BACKWARDS,
+  END,
+  type EventStoreDBClient,
+  FORWARDS,
+  type ReadRevision,
+  type ResolvedEvent,
+  type StreamingRead,
+  StreamNotFoundError,
+} from "@eventstore/db-client";
+import type { RecordedEvent } from "../../ports/eventStore.ts";
+import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "./deadline.ts";
+import { decodeEvent, eventOf } from "./events.ts";
+import { isPassing, unavailable } from "./failures.ts";
+
+/** An attempt to read that takes longer is given up for a new one: the connection may be a dead one. */
+const ATTEMPT_MS_MAX = 2_500;
+
+interface Slice {
+  readonly from: ReadRevision;
+  readonly max: number;
+  readonly direction: typeof FORWARDS | typeof BACKWARDS;
+}
+
+/** Repeats `read` until it succeeds or the deadline comes. Throws `unavailable`. */
+export async function untilRead<Result>(
+  what: string,
+  deadline: Deadline,
+  read: (timeMs: number) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await read(Math.min(ATTEMPT_MS_MAX, leftMs(deadline)));
+    } catch (error) {
+      const waitMs = backoffMs(attempt);
+      if (!isPassing(error) || leftMs(deadline) <= waitMs) throw unavailable(what, error);
+      await pause(waitMs);
+    }
+  }
+}
+
+/** Everything that `source` yields. After `timeMs` it is cancelled and the call fails. */
+export async function drain<Event>(source: StreamingRead<Event>, timeMs: number): Promise<Event[]> {
+  // The vendor emits errors even after the reader has left, and an error that nobody hears ends the process.
+  source.on("error", () => {});
+  const collect = async () => {
+    const events: Event[] = [];
+    for await (const event of source) events.push(event);
+    return events;
+  };
+  try {
+    return await settleWithin(timeMs, collect());
+  } catch (error) {
+    source.cancel().catch(() => {});
+    source.destroy();
+    throw error;
+  }
+}
+
+/** Events of one stream from the leader; null when there is no such stream. Throws `unavailable`. */
+async function readSlice(
+  client: EventStoreDBClient,
+  stream: string,
+  slice: Slice,
+  deadline: Deadline,
+): Promise<readonly ResolvedEvent[] | null> {
+  const { from: fromRevision, max: maxCount, direction } = slice;
+  const options = { fromRevision, maxCount, direction, requiresLeader: true };
+  return untilRead(`cannot read ${stream}`, deadline, async (timeMs) => {
+    try {
+      return await drain(client.readStream(stream, options), timeMs);
+    } catch (error) {
+      if (error instanceof StreamNotFoundError) return null;
+      throw error;
+    }
+  });
+}
+
+/** At most `max` events of `stream` with `revision >= from`; none when there is no such stream. */
+export async function readForwards(
+  client: EventStoreDBClient,
+  stream: string,
+  { from, max }: { readonly from: number; readonly max: number },
+  deadline: Deadline,
+): Promise<readonly RecordedEvent[]> {
+  if (max <= 0) return [];
+  const slice: Slice = { from: BigInt(Math.max(0, from)), max, direction: FORWARDS };
+  const events = await readSlice(client, stream, slice, deadline);
+  return events?.map((event) => decodeEvent(eventOf(event))) ?? [];
+}
+
+/** The newest event that can be read, `"allTruncated"`, or null when there is no such stream. */
+export async function readNewest(
+  client: EventStoreDBClient,
+  stream: string,
+  deadline: Deadline,
+): Promise<RecordedEvent | "allTruncated" | null> {
+  const events = await readSlice(client, stream, { from: END, max: 1, direction: BACKWARDS }, deadline);
+  if (events === null) return null;
+  const [newest] = events;
+  return newest ? decodeEvent(eventOf(newest)) : "allTruncated";
+}
+
+/** The first revision of `stream` that truncation left, and the revision of the metadata that says so. */
+export async function readMetadata(
+  client: EventStoreDBClient,
+  stream: string,
+  deadline: Deadline,
+): Promise<{ readonly values: Readonly<Record<string, unknown>>; readonly revision: number | null }> {
+  const newest = await readNewest(client, metadataStream(stream), deadline);
+  if (newest === null || newest === "allTruncated") return { values: {}, revision: null };
+  return { values: newest.data as Record<string, unknown>, revision: newest.revision };
+}
+
+/** The stream that holds the metadata of `stream`. */
+export function metadataStream(stream: string): string {
+  return `$$${stream}`;
+}
+
+/** The bound below which events of a stream with this metadata are not read. */
+export function truncatedBefore(values: Readonly<Record<string, unknown>>): number {
+  return typeof values.$tb === "number" ? values.$tb : 0;
+}

@@ -1,0 +1,55 @@
+import type { Places } from "./places.ts";
+import { quitRelayConnection, type RelayConnection, setSilenceMax } from "./relayConnection.ts";
+
+/** Open connections that nobody uses. */
+export interface IdleConnections {
+  /** The one that was used last, so that the others grow old and leave. */
+  take(): RelayConnection | undefined;
+  put(connection: RelayConnection): void;
+  /** Says QUIT on all of them and waits until they have ended. */
+  close(): Promise<void>;
+}
+
+/**
+ * Keeps connections for `idleMs`, then says QUIT. A connection that is leaving still counts at the relay, so
+ * it takes a place of `places` until it has ended.
+ */
+export function createIdleConnections(idleMs: number, places: Places): IdleConnections {
+  const timers = new Map<RelayConnection, ReturnType<typeof setTimeout>>();
+
+  function remove(connection: RelayConnection): void {
+    clearTimeout(timers.get(connection));
+    timers.delete(connection);
+    connection.onEnd = undefined;
+  }
+
+  async function expire(connection: RelayConnection): Promise<void> {
+    if (!places.tryTake()) {
+      // All places are taken although this connection is free: somebody is about to need it.
+      timers.set(connection, setTimeout(expire, idleMs, connection));
+      return;
+    }
+    remove(connection);
+    await quitRelayConnection(connection);
+    places.give();
+  }
+
+  return {
+    take() {
+      const connection = [...timers.keys()].at(-1);
+      if (connection) remove(connection);
+      return connection;
+    },
+    put(connection) {
+      // nodemailer's time-out for silence would cut the connection off; ours says QUIT.
+      setSilenceMax(connection, 0);
+      connection.onEnd = () => remove(connection);
+      timers.set(connection, setTimeout(expire, idleMs, connection));
+    },
+    async close() {
+      const leaving = [...timers.keys()];
+      for (const connection of leaving) remove(connection);
+      await Promise.all(leaving.map(quitRelayConnection));
+    },
+  };
+}

@@ -1,0 +1,56 @@
+/** A fixed number of places, given out in the order in which they were asked for. */
+export interface Places {
+  /** Waits for a place. False when `signal` aborts first, or when the places are closed. */
+  take(signal: AbortSignal): Promise<boolean>;
+  /** Takes a place if one is free now. Never overtakes those who wait. */
+  tryTake(): boolean;
+  give(): void;
+  /** Turns away those who wait now, and everyone after. */
+  close(): void;
+}
+
+/** Makes `placesMax` places, all free. */
+export function createPlaces(placesMax: number): Places {
+  let free = placesMax;
+  let closed = false;
+  const waiting = new Set<(granted: boolean) => void>();
+
+  function tryTake(): boolean {
+    if (closed || free === 0) return false;
+    free -= 1;
+    return true;
+  }
+
+  return {
+    tryTake,
+    take(signal) {
+      if (signal.aborted || closed) return Promise.resolve(false);
+      if (tryTake()) return Promise.resolve(true);
+      return waitIn(waiting, signal);
+    },
+    give() {
+      // A place that is given back goes straight to the first in line, so `free` stays 0 while anyone waits.
+      const [first] = waiting;
+      if (first) first(true);
+      else free += 1;
+    },
+    close() {
+      closed = true;
+      for (const settle of waiting) settle(false);
+    },
+  };
+}
+
+/** Joins the end of a line. Whoever serves the line calls the entry, which leaves it by itself. */
+export function waitIn(line: Set<(granted: boolean) => void>, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const settle = (granted: boolean): void => {
+      line.delete(settle);
+      signal.removeEventListener("abort", abandon);
+      resolve(granted);
+    };
+    const abandon = (): void => settle(false);
+    signal.addEventListener("abort", abandon);
+    line.add(settle);
+  });
+}

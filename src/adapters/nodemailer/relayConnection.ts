@@ -1,0 +1,190 @@
+import SMTPConnection from "nodemailer/lib/smtp-connection";
+import { excerpt } from "../../kernel/text.ts";
+import type { SmtpBounds, SmtpOptions } from "./smtpOptions.ts";
+
+/** Reasons go into events and logs: one line, not a page. */
+const REASON_CHARS_MAX = 300;
+/** A relay that does not answer QUIT or RSET in this time is left without an answer. */
+const PARTING_TIMEOUT_MS = 5_000;
+
+/** The options with every bound settled. */
+export type RelaySettings = SmtpOptions & SmtpBounds;
+
+/** What nodemailer's errors carry, beyond the message. */
+export interface SmtpError extends Error {
+  readonly code?: string | undefined;
+  readonly originalCode?: string | undefined;
+  readonly command?: string | undefined;
+  readonly responseCode?: number | undefined;
+  readonly response?: string | undefined;
+}
+
+/** What the relay has said so far, as far as it matters. */
+export interface Transcript {
+  /** Complete replies since it was last set to 0. */
+  replies: number;
+  /** Whether the last EHLO reply named SMTPUTF8 (RFC 6531). */
+  offersSmtpUtf8: boolean;
+}
+
+/** A connection that has been greeted, secured and authenticated. */
+export interface RelayConnection {
+  readonly smtp: SMTPConnection;
+  readonly transcript: Transcript;
+  /** Messages begun over it. */
+  messages: number;
+  /** A transaction was refused half-way: RSET must come before the next one. */
+  needsReset: boolean;
+  ended: boolean;
+  /** Called once when the connection has ended, for whatever reason. */
+  onEnd: (() => void) | undefined;
+}
+
+/**
+ * Connects, waits for the greeting, secures (RFC 3207) and authenticates (RFC 4954). Never throws: a string
+ * is the reason why there is no connection, without credentials in it.
+ */
+export async function openRelayConnection(
+  settings: RelaySettings,
+  signal: AbortSignal,
+): Promise<RelayConnection | string> {
+  if (signal.aborted) return "given up before connecting";
+  const transcript: Transcript = { replies: 0, offersSmtpUtf8: false };
+  const smtp = new SMTPConnection({
+    host: settings.host,
+    port: settings.port,
+    secure: settings.implicitTls,
+    requireTLS: settings.starttls === "required",
+    ignoreTLS: settings.starttls === "none",
+    opportunisticTLS: settings.starttls === "opportunistic",
+    tls: { rejectUnauthorized: settings.verifyCertificate },
+    name: settings.clientName,
+    connectionTimeout: settings.connectTimeoutMs,
+    dnsTimeout: settings.connectTimeoutMs,
+    greetingTimeout: settings.greetingTimeoutMs,
+    socketTimeout: settings.commandTimeoutMs,
+    // Destroyed, not ended: ending flushes what is still buffered, and that may be the final dot.
+    socketCloseTimeout: 0,
+    transactionLog: true,
+    logger: { debug: transcriber(transcript) },
+  });
+  const failure = await handshake(smtp, settings, signal);
+  if (failure !== undefined) {
+    smtp.close();
+    return failure;
+  }
+  const connection: RelayConnection = {
+    smtp,
+    transcript,
+    messages: 0,
+    needsReset: false,
+    ended: false,
+    onEnd: undefined,
+  };
+  smtp.once("end", () => {
+    connection.ended = true;
+    connection.onEnd?.();
+  });
+  return connection;
+}
+
+/**
+ * nodemailer's own log is the one public place that shows each command and reply as it passes; its errors
+ * do not say how far a pipelined envelope (RFC 2920) came.
+ */
+function transcriber(transcript: Transcript): (entry: { tnx?: unknown }, line: string) => void {
+  let greeting = false;
+  return (entry, line) => {
+    if (entry.tnx === "client") {
+      greeting = line.startsWith("EHLO ");
+    } else if (entry.tnx === "server") {
+      transcript.replies += 1;
+      if (greeting) transcript.offersSmtpUtf8 = /^250[ -]SMTPUTF8\b/im.test(line);
+      greeting = false;
+    }
+  };
+}
+
+function handshake(
+  smtp: SMTPConnection,
+  settings: RelaySettings,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const settle = (failure?: string): void => {
+      signal.removeEventListener("abort", abandon);
+      resolve(failure);
+    };
+    const fail = (error: SmtpError): void => settle(redacted(reasonOf(error), settings));
+    const abandon = (): void => settle("given up while connecting");
+    signal.addEventListener("abort", abandon);
+    // Stays for good: an `error` event without a listener would throw.
+    smtp.on("error", fail);
+    smtp.once("end", () => settle("the connection ended while it was set up"));
+    smtp.connect((error) => {
+      const { credentials } = settings;
+      if (error) return fail(error);
+      if (!credentials) return settle();
+      if (!smtp.allowsAuth)
+        return settle("the relay does not offer AUTH here, but credentials are configured");
+      smtp.login({ user: credentials.user, pass: credentials.password }, (refusal) =>
+        refusal ? fail(refusal) : settle(),
+      );
+    });
+  });
+}
+
+/** An error in one line. */
+export function reasonOf(error: SmtpError): string {
+  const code = error.originalCode ?? error.code;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a relay's reply may hold anything.
+  const message = error.message.replace(/[\x00-\x1f\x7f]+/g, " ");
+  return excerpt(code === undefined ? message : `${message} (${code})`, REASON_CHARS_MAX);
+}
+
+/** A relay may quote the command that it refuses, and AUTH holds the password in base64. */
+function redacted(reason: string, settings: RelaySettings): string {
+  const { credentials } = settings;
+  if (!credentials) return reason;
+  const { user, password } = credentials;
+  const secrets = [`\0${user}\0${password}`, password].map((secret) =>
+    Buffer.from(secret).toString("base64"),
+  );
+  return [...secrets, password].reduce((text, secret) => text.replaceAll(secret, "<secret>"), reason);
+}
+
+/** How long the relay may be silent from now on; 0 = for ever. */
+export function setSilenceMax(connection: RelayConnection, timeoutMs: number): void {
+  const socket = connection.smtp._socket;
+  if (socket) socket.setTimeout(timeoutMs);
+}
+
+/** RSET (RFC 5321 §4.1.1.5). False when the connection did not survive it. Never throws. */
+export function resetRelayConnection(connection: RelayConnection): Promise<boolean> {
+  if (connection.ended) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => connection.smtp.close(), PARTING_TIMEOUT_MS);
+    const settle = (clean: boolean): void => {
+      clearTimeout(timer);
+      connection.smtp.off("end", fail);
+      connection.needsReset = !clean;
+      resolve(clean);
+    };
+    const fail = (): void => settle(false);
+    connection.smtp.once("end", fail);
+    connection.smtp.reset((error) => settle(!error));
+  });
+}
+
+/** QUIT, then waits until the connection has ended. Never throws. */
+export function quitRelayConnection(connection: RelayConnection): Promise<void> {
+  if (connection.ended) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => connection.smtp.close(), PARTING_TIMEOUT_MS);
+    connection.smtp.once("end", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    connection.smtp.quit();
+  });
+}

@@ -1,0 +1,158 @@
+import type { MailOutcome } from "../../kernel/mailOutcome.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { MailMessage, MailSession, MailTransport, SessionResult } from "../../ports/mailTransport.ts";
+import { createIdleConnections, type IdleConnections } from "./idleConnections.ts";
+import { buildMime } from "./mime.ts";
+import { createPace, type Pace } from "./pace.ts";
+import { createPlaces, type Places } from "./places.ts";
+import {
+  openRelayConnection,
+  quitRelayConnection,
+  type RelayConnection,
+  type RelaySettings,
+  resetRelayConnection,
+} from "./relayConnection.ts";
+import { SMTP_DEFAULTS, type SmtpOptions } from "./smtpOptions.ts";
+import { type Outgoing, timerMs, transmit } from "./transmit.ts";
+
+/** What all sessions of one transport share. */
+interface Pool {
+  readonly settings: RelaySettings;
+  readonly clock: Clock;
+  /** One place for each connection that may be open. */
+  readonly places: Places;
+  readonly pace: Pace;
+  readonly idle: IdleConnections;
+  closed: boolean;
+}
+
+/**
+ * Mail over SMTP (RFC 5321) to one relay. The pool is our own: nodemailer's sends a message again by itself
+ * when a connection breaks, and then nobody knows how often it was sent.
+ */
+export function createSmtpTransport(options: SmtpOptions, clock: Clock): MailTransport {
+  const settings = { ...SMTP_DEFAULTS, ...options };
+  const places = createPlaces(settings.connectionsMax);
+  const pool: Pool = {
+    settings,
+    clock,
+    places,
+    pace: createPace(settings.messagesPerSecondMax, clock),
+    idle: createIdleConnections(settings.idleMs, places),
+    closed: false,
+  };
+  return {
+    name: "smtp",
+    sessionsMax: settings.connectionsMax,
+    session: (signal) => openSession(pool, signal),
+    async close() {
+      pool.closed = true;
+      places.close();
+      pool.pace.close();
+      await pool.idle.close();
+    },
+  };
+}
+
+async function openSession(pool: Pool, signal: AbortSignal): Promise<SessionResult> {
+  const { places, pace, idle, settings } = pool;
+  if (!(await places.take(signal))) return turnedAway(pool);
+  if (!(await pace.turn(signal))) {
+    places.give();
+    return turnedAway(pool);
+  }
+  const connection = idle.take() ?? (await openRelayConnection(settings, signal));
+  if (typeof connection === "string") {
+    places.give();
+    return { kind: "broken", reason: connection };
+  }
+  return { kind: "session", session: createSession(pool, connection) };
+}
+
+function turnedAway(pool: Pool): SessionResult {
+  return { kind: "broken", reason: pool.closed ? "the transport is closed" : "given up while waiting" };
+}
+
+function createSession(pool: Pool, first: RelayConnection): MailSession {
+  const { clock, settings, pace } = pool;
+  let connection: RelayConnection | undefined = first;
+  let released = false;
+  // The first message had its turn in `session`; each one after it waits for its own.
+  let turnTaken = true;
+
+  /** A connection that is ready for a message, or the reason why there is none. */
+  async function prepare(signal: AbortSignal): Promise<RelayConnection | string> {
+    if (!turnTaken && !(await pace.turn(signal))) return "given up while waiting";
+    if (connection?.needsReset) await resetRelayConnection(connection);
+    if (connection && isReady(pool, connection)) return connection;
+    if (connection) await quitRelayConnection(connection);
+    return openRelayConnection(settings, signal);
+  }
+
+  async function attempt(outgoing: Outgoing, deadline: EpochMs): Promise<MailOutcome> {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(), timerMs(deadline - clock.now()));
+    const prepared = await prepare(late.signal);
+    clearTimeout(timer);
+    connection = typeof prepared === "string" ? undefined : prepared;
+    if (typeof prepared === "string") {
+      return late.signal.aborted
+        ? { kind: "outOfTime" }
+        : { kind: "broken", stage: "connect", reason: prepared };
+    }
+    turnTaken = true;
+    const reused = prepared.messages > 0;
+    const outcome = await transmit(prepared, outgoing, { ...settings, clock, deadline });
+    // A connection that lay idle may be long dead without our knowing. Nothing was sent yet, so the message
+    // gets a connection that was just opened, and that one is not reused: this ends after one repeat.
+    return reused && wasDead(outcome) ? attempt(outgoing, deadline) : outcome;
+  }
+
+  return {
+    async send(message, deadline) {
+      if (clock.now() >= deadline) return { kind: "outOfTime" };
+      try {
+        return await attempt(outgoingOf(message), deadline);
+      } catch (error) {
+        // Only a bug comes here, and only before anything was sent: `transmit` does not throw.
+        connection?.smtp.close();
+        return { kind: "broken", stage: "connect", reason: `internal: ${String(error)}` };
+      } finally {
+        turnTaken = false;
+      }
+    },
+    release() {
+      if (released) return;
+      released = true;
+      void giveBack(pool, connection);
+    },
+  };
+}
+
+function outgoingOf(message: MailMessage): Outgoing {
+  return { from: message.from, to: message.to, bytes: buildMime(message) };
+}
+
+/**
+ * Whether the relay was gone before it answered MAIL FROM. A 421 in that place is how a relay ends a
+ * connection that lay idle (RFC 5321 §3.8); one that means "go away" is said again to the next connection.
+ */
+function wasDead(outcome: MailOutcome): boolean {
+  if (outcome.kind === "refused") return outcome.stage === "mail" && outcome.code === 421;
+  return outcome.kind === "broken" && outcome.stage === "mail";
+}
+
+/** Whether a message can go over the connection as it is. */
+function isReady(pool: Pool, connection: RelayConnection): boolean {
+  const { ended, needsReset, messages } = connection;
+  return !ended && !needsReset && messages < pool.settings.messagesPerConnectionMax;
+}
+
+/** Keeps the connection if it can be used again; else its place stays taken until the relay has let it go. */
+async function giveBack(pool: Pool, connection: RelayConnection | undefined): Promise<void> {
+  if (connection?.needsReset) await resetRelayConnection(connection);
+  if (connection && !pool.closed && isReady(pool, connection)) pool.idle.put(connection);
+  else if (connection) await quitRelayConnection(connection);
+  pool.places.give();
+}

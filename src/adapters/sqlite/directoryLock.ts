@@ -1,0 +1,24 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+/** Held by the one process that owns a data directory. */
+export interface DirectoryLock {
+  release(): void;
+}
+
+/**
+ * Takes the lock of a data directory; null when another process has it. The operating system gives it back
+ * when its holder dies, however that happens: it is a lock on a file, not a file.
+ */
+export function lockDirectory(directory: string): DirectoryLock | null {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const db = new DatabaseSync(join(directory, "lock.db"));
+  try {
+    db.exec("PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE");
+  } catch {
+    db.close();
+    return null;
+  }
+  return { release: () => db.close() };
+}

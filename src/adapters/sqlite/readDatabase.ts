@@ -1,0 +1,158 @@
+import { rmSync } from "node:fs";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import {
+  ReadDatabaseError,
+  type ReadDatabaseFailure,
+  type ReadDatabaseFile,
+  type ReadDatabaseMode,
+  type ReadDatabases,
+  type SqlRow,
+  type SqlValue,
+} from "../../ports/readDatabase.ts";
+
+/** Texts come from our own code, so this bound is only ever met by queries that are put together. */
+const STATEMENTS_MAX = 500;
+const BUSY_TIMEOUT_MS = 2_000;
+
+/** Fewer checkpoints of the write-ahead log than SQLite's own 1,000 pages: each of them costs an fsync. */
+const WRITE_PRAGMAS = `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+  PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864`;
+const BUILD_PRAGMAS = `PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;
+  PRAGMA cache_size = -32768`;
+
+/** SQLite's primary result codes that say something other than "the statement is at fault". */
+const FAILURES: ReadonlyMap<number, ReadDatabaseFailure> = new Map([
+  [5, "unavailable"], // BUSY
+  [6, "unavailable"], // LOCKED
+  [7, "unavailable"], // NOMEM
+  [8, "unavailable"], // READONLY: also what a file system gone read-only says
+  [10, "unavailable"], // IOERR
+  [11, "damaged"], // CORRUPT
+  [13, "unavailable"], // FULL
+  [14, "unavailable"], // CANTOPEN
+  [26, "damaged"], // NOTADB
+]);
+
+function readDatabaseError(error: unknown): unknown {
+  const code = (error as { errcode?: unknown }).errcode;
+  if (!(error instanceof Error) || typeof code !== "number") return error;
+  // The low byte is the primary code; the rest only refines it.
+  return new ReadDatabaseError(FAILURES.get(code & 0xff) ?? "statement", error.message, { cause: error });
+}
+
+/** Runs `work`, turning SQLite's errors into the port's. */
+function guarded<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw readDatabaseError(error);
+  }
+}
+
+/** Statements prepared once for each text, the oldest let go past the bound. */
+function statementCache(db: DatabaseSync): (sql: string) => StatementSync {
+  const statements = new Map<string, StatementSync>();
+  return (sql) => {
+    const known = statements.get(sql);
+    if (known) return known;
+    const statement = db.prepare(sql);
+    if (statements.size >= STATEMENTS_MAX) {
+      for (const oldest of statements.keys()) {
+        statements.delete(oldest);
+        break;
+      }
+    }
+    statements.set(sql, statement);
+    return statement;
+  };
+}
+
+function connect(path: string, mode: ReadDatabaseMode): DatabaseSync {
+  const db = new DatabaseSync(path, { readOnly: mode === "read", timeout: BUSY_TIMEOUT_MS });
+  try {
+    if (mode === "write") db.exec(WRITE_PRAGMAS);
+    if (mode === "build") db.exec(BUILD_PRAGMAS);
+    // A file that is no database says so at the first read, which had better be here.
+    if (mode === "read") db.prepare("PRAGMA schema_version").get();
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/**
+ * The switch to a write-ahead log and its checkpoint with `synchronous = FULL` flush the whole file, also the
+ * pages that were written while nothing was flushed.
+ */
+function publishBuilt(db: DatabaseSync): void {
+  db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+  db.exec("BEGIN IMMEDIATE; PRAGMA user_version = 1; COMMIT");
+  db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
+}
+
+function open(path: string, mode: ReadDatabaseMode): ReadDatabaseFile {
+  const db = guarded(() => connect(path, mode));
+  const prepare = statementCache(db);
+  return {
+    run: (sql, ...values) => guarded(() => void prepare(sql).run(...values)),
+    get: (sql, ...values) => guarded(() => prepare(sql).get(...values) as SqlRow | undefined),
+    all: (sql, ...values) => guarded(() => prepare(sql).all(...values) as SqlRow[]),
+    rows: (sql, ...values) => guarded(() => iterate(db.prepare(sql), values)),
+    begin: () => guarded(() => void prepare("BEGIN IMMEDIATE").run()),
+    beginSnapshot: () =>
+      guarded(() => {
+        prepare("BEGIN").run();
+        // SQLite takes the snapshot at the first read, not at BEGIN.
+        prepare("SELECT count(*) FROM sqlite_schema").get();
+      }),
+    commit: () => guarded(() => void prepare("COMMIT").run()),
+    rollback: () =>
+      guarded(() => {
+        if (db.isTransaction) prepare("ROLLBACK").run();
+      }),
+    dataVersion: () => guarded(() => Number(prepare("PRAGMA data_version").get()?.data_version)),
+    close: () =>
+      guarded(() => {
+        if (db.isOpen) db.close();
+      }),
+    publish: () =>
+      guarded(() => {
+        publishBuilt(db);
+        db.close();
+      }),
+  };
+}
+
+function* iterate(statement: StatementSync, values: readonly SqlValue[]): Iterable<SqlRow> {
+  try {
+    for (const row of statement.iterate(...values)) yield row as SqlRow;
+  } catch (error) {
+    throw readDatabaseError(error);
+  }
+}
+
+/** Whether `path` is open elsewhere. Leaving the write-ahead log needs the file for oneself. */
+function isInUse(path: string): boolean {
+  let db: DatabaseSync | undefined;
+  try {
+    db = new DatabaseSync(path, { timeout: 0 });
+    db.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE; ROLLBACK");
+    return false;
+  } catch (error) {
+    const failure = readDatabaseError(error);
+    // A damaged file is nobody's.
+    return !(failure instanceof ReadDatabaseError && failure.failure === "damaged");
+  } finally {
+    db?.close();
+  }
+}
+
+function remove(path: string): boolean {
+  if (isInUse(path)) return false;
+  for (const ending of ["", "-wal", "-shm", "-journal"]) rmSync(`${path}${ending}`, { force: true });
+  return true;
+}
+
+/** Read databases as SQLite files: write-ahead log, flushed at checkpoints (a crash may cost the last rows). */
+export const sqliteReadDatabases: ReadDatabases = { open, remove };

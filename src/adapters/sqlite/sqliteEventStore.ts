@@ -1,0 +1,212 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import {
+  APPEND_BYTES_MAX,
+  type AppendResult,
+  type CallOptions,
+  type EventStore,
+  type ExpectedRevision,
+  LOG_START,
+  type LogBatch,
+  type LogFilter,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+  StoreError,
+} from "../../ports/eventStore.ts";
+import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
+import { LogReader } from "./logReader.ts";
+import { openLogDatabase } from "./logSchema.ts";
+
+export interface SqliteEventStoreOptions {
+  /** The log's file; its folder is made when it is missing. */
+  readonly path: string;
+  /** The bound of a call that names none, in ms. */
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 5_000;
+/** How often a live subscription looks for the commits of other threads and processes. */
+const POLL_MS = 10;
+/** How long a call leaves a locked file alone before it tries again. */
+const BUSY_RETRY_MS = 2;
+const SQLITE_BUSY = 5;
+
+/** The embedded log: one SQLite file, shared safely by threads and processes of one machine. */
+export function openSqliteEventStore({ path, timeoutMs = TIMEOUT_MS }: SqliteEventStoreOptions): EventStore {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  return new SqliteEventStore(openLogDatabase(path), timeoutMs);
+}
+
+class SqliteEventStore implements EventStore {
+  private readonly reader: LogReader;
+  private readonly commits: GroupCommit;
+  private readonly wakers = new Set<() => void>();
+  private closed = false;
+
+  constructor(
+    private readonly db: DatabaseSync,
+    private readonly timeoutMs: number,
+  ) {
+    this.reader = new LogReader(db);
+    this.commits = new GroupCommit(db, () => this.wake());
+  }
+
+  append(
+    stream: string,
+    events: readonly NewEvent[],
+    expected: ExpectedRevision,
+    options?: CallOptions,
+  ): Promise<AppendResult> {
+    return new Promise((resolve, reject) => {
+      const prepared = events.map(prepare);
+      const bytes = prepared.reduce((sum, event) => sum + event.bytes, 0);
+      if (bytes > APPEND_BYTES_MAX) {
+        throw new StoreError(
+          "tooLarge",
+          `an append of ${bytes} bytes is over the limit of ${APPEND_BYTES_MAX}`,
+        );
+      }
+      const deadline = performance.now() + (options?.timeoutMs ?? this.timeoutMs);
+      this.commits.add({
+        stream,
+        events: prepared,
+        expected,
+        bytes,
+        deadline,
+        resolve,
+        reject,
+        uncertain: false,
+      });
+    });
+  }
+
+  read(stream: string, from: number, max: number, options?: CallOptions): Promise<readonly RecordedEvent[]> {
+    return this.whenFree(() => this.reader.stream(stream, from, max), options);
+  }
+
+  lastRevision(stream: string, options?: CallOptions): Promise<number | null> {
+    return this.whenFree(() => this.reader.lastRevision(stream), options);
+  }
+
+  async head(options?: CallOptions): Promise<Position> {
+    const head = await this.whenFree(() => this.reader.head(), options);
+    return head === 0 ? LOG_START : positionText(head);
+  }
+
+  async *readAll(from: Position, filter: LogFilter, options?: CallOptions): AsyncIterable<LogBatch> {
+    const until = await this.whenFree(() => this.reader.head(), options);
+    let position = from;
+    for (;;) {
+      const batch = await this.whenFree(() => this.reader.batch(position, filter, until), options);
+      yield batch;
+      if (batch.caughtUp) return;
+      position = batch.position;
+    }
+  }
+
+  async *subscribe(from: Position, filter: LogFilter, signal: AbortSignal): AsyncIterable<LogBatch> {
+    let position = from;
+    let announced = false;
+    while (!signal.aborted && !this.closed) {
+      const version = this.reader.dataVersion();
+      const batch = this.nextBatch(position, filter);
+      if (batch && (batch.events.length > 0 || batch.position > position || !announced)) {
+        position = batch.position;
+        announced = batch.caughtUp;
+        yield batch;
+      }
+      if (!batch || batch.caughtUp) await this.change(version, signal);
+    }
+  }
+
+  async truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void> {
+    await this.whenFree(() => {
+      this.db.exec("BEGIN IMMEDIATE");
+      try {
+        const values = [revision, stream] as const;
+        this.db
+          .prepare("UPDATE streams SET truncate_before = max(truncate_before, ?) WHERE name = ?")
+          .run(...values);
+        this.db
+          .prepare(
+            "DELETE FROM events WHERE revision < ? AND stream = (SELECT id FROM streams WHERE name = ?)",
+          )
+          .run(...values);
+        this.db.exec("COMMIT");
+      } catch (error) {
+        this.db.exec("ROLLBACK");
+        throw error;
+      }
+    }, options);
+  }
+
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    this.commits.close();
+    this.wake();
+    this.db.close();
+  }
+
+  /** Runs `work` as soon as no other process holds the file: waits without blocking the event loop. */
+  private async whenFree<Result>(work: () => Result, options?: CallOptions): Promise<Result> {
+    const deadline = performance.now() + (options?.timeoutMs ?? this.timeoutMs);
+    for (;;) {
+      if (this.closed) throw new StoreError("unavailable", "the log is closed");
+      try {
+        return work();
+      } catch (error) {
+        const cause = { cause: error };
+        if (!isBusy(error)) throw new StoreError("unavailable", "the log cannot be used", cause);
+        if (performance.now() >= deadline) throw new StoreError("unavailable", "the log is busy", cause);
+      }
+      await Bun.sleep(BUSY_RETRY_MS);
+    }
+  }
+
+  /** The next batch for a subscription; null while the file is locked, which the next look will settle. */
+  private nextBatch(position: Position, filter: LogFilter): LogBatch | null {
+    try {
+      return this.reader.batch(position, filter, this.reader.head());
+    } catch (error) {
+      if (isBusy(error)) return null;
+      throw new StoreError("unavailable", "the log cannot be read", { cause: error });
+    }
+  }
+
+  /** Waits until something was committed, here or elsewhere, or `signal` aborts. */
+  private change(version: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearInterval(timer);
+        this.wakers.delete(done);
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setInterval(() => {
+        if (this.closed || this.reader.dataVersion() !== version) done();
+      }, POLL_MS);
+      this.wakers.add(done);
+      signal.addEventListener("abort", done);
+    });
+  }
+
+  private wake(): void {
+    for (const waker of [...this.wakers]) waker();
+  }
+}
+
+function prepare(event: NewEvent): PreparedEvent & { bytes: number } {
+  const metadata = JSON.stringify(event.metadata);
+  const data = event.data instanceof Uint8Array ? event.data : JSON.stringify(event.data);
+  const dataBytes = typeof data === "string" ? Buffer.byteLength(data) : data.byteLength;
+  const bytes = dataBytes + Buffer.byteLength(metadata);
+  return { id: event.id, type: event.type, metadata, data, bytes };
+}
+
+function isBusy(error: unknown): boolean {
+  const code = (error as { errcode?: number }).errcode;
+  return code !== undefined && (code & 0xff) === SQLITE_BUSY;
+}

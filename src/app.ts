@@ -1,0 +1,162 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { projections } from "../projections/index.ts";
+import { isSuppressed } from "../projections/suppressions.ts";
+import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
+import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
+import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
+import { systemClock } from "./adapters/system/systemClock.ts";
+import { makeServices, type Services } from "./commands/services.ts";
+import { type Config, ConfigError } from "./config.ts";
+import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
+import { emailsController } from "./http/emails.ts";
+import { healthController } from "./http/health.ts";
+import { listen, type RequestLine } from "./http/server.ts";
+import { webhooksController } from "./http/webhooks.ts";
+import { newId } from "./kernel/ids.ts";
+import { openContentStore, openLogInstance, openStore, openTransport } from "./openParts.ts";
+import type { EventStore } from "./ports/eventStore.ts";
+import { MailDelivery } from "./reactors/mailDelivery.ts";
+import { readinessOf } from "./readiness.ts";
+import { hostReadModels } from "./readModelHost.ts";
+import { openReaders, type Readers } from "./readModels/readers.ts";
+
+/** A service that runs. */
+export interface RunningApp {
+  readonly url: URL;
+  /** The key of a first run, once, for whoever sits at the terminal; else null. */
+  readonly bootstrapKey: string | null;
+  readonly hasBootstrapKey: boolean;
+  /** Stops accepting, finishes what is in flight within `drainTimeoutMs`, closes. */
+  stop(): Promise<void>;
+}
+
+/** Starts the service: one process for each DATA_DIR. Throws what says why it cannot start. */
+export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
+  const lock = lockDirectory(config.dataDir);
+  if (lock === null) {
+    throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by another running service`]);
+  }
+  const store = await openStore(config);
+  try {
+    return await startOn(config, logger, { store, release: () => lock.release() });
+  } catch (error) {
+    await store.close();
+    lock.release();
+    throw error;
+  }
+}
+
+interface Held {
+  readonly store: EventStore;
+  release(): void;
+}
+
+async function startOn(config: Config, logger: Logger, { store, release }: Held): Promise<RunningApp> {
+  const content = openContentStore(config);
+  const { keys, logId } = await openLogInstance(config, store, content);
+  const directory = join(config.dataDir, "projections");
+  const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
+  const services = makeServices({
+    store,
+    content,
+    clock: systemClock,
+    keys,
+    suppressions: {
+      isSuppressed: (workspaceId, hash) => isSuppressed(readers.reader("suppressions"), workspaceId, hash),
+    },
+    disk: diskSpaceOf(config.dataDir),
+    diskFreeBytesMin: config.diskFreeBytesMin,
+  });
+  const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;
+  const delivery = mailDelivery(config, logger, services, readers);
+  const { storeUrl, storeTimeoutMs, dataDir } = config;
+  const readModels = hostReadModels({
+    start: { storeUrl, storeTimeoutMs, dataDir, logId },
+    onEvent(event) {
+      readers.receive(event);
+      if (event.type === "failed")
+        logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
+      delivery.wake();
+    },
+    onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),
+  });
+  await readersOpen(readers, config.storeTimeoutMs);
+  if (config.deliveryEnabled) delivery.start();
+  const server = serve(config, logger, { services, readers, delivery });
+  return {
+    url: server.url,
+    bootstrapKey,
+    hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
+    async stop() {
+      const drained = Promise.all([server.stop(), delivery.stop(config.drainTimeoutMs)]);
+      const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
+      await drained;
+      clearTimeout(timer);
+      await readModels.stop();
+      readers.close();
+      await store.close();
+      release();
+    },
+  };
+}
+
+/** Waits until every read model can be asked, so that the first request finds them; a slow one does not hold us up. */
+async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
+  await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
+}
+
+function mailDelivery(config: Config, logger: Logger, services: Services, readers: Readers): MailDelivery {
+  return new MailDelivery({
+    services,
+    transport: openTransport(config),
+    due: readers.reader("due"),
+    policy: config.deliveryPolicy,
+    worker: newId(),
+    random: Math.random,
+    onTrouble: (error, emailId) =>
+      logger.warn({ emailId, reason: reasonOf(error) }, "delivery was interrupted"),
+  });
+}
+
+interface Serving {
+  readonly services: Services;
+  readonly readers: Readers;
+  readonly delivery: MailDelivery;
+}
+
+function serve(config: Config, logger: Logger, { services, readers, delivery }: Serving) {
+  const basePath = config.baseUrl.pathname.replace(/\/$/, "");
+  const controllers = [
+    emailsController({ services, basePath, emails: readers.reader("emails") }),
+    webhooksController({
+      services,
+      endpoints: readers.reader("webhook-endpoints"),
+      whenEndpoints: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
+    }),
+    healthController(readinessOf({ config, services, readers, delivery })),
+  ];
+  return listen({
+    host: config.host,
+    port: config.port,
+    basePath,
+    requestTimeoutMs: config.requestTimeoutMs,
+    controllers,
+    onRequest: (line) => logRequest(config, logger, line),
+    onError: (error, requestId) => logger.error({ requestId, reason: reasonOf(error) }, "request failed"),
+  });
+}
+
+function logRequest(config: Config, logger: Logger, line: RequestLine): void {
+  if (line.status >= 500) logger.error(line, "failed");
+  else if (line.status >= 400) logger.info(line, "refused");
+  else if (config.logRequests === "all") logger.info(line, "answered");
+}
+
+/** What a log line says of an error: its kind and message, which by our rule carry no address, key or content. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : "";
+  return `${error.name}: ${error.message}${cause}`;
+}

@@ -1,0 +1,85 @@
+import { INSTANCE_STREAM, instanceCodec } from "../domain/instance/events.ts";
+import { type Instance, instanceDecider } from "../domain/instance/state.ts";
+import { invariant } from "../kernel/assert.ts";
+import { newId } from "../kernel/ids.ts";
+import { type InstanceKeys, instanceKeys, newDataKey, seal, unseal } from "../kernel/instanceKeys.ts";
+import type { Occasion } from "../kernel/metadata.ts";
+import type { EventStore } from "../ports/eventStore.ts";
+import { load, toNewEvents, transact } from "./transact.ts";
+
+const instanceAggregate = { decider: instanceDecider, codec: instanceCodec };
+
+/** What an instance needs to prove that it belongs to its log. */
+export interface InstanceClaims {
+  readonly masterKey: Uint8Array;
+  /** The key before a rotation; null when there was none. */
+  readonly masterKeyPrevious: Uint8Array | null;
+  readonly contentStoreId: string;
+}
+
+/** This log does not belong with these settings. The message says the remedy. */
+export class InstanceMismatchError extends Error {
+  override readonly name = "InstanceMismatchError";
+}
+
+/** A log that is open to us. */
+export interface OpenInstance {
+  readonly logId: string;
+  readonly keys: InstanceKeys;
+  /** True when this start was the log's first. */
+  readonly isNew: boolean;
+}
+
+/**
+ * Opens the log's instance, or begins it: the first append of racing first starts wins and the others read it.
+ * The data key, which everything keyed derives from, is in the log sealed under the master key; so the master
+ * key can be rotated without a hash or a stream name changing. Throws {@link InstanceMismatchError}.
+ */
+export async function openInstance(
+  store: EventStore,
+  claims: InstanceClaims,
+  occasion: Occasion,
+): Promise<OpenInstance> {
+  const isNew =
+    (await store.lastRevision(INSTANCE_STREAM)) === null && (await begin(store, claims, occasion));
+  const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
+  invariant(state, "the instance stream begins with InstanceCreated");
+  if (state.contentStoreId !== claims.contentStoreId) {
+    throw new InstanceMismatchError(
+      "the content store is not the one that this log was begun with: set CONTENT_URL to that one (every instance of a log shares one)",
+    );
+  }
+  const dataKey = await openDataKey(store, state, claims, occasion);
+  return { logId: state.logId, keys: instanceKeys(dataKey), isNew };
+}
+
+async function begin(store: EventStore, claims: InstanceClaims, occasion: Occasion): Promise<boolean> {
+  const { masterKey, contentStoreId } = claims;
+  const data = { logId: newId(), sealedDataKey: seal(masterKey, newDataKey()), contentStoreId };
+  const events = toNewEvents([{ type: "InstanceCreated", data }], occasion);
+  return (await store.append(INSTANCE_STREAM, events, "noStream")).outcome === "appended";
+}
+
+async function openDataKey(
+  store: EventStore,
+  instance: Instance,
+  { masterKey, masterKeyPrevious }: InstanceClaims,
+  occasion: Occasion,
+): Promise<Uint8Array> {
+  const dataKey = unseal(masterKey, instance.sealedDataKey);
+  if (dataKey !== null) return dataKey;
+  const previous = masterKeyPrevious && unseal(masterKeyPrevious, instance.sealedDataKey);
+  if (!previous) {
+    throw new InstanceMismatchError(
+      "MASTER_KEY is not the one that this log was begun with: set the right one, or set MASTER_KEY_PREVIOUS to it to rotate",
+    );
+  }
+  const sealedDataKey = seal(masterKey, previous);
+  await transact(
+    store,
+    { ...instanceAggregate, stream: INSTANCE_STREAM },
+    () => ({ outcome: null, events: [{ type: "MasterKeyRotated" as const, data: { sealedDataKey } }] }),
+    occasion,
+  );
+  return previous;
+}

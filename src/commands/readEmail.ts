@@ -1,0 +1,81 @@
+import { type EmailContent, type EmailEvent, emailCodec, emailStream } from "../domain/email/events.ts";
+import { type Email, type EmailState, emailDecider } from "../domain/email/state.ts";
+import { emailId } from "../kernel/ids.ts";
+import type { EventStore } from "../ports/eventStore.ts";
+import { openContent } from "./emailContent.ts";
+import type { Services } from "./services.ts";
+
+const PAGE_EVENTS = 500;
+
+/** One event of a message's story. `sequence` is its revision in the message's stream. */
+export interface StoryEvent {
+  readonly sequence: number;
+  readonly at: string;
+  readonly event: EmailEvent;
+}
+
+/** A message as its stream tells it now. */
+export interface EmailStory {
+  readonly state: EmailState;
+  readonly events: readonly StoryEvent[];
+  /** The last revision; -1 before the message was accepted. */
+  readonly revision: number;
+}
+
+/** Folds a message's stream, reading its own instance's and everybody else's writes. Throws `StoreError`. */
+export async function readStory(store: EventStore, id: string): Promise<EmailStory> {
+  const events: StoryEvent[] = [];
+  let state: EmailState = emailDecider.initialState;
+  let revision = -1;
+  for (;;) {
+    const page = await store.read(emailStream(id), revision + 1, PAGE_EVENTS);
+    for (const recorded of page) {
+      const event = emailCodec.decode(recorded);
+      state = emailDecider.evolve(state, event);
+      revision = recorded.revision;
+      events.push({ sequence: revision, at: String(recorded.metadata.at), event });
+    }
+    if (page.length < PAGE_EVENTS) return { state, events, revision };
+  }
+}
+
+/** The content that a story begins with; null when it was erased. */
+export function contentOf(
+  services: Pick<Services, "content">,
+  id: string,
+  story: EmailStory,
+): Promise<EmailContent | null> {
+  const first = story.events[0]?.event;
+  const stored = first?.type === "EmailContentStored" ? first.data : null;
+  const owner = { workspaceId: story.state?.workspaceId ?? "", ownerId: id };
+  return openContent(services.content, owner, stored);
+}
+
+/** A message with all that can be told about it. */
+export interface EmailView {
+  readonly id: string;
+  readonly email: Email;
+  readonly content: EmailContent | null;
+  readonly events: readonly StoryEvent[];
+}
+
+/** One message of the workspace; null when there is none, also when it is another workspace's. */
+export async function readEmail(
+  services: Services,
+  workspaceId: string,
+  id: string,
+): Promise<EmailView | null> {
+  const story = await readStory(services.store, id);
+  if (story.state === null || story.state.workspaceId !== workspaceId) return null;
+  const content = await contentOf(services, id, story);
+  return { id, email: story.state, content, events: story.events };
+}
+
+/** The message that was accepted under this key; null when there is none. */
+export function readEmailByKey(
+  services: Services,
+  workspaceId: string,
+  key: string,
+): Promise<EmailView | null> {
+  return readEmail(services, workspaceId, emailId(workspaceId, key));
+}

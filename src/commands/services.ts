@@ -1,0 +1,53 @@
+import { apiKeyCodec, apiKeyStream } from "../domain/apiKey/events.ts";
+import { type ApiKeyState, apiKeyDecider } from "../domain/apiKey/state.ts";
+import { emailCodec } from "../domain/email/events.ts";
+import { emailDecider } from "../domain/email/state.ts";
+import { senderCodec, senderStream } from "../domain/sender/events.ts";
+import { type SenderState, senderDecider } from "../domain/sender/state.ts";
+import { suppressionCodec } from "../domain/suppression/events.ts";
+import { suppressionDecider } from "../domain/suppression/state.ts";
+import { webhookCodec } from "../domain/webhook/events.ts";
+import { webhookDecider } from "../domain/webhook/state.ts";
+import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
+import { type WorkspaceState, workspaceDecider } from "../domain/workspace/state.ts";
+import type { InstanceKeys } from "../kernel/instanceKeys.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { ContentStore } from "../ports/contentStore.ts";
+import type { DiskSpace } from "../ports/diskSpace.ts";
+import type { EventStore } from "../ports/eventStore.ts";
+import type { SuppressionList } from "../ports/suppressionList.ts";
+import { type FoldCache, foldCache } from "./foldCache.ts";
+
+export const apiKeyAggregate = { decider: apiKeyDecider, codec: apiKeyCodec };
+export const emailAggregate = { decider: emailDecider, codec: emailCodec };
+export const senderAggregate = { decider: senderDecider, codec: senderCodec };
+export const suppressionAggregate = { decider: suppressionDecider, codec: suppressionCodec };
+export const webhookAggregate = { decider: webhookDecider, codec: webhookCodec };
+export const workspaceAggregate = { decider: workspaceDecider, codec: workspaceCodec };
+
+/** What every command works with. */
+export interface Services {
+  readonly store: EventStore;
+  readonly content: ContentStore;
+  readonly clock: Clock;
+  readonly keys: InstanceKeys;
+  readonly suppressions: SuppressionList;
+  readonly disk: DiskSpace;
+  /** Below this many free bytes no send is accepted. */
+  readonly diskFreeBytesMin: number;
+  readonly apiKeys: FoldCache<ApiKeyState>;
+  readonly senders: FoldCache<SenderState>;
+  readonly workspaces: FoldCache<WorkspaceState>;
+}
+
+type Given = Omit<Services, "apiKeys" | "senders" | "workspaces">;
+
+/** Adds the caches of what decisions read. */
+export function makeServices(given: Given): Services {
+  return {
+    ...given,
+    apiKeys: foldCache(given.store, apiKeyAggregate, apiKeyStream),
+    senders: foldCache(given.store, senderAggregate, senderStream),
+    workspaces: foldCache(given.store, workspaceAggregate, workspaceStream),
+  };
+}

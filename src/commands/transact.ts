@@ -1,0 +1,69 @@
+import type { Codec, StoredEvent } from "../kernel/codec.ts";
+import { encodeData } from "../kernel/codec.ts";
+import type { Decider, Decision, DomainEvent } from "../kernel/decider.ts";
+import { newId } from "../kernel/ids.ts";
+import { metadataOf, type Occasion } from "../kernel/metadata.ts";
+import { type CallOptions, type EventStore, type NewEvent, StoreError } from "../ports/eventStore.ts";
+
+/** Events of one stream that are read at once. */
+const PAGE_EVENTS = 500;
+/** How often a decision is taken anew because somebody else was first; after that the store is too busy. */
+const ATTEMPTS_MAX = 50;
+
+/** How a noun is kept: its fold, its codec and its stream. */
+export interface Aggregate<State, Event extends DomainEvent> {
+  readonly decider: Decider<State, Event>;
+  readonly codec: Codec<Event>;
+}
+
+/** A noun as the log has it now. `revision` is null when its stream was never written. */
+export interface Loaded<State> {
+  readonly state: State;
+  readonly revision: number | null;
+}
+
+/** Folds a stream from its first readable event on. Throws {@link StoreError}. */
+export async function load<State, Event extends DomainEvent>(
+  store: EventStore,
+  { decider, codec }: Aggregate<State, Event>,
+  stream: string,
+  options?: CallOptions,
+): Promise<Loaded<State>> {
+  let state = decider.initialState;
+  let revision: number | null = null;
+  for (;;) {
+    const page = await store.read(stream, revision === null ? 0 : revision + 1, PAGE_EVENTS, options);
+    for (const event of page) {
+      state = decider.evolve(state, codec.decode(event as StoredEvent));
+      revision = event.revision;
+    }
+    if (page.length < PAGE_EVENTS) return { state, revision };
+  }
+}
+
+/** Turns what a decision says into what a store takes: fresh ids, metadata, compression where it pays. */
+export function toNewEvents(events: readonly DomainEvent[], occasion: Occasion): readonly NewEvent[] {
+  const metadata = metadataOf(occasion);
+  return events.map(({ type, data }) => ({ id: newId(), type, data: encodeData(data), metadata }));
+}
+
+/**
+ * load -> decide -> append at the loaded revision; taken anew when somebody else was first. A decision
+ * without events writes nothing.
+ */
+export async function transact<State, Event extends DomainEvent, Outcome>(
+  store: EventStore,
+  aggregate: Aggregate<State, Event> & { readonly stream: string },
+  decide: (state: State) => Decision<Outcome, Event>,
+  occasion: Occasion,
+): Promise<Outcome> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const { state, revision } = await load(store, aggregate, aggregate.stream);
+    const { outcome, events } = decide(state);
+    if (events.length === 0) return outcome;
+    const expected = revision ?? "noStream";
+    const result = await store.append(aggregate.stream, toNewEvents(events, occasion), expected);
+    if (result.outcome === "appended") return outcome;
+  }
+  throw new StoreError("unavailable", `${aggregate.stream} changed under ${ATTEMPTS_MAX} attempts to decide`);
+}

@@ -1,0 +1,188 @@
+import type { Decision } from "../../kernel/decider.ts";
+import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
+import type { Verdict } from "./classifyOutcome.ts";
+import type { EmailEvent } from "./events.ts";
+import { type Email, type EmailState, isTerminal, LEASE_EXPIRED, RESUMED } from "./state.ts";
+
+/** The rules of delivery that an operator can set; times in ms. */
+export interface DeliveryPolicy {
+  /** From acceptance to the end, pauses not counted: the promise is 72 hours. */
+  readonly lifetimeMs: number;
+  readonly leaseMs: number;
+  readonly retryBaseMs: number;
+  readonly retryMaxMs: number;
+  readonly relayRetryMs: number;
+  /** What becomes of a message that may or may not have been sent. */
+  readonly onAmbiguous: "retry" | "hold";
+}
+
+export const DELIVERY_POLICY: DeliveryPolicy = {
+  lifetimeMs: 72 * HOUR_MS,
+  leaseMs: 2 * MINUTE_MS,
+  retryBaseMs: MINUTE_MS,
+  retryMaxMs: 4 * HOUR_MS,
+  relayRetryMs: 30_000,
+  onAmbiguous: "retry",
+};
+
+/** When and with what luck something is decided: `random` is in [0, 1). */
+export interface Moment {
+  readonly now: EpochMs;
+  readonly random: number;
+  /** How long the workspace was paused since acceptance: that time does not count. */
+  readonly pausedMs: number;
+}
+
+export function expiresAt(email: Email, policy: DeliveryPolicy, pausedMs: number): EpochMs {
+  return email.acceptedAt + policy.lifetimeMs + pausedMs;
+}
+
+type CancelOutcome = "canceled" | "alreadyCanceled" | "notCancelable" | "notFound";
+
+/** A message can be called back until a worker has claimed it. */
+export function cancel(state: EmailState): Decision<CancelOutcome, EmailEvent> {
+  if (state === null) return { outcome: "notFound", events: [] };
+  if (state.status === "canceled") return { outcome: "alreadyCanceled", events: [] };
+  if (state.status !== "queued" && state.status !== "deferred")
+    return { outcome: "notCancelable", events: [] };
+  return { outcome: "canceled", events: [{ type: "EmailCanceled", data: {} }] };
+}
+
+export interface ClaimRequest {
+  readonly worker: string;
+  readonly transport: string;
+  readonly leaseMs: number;
+}
+
+/** The claim: whoever appends it at the expected revision may deliver, nobody else. */
+export function startDelivery(state: EmailState, request: ClaimRequest): Decision<number | null, EmailEvent> {
+  if (state === null || (state.status !== "queued" && state.status !== "deferred")) {
+    return { outcome: null, events: [] };
+  }
+  const attempt = state.attempts + 1;
+  return { outcome: attempt, events: [{ type: "EmailDeliveryStarted", data: { attempt, ...request } }] };
+}
+
+/** Exponential backoff with up to 20% of jitter added: 1 min, 2 min, 4 min … capped. */
+function retryAt(email: Email, policy: DeliveryPolicy, moment: Moment): EpochMs {
+  const backoffMs = Math.min(policy.retryMaxMs, policy.retryBaseMs * 2 ** email.attemptsBurnt);
+  return clampToLifetime(email, policy, moment, backoffMs);
+}
+
+function clampToLifetime(email: Email, policy: DeliveryPolicy, moment: Moment, delayMs: number): EpochMs {
+  const at = moment.now + Math.ceil(delayMs * (1 + 0.2 * moment.random));
+  return Math.min(at, expiresAt(email, policy, moment.pausedMs));
+}
+
+type DeferredVerdict = Extract<Verdict, { kind: "deferred" }>;
+
+function nextAttemptAt(
+  email: Email,
+  verdict: DeferredVerdict,
+  policy: DeliveryPolicy,
+  moment: Moment,
+): EpochMs {
+  if (verdict.ambiguous && policy.onAmbiguous === "hold") return expiresAt(email, policy, moment.pausedMs);
+  if (verdict.attemptBurnt) return retryAt(email, policy, moment);
+  return clampToLifetime(email, policy, moment, policy.relayRetryMs);
+}
+
+function outcomeEvent(
+  email: Email,
+  attempt: number,
+  verdict: Verdict,
+  on: { policy: DeliveryPolicy; moment: Moment; transport: string },
+): EmailEvent {
+  switch (verdict.kind) {
+    case "sent":
+      return { type: "EmailSent", data: { attempt, transport: on.transport, reply: verdict.reply } };
+    case "bounced": {
+      const { reason, code, reply } = verdict;
+      return { type: "EmailBounced", data: { attempt, reason, code, reply } };
+    }
+    case "failed": {
+      const { reason, code, reply } = verdict;
+      return { type: "EmailFailed", data: { attempt, reason, code, reply } };
+    }
+    case "deferred": {
+      const { kind: _, relayFault: __, ...facts } = verdict;
+      const at = nextAttemptAt(email, verdict, on.policy, on.moment);
+      return { type: "EmailDeferred", data: { attempt, ...facts, nextAttemptAt: rfc3339(at) } };
+    }
+  }
+}
+
+/**
+ * Records what became of an attempt. Also late: when another worker has taken over meanwhile, the outcome is
+ * still appended, and `evolve` knows which attempt it belongs to. Recording it again gives no events.
+ */
+export function recordOutcome(
+  state: EmailState,
+  attempt: number,
+  verdict: Verdict,
+  on: { policy: DeliveryPolicy; moment: Moment; transport: string },
+): Decision<"recorded" | "alreadyRecorded", EmailEvent> {
+  if (state === null || state.settledAttempts.includes(attempt))
+    return { outcome: "alreadyRecorded", events: [] };
+  return { outcome: "recorded", events: [outcomeEvent(state, attempt, verdict, on)] };
+}
+
+/** A claim whose lease ran out with no outcome: nobody knows whether the relay has the message. */
+export function expireLease(
+  state: EmailState,
+  attempt: number,
+  policy: DeliveryPolicy,
+  moment: Moment,
+): Decision<"expired" | "notClaimed", EmailEvent> {
+  if (state === null || state.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
+  const hold = policy.onAmbiguous === "hold";
+  const at = hold ? expiresAt(state, policy, moment.pausedMs) : moment.now;
+  const doubt = { attemptBurnt: true, ambiguous: true, nextAttemptAt: rfc3339(at) };
+  return {
+    outcome: "expired",
+    events: [{ type: "EmailDeferred", data: { attempt, reason: LEASE_EXPIRED, ...doubt } }],
+  };
+}
+
+/** Ends a claim because the log says no after all: paused, sender or recipient. Burns no attempt. */
+export function giveBackClaim(
+  state: EmailState,
+  attempt: number,
+  why: "sending_paused" | "sender_unavailable" | "content_unavailable" | "suppressed",
+  on: { policy: DeliveryPolicy; moment: Moment },
+): Decision<"givenBack" | "notClaimed", EmailEvent> {
+  if (state === null || state.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
+  if (why === "suppressed") {
+    return {
+      outcome: "givenBack",
+      events: [{ type: "EmailSuppressed", data: { attempt, reason: "suppressed_since" } }],
+    };
+  }
+  const at = clampToLifetime(state, on.policy, on.moment, on.policy.relayRetryMs);
+  const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(at) };
+  return {
+    outcome: "givenBack",
+    events: [{ type: "EmailDeferred", data: { attempt, reason: why, ...facts } }],
+  };
+}
+
+/** The end of a message that could not be delivered in its time. */
+export function expire(state: EmailState): Decision<"expired" | "notWaiting", EmailEvent> {
+  if (state === null || isTerminal(state.status)) return { outcome: "notWaiting", events: [] };
+  return {
+    outcome: "expired",
+    events: [{ type: "EmailFailed", data: { attempt: state.attempts, reason: "expired" } }],
+  };
+}
+
+/** Lets a message that was held go on now. */
+export function resumeHeld(state: EmailState, now: EpochMs): Decision<"resumed" | "notHeld", EmailEvent> {
+  if (state === null || state.status !== "deferred" || state.nextAttemptAt <= now) {
+    return { outcome: "notHeld", events: [] };
+  }
+  const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(now) };
+  return {
+    outcome: "resumed",
+    events: [{ type: "EmailDeferred", data: { attempt: state.attempts, reason: RESUMED, ...facts } }],
+  };
+}

@@ -1,0 +1,91 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+
+/** What a person sent: the only place of the log, beside the sender's own stream, that holds an address. */
+export const EmailContent = Type.Object({
+  from: Type.String(),
+  to: Type.String(),
+  replyTo: Type.Optional(Type.String()),
+  subject: Type.String(),
+  html: Type.Optional(Type.String()),
+  text: Type.Optional(Type.String()),
+  variables: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  metadata: Type.Optional(
+    Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
+  ),
+});
+export type EmailContent = Static<typeof EmailContent>;
+
+/** Where content is that is too large for an event: in the content store, under the message's own folder. */
+const ContentReference = Type.Object({ sha256: Type.String(), bytes: Type.Integer() });
+
+/** What every accepted message carries for good; nothing in it tells who wrote to whom. */
+const Accepted = {
+  workspaceId: Type.String(),
+  senderId: Type.String(),
+  recipientHash: Type.String(),
+  fingerprint: Type.String(),
+  acceptedAt: Type.String(),
+  contentEventId: Type.String(),
+  contentDigest: Type.String(),
+  contentBytes: Type.Integer(),
+};
+
+const schemas = {
+  EmailContentStored: Type.Object({
+    /** Salts `contentDigest`, so that a digest that outlives the content cannot be guessed at. */
+    salt: Type.String(),
+    content: Type.Optional(EmailContent),
+    reference: Type.Optional(ContentReference),
+  }),
+  EmailQueued: Type.Object(Accepted),
+  /** At acceptance it stands where EmailQueued would, with all of its fields; at delivery it ends a claim. */
+  EmailSuppressed: Type.Composite([
+    Type.Partial(Type.Object(Accepted)),
+    Type.Object({ reason: Type.String(), attempt: Type.Optional(Type.Integer()) }),
+  ]),
+  EmailDeliveryStarted: Type.Object({
+    attempt: Type.Integer(),
+    worker: Type.String(),
+    leaseMs: Type.Integer(),
+    transport: Type.String(),
+  }),
+  EmailSent: Type.Object({ attempt: Type.Integer(), transport: Type.String(), reply: Type.String() }),
+  EmailDeferred: Type.Object({
+    attempt: Type.Integer(),
+    reason: Type.String(),
+    /** False when the relay or we were at fault: the message has lost nothing but time. */
+    attemptBurnt: Type.Boolean(),
+    /** True when the relay may have the message all the same: the next attempt may be a repeat. */
+    ambiguous: Type.Boolean(),
+    nextAttemptAt: Type.String(),
+    code: Type.Optional(Type.Integer()),
+    reply: Type.Optional(Type.String()),
+  }),
+  EmailBounced: Type.Object({
+    attempt: Type.Integer(),
+    reason: Type.String(),
+    code: Type.Optional(Type.Integer()),
+    reply: Type.Optional(Type.String()),
+  }),
+  EmailFailed: Type.Object({
+    attempt: Type.Integer(),
+    reason: Type.String(),
+    code: Type.Optional(Type.Integer()),
+    reply: Type.Optional(Type.String()),
+  }),
+  EmailCanceled: Type.Object({}),
+  EmailContentErased: Type.Object({ reason: Type.String() }),
+};
+
+/** The case names are the storage format. */
+export type EmailEvent = EventOf<typeof schemas>;
+export const emailCodec = makeCodec(schemas);
+
+/** The stream of one message. */
+export function emailStream(id: string): string {
+  return `email-${id}`;
+}
+
+/** Revision 0 holds the content, revision 1 the acceptance; truncation removes the first and keeps the second. */
+export const ACCEPTANCE_REVISION = 1;

@@ -1,0 +1,23 @@
+import type { EpochMs } from "../../kernel/time.ts";
+import { type DeliveryPolicy, expiresAt, type Moment } from "./decisions.ts";
+import { type EmailState, isTerminal } from "./state.ts";
+
+export type NextAction =
+  /** Claim it and deliver. */
+  | { readonly kind: "deliver" }
+  /** Nothing before this time. */
+  | { readonly kind: "wait"; readonly until: EpochMs }
+  /** Somebody has claimed it: when the lease has run out since the claim was first seen, it is ambiguous. */
+  | { readonly kind: "watchLease"; readonly attempt: number; readonly leaseMs: number }
+  /** Its time is over. */
+  | { readonly kind: "expire" }
+  | { readonly kind: "none" };
+
+/** The whole mind of mail delivery: what a message needs now, from its state alone. */
+export function nextAction(state: EmailState, moment: Moment, policy: DeliveryPolicy): NextAction {
+  if (state === null || isTerminal(state.status)) return { kind: "none" };
+  if (state.claim) return { kind: "watchLease", attempt: state.claim.attempt, leaseMs: state.claim.leaseMs };
+  if (moment.now >= expiresAt(state, policy, moment.pausedMs)) return { kind: "expire" };
+  if (state.nextAttemptAt > moment.now) return { kind: "wait", until: state.nextAttemptAt };
+  return { kind: "deliver" };
+}

@@ -1,0 +1,139 @@
+import { never } from "../../kernel/assert.ts";
+import type { Decider } from "../../kernel/decider.ts";
+import { type EpochMs, epochMs } from "../../kernel/time.ts";
+import type { EmailEvent } from "./events.ts";
+
+export type EmailStatus =
+  | "queued"
+  | "sending"
+  | "deferred"
+  | "sent"
+  | "bounced"
+  | "failed"
+  | "suppressed"
+  | "canceled";
+
+const TERMINAL: ReadonlySet<EmailStatus> = new Set(["sent", "bounced", "failed", "suppressed", "canceled"]);
+
+/** One worker's right to deliver, for `leaseMs` after the claim. */
+export interface Claim {
+  readonly attempt: number;
+  readonly worker: string;
+  readonly leaseMs: number;
+}
+
+export interface Email {
+  readonly status: EmailStatus;
+  readonly workspaceId: string;
+  readonly senderId: string;
+  readonly recipientHash: string;
+  readonly fingerprint: string;
+  readonly acceptedAt: EpochMs;
+  /** The status that the 202 carried: a replay repeats it whatever happened since. */
+  readonly acceptedAs: "queued" | "suppressed";
+  /** Claims so far; the number of a claim names its attempt. */
+  readonly attempts: number;
+  /** Attempts that count against the message: what backoff grows with. */
+  readonly attemptsBurnt: number;
+  readonly claim: Claim | null;
+  readonly nextAttemptAt: EpochMs;
+  /** Attempts whose own outcome is in the log, so that none is recorded twice. */
+  readonly settledAttempts: readonly number[];
+  readonly contentErased: boolean;
+}
+
+/** `null` before the message was accepted. */
+export type EmailState = Email | null;
+
+export function isTerminal(status: EmailStatus): boolean {
+  return TERMINAL.has(status);
+}
+
+type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
+
+function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
+  const { workspaceId, senderId, recipientHash, fingerprint } = data;
+  const acceptedAt = epochMs(data.acceptedAt);
+  return {
+    status: acceptedAs,
+    workspaceId,
+    senderId,
+    recipientHash,
+    fingerprint,
+    acceptedAt,
+    acceptedAs,
+    attempts: 0,
+    attemptsBurnt: 0,
+    claim: null,
+    nextAttemptAt: acceptedAt,
+    settledAttempts: [],
+    contentErased: false,
+  };
+}
+
+/** A message ends once: the first terminal status stays, later events only add to the story. */
+function end(state: Email, status: EmailStatus, attempt?: number): Email {
+  const settled = attempt === undefined ? state : settle(state, attempt);
+  return isTerminal(state.status) ? settled : { ...settled, status, claim: null };
+}
+
+function settle(state: Email, attempt: number): Email {
+  return { ...state, settledAttempts: [...state.settledAttempts, attempt] };
+}
+
+type Deferred = Extract<EmailEvent, { type: "EmailDeferred" }>["data"];
+
+/** A lease that ran out does not settle its attempt: the worker's own outcome may still come. */
+function defer(state: Email, data: Deferred): Email {
+  if (data.reason === RESUMED) {
+    return state.status === "deferred" ? { ...state, nextAttemptAt: epochMs(data.nextAttemptAt) } : state;
+  }
+  const noted = data.reason === LEASE_EXPIRED ? state : settle(state, data.attempt);
+  const burnt = data.attemptBurnt ? { ...noted, attemptsBurnt: noted.attemptsBurnt + 1 } : noted;
+  if (state.claim?.attempt !== data.attempt) return burnt;
+  return { ...burnt, status: "deferred", claim: null, nextAttemptAt: epochMs(data.nextAttemptAt) };
+}
+
+/** The reason of the EmailDeferred that ends a claim whose worker was not heard of again. */
+export const LEASE_EXPIRED = "lease_expired";
+
+/** The reason of the EmailDeferred by which an operator lets held mail go on. */
+export const RESUMED = "resumed";
+
+function evolveExisting(
+  state: Email,
+  event: Exclude<EmailEvent, { type: "EmailContentStored" | "EmailQueued" }>,
+): Email {
+  switch (event.type) {
+    case "EmailSuppressed":
+      return end(state, "suppressed", event.data.attempt);
+    case "EmailDeliveryStarted": {
+      const { attempt, worker, leaseMs } = event.data;
+      return { ...state, status: "sending", attempts: attempt, claim: { attempt, worker, leaseMs } };
+    }
+    case "EmailSent":
+      return end(state, "sent", event.data.attempt);
+    case "EmailDeferred":
+      return defer(state, event.data);
+    case "EmailBounced":
+      return end(state, "bounced", event.data.attempt);
+    case "EmailFailed":
+      return end(state, "failed", event.data.attempt);
+    case "EmailCanceled":
+      return end(state, "canceled");
+    case "EmailContentErased":
+      return { ...state, contentErased: true };
+    default:
+      return never(event);
+  }
+}
+
+function evolve(state: EmailState, event: EmailEvent): EmailState {
+  if (event.type === "EmailContentStored") return state;
+  if (event.type === "EmailQueued") return accepted(event.data, "queued");
+  if (state === null && event.type === "EmailSuppressed")
+    return accepted(event.data as Accepted, "suppressed");
+  return state === null ? null : evolveExisting(state, event);
+}
+
+export const emailDecider: Decider<EmailState, EmailEvent> = { initialState: null, evolve };

@@ -1,0 +1,19 @@
+import { Type } from "@sinclair/typebox";
+import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+
+const schemas = {
+  InstanceCreated: Type.Object({
+    logId: Type.String(),
+    /** The instance's data key, sealed under MASTER_KEY: opening it is the check of MASTER_KEY. */
+    sealedDataKey: Type.String(),
+    contentStoreId: Type.String(),
+  }),
+  MasterKeyRotated: Type.Object({ sealedDataKey: Type.String() }),
+};
+
+/** The case names are the storage format. */
+export type InstanceEvent = EventOf<typeof schemas>;
+export const instanceCodec = makeCodec(schemas);
+
+/** One stream for the whole log: its first append settles racing first starts. */
+export const INSTANCE_STREAM = "instance";

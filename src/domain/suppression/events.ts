@@ -1,0 +1,26 @@
+import { Type } from "@sinclair/typebox";
+import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+
+const schemas = {
+  /** The address itself, in an event of its own, so that truncation can take it away and leave the rest. */
+  SuppressionAddressStored: Type.Object({ address: Type.String() }),
+  RecipientSuppressed: Type.Object({
+    workspaceId: Type.String(),
+    recipientHash: Type.String(),
+    reason: Type.String(),
+    /** The message whose bounce led to it. */
+    emailId: Type.Optional(Type.String()),
+    code: Type.Optional(Type.Integer()),
+    reply: Type.Optional(Type.String()),
+  }),
+  RecipientUnsuppressed: Type.Object({ workspaceId: Type.String(), recipientHash: Type.String() }),
+};
+
+/** The case names are the storage format. */
+export type SuppressionEvent = EventOf<typeof schemas>;
+export const suppressionCodec = makeCodec(schemas);
+
+/** `recipientHash` is the keyed hash of workspace and canonical address. */
+export function suppressionStream(recipientHash: string): string {
+  return `suppression-${recipientHash}`;
+}

@@ -1,0 +1,30 @@
+import { isIpv4, isPublicAddress } from "../../kernel/publicAddress.ts";
+
+/** The longest destination, in characters. */
+export const URL_CHARACTERS_MAX = 2_000;
+
+/** Names that never leave a private network (RFC 6761, RFC 6762, RFC 8375, ICANN's `.internal`). */
+const PRIVATE_NAMES = [".localhost", ".local", ".internal", ".home.arpa", ".test", ".invalid", ".onion"];
+const NAME = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])$/;
+
+function isPublicHost(hostname: string): boolean {
+  if (hostname.startsWith("[")) return isPublicAddress(hostname.slice(1, -1));
+  if (isIpv4(hostname)) return isPublicAddress(hostname);
+  return NAME.test(hostname) && !PRIVATE_NAMES.some((suffix) => hostname.endsWith(suffix));
+}
+
+/**
+ * The normalised form of a webhook destination; null when it is not a public HTTPS URL on port 443
+ * (spec: INVALID_WEBHOOK_URL). The text is parsed first and checked then, because the WHATWG parser turns
+ * `0x7f.1`, `2130706433` and `①②⑦.0.0.1` into 127.0.0.1. Names are resolved and checked again at delivery.
+ */
+export function normaliseDestination(text: string): string | null {
+  if (text.length > URL_CHARACTERS_MAX || !URL.canParse(text)) return null;
+  const url = new URL(text);
+  // The parser drops the default port: any port that is left is another one.
+  if (url.protocol !== "https:" || url.port !== "" || url.username !== "" || url.password !== "") return null;
+  url.hostname = url.hostname.replace(/\.$/, "");
+  if (!isPublicHost(url.hostname)) return null;
+  url.hash = "";
+  return url.href;
+}

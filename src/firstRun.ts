@@ -1,0 +1,66 @@
+import { writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { apiKeyAggregate, type Services, senderAggregate, workspaceAggregate } from "./commands/services.ts";
+import { transact } from "./commands/transact.ts";
+import { issueApiKey } from "./domain/apiKey/decisions.ts";
+import { apiKeyStream } from "./domain/apiKey/events.ts";
+import { SCOPES } from "./domain/apiKey/scopes.ts";
+import { addSender, verifySender } from "./domain/sender/decisions.ts";
+import { senderStream } from "./domain/sender/events.ts";
+import { createWorkspace } from "./domain/workspace/decisions.ts";
+import { workspaceStream } from "./domain/workspace/events.ts";
+import { newApiKey } from "./kernel/apiKeyText.ts";
+import { emailId } from "./kernel/ids.ts";
+import { systemOccasion } from "./openParts.ts";
+
+/** The address that a first run may send from. */
+const BOOTSTRAP_SENDER = "hello@example.com";
+
+export function bootstrapKeyPath(dataDir: string): string {
+  return join(dataDir, "bootstrap.key");
+}
+
+/**
+ * Gives a new log a workspace, a verified sender and a key, and writes the key to `bootstrap.key`. The workspace
+ * comes last: a start that was cut short before it is simply done again. Answers the key; null when it was done.
+ */
+export async function bootstrap(services: Services, logId: string, dataDir: string): Promise<string | null> {
+  const { store, keys } = services;
+  const workspaceId = emailId(logId, "bootstrap");
+  if ((await store.lastRevision(workspaceStream(workspaceId))) !== null) return null;
+  const occasion = { ...systemOccasion("system"), workspaceId };
+  const { id, key } = newApiKey();
+  const senderId = keys.hashAddress(workspaceId, BOOTSTRAP_SENDER);
+  const sender = { ...senderAggregate, stream: senderStream(senderId) };
+  await writeFile(bootstrapKeyPath(dataDir), `${key}\n`, { mode: 0o600, flush: true });
+  const issued = { workspaceId, name: "bootstrap", hash: keys.hashApiKey(key), scopes: [...SCOPES] };
+  await transact(
+    store,
+    { ...apiKeyAggregate, stream: apiKeyStream(id) },
+    (state) => issueApiKey(state, issued),
+    occasion,
+  );
+  await transact(
+    store,
+    sender,
+    (state) => addSender(state, { workspaceId, address: BOOTSTRAP_SENDER }),
+    occasion,
+  );
+  await transact(store, sender, (state) => verifySender(state, "bootstrap"), occasion);
+  const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
+  await transact(store, workspace, (state) => createWorkspace(state, "default"), occasion);
+  return key;
+}
+
+/** A command that sends a first email as it stands, with the key read from its file. */
+export function firstCurl(url: string, dataDir: string): string {
+  const path = relative(process.cwd(), bootstrapKeyPath(dataDir));
+  const body = { from: BOOTSTRAP_SENDER, to: "you@example.com", subject: "Hello", text: "It works." };
+  return [
+    `curl -i ${url}/api/v1/emails`,
+    `  -H "Authorization: Bearer $(cat '${path.replaceAll("'", "'\\''")}')"`,
+    `  -H 'Idempotency-Key: hello-${Date.now()}'`,
+    "  -H 'Content-Type: application/json'",
+    `  -d '${JSON.stringify(body)}'`,
+  ].join(" \\\n");
+}

@@ -1,0 +1,71 @@
+import type { EmailView, StoryEvent } from "../commands/readEmail.ts";
+import type { EmailEvent } from "../domain/email/events.ts";
+import { never } from "../kernel/assert.ts";
+import { rfc3339 } from "../kernel/time.ts";
+
+/** What an event adds to the timeline beside its name, time and sequence. */
+function timelineFacts(event: EmailEvent): { readonly type: string } & Record<string, unknown> {
+  switch (event.type) {
+    case "EmailContentStored":
+      return { type: "content_stored" };
+    case "EmailQueued":
+      return { type: "queued" };
+    case "EmailSuppressed":
+      return { type: "suppressed", reason: event.data.reason, attempt: event.data.attempt };
+    case "EmailDeliveryStarted": {
+      const { attempt, transport, leaseMs } = event.data;
+      return { type: "delivery_started", attempt, transport, lease_ms: leaseMs };
+    }
+    case "EmailSent":
+      return { type: "sent", ...event.data };
+    case "EmailDeferred": {
+      const { attemptBurnt, nextAttemptAt, ...facts } = event.data;
+      return { type: "deferred", ...facts, attempt_burnt: attemptBurnt, next_attempt_at: nextAttemptAt };
+    }
+    case "EmailBounced":
+      return { type: "bounced", ...event.data };
+    case "EmailFailed":
+      return { type: "failed", ...event.data };
+    case "EmailCanceled":
+      return { type: "canceled" };
+    case "EmailContentErased":
+      return { type: "content_erased", reason: event.data.reason };
+    default:
+      return never(event);
+  }
+}
+
+function timelineJson({ sequence, at, event }: StoryEvent) {
+  const { type, ...facts } = timelineFacts(event);
+  return { type, at, sequence, ...facts };
+}
+
+/** A message in a list: who, what about, and how it stands. Null where the content was erased. */
+export function emailSummaryJson({ id, email, content, events }: EmailView) {
+  return {
+    id,
+    object: "email",
+    status: email.status,
+    created_at: rfc3339(email.acceptedAt),
+    updated_at: events.at(-1)?.at ?? rfc3339(email.acceptedAt),
+    from: content?.from ?? null,
+    to: content?.to ?? null,
+    subject: content?.subject ?? null,
+    attempts: email.attempts,
+  };
+}
+
+/** One message whole, with its timeline: the log itself, in order. */
+export function emailJson(view: EmailView) {
+  const { email, content } = view;
+  return {
+    ...emailSummaryJson(view),
+    reply_to: content?.replyTo ?? null,
+    html: content?.html ?? null,
+    text: content?.text ?? null,
+    metadata: content?.metadata ?? null,
+    next_attempt_at: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,
+    content_erased: email.contentErased,
+    timeline: view.events.map(timelineJson),
+  };
+}

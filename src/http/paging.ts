@@ -1,0 +1,33 @@
+import { isUuid } from "../kernel/ids.ts";
+import { invalid } from "./problem.ts";
+
+/** How many items a list answers when it is not told. */
+export const PAGE_ITEMS_DEFAULT = 25;
+
+/** Where a page begins: after this item, going back in time. */
+export interface PageKey {
+  readonly createdAt: string;
+  readonly id: string;
+}
+
+/** Opaque to callers; says nothing that the list does not. */
+export function encodeCursor(key: PageKey): string {
+  return Buffer.from(JSON.stringify([key.createdAt, key.id])).toString("base64url");
+}
+
+export function decodeCursor(cursor: string): PageKey {
+  try {
+    const [createdAt, id] = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")) as unknown[];
+    if (typeof createdAt === "string" && typeof id === "string" && isUuid(id)) return { createdAt, id };
+  } catch {
+    // Not ours: answered below like any other text that is not a cursor.
+  }
+  throw invalid("/cursor", "is not a next_cursor of this list");
+}
+
+/** One page out of `limit + 1` rows: the extra row only tells that there is more. */
+export function pageOf<Row extends PageKey>(rows: readonly Row[], limit: number) {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return { shown, nextCursor: rows.length > limit && last ? encodeCursor(last) : null };
+}

@@ -1,0 +1,88 @@
+/** Every code that an answer can carry: the contract's (spec.md, Errors) and, below them, ours where it is silent. */
+const TABLE = {
+  INVALID_REQUEST: { status: 400, title: "A required value is missing or invalid" },
+  IDEMPOTENCY_KEY_REQUIRED: { status: 400, title: "The Idempotency-Key header is missing or invalid" },
+  UNAUTHORIZED: { status: 401, title: "The API key is missing, invalid, revoked or expired" },
+  FORBIDDEN: { status: 403, title: "The API key lacks the scope that this operation needs" },
+  SENDING_PAUSED: { status: 403, title: "Sending is paused for the workspace" },
+  WEBHOOK_NOT_FOUND: { status: 404, title: "There is no such webhook endpoint in this workspace" },
+  IDEMPOTENCY_CONFLICT: { status: 409, title: "The Idempotency-Key was used with other content" },
+  WEBHOOK_ALREADY_EXISTS: { status: 409, title: "The destination is registered already" },
+  PAYLOAD_TOO_LARGE: { status: 413, title: "The encoded request is over 16,000,000 bytes" },
+  ATTACHMENT_TYPE_UNSUPPORTED: { status: 422, title: "The file format is not supported" },
+  INVALID_WEBHOOK_URL: { status: 422, title: "The destination is not a public HTTPS endpoint on port 443" },
+  SENDER_UNAVAILABLE: { status: 422, title: "The sending address cannot send" },
+  TEMPLATE_UNAVAILABLE: { status: 422, title: "The template is not published or not available" },
+  INTERNAL_ERROR: { status: 500, title: "The operation could not be completed" },
+  // Ours: what the contract leaves open.
+  NOT_FOUND: { status: 404, title: "There is nothing under this address in this workspace" },
+  METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
+  EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
+  WEBHOOK_LIMIT_REACHED: { status: 409, title: "The workspace has as many webhook endpoints as it can" },
+} as const;
+
+export type ProblemCode = keyof typeof TABLE;
+
+/** One wrong value: `pointer` is a JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter. */
+export interface ProblemDetail {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+export interface ProblemOptions {
+  readonly detail?: string;
+  readonly errors?: readonly ProblemDetail[];
+  readonly headers?: Readonly<Record<string, string>>;
+  /** 503 in place of the code's own status: the same request may work a little later. */
+  readonly unavailable?: boolean;
+}
+
+/** A refusal on its way to the caller. Thrown inside `http` only. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  constructor(
+    readonly code: ProblemCode,
+    readonly options: ProblemOptions = {},
+  ) {
+    super(options.detail ?? TABLE[code].title);
+  }
+
+  get status(): number {
+    return this.options.unavailable ? 503 : TABLE[this.code].status;
+  }
+}
+
+/** A 503 says when to come back, in seconds. */
+const RETRY_AFTER_SECONDS = 2;
+
+/** The statuses after which the same request may be sent again as it is. */
+function isRetryable(status: number): boolean {
+  return status === 429 || status >= 500;
+}
+
+/** A problem as an answer: `application/problem+json` (RFC 9457). Nothing internal, nothing that was sent. */
+export function problemResponse(problem: Problem, requestId: string): Response {
+  const { code, status, options } = problem;
+  const body = {
+    type: `urn:postledger:problem:${code.toLowerCase().replaceAll("_", "-")}`,
+    title: TABLE[code].title,
+    status,
+    detail: problem.message,
+    code,
+    request_id: requestId,
+    retryable: isRetryable(status),
+    errors: options.errors ?? [],
+  };
+  const headers: Record<string, string> = { "content-type": "application/problem+json", ...options.headers };
+  if (status === 503) headers["retry-after"] ??= String(RETRY_AFTER_SECONDS);
+  if (status === 401) headers["www-authenticate"] = "Bearer";
+  return new Response(JSON.stringify(body), { status, headers });
+}
+
+/** The refusal of one value of the body. */
+export function invalid(pointer: string, message: string): Problem {
+  return new Problem("INVALID_REQUEST", {
+    detail: `${pointer || "the body"} ${message}`,
+    errors: [{ pointer, message }],
+  });
+}

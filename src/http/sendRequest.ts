@@ -1,0 +1,78 @@
+import type { SendEmail } from "../commands/sendEmail.ts";
+import { type Address, parseAddress } from "../kernel/address.ts";
+import type { JsonObject } from "../kernel/json.ts";
+import { codePoints, isHeaderSafe } from "../kernel/text.ts";
+import { invalid } from "./problem.ts";
+import type { SendEmailBody } from "./schemas.ts";
+
+const VARIABLES_CHARACTERS_MAX = 100_000;
+const METADATA_KEY_CHARACTERS_MAX = 80;
+const METADATA_BYTES_MAX = 16_000;
+
+function address(pointer: string, text: string): Address {
+  const parsed = parseAddress(text);
+  if ("invalid" in parsed) throw invalid(pointer, parsed.invalid);
+  return parsed;
+}
+
+function checkMetadata(metadata: SendEmailBody["metadata"]): void {
+  if (metadata === undefined) return;
+  for (const key of Object.keys(metadata)) {
+    if (codePoints(key) > METADATA_KEY_CHARACTERS_MAX) {
+      throw invalid("/metadata", `has a key of more than ${METADATA_KEY_CHARACTERS_MAX} characters`);
+    }
+  }
+  if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA_BYTES_MAX) {
+    throw invalid("/metadata", `is over ${METADATA_BYTES_MAX} bytes when encoded`);
+  }
+}
+
+function checkVariables(variables: SendEmailBody["variables"]): void {
+  if (variables === undefined) return;
+  if (codePoints(JSON.stringify(variables)) > VARIABLES_CHARACTERS_MAX) {
+    throw invalid("/variables", `is over ${VARIABLES_CHARACTERS_MAX} characters when encoded`);
+  }
+}
+
+/** Without a template the content must be there; with one it is checked by the schema and not used. */
+function checkContent(body: SendEmailBody): void {
+  if (body.template_version_id !== undefined && body.template_id === undefined) {
+    throw invalid("/template_version_id", "needs template_id beside it");
+  }
+  if (body.subject !== undefined && !isHeaderSafe(body.subject)) {
+    throw invalid("/subject", "must not contain a line break or NUL");
+  }
+  if (body.template_id !== undefined) return;
+  if (body.subject === undefined) throw invalid("/subject", "is required without template_id");
+  if (!body.html && !body.text) throw invalid("/html", "or text is required without template_id");
+}
+
+/** The rules that span fields, in the units of the contract; what is left is ready for the command. */
+export function sendRequest(
+  body: SendEmailBody,
+): Omit<SendEmail, "workspaceId" | "idempotencyKey" | "occasion"> {
+  const from = address("/from", body.from);
+  const to = address("/to", body.to);
+  const replyTo = body.reply_to === undefined ? null : address("/reply_to", body.reply_to);
+  checkContent(body);
+  checkVariables(body.variables);
+  checkMetadata(body.metadata);
+  const content = {
+    from: from.sent,
+    to: to.sent,
+    subject: body.subject ?? "",
+    ...(replyTo ? { replyTo: replyTo.sent } : {}),
+    ...(body.html ? { html: body.html } : {}),
+    ...(body.text ? { text: body.text } : {}),
+    ...(body.variables ? { variables: body.variables } : {}),
+    ...(body.metadata ? { metadata: body.metadata } : {}),
+  };
+  return {
+    request: body as unknown as JsonObject,
+    from,
+    to,
+    content,
+    usesTemplate: body.template_id !== undefined,
+    usesAttachments: (body.attachments?.length ?? 0) > 0,
+  };
+}

@@ -1,0 +1,35 @@
+import { domainToASCII } from "node:url";
+
+/** The contract's limit for an address as it arrives, in characters. */
+export const ADDRESS_CHARACTERS_MAX = 320;
+const LOCAL_OCTETS_MAX = 64;
+const DOMAIN_OCTETS_MAX = 253;
+
+/** A dot-atom of RFC 5321 §4.1.2. Quoted local parts are refused: no mailbox that is in use needs one. */
+const LOCAL = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
+const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** An address that passed: `sent` goes into the envelope, `canonical` is what addresses are compared by. */
+export interface Address {
+  /** The local part as given, the domain in lower-case ASCII (RFC 5891). */
+  readonly sent: string;
+  /** `sent` with the local part in lower case: nobody is suppressed in one spelling and not in another. */
+  readonly canonical: string;
+}
+
+/** Parses one addr-spec: no display name, no comments, no list. The reason is for the person who sent it. */
+export function parseAddress(text: string): Address | { readonly invalid: string } {
+  const at = text.lastIndexOf("@");
+  if (at < 1 || /[\s<>(),;:"\\[\]]/.test(text))
+    return { invalid: "must be one bare address such as ana@example.com" };
+  const local = text.slice(0, at);
+  if (!LOCAL.test(local) || local.length > LOCAL_OCTETS_MAX) {
+    return { invalid: "has a local part (before the @) that is not 1 to 64 plain ASCII characters" };
+  }
+  const domain = domainToASCII(text.slice(at + 1)).toLowerCase();
+  if (!DOMAIN.test(domain) || domain.length > DOMAIN_OCTETS_MAX) {
+    return { invalid: "has a domain (after the @) that is not a fully qualified name" };
+  }
+  const sent = `${local}@${domain}`;
+  return { sent, canonical: sent.toLowerCase() };
+}

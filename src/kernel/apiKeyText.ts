@@ -1,0 +1,35 @@
+import { customAlphabet } from "nanoid";
+
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const ID_CHARACTERS = 12;
+const SECRET_CHARACTERS = 32;
+const CHECKSUM_CHARACTERS = 6;
+const PATTERN = /^pl_([0-9A-Za-z]{12})[0-9A-Za-z]{32}([0-9A-Za-z]{6})$/;
+
+const newId = customAlphabet(BASE62, ID_CHARACTERS);
+const newSecret = customAlphabet(BASE62, SECRET_CHARACTERS);
+
+/** CRC-32 of the text in six base62 digits: tells a typing error or a cut from a wrong key without a look-up. */
+function checksum(text: string): string {
+  let rest = Bun.hash.crc32(text);
+  let digits = "";
+  for (let index = 0; index < CHECKSUM_CHARACTERS; index += 1) {
+    digits = BASE62[rest % 62] + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+}
+
+/** A fresh API key: `pl_`, its id (12), 190 random bits (32), and a checksum (6), all base62. */
+export function newApiKey(): { readonly id: string; readonly key: string } {
+  const id = newId();
+  const body = `pl_${id}${newSecret()}`;
+  return { id, key: body + checksum(body) };
+}
+
+/** The id inside a key; null when the text is not a key at all. */
+export function apiKeyId(key: string): string | null {
+  const match = PATTERN.exec(key);
+  if (!match) return null;
+  return checksum(key.slice(0, -CHECKSUM_CHARACTERS)) === match[2] ? (match[1] as string) : null;
+}

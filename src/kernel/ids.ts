@@ -1,0 +1,21 @@
+import { customAlphabet } from "nanoid";
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const REQUEST_ID_CHARACTERS = 20;
+
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** A fresh id for an event, a workspace or an endpoint (UUIDv7, RFC 9562: later ids sort later). */
+export function newId(): string {
+  return Bun.randomUUIDv7();
+}
+
+/** The id of the one message that a workspace can have under an Idempotency-Key (UUIDv5, RFC 9562). */
+export function emailId(workspaceId: string, idempotencyKey: string): string {
+  return Bun.randomUUIDv5(idempotencyKey, workspaceId);
+}
+
+/** Names one request in the answer, the log lines and the events that it led to. */
+export const newRequestId = customAlphabet("0123456789abcdefghjkmnpqrstvwxyz", REQUEST_ID_CHARACTERS);

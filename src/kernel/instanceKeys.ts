@@ -1,0 +1,71 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, timingSafeEqual } from "node:crypto";
+
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Seals bytes with AES-256-GCM: base64 of nonce, tag and ciphertext. */
+export function seal(key: Uint8Array, plain: Uint8Array): string {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce);
+  const body = Buffer.concat([cipher.update(plain), cipher.final()]);
+  return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString("base64");
+}
+
+/** The inverse of {@link seal}; null when the key is another one or the text was altered. */
+export function unseal(key: Uint8Array, sealed: string): Uint8Array | null {
+  const bytes = Buffer.from(sealed, "base64");
+  if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;
+  const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES));
+  decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+  } catch {
+    return null;
+  }
+}
+
+/** A fresh key for the instance: everything that is keyed derives from it. */
+export function newDataKey(): Uint8Array {
+  return randomBytes(KEY_BYTES);
+}
+
+/** A key for one purpose (HKDF-SHA-256, RFC 5869): no two purposes share one. */
+export function deriveKey(secret: Uint8Array, purpose: string): Uint8Array {
+  return new Uint8Array(hkdfSync("sha256", secret, "postledger", purpose, KEY_BYTES));
+}
+
+/** Whether two texts are equal, in a time that does not tell where they differ. */
+export function equalInConstantTime(left: string, right: string): boolean {
+  const a = Buffer.from(left);
+  const b = Buffer.from(right);
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** The keyed functions of an instance. All hashes are HMAC-SHA-256 in lower-case hex. */
+export interface InstanceKeys {
+  hashApiKey(key: string): string;
+  /** Names a sender's or recipient's stream: the address cannot be had back, nor guessed without the key. */
+  hashAddress(workspaceId: string, canonicalAddress: string): string;
+  /** What two requests with one Idempotency-Key are compared by. */
+  fingerprint(workspaceId: string, canonicalRequest: string): string;
+  sealSecret(plain: Uint8Array): string;
+  unsealSecret(sealed: string): Uint8Array | null;
+}
+
+/** Derives the instance's keyed functions from its data key. */
+export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
+  const apiKeyPepper = deriveKey(dataKey, "api-key");
+  const addressKey = deriveKey(dataKey, "address");
+  const fingerprintKey = deriveKey(dataKey, "fingerprint");
+  const secretKey = deriveKey(dataKey, "secret");
+  const hmac = (key: Uint8Array, text: string) =>
+    new Bun.CryptoHasher("sha256", key).update(text).digest("hex");
+  return {
+    hashApiKey: (key) => hmac(apiKeyPepper, key),
+    hashAddress: (workspaceId, address) => hmac(addressKey, `${workspaceId}\n${address}`),
+    fingerprint: (workspaceId, request) => hmac(fingerprintKey, `${workspaceId}\n${request}`),
+    sealSecret: (plain) => seal(secretKey, plain),
+    unsealSecret: (sealed) => unseal(secretKey, sealed),
+  };
+}

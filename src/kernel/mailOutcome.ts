@@ -1,0 +1,15 @@
+/** How far a delivery came before it ended: the SMTP command that was answered, or that got no answer. */
+export type MailStage = "connect" | "mail" | "rcpt" | "data" | "final";
+
+/** What the relay did with a message: facts only. What they mean is decided in `domain/email`. */
+export type MailOutcome =
+  /** The final dot was answered with 2xx. */
+  | { readonly kind: "accepted"; readonly reply: string }
+  /** A command was answered with 4xx or 5xx. */
+  | { readonly kind: "refused"; readonly stage: MailStage; readonly code: number; readonly reply: string }
+  /** No answer: connection, TLS, authentication or time-out trouble before the final dot was sent. */
+  | { readonly kind: "broken"; readonly stage: MailStage; readonly reason: string }
+  /** The final dot was sent and no answer came: the relay may or may not have the message. */
+  | { readonly kind: "unknown"; readonly reason: string }
+  /** The deadline had passed before the content was sent: nothing left this machine. */
+  | { readonly kind: "outOfTime" };

@@ -1,0 +1,38 @@
+import { type Static, Type } from "@sinclair/typebox";
+
+/**
+ * What stands beside every event's data. `at` is the event's own time (RFC 3339): the store's clock is never
+ * projected. `correlationId` is the request's id, `causationId` the event that led to this one.
+ */
+export const EventMetadata = Type.Object({
+  schema: Type.Integer({ minimum: 1 }),
+  at: Type.String(),
+  workspaceId: Type.Optional(Type.String()),
+  correlationId: Type.String(),
+  causationId: Type.Optional(Type.String()),
+  actor: Type.String(),
+});
+export type EventMetadata = Static<typeof EventMetadata>;
+
+/** Who acts, for whom and on what occasion: everything about an append that is not the event itself. */
+export interface Occasion {
+  readonly at: number;
+  readonly correlationId: string;
+  /** `api-key:<id>`, `cli`, `worker:<id>` or `system`. */
+  readonly actor: string;
+  readonly workspaceId?: string;
+  readonly causationId?: string;
+}
+
+/** The metadata of an event that is appended on this occasion. */
+export function metadataOf(occasion: Occasion): EventMetadata {
+  const { at, correlationId, actor, workspaceId, causationId } = occasion;
+  return {
+    schema: 1,
+    at: new Date(at).toISOString(),
+    correlationId,
+    actor,
+    ...(workspaceId === undefined ? {} : { workspaceId }),
+    ...(causationId === undefined ? {} : { causationId }),
+  };
+}

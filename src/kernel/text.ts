@@ -1,0 +1,26 @@
+/**
+ * The number of Unicode code points in `value`: the contract's "character" (TypeBox and `length` count
+ * UTF-16 code units, so an emoji would count twice).
+ */
+export function codePoints(value: string): number {
+  let count = value.length;
+  for (let index = 0; index < value.length - 1; index += 1) {
+    const unit = value.charCodeAt(index);
+    if (unit < 0xd800 || unit > 0xdbff) continue;
+    const next = value.charCodeAt(index + 1);
+    if (next < 0xdc00 || next > 0xdfff) continue;
+    count -= 1;
+    index += 1;
+  }
+  return count;
+}
+
+/** Whether `value` can be put into one header line: no CR, LF or NUL (RFC 5322 §2.2). */
+export function isHeaderSafe(value: string): boolean {
+  return !/[\r\n\0]/.test(value);
+}
+
+/** At most `unitsMax` UTF-16 units of `value`, never cut inside a surrogate pair. */
+export function excerpt(value: string, unitsMax: number): string {
+  return value.length <= unitsMax ? value : value.slice(0, unitsMax).replace(/[\uD800-\uDBFF]$/, "");
+}

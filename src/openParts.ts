@@ -1,0 +1,87 @@
+import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { directoryContentStore } from "./adapters/directory/directoryContentStore.ts";
+import { createOutboxTransport } from "./adapters/nodemailer/outboxTransport.ts";
+import { smtpOptionsFromUrl } from "./adapters/nodemailer/smtpOptions.ts";
+import { createSmtpTransport } from "./adapters/nodemailer/smtpTransport.ts";
+import { openSqliteEventStore } from "./adapters/sqlite/sqliteEventStore.ts";
+import { systemClock } from "./adapters/system/systemClock.ts";
+import { type OpenInstance, openInstance } from "./commands/openInstance.ts";
+import { type Config, ConfigError, parseMasterKey } from "./config.ts";
+import { newRequestId } from "./kernel/ids.ts";
+import type { Occasion } from "./kernel/metadata.ts";
+import type { ContentStore } from "./ports/contentStore.ts";
+import type { EventStore } from "./ports/eventStore.ts";
+import type { MailTransport } from "./ports/mailTransport.ts";
+
+/** Opens the log that STORE_URL names. */
+export async function openStore(config: Pick<Config, "storeUrl" | "storeTimeoutMs">): Promise<EventStore> {
+  const { storeUrl, storeTimeoutMs: timeoutMs } = config;
+  if (storeUrl.startsWith("file:")) {
+    return openSqliteEventStore({ path: join(storeUrl.slice("file:".length), "events.db"), timeoutMs });
+  }
+  // Loaded only when it is used: the client and its gRPC stack cost a start on the embedded store a third of a second.
+  const { connectEventStoreDb } = await import("./adapters/eventstoredb/eventStoreDb.ts");
+  return connectEventStoreDb({ url: storeUrl, timeoutMs });
+}
+
+export function openContentStore(config: Config): ContentStore {
+  return directoryContentStore(config.contentUrl.slice("file:".length));
+}
+
+/** The transport that SMTP_URL names. */
+export function openTransport(config: Config): MailTransport {
+  if (config.smtpUrl.startsWith("outbox:")) {
+    const directory = config.smtpUrl.slice("outbox:".length) || join(config.dataDir, "outbox");
+    return createOutboxTransport({ directory, sessionsMax: config.smtpConnectionsMax }, systemClock);
+  }
+  const bounds = {
+    connectionsMax: config.smtpConnectionsMax,
+    messagesPerConnectionMax: config.smtpMessagesPerConnectionMax,
+    messagesPerSecondMax: config.smtpMessagesPerSecondMax,
+  };
+  return createSmtpTransport({ ...smtpOptionsFromUrl(config.smtpUrl), ...bounds }, systemClock);
+}
+
+/** Something that the operator or the system does, not a caller. */
+export function systemOccasion(actor: string): Occasion {
+  return { at: systemClock.now(), correlationId: newRequestId(), actor };
+}
+
+/** Proves that the settings belong to the log, and gives its keys. Throws what `openInstance` throws. */
+export async function openLogInstance(
+  config: Config,
+  store: EventStore,
+  content: ContentStore,
+): Promise<OpenInstance> {
+  const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir));
+  const contentStoreId = await content.identity();
+  const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
+  return openInstance(store, claims, systemOccasion("system"));
+}
+
+/** The embedded store's own master key: made at the first start, in a file that only its owner can read. */
+async function ownMasterKey(dataDir: string): Promise<Uint8Array> {
+  const path = join(dataDir, "master.key");
+  const text = await readOrCreate(path, () => crypto.getRandomValues(new Uint8Array(32)).toBase64());
+  const key = parseMasterKey(text);
+  if (key === null)
+    throw new ConfigError([`${path} does not hold 32 bytes in base64: restore it from a backup`]);
+  return key;
+}
+
+/** The file's text; of racing creators one wins, and all read what it wrote. */
+async function readOrCreate(path: string, create: () => string): Promise<string> {
+  const read = () => readFile(path, "utf8");
+  try {
+    return await read();
+  } catch (error) {
+    if ((error as { code?: string }).code !== "ENOENT") throw error;
+  }
+  const temporary = `${path}.${crypto.randomUUID()}`;
+  await mkdir(join(path, ".."), { recursive: true, mode: 0o700 });
+  await writeFile(temporary, `${create()}\n`, { mode: 0o600, flush: true });
+  await link(temporary, path).catch(() => {});
+  await rm(temporary, { force: true });
+  return read();
+}

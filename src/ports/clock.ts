@@ -1,0 +1,9 @@
+import type { EpochMs } from "../kernel/time.ts";
+
+/** Time, as data for decisions. */
+export interface Clock {
+  /** The time of day. */
+  now(): EpochMs;
+  /** Milliseconds that only ever grow, whatever happens to the time of day: for measuring how long. */
+  monotonicMs(): number;
+}

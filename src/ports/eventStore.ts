@@ -1,0 +1,122 @@
+import type { JsonObject } from "../kernel/json.ts";
+
+/** A uuid, in lower case. */
+export type EventId = string;
+
+/**
+ * A place in the log as a whole. Opaque; it serialises as it is, and positions of one log order as strings:
+ * `a < b` exactly when `a` was written before `b`.
+ */
+export type Position = string & { readonly position: unique symbol };
+
+/** Before the first event of every log. */
+export const LOG_START = "" as Position;
+
+/** An event that is about to be appended. `id` is fresh for each request: stores compare ids, never data. */
+export interface NewEvent {
+  readonly id: EventId;
+  readonly type: string;
+  /** A JSON object, or bytes. Must be serialisable: no BigInt, no cycles. */
+  readonly data: object | Uint8Array;
+  readonly metadata: JsonObject;
+}
+
+/** An event as the log holds it. */
+export interface RecordedEvent {
+  readonly stream: string;
+  /** From 0, without gaps within a stream. */
+  readonly revision: number;
+  readonly position: Position;
+  readonly id: EventId;
+  readonly type: string;
+  readonly data: object | Uint8Array;
+  readonly metadata: JsonObject;
+}
+
+/** What must hold for an append: the stream was never written, or its last revision is this one. */
+export type ExpectedRevision = "noStream" | number;
+
+export type AppendResult =
+  | { readonly outcome: "appended"; readonly revision: number; readonly position: Position }
+  /** `actual` is the stream's last revision, null when the stream was never written. */
+  | { readonly outcome: "wrongExpectedRevision"; readonly actual: number | null };
+
+/** Which events of the whole log a reader wants. Both parts must match; a part that is absent matches all. */
+export interface LogFilter {
+  readonly types?: readonly string[];
+  readonly streamPrefixes?: readonly string[];
+}
+
+/** Some events of the log in order, and how far the reader has come with them. */
+export interface LogBatch {
+  readonly events: readonly RecordedEvent[];
+  /** Everything up to here that matches is in this batch or was in an earlier one. Never moves back. */
+  readonly position: Position;
+  /** True when the reader stood at the head of the log after this batch. */
+  readonly caughtUp: boolean;
+}
+
+export interface CallOptions {
+  /** The call settles within this time + 1 s, whatever the store does. Default: the store's own setting. */
+  readonly timeoutMs?: number;
+}
+
+/** One append may carry at most this many bytes of data and metadata, all its events together. */
+export const APPEND_BYTES_MAX = 1_000_000;
+
+/** Why a store could not do what it was asked. */
+export type StoreFailure =
+  /** Nothing was written: the store is away, busy past the deadline, or out of room. */
+  | "unavailable"
+  /** The append may or may not be in the log. The caller must not act as if either were known. */
+  | "outcomeUnknown"
+  /** The append is over {@link APPEND_BYTES_MAX}. */
+  | "tooLarge";
+
+/** Broken infrastructure, never a lost race: those are values. */
+export class StoreError extends Error {
+  override readonly name = "StoreError";
+  constructor(
+    readonly failure: StoreFailure,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** The append-only log. Every adapter passes the one suite in `test/contract/eventStore.ts`. */
+export interface EventStore {
+  /**
+   * Appends all events or none, durably (on disk with fsync, or on a quorum) before it settles.
+   * The same append again (same event ids, same expectation) answers as the first did. An outcome that the
+   * store leaves unknown is settled by that repetition until the deadline, then thrown as `outcomeUnknown`.
+   */
+  append(
+    stream: string,
+    events: readonly NewEvent[],
+    expected: ExpectedRevision,
+    options?: CallOptions,
+  ): Promise<AppendResult>;
+  /**
+   * At most `max` events of `stream` with `revision >= from`, in order; truncated ones are left out.
+   * Whoever was told `wrongExpectedRevision` before this call reads at least that revision.
+   */
+  read(stream: string, from: number, max: number, options?: CallOptions): Promise<readonly RecordedEvent[]>;
+  /** The stream's last revision, truncated or not; null when it was never written. */
+  lastRevision(stream: string, options?: CallOptions): Promise<number | null>;
+  /** The log from after `from` to where its head was, in batches of bounded size. */
+  readAll(from: Position, filter: LogFilter, options?: CallOptions): AsyncIterable<LogBatch>;
+  /**
+   * The log from after `from`, without end: yields batches, also empty ones when only the position moved or
+   * the head was reached. Outlives the store's restarts by itself: no gap, and no event at or before the
+   * position of a batch it has yielded. Ends when `signal` aborts.
+   */
+  subscribe(from: Position, filter: LogFilter, signal: AbortSignal): AsyncIterable<LogBatch>;
+  /** The position of the last event of the log; {@link LOG_START} when it is empty. */
+  head(options?: CallOptions): Promise<Position>;
+  /** Events of `stream` below `revision` are no longer read; revisions and `noStream` answers stay as they are. */
+  truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void>;
+  /** Lets go of files and connections. Calls under way settle first or fail as `unavailable`. */
+  close(): Promise<void>;
+}

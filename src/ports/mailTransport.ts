@@ -1,0 +1,42 @@
+import type { MailOutcome } from "../kernel/mailOutcome.ts";
+import type { EpochMs } from "../kernel/time.ts";
+
+/** One message, ready to be built as MIME (RFC 5322, RFC 2045). Addresses are bare addr-specs. */
+export interface MailMessage {
+  /** The message's uuid: goes into `X-Postledger-Id` and, with the sender's domain, into the Message-ID. */
+  readonly id: string;
+  readonly messageId: string;
+  readonly date: EpochMs;
+  readonly from: string;
+  readonly to: string;
+  readonly replyTo?: string;
+  readonly subject: string;
+  readonly html?: string;
+  readonly text?: string;
+}
+
+/** One place at the relay: a connection that is open and has been greeted. Used for one message at a time. */
+export interface MailSession {
+  /** Sends one message. Never throws. Stops before the content when `deadline` has passed. */
+  send(message: MailMessage, deadline: EpochMs): Promise<MailOutcome>;
+  /** Gives the place back. The session must not be used afterwards. */
+  release(): void;
+}
+
+export type SessionResult =
+  | { readonly kind: "session"; readonly session: MailSession }
+  | { readonly kind: "broken"; readonly reason: string };
+
+export interface MailTransport {
+  /** Written into events, so that nobody mistakes an outbox for a relay. */
+  readonly name: "smtp" | "outbox";
+  /** How many sessions can be open at once. */
+  readonly sessionsMax: number;
+  /**
+   * Waits for a free place within the bounds on connections and rate, then connects if need be.
+   * `broken` when the relay cannot be reached, refuses TLS or authentication, or `signal` aborts.
+   */
+  session(signal: AbortSignal): Promise<SessionResult>;
+  /** Closes what is idle now and the rest when it is released. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,79 @@
+import type { JsonObject } from "../kernel/json.ts";
+
+/** A value that a read model's column can hold. */
+export type SqlValue = string | number | null | Uint8Array;
+export type SqlRow = Readonly<Record<string, SqlValue>>;
+
+/**
+ * One read model's own SQLite database, as `apply` and queries see it. Synchronous: a projection is never
+ * waiting for anything but its own rows. Statements are prepared once for each text.
+ */
+export interface ReadDatabase {
+  run(sql: string, ...values: readonly SqlValue[]): void;
+  get(sql: string, ...values: readonly SqlValue[]): SqlRow | undefined;
+  all(sql: string, ...values: readonly SqlValue[]): readonly SqlRow[];
+}
+
+/** An event of the log as a read model sees it: without its position, which no row may hold. */
+export interface ProjectedEvent {
+  readonly stream: string;
+  readonly revision: number;
+  readonly id: string;
+  readonly type: string;
+  readonly data: object | Uint8Array;
+  readonly metadata: JsonObject;
+}
+
+/** Why a database did not do what it was asked. */
+export type ReadDatabaseFailure =
+  /** The statement is at fault: bad SQL, or a constraint that the row breaks. */
+  | "statement"
+  /** Locked, out of room, or not there: another time it may work. */
+  | "unavailable"
+  /** The file is not a sound database: it is to be built anew. */
+  | "damaged";
+
+/** What every operation of a read database throws. Its message names tables and columns, never values. */
+export class ReadDatabaseError extends Error {
+  override readonly name = "ReadDatabaseError";
+  constructor(
+    readonly failure: ReadDatabaseFailure,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** A read model's database as the runners see it: one connection, which is theirs alone. */
+export interface ReadDatabaseFile extends ReadDatabase {
+  /** The rows one by one, for walks that memory could not hold. */
+  rows(sql: string, ...values: readonly SqlValue[]): Iterable<SqlRow>;
+  /** Starts a transaction that writes; waits a bounded time for another one's end. */
+  begin(): void;
+  /** Starts a transaction that sees the rows as they are now until it ends, whatever others commit. */
+  beginSnapshot(): void;
+  commit(): void;
+  /** Undoes the open transaction; does nothing when there is none. */
+  rollback(): void;
+  /** A number that changes when another connection has committed. */
+  dataVersion(): number;
+  /** Lets go of the file; an open transaction is undone. Twice is once. */
+  close(): void;
+  /** Makes a file opened with `build` durable and fit for other connections, and closes it. */
+  publish(): void;
+}
+
+/**
+ * `read`: the file must be there. `write`: created where missing; readers in other threads and processes go on
+ * reading meanwhile. `build`: created where missing, fast and not durable before `publish`, and locked against
+ * everyone else for as long as it is open, so that a dead builder's file can be told from a live one's.
+ */
+export type ReadDatabaseMode = "read" | "write" | "build";
+
+/** Where read databases live. Every operation throws {@link ReadDatabaseError}. */
+export interface ReadDatabases {
+  open(path: string, mode: ReadDatabaseMode): ReadDatabaseFile;
+  /** Removes a database with all that belongs to it; false while any connection of any process has it open. */
+  remove(path: string): boolean;
+}

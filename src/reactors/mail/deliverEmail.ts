@@ -1,0 +1,249 @@
+import type { DueEmail } from "../../../projections/due.ts";
+import { contentOf, type EmailStory, readStory } from "../../commands/readEmail.ts";
+import {
+  type ClaimedEmail,
+  claimEmail,
+  giveBackEmail,
+  recordMailAttempt,
+  suppressRecipient,
+} from "../../commands/recordMailAttempt.ts";
+import { senderAggregate, suppressionAggregate, workspaceAggregate } from "../../commands/services.ts";
+import { load } from "../../commands/transact.ts";
+import { classifyOutcome, type Verdict } from "../../domain/email/classifyOutcome.ts";
+import type { DeliveryPolicy, Moment } from "../../domain/email/decisions.ts";
+import type { EmailContent } from "../../domain/email/events.ts";
+import { nextAction } from "../../domain/email/nextAction.ts";
+import { redactReply } from "../../domain/email/redact.ts";
+import type { EmailState } from "../../domain/email/state.ts";
+import { senderStream } from "../../domain/sender/events.ts";
+import { canSend } from "../../domain/sender/state.ts";
+import { suppressionStream } from "../../domain/suppression/events.ts";
+import { workspaceStream } from "../../domain/workspace/events.ts";
+import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
+import { invariant } from "../../kernel/assert.ts";
+import { newRequestId } from "../../kernel/ids.ts";
+import type { Occasion } from "../../kernel/metadata.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ContentStore } from "../../ports/contentStore.ts";
+import { type EventStore, StoreError } from "../../ports/eventStore.ts";
+import type { MailMessage, MailSession } from "../../ports/mailTransport.ts";
+import { freshReads } from "./freshReads.ts";
+
+/** What one delivery works with. */
+export interface DeliveryContext {
+  readonly store: EventStore;
+  readonly content: ContentStore;
+  readonly clock: Clock;
+  readonly policy: DeliveryPolicy;
+  /** Names this worker process in claims. */
+  readonly worker: string;
+  readonly transport: string;
+  readonly random: () => number;
+  /** Aborts when outcomes can no longer be waited for: the process is about to end. */
+  readonly abandoned: AbortSignal;
+  readonly onTrouble: (error: unknown, id: string) => void;
+}
+
+/** What the scheduler learns from a delivery. */
+export type DeliveryReport =
+  /** The relay took it or refused it. `reason` is set when the relay was at fault. */
+  | { readonly kind: "attempted"; readonly claimRevision: number; readonly relayFault: string | null }
+  /** The log said no after the claim, or there was nothing to claim. */
+  | { readonly kind: "notAttempted"; readonly claimRevision: number | null };
+
+/** This part of the lease is kept for recording the outcome: the relay gets the rest. */
+const LEASE_MARGIN = 0.1;
+const RECORD_RETRY_MS_FIRST = 100;
+const RECORD_RETRY_MS_MAX = 5_000;
+
+/** Builds the function that claims, checks, sends and records one message on an open session. */
+export function emailDelivery(context: DeliveryContext) {
+  const { store } = context;
+  const reads = {
+    workspace: freshReads(async (id) => (await load(store, workspaceAggregate, workspaceStream(id))).state),
+    sender: freshReads(async (id) => (await load(store, senderAggregate, senderStream(id))).state),
+  };
+
+  return async function deliver(
+    due: DueEmail,
+    workspace: WorkspaceState,
+    session: MailSession,
+  ): Promise<DeliveryReport> {
+    const story = await readStory(store, due.id);
+    const moment = momentOf(context, story.state, workspace);
+    if (nextAction(story.state, moment, context.policy).kind !== "deliver") {
+      return { kind: "notAttempted", claimRevision: null };
+    }
+    const startedAt = context.clock.monotonicMs();
+    const { worker, transport, policy } = context;
+    const request = { worker, transport, leaseMs: policy.leaseMs };
+    const claimed = await claimEmail(store, { id: due.id, ...story }, request, occasionOf(context, due));
+    if (claimed === null) return { kind: "notAttempted", claimRevision: null };
+    const leaseMs = policy.leaseMs * (1 - LEASE_MARGIN);
+    const deadline = context.clock.now() + leaseMs - (context.clock.monotonicMs() - startedAt);
+    return attempt(context, reads, { due, story, claimed, session, deadline });
+  };
+}
+
+interface Attempt {
+  readonly due: DueEmail;
+  readonly story: EmailStory;
+  readonly claimed: ClaimedEmail;
+  readonly session: MailSession;
+  readonly deadline: number;
+}
+
+interface Reads {
+  readonly workspace: (id: string) => Promise<WorkspaceState>;
+  readonly sender: (id: string) => Promise<Parameters<typeof canSend>[0]>;
+}
+
+async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Promise<DeliveryReport> {
+  const claimRevision = on.claimed.revision;
+  // After the claim nobody else delivers, so what the log says now is what counts.
+  const [workspace, sender, suppression, content] = await Promise.all([
+    reads.workspace(on.due.workspaceId),
+    reads.sender(on.due.senderId),
+    load(context.store, suppressionAggregate, suppressionStream(on.claimed.state?.recipientHash ?? "")),
+    contentOf(context, on.due.id, on.story),
+  ]);
+  const ownBounce = suppression.state?.emailId === on.due.id ? suppression.state : null;
+  if (ownBounce) {
+    // This message's own bounce suppressed the recipient, and the crash came before the bounce was recorded.
+    const { code = 550, reply = "" } = ownBounce;
+    const reason = "recipient_address_rejected";
+    await record(context, on, workspace, { kind: "bounced", reason, code, reply, suppress: true });
+    return { kind: "notAttempted", claimRevision };
+  }
+  const refusal = refusalOf(workspace, canSend(sender), suppression.state !== null, content);
+  if (refusal !== null || content === null) {
+    await persist(context, on.due.id, () =>
+      giveBackEmail(
+        context.store,
+        on.claimed,
+        refusal ?? "content_unavailable",
+        recording(context, on, workspace),
+      ),
+    );
+    return { kind: "notAttempted", claimRevision };
+  }
+  const outcome = await on.session.send(mailMessage(on, content), on.deadline);
+  const verdict = redacted(classifyOutcome(outcome), content);
+  await recordVerdict(context, on, { workspace, content, verdict });
+  const relayFault = verdict.kind === "deferred" && verdict.relayFault ? verdict.reason : null;
+  return { kind: "attempted", claimRevision, relayFault };
+}
+
+function refusalOf(
+  workspace: WorkspaceState,
+  senderCanSend: boolean,
+  suppressed: boolean,
+  content: EmailContent | null,
+) {
+  if (workspace === null || workspace.paused) return "sending_paused";
+  if (!senderCanSend) return "sender_unavailable";
+  if (suppressed) return "suppressed";
+  return content === null ? "content_unavailable" : null;
+}
+
+function mailMessage({ due, story }: Attempt, content: EmailContent): MailMessage {
+  invariant(story.state, "a claimed message was accepted");
+  const { from, to, subject, replyTo, html, text } = content;
+  return {
+    id: due.id,
+    // The same for every repeat, so that receivers can drop one.
+    messageId: `<${due.id}@${from.slice(from.lastIndexOf("@") + 1)}>`,
+    date: story.state.acceptedAt,
+    from,
+    to,
+    subject,
+    ...(replyTo === undefined ? {} : { replyTo }),
+    ...(html === undefined ? {} : { html }),
+    ...(text === undefined ? {} : { text }),
+  };
+}
+
+function redacted(verdict: Verdict, { from, to }: EmailContent): Verdict {
+  return verdict.reply === undefined ? verdict : { ...verdict, reply: redactReply(verdict.reply, from, to) };
+}
+
+interface Verdicted {
+  readonly workspace: WorkspaceState;
+  readonly content: EmailContent;
+  readonly verdict: Verdict;
+}
+
+async function recordVerdict(
+  context: DeliveryContext,
+  on: Attempt,
+  { workspace, content, verdict }: Verdicted,
+) {
+  if (verdict.kind === "bounced" && verdict.suppress) {
+    // First the suppression: a crash in between is found by the next attempt, which sends nothing.
+    const { code, reply } = verdict;
+    const recipientHash = on.claimed.state?.recipientHash ?? "";
+    const bounced = {
+      workspaceId: on.due.workspaceId,
+      recipientHash,
+      address: content.to,
+      emailId: on.due.id,
+      code,
+      reply,
+    };
+    await persist(context, on.due.id, () =>
+      suppressRecipient(context.store, bounced, occasionOf(context, on.due)),
+    );
+  }
+  await record(context, on, workspace, verdict);
+}
+
+function record(
+  context: DeliveryContext,
+  on: Attempt,
+  workspace: WorkspaceState,
+  verdict: Verdict,
+): Promise<void> {
+  return persist(context, on.due.id, () =>
+    recordMailAttempt(context.store, on.claimed, verdict, recording(context, on, workspace)),
+  );
+}
+
+function recording(context: DeliveryContext, on: Attempt, workspace: WorkspaceState) {
+  const { policy, transport } = context;
+  const occasion = occasionOf(context, on.due);
+  return { policy, transport, occasion, moment: momentOf(context, on.story.state, workspace) };
+}
+
+/** The moment of a decision about this message. */
+export function momentOf(
+  context: Pick<DeliveryContext, "clock" | "random">,
+  state: EmailState,
+  workspace: WorkspaceState,
+): Moment {
+  const now = context.clock.now();
+  const paused = state === null ? 0 : pausedMs(workspace, state.acceptedAt, now);
+  return { now, random: context.random(), pausedMs: paused };
+}
+
+/** A delivery worker's occasion. */
+export function occasionOf(
+  context: Pick<DeliveryContext, "clock" | "worker">,
+  { workspaceId }: Pick<DueEmail, "workspaceId">,
+): Occasion {
+  const actor = `worker:${context.worker}`;
+  return { at: context.clock.now(), correlationId: newRequestId(), actor, workspaceId };
+}
+
+/** Goes on until it is in the log, whatever the store does: an outcome that is known must not be lost. */
+async function persist(context: DeliveryContext, id: string, work: () => Promise<unknown>): Promise<void> {
+  for (let delayMs = RECORD_RETRY_MS_FIRST; ; delayMs = Math.min(RECORD_RETRY_MS_MAX, delayMs * 2)) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      if (!(error instanceof StoreError) || context.abandoned.aborted) throw error;
+      context.onTrouble(error, id);
+      await Bun.sleep(delayMs);
+    }
+  }
+}

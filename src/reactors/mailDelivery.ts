@@ -1,0 +1,282 @@
+import { LRUCache } from "lru-cache";
+import { agedEmails, type DueEmail, leasedEmails, nextReadyAt, readyEmails } from "../../projections/due.ts";
+import { readStory } from "../commands/readEmail.ts";
+import { expireEmail, expireEmailLease } from "../commands/recordMailAttempt.ts";
+import type { Services } from "../commands/services.ts";
+import type { DeliveryPolicy } from "../domain/email/decisions.ts";
+import { nextAction } from "../domain/email/nextAction.ts";
+import { canSend } from "../domain/sender/state.ts";
+import type { WorkspaceState } from "../domain/workspace/state.ts";
+import type { MailTransport } from "../ports/mailTransport.ts";
+import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
+import { type DeliveryContext, emailDelivery, momentOf, occasionOf } from "./mail/deliverEmail.ts";
+import { LeaseWatch } from "./mail/leaseWatch.ts";
+import { RelayBreaker } from "./mail/relayBreaker.ts";
+
+export interface MailDeliveryOptions {
+  readonly services: Services;
+  readonly transport: MailTransport;
+  /** The read model `due`. */
+  readonly due: ReadDatabase;
+  readonly policy: DeliveryPolicy;
+  readonly worker: string;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly onTrouble: DeliveryContext["onTrouble"];
+}
+
+/** Due messages that are looked at in one go, and picked from at random, so that instances seldom collide. */
+const CANDIDATES_MAX = 512;
+/** Claims and aged messages that one round of housekeeping looks at. */
+const HOUSEKEEPING_MAX = 1_000;
+/** Leases are looked at this often; a claim is given up at most this late. */
+const HOUSEKEEPING_MS = 250;
+/** Messages whose time may be over are looked for this often. */
+const AGED_MS = 5_000;
+/** How long a paused workspace or an unavailable sender is left alone. */
+const HOLD_MS = 1_000;
+/** How long a worker rests after a fault of the store. */
+const FAULT_REST_MS = 250;
+const HANDLED_MAX = 50_000;
+
+/**
+ * Delivers what is due: as many workers as the transport has sessions, each claiming one message at a time.
+ * The read model says where to look; the claim decides.
+ */
+export class MailDelivery {
+  private readonly context: DeliveryContext;
+  private readonly deliver: ReturnType<typeof emailDelivery>;
+  private readonly breaker: RelayBreaker;
+  private readonly leases: LeaseWatch;
+  private readonly stopping = new AbortController();
+  private readonly abandoned = new AbortController();
+  private readonly inFlight = new Set<string>();
+  /** The newest revision that was acted on, by message: the read model may still show an older one. */
+  private readonly handled = new LRUCache<string, number>({ max: HANDLED_MAX });
+  /** Workspaces and senders that are left alone until this time. */
+  private readonly held = new Map<string, number>();
+  private readonly sleepers = new Set<() => void>();
+  private candidates: DueEmail[] = [];
+  private isStale = true;
+  private running: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: MailDeliveryOptions) {
+    const { services, policy, worker, random, transport, onTrouble } = options;
+    const { store, content, clock } = services;
+    const abandoned = this.abandoned.signal;
+    this.context = {
+      store,
+      content,
+      clock,
+      policy,
+      worker,
+      random,
+      abandoned,
+      onTrouble,
+      transport: transport.name,
+    };
+    this.deliver = emailDelivery(this.context);
+    this.breaker = new RelayBreaker(clock);
+    this.leases = new LeaseWatch(clock);
+  }
+
+  /** What keeps the relay from taking mail; null while nothing does. */
+  get relayTrouble(): string | null {
+    return this.breaker.trouble;
+  }
+
+  start(): void {
+    const workers = Array.from({ length: this.options.transport.sessionsMax }, () => this.work());
+    this.running = Promise.all([...workers, this.keepHouse()]);
+  }
+
+  /** The read model has moved. */
+  wake(): void {
+    this.isStale = true;
+    for (const sleeper of [...this.sleepers]) sleeper();
+  }
+
+  /** Claims nothing more, and waits for what is claimed until `graceMs` have passed. */
+  async stop(graceMs: number): Promise<void> {
+    this.stopping.abort();
+    this.wake();
+    const timer = setTimeout(() => this.abandoned.abort(), graceMs);
+    const overdue = new Promise((resolve) => this.abandoned.signal.addEventListener("abort", resolve));
+    await Promise.race([this.running, overdue]);
+    clearTimeout(timer);
+    await this.options.transport.close();
+  }
+
+  private async work(): Promise<void> {
+    while (!this.stopping.signal.aborted) {
+      const due = this.mayClaim() ? this.take() : null;
+      if (due === null) {
+        this.breaker.leave();
+        await this.rest(HOUSEKEEPING_MS);
+        continue;
+      }
+      this.inFlight.add(due.id);
+      try {
+        await this.handle(due);
+      } catch (error) {
+        this.context.onTrouble(error, due.id);
+        await this.rest(FAULT_REST_MS);
+      } finally {
+        this.inFlight.delete(due.id);
+      }
+    }
+  }
+
+  /** Below half of the disk's minimum no claim is made: outcomes must still find room. */
+  private mayClaim(): boolean {
+    const { disk, diskFreeBytesMin } = this.options.services;
+    return disk.freeBytes() >= diskFreeBytesMin / 2 && this.breaker.tryEnter();
+  }
+
+  private async handle(due: DueEmail): Promise<void> {
+    const { workspaces, senders } = this.options.services;
+    const [workspace, sender] = await Promise.all([
+      workspaces.get(due.workspaceId),
+      senders.get(due.senderId),
+    ]);
+    if (workspace?.paused || !canSend(sender)) {
+      const holder = workspace?.paused ? due.workspaceId : due.senderId;
+      this.held.set(holder, this.context.clock.monotonicMs() + HOLD_MS);
+      this.isStale = true;
+      return this.breaker.leave();
+    }
+    await this.handleOnSession(due, workspace);
+  }
+
+  private async handleOnSession(due: DueEmail, workspace: WorkspaceState): Promise<void> {
+    const opened = await this.options.transport.session(this.stopping.signal);
+    if (opened.kind === "broken") {
+      this.isStale = true;
+      if (!this.stopping.signal.aborted) this.breaker.fault(opened.reason);
+      return;
+    }
+    try {
+      const report = await this.deliver(due, workspace, opened.session);
+      this.handled.set(due.id, report.claimRevision ?? due.revision);
+      if (report.kind === "attempted" && report.relayFault !== null) this.breaker.fault(report.relayFault);
+      else this.breaker.success();
+    } finally {
+      opened.session.release();
+    }
+  }
+
+  /** A due message that nobody here is at; null when the read model shows none. */
+  private take(): DueEmail | null {
+    if (this.candidates.length === 0 && this.isStale) this.refill();
+    for (;;) {
+      const due = this.candidates.pop();
+      if (due === undefined) return null;
+      if (!this.inFlight.has(due.id) && (this.handled.get(due.id) ?? -1) < due.revision) return due;
+    }
+  }
+
+  private refill(): void {
+    const now = this.context.clock.monotonicMs();
+    for (const [holder, until] of this.held) if (until <= now) this.held.delete(holder);
+    const rows = this.readDue((db) =>
+      readyEmails(db, this.context.clock.now(), [...this.held.keys()], CANDIDATES_MAX),
+    );
+    this.isStale = rows.length === CANDIDATES_MAX || this.held.size > 0;
+    this.candidates = shuffled(rows, this.context.random);
+  }
+
+  /** Sleeps until woken, until something becomes due, or for `maxMs`. */
+  private rest(maxMs: number): Promise<void> {
+    const dueInMs = this.msToNextDue();
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer);
+        this.sleepers.delete(done);
+        resolve();
+      };
+      const timer = setTimeout(
+        () => {
+          if (dueInMs <= maxMs) this.isStale = true;
+          done();
+        },
+        Math.min(dueInMs, maxMs),
+      );
+      this.sleepers.add(done);
+    });
+  }
+
+  private msToNextDue(): number {
+    const now = this.context.clock.now();
+    const [at] = this.readDue((db) => [nextReadyAt(db, now)]);
+    return at === null || at === undefined ? Number.POSITIVE_INFINITY : Math.max(1, at - now);
+  }
+
+  /** Rows of the read model; none while it cannot be read: the next look will tell. */
+  private readDue<Row>(query: (db: ReadDatabase) => readonly Row[]): readonly Row[] {
+    try {
+      return query(this.options.due);
+    } catch (error) {
+      if (error instanceof ReadDatabaseError && error.failure === "unavailable") return [];
+      throw error;
+    }
+  }
+
+  /** Ends leases that ran out and messages whose time is over: needs no relay, so it goes on without one. */
+  private async keepHouse(): Promise<void> {
+    let agedAt = Number.NEGATIVE_INFINITY;
+    while (!this.stopping.signal.aborted) {
+      try {
+        await this.endLeases();
+        const now = this.context.clock.monotonicMs();
+        if (now - agedAt >= AGED_MS) {
+          agedAt = now;
+          await this.endAged();
+        }
+      } catch (error) {
+        this.context.onTrouble(error, "");
+      }
+      await this.rest(HOUSEKEEPING_MS);
+    }
+  }
+
+  private async endLeases(): Promise<void> {
+    const leased = this.readDue((db) => leasedEmails(db, HOUSEKEEPING_MAX));
+    for (const { id, attempt } of this.leases.expired(leased)) {
+      if (this.inFlight.has(id)) continue;
+      const { state } = await readStory(this.context.store, id);
+      if (state === null) continue;
+      const workspace = await this.options.services.workspaces.get(state.workspaceId);
+      const moment = momentOf(this.context, state, workspace);
+      const occasion = occasionOf(this.context, state);
+      await expireEmailLease(this.context.store, id, attempt, {
+        policy: this.context.policy,
+        moment,
+        occasion,
+      });
+    }
+  }
+
+  private async endAged(): Promise<void> {
+    const bornBefore = this.context.clock.now() - this.context.policy.lifetimeMs;
+    const held = [...this.held.keys()];
+    for (const due of this.readDue((db) => agedEmails(db, bornBefore, held, HOUSEKEEPING_MAX))) {
+      if (this.inFlight.has(due.id)) continue;
+      const workspace = await this.options.services.workspaces.get(due.workspaceId);
+      if (workspace?.paused) continue;
+      const story = await readStory(this.context.store, due.id);
+      const moment = momentOf(this.context, story.state, workspace);
+      if (nextAction(story.state, moment, this.context.policy).kind !== "expire") continue;
+      await expireEmail(this.context.store, { id: due.id, ...story }, occasionOf(this.context, due));
+    }
+  }
+}
+
+/** Fisher and Yates, with luck as data. */
+function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {
+  const result = [...items];
+  for (let index = result.length - 1; index > 0; index -= 1) {
+    const other = Math.floor(random() * (index + 1));
+    [result[index], result[other]] = [result[other] as Item, result[index] as Item];
+  }
+  return result;
+}

@@ -1,0 +1,170 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { invariant } from "../kernel/assert.ts";
+import type { ReadDatabaseFile, ReadDatabases, SqlRow } from "../ports/readDatabase.ts";
+
+const CATALOG_FILE = "catalog.db";
+
+/**
+ * `building`: some process writes it. `ready`: complete up to the head as its builder saw it. `current`: the one
+ * that is followed and read. `retired`: to be removed once nobody has it open.
+ */
+export type GenerationStatus = "building" | "ready" | "current" | "retired";
+
+/** One database file of a projection. */
+export interface GenerationEntry {
+  readonly name: string;
+  readonly version: number;
+  readonly number: number;
+  /** The file's name in the read models' directory. */
+  readonly file: string;
+  readonly status: GenerationStatus;
+  /** Why the follower stopped with it; null while nothing is wrong. */
+  readonly failure: string | null;
+}
+
+/** Which generations there are, shared by all processes of a data directory. */
+export interface Catalog {
+  /** All generations, the newest first. */
+  generations(): readonly GenerationEntry[];
+  current(name: string): GenerationEntry | undefined;
+  /** Enters a new generation under a file name that was never used; runs `prepare` before others see it. */
+  create(name: string, version: number, prepare: (entry: GenerationEntry) => void): GenerationEntry;
+  /** Runs `publish` and calls the generation ready, in one step for others. False: it was cleared away. */
+  makeReady(entry: GenerationEntry, publish: () => void): boolean;
+  /** Makes it the current generation of its name; the one before is retired and returned. */
+  makeCurrent(entry: GenerationEntry): GenerationEntry | undefined;
+  retire(entry: GenerationEntry): void;
+  setFailure(entry: GenerationEntry, failure: string | null): void;
+  /** Removes file and entry, unless a connection has the file open: then false, and it stays. */
+  remove(entry: GenerationEntry): boolean;
+  /** Whether anyone else has changed the catalog since this was last asked. Cheap. */
+  hasChanged(): boolean;
+  close(): void;
+}
+
+const SCHEMA = `CREATE TABLE IF NOT EXISTS generations (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  file TEXT NOT NULL UNIQUE,
+  status TEXT NOT NULL CHECK (status IN ('building', 'ready', 'current', 'retired')),
+  failure TEXT
+)`;
+const COLUMNS = "number, name, version, file, status, failure";
+
+function entryOf(row: SqlRow): GenerationEntry {
+  return {
+    number: Number(row.number),
+    name: String(row.name),
+    version: Number(row.version),
+    file: String(row.file),
+    status: row.status as GenerationStatus,
+    failure: row.failure === null ? null : String(row.failure),
+  };
+}
+
+/** Runs `work` in one write transaction: other processes see all of it or nothing. */
+function exclusively<Result>(db: ReadDatabaseFile, work: () => Result): Result {
+  db.begin();
+  try {
+    const result = work();
+    db.commit();
+    return result;
+  } catch (error) {
+    db.rollback();
+    throw error;
+  }
+}
+
+function currentOf(db: ReadDatabaseFile, name: string): GenerationEntry | undefined {
+  const row = db.get(`SELECT ${COLUMNS} FROM generations WHERE name = ? AND status = 'current'`, name);
+  return row && entryOf(row);
+}
+
+function setStatus(db: ReadDatabaseFile, number: number, status: GenerationStatus): void {
+  db.run("UPDATE generations SET status = ? WHERE number = ?", status, number);
+}
+
+/** The next number whose file is not there: a catalog that was lost must not take over old files. */
+function insertEntry(
+  db: ReadDatabaseFile,
+  directory: string,
+  name: string,
+  version: number,
+): GenerationEntry {
+  const sequence = db.get("SELECT seq FROM sqlite_sequence WHERE name = 'generations'");
+  let number = Number(sequence?.seq ?? 0) + 1;
+  while (existsSync(join(directory, `${name}.${version}.${number}.db`))) number += 1;
+  const file = `${name}.${version}.${number}.db`;
+  db.run(
+    "INSERT INTO generations (number, name, version, file, status) VALUES (?, ?, ?, ?, 'building')",
+    number,
+    name,
+    version,
+    file,
+  );
+  return { number, name, version, file, status: "building", failure: null };
+}
+
+function makeCurrent(db: ReadDatabaseFile, entry: GenerationEntry): GenerationEntry | undefined {
+  return exclusively(db, () => {
+    const before = currentOf(db, entry.name);
+    if (before?.number === entry.number) return undefined;
+    if (before) setStatus(db, before.number, "retired");
+    setStatus(db, entry.number, "current");
+    invariant(currentOf(db, entry.name)?.number === entry.number, `${entry.file} is not in the catalog`);
+    return before;
+  });
+}
+
+/** Opens the catalog of a directory, which is made where missing. */
+export function openCatalog(databases: ReadDatabases, directory: string): Catalog {
+  mkdirSync(directory, { recursive: true });
+  const db = databases.open(join(directory, CATALOG_FILE), "write");
+  db.run(SCHEMA);
+  let seen = -1;
+  return {
+    generations: () => db.all(`SELECT ${COLUMNS} FROM generations ORDER BY number DESC`).map(entryOf),
+    current: (name) => currentOf(db, name),
+    create: (name, version, prepare) =>
+      exclusively(db, () => {
+        const entry = insertEntry(db, directory, name, version);
+        prepare(entry);
+        return entry;
+      }),
+    makeReady: (entry, publish) =>
+      exclusively(db, () => {
+        publish();
+        setStatus(db, entry.number, "ready");
+        return db.get("SELECT 1 FROM generations WHERE number = ?", entry.number) !== undefined;
+      }),
+    makeCurrent: (entry) => makeCurrent(db, entry),
+    retire: (entry) => setStatus(db, entry.number, "retired"),
+    setFailure: (entry, failure) =>
+      db.run("UPDATE generations SET failure = ? WHERE number = ?", failure, entry.number),
+    remove: (entry) =>
+      exclusively(db, () => {
+        if (!databases.remove(join(directory, entry.file))) return false;
+        db.run("DELETE FROM generations WHERE number = ?", entry.number);
+        return true;
+      }),
+    hasChanged() {
+      const version = db.dataVersion();
+      const changed = version !== seen;
+      seen = version;
+      return changed;
+    },
+    close: () => db.close(),
+  };
+}
+
+/** Whether a directory has a catalog: without one there are no read models to look at. */
+export function hasCatalog(directory: string): boolean {
+  return existsSync(join(directory, CATALOG_FILE));
+}
+
+/** The files in a directory that could be a read model's database. */
+export function isDatabaseFile(file: string): boolean {
+  return file.endsWith(".db") && file !== CATALOG_FILE;
+}

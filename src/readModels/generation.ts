@@ -1,0 +1,193 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Projection } from "../../projections/projection.ts";
+import { LOG_START, type Position } from "../ports/eventStore.ts";
+import {
+  type ReadDatabase,
+  ReadDatabaseError,
+  type ReadDatabaseFile,
+  type ReadDatabases,
+} from "../ports/readDatabase.ts";
+import { type Catalog, type GenerationEntry, isDatabaseFile } from "./catalog.ts";
+
+/** Where read models live and of which log they speak. */
+export interface ReadModelPlace {
+  readonly databases: ReadDatabases;
+  /** `<DATA_DIR>/projections`. */
+  readonly directory: string;
+  readonly logId: string;
+}
+
+/** What a database file says about itself. */
+export interface GenerationMeta {
+  readonly logId: string;
+  readonly projection: string;
+  readonly version: number;
+  readonly checkpoint: Position;
+}
+
+const META_TABLE = `CREATE TABLE meta (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  log_id TEXT NOT NULL,
+  projection TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  checkpoint TEXT NOT NULL
+)`;
+
+/** Makes the empty tables of a new generation, with a checkpoint before the log's first event. */
+export function createTables(db: ReadDatabaseFile, projection: Projection, logId: string): void {
+  db.begin();
+  db.run(META_TABLE);
+  db.run("INSERT INTO meta VALUES (1, ?, ?, ?, ?)", logId, projection.name, projection.version, LOG_START);
+  for (const table of projection.tables) {
+    db.run(`CREATE TABLE ${table.name} (${table.columns})`);
+    for (const index of table.indexes ?? []) db.run(index);
+  }
+  db.commit();
+}
+
+/** Reads what the file says about itself. */
+export function readMeta(db: ReadDatabase): GenerationMeta {
+  const row = db.get("SELECT log_id, projection, version, checkpoint FROM meta");
+  if (!row) throw new ReadDatabaseError("damaged", "the file has no checkpoint");
+  return {
+    logId: String(row.log_id),
+    projection: String(row.projection),
+    version: Number(row.version),
+    checkpoint: String(row.checkpoint) as Position,
+  };
+}
+
+/** Moves the checkpoint; part of the transaction that holds the rows. */
+export function writeCheckpoint(db: ReadDatabase, position: Position): void {
+  db.run("UPDATE meta SET checkpoint = ?", position);
+}
+
+/** A generation that can go on from its checkpoint. */
+export interface OpenGeneration {
+  readonly entry: GenerationEntry;
+  readonly db: ReadDatabaseFile;
+  readonly checkpoint: Position;
+}
+
+function fits(meta: GenerationMeta, projection: Projection, logId: string, head: Position): boolean {
+  return (
+    meta.logId === logId &&
+    meta.projection === projection.name &&
+    meta.version === projection.version &&
+    meta.checkpoint <= head
+  );
+}
+
+/**
+ * Opens a generation for writing. Undefined when it can't be gone on with: made from another log or by another
+ * version, further than the log itself (which was restored from an older copy), missing or damaged.
+ */
+export function openGeneration(
+  place: ReadModelPlace,
+  entry: GenerationEntry,
+  projection: Projection,
+  head: Position,
+): OpenGeneration | undefined {
+  if (entry.version !== projection.version) return undefined;
+  let db: ReadDatabaseFile | undefined;
+  try {
+    db = place.databases.open(join(place.directory, entry.file), "write");
+    const meta = readMeta(db);
+    if (fits(meta, projection, place.logId, head)) return { entry, db, checkpoint: meta.checkpoint };
+  } catch (error) {
+    if (error instanceof ReadDatabaseError && error.failure === "unavailable") {
+      db?.close();
+      throw error;
+    }
+  }
+  db?.close();
+  return undefined;
+}
+
+/** Enters and creates an empty generation. */
+export function createGeneration(
+  place: ReadModelPlace,
+  catalog: Catalog,
+  projection: Projection,
+  mode: "write" | "build",
+): OpenGeneration {
+  let db: ReadDatabaseFile | undefined;
+  try {
+    const entry = catalog.create(projection.name, projection.version, ({ file }) => {
+      db = place.databases.open(join(place.directory, file), mode);
+      createTables(db, projection, place.logId);
+    });
+    if (!db) throw new Error(`no database was opened for ${entry.file}`);
+    return { entry, db, checkpoint: LOG_START };
+  } catch (error) {
+    db?.close();
+    throw error;
+  }
+}
+
+/** The current generation of a projection, and the one that it has just replaced, if any. */
+export interface OpenedCurrent {
+  readonly generation: OpenGeneration;
+  readonly replaced: GenerationEntry | undefined;
+}
+
+/**
+ * Opens the current generation of a projection; where there is none to go on with, a ready one becomes current,
+ * or an empty one. Only for the owner of the directory.
+ */
+export function openCurrent(
+  place: ReadModelPlace,
+  catalog: Catalog,
+  projection: Projection,
+  head: Position,
+): OpenedCurrent {
+  const current = catalog.current(projection.name);
+  const opened = current && openGeneration(place, current, projection, head);
+  if (opened) return { generation: opened, replaced: undefined };
+  const generation =
+    openReady(place, catalog, projection, head) ?? createGeneration(place, catalog, projection, "write");
+  return { generation, replaced: catalog.makeCurrent(generation.entry) };
+}
+
+function openReady(
+  place: ReadModelPlace,
+  catalog: Catalog,
+  projection: Projection,
+  head: Position,
+): OpenGeneration | undefined {
+  for (const entry of catalog.generations()) {
+    if (entry.status !== "ready" || entry.name !== projection.name) continue;
+    const opened = openGeneration(place, entry, projection, head);
+    if (opened) return opened;
+  }
+  return undefined;
+}
+
+/**
+ * Retires what no projection of this program will ever use: other names, and versions gone by. A ready
+ * generation of a later version was built for a program that is yet to come.
+ */
+export function retireOutdated(catalog: Catalog, projections: readonly Projection[]): void {
+  const versions = new Map(projections.map(({ name, version }) => [name, version]));
+  for (const entry of catalog.generations()) {
+    const version = versions.get(entry.name);
+    const isOutdated = version === undefined || (entry.status === "ready" && entry.version < version);
+    if (isOutdated && entry.status !== "building") catalog.retire(entry);
+  }
+}
+
+/**
+ * Removes what dead runs and earlier switches left behind: generations that nobody builds any more, retired
+ * ones, and files that the catalog doesn't know. Only for the owner of the directory. What is open stays.
+ */
+export function clearAway(place: ReadModelPlace, catalog: Catalog): void {
+  const known = new Set<string>();
+  for (const entry of catalog.generations()) {
+    const isLeft = entry.status === "building" || entry.status === "retired";
+    if (!isLeft || !catalog.remove(entry)) known.add(entry.file);
+  }
+  for (const file of readdirSync(place.directory)) {
+    if (isDatabaseFile(file) && !known.has(file)) place.databases.remove(join(place.directory, file));
+  }
+}

@@ -1,0 +1,209 @@
+import { join } from "node:path";
+import type { Projection } from "../../projections/projection.ts";
+import { LOG_START, type Position } from "../ports/eventStore.ts";
+import {
+  type ReadDatabase,
+  ReadDatabaseError,
+  type ReadDatabaseFile,
+  type ReadDatabases,
+} from "../ports/readDatabase.ts";
+import type { FollowEvent } from "./messages.ts";
+
+export interface ReadersOptions {
+  readonly databases: ReadDatabases;
+  /** `<DATA_DIR>/projections`. */
+  readonly directory: string;
+  readonly projections: readonly Pick<Projection, "name">[];
+}
+
+/** How a projection stands, as far as the follower has said. */
+export interface ReaderStatus {
+  readonly name: string;
+  /** `absent`: not opened yet. `behind`: being brought to the live position. `failed`: stopped, rows stay. */
+  readonly state: "absent" | "behind" | "live" | "failed";
+  /** The rows hold the log at least up to here. */
+  readonly position: Position;
+  /** Live, and at the head of the log when it was last heard of. */
+  readonly isCaughtUp: boolean;
+  readonly failure: string | null;
+}
+
+/** Whether the rows say what a waiting query needs. */
+export type Predicate = (db: ReadDatabase) => boolean;
+
+/** The reading side of the read models: one read-only connection for each projection's current generation. */
+export interface Readers {
+  /**
+   * The rows of a projection. May be kept: it goes over to a new generation by itself. Its operations throw
+   * {@link ReadDatabaseError} `unavailable` for as long as the follower has opened none.
+   */
+  reader(name: string): ReadDatabase;
+  status(): readonly ReaderStatus[];
+  /** How far the rows of this projection are known to have come. */
+  position(name: string): Position;
+  /** Waits until the rows satisfy `predicate`, looking again whenever they move; false after `timeoutMs`. */
+  waitFor(name: string, predicate: Predicate, timeoutMs: number): Promise<boolean>;
+  /** Waits until the rows hold the log up to `position`; false after `timeoutMs`. */
+  waitForPosition(name: string, position: Position, timeoutMs: number): Promise<boolean>;
+  /** To be called with every event of the follower. Once it returns for `switched`, the old file is closed. */
+  receive(event: FollowEvent): void;
+  /** Closes the files; whoever still waits gets false. */
+  close(): void;
+}
+
+interface Waiter {
+  readonly isSatisfied: () => boolean;
+  readonly settle: (satisfied: boolean) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+interface Slot {
+  readonly name: string;
+  readonly waiters: Set<Waiter>;
+  state: ReaderStatus["state"];
+  position: Position;
+  failure: string | null;
+  file: string | undefined;
+  db: ReadDatabaseFile | undefined;
+}
+
+function slotOf({ name }: { readonly name: string }): Slot {
+  return {
+    name,
+    waiters: new Set(),
+    state: "absent",
+    position: LOG_START,
+    failure: null,
+    file: undefined,
+    db: undefined,
+  };
+}
+
+function databaseOf(slot: Slot): ReadDatabaseFile {
+  if (slot.db) return slot.db;
+  throw new ReadDatabaseError("unavailable", `the read model ${slot.name} has not been opened yet`);
+}
+
+/** Goes over to `file`; a connection to another one is closed. */
+function openFile(slot: Slot, file: string, options: ReadersOptions): void {
+  if (slot.file === file) return;
+  const db = options.databases.open(join(options.directory, file), "read");
+  slot.db?.close();
+  slot.db = db;
+  slot.file = file;
+}
+
+function moveTo(slot: Slot, position: Position): void {
+  if (position > slot.position) slot.position = position;
+}
+
+function wake(slot: Slot): void {
+  for (const waiter of slot.waiters) {
+    try {
+      if (waiter.isSatisfied()) waiter.settle(true);
+    } catch (error) {
+      waiter.fail(error);
+    }
+  }
+}
+
+function wait(slot: Slot, isSatisfied: () => boolean, timeoutMs: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const finish = (act: () => void) => {
+      clearTimeout(timer);
+      slot.waiters.delete(waiter);
+      act();
+    };
+    const waiter: Waiter = {
+      isSatisfied,
+      settle: (satisfied) => finish(() => resolve(satisfied)),
+      fail: (error) => finish(() => reject(error)),
+    };
+    const timer = setTimeout(() => waiter.settle(false), timeoutMs);
+    slot.waiters.add(waiter);
+  });
+}
+
+/** What an event about one projection says of it. */
+function receiveOne(slot: Slot, event: FollowEvent, options: ReadersOptions): void {
+  switch (event.type) {
+    case "opened":
+    case "switched":
+      openFile(slot, event.file, options);
+      slot.state = "behind";
+      slot.failure = null;
+      moveTo(slot, event.position);
+      break;
+    case "behind":
+      moveTo(slot, event.position);
+      break;
+    case "joined":
+      slot.state = "live";
+      moveTo(slot, event.position);
+      break;
+    case "failed":
+      slot.state = "failed";
+      slot.failure = event.reason;
+      break;
+    default:
+      return;
+  }
+  wake(slot);
+}
+
+/** The reading side. It opens nothing by itself: the follower's events say which files are there. */
+export function openReaders(options: ReadersOptions): Readers {
+  const slots = new Map(options.projections.map((projection) => [projection.name, slotOf(projection)]));
+  let isCaughtUp = false;
+  const slotNamed = (name: string): Slot => {
+    const slot = slots.get(name);
+    if (!slot) throw new Error(`there is no read model ${name}`);
+    return slot;
+  };
+  const waitIn = async (slot: Slot, isSatisfied: () => boolean, timeoutMs: number) =>
+    isSatisfied() || wait(slot, isSatisfied, timeoutMs);
+  return {
+    reader(name) {
+      const slot = slotNamed(name);
+      return {
+        run: (sql, ...values) => databaseOf(slot).run(sql, ...values),
+        get: (sql, ...values) => databaseOf(slot).get(sql, ...values),
+        all: (sql, ...values) => databaseOf(slot).all(sql, ...values),
+      };
+    },
+    status: () =>
+      [...slots.values()].map(({ name, state, position, failure }) => {
+        return { name, state, position, failure, isCaughtUp: isCaughtUp && state === "live" };
+      }),
+    position: (name) => slotNamed(name).position,
+    waitFor(name, predicate, timeoutMs) {
+      const slot = slotNamed(name);
+      return waitIn(slot, () => slot.db !== undefined && predicate(slot.db), timeoutMs);
+    },
+    waitForPosition(name, position, timeoutMs) {
+      const slot = slotNamed(name);
+      return waitIn(slot, () => slot.position >= position, timeoutMs);
+    },
+    receive(event) {
+      if (event.type !== "progress") {
+        const slot = slots.get(event.name);
+        if (slot) receiveOne(slot, event, options);
+        return;
+      }
+      isCaughtUp = event.caughtUp;
+      for (const slot of slots.values()) {
+        if (slot.state !== "live") continue;
+        moveTo(slot, event.position);
+        wake(slot);
+      }
+    },
+    close() {
+      for (const slot of slots.values()) {
+        for (const waiter of slot.waiters) waiter.settle(false);
+        slot.db?.close();
+        slot.db = undefined;
+        slot.file = undefined;
+      }
+    },
+  };
+}

@@ -1,0 +1,348 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import type { Projection } from "../../projections/projection.ts";
+import { LOG_START } from "../../src/ports/eventStore.ts";
+import { deliver, type FollowMessage, followRelay } from "../../src/readModels/messages.ts";
+import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { until } from "../support/until.ts";
+import {
+  added,
+  append,
+  appendMany,
+  brittle,
+  counter,
+  currentFile,
+  databaseFiles,
+  erased,
+  foldTally,
+  follow,
+  followOnce,
+  newPlace,
+  other,
+  rowsOf,
+  tally,
+} from "./followFixtures.ts";
+
+let place: ReturnType<typeof newPlace>;
+beforeEach(() => {
+  place = newPlace();
+});
+afterEach(() => place.remove());
+
+describe("following", () => {
+  test("brings empty read models to the head, then keeps them there", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 25);
+    const following = follow(place, store, [tally, counter]);
+    await following.caughtUp();
+    expect(following.readers.reader("counter").get("SELECT count FROM counter")).toEqual({ count: 25 });
+    await append(store, "s-1", added(1), other());
+    expect(await following.readers.waitForPosition("counter", await store.head(), 5_000)).toBe(true);
+    expect(following.readers.reader("counter").get("SELECT count FROM counter")).toEqual({ count: 27 });
+    await following.stop();
+    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+  });
+
+  test("an empty log is caught up at once", async () => {
+    const store = memoryEventStore();
+    const events = await followOnce(place, store, [tally]);
+    expect(events).toContainEqual({ type: "progress", position: LOG_START, caughtUp: true });
+  });
+
+  test("goes on from the checkpoint without a gap or a repeat", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 30);
+    await followOnce(place, store, [tally]);
+    await appendMany(store, 30);
+    const seen: string[] = [];
+    const watched: Projection = {
+      ...tally,
+      apply(event, db) {
+        seen.push(event.id);
+        tally.apply(event, db);
+      },
+    };
+    await followOnce(place, store, [watched]);
+    expect(seen).toHaveLength(30);
+    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+  });
+
+  test.each([1, 17, 40, 77])(
+    "a crash while event %i is being applied loses and repeats nothing",
+    async (at) => {
+      const store = memoryEventStore({ batchEventsMax: 10 });
+      await appendMany(store, 40);
+      await followOnce(place, store, [tally, counter]);
+      await appendMany(store, 80);
+      // A copy of the files in the midst of a transaction is what a crash at this moment leaves behind.
+      const crashed = newPlace();
+      let applied = 0;
+      const crashing: Projection = {
+        ...tally,
+        apply(event, db) {
+          applied += 1;
+          tally.apply(event, db);
+          if (applied === at) cpSync(place.directory, crashed.directory, { recursive: true });
+        },
+      };
+      await followOnce(place, store, [crashing, counter]);
+      expect(applied).toBe(80);
+      await followOnce(crashed, store, [tally, counter]);
+      expect(rowsOf(crashed, tally)).toEqual(await foldTally(store));
+      expect(rowsOf(crashed, counter)).toEqual({ counter: [{ one: 1, count: 120 }] });
+      crashed.remove();
+    },
+  );
+
+  test("events that were truncated are simply not there", async () => {
+    const store = memoryEventStore();
+    await append(store, "s-1", added(1), added(2), erased(), added(3));
+    await store.truncateBefore("s-1", 2);
+    await followOnce(place, store, [tally]);
+    expect(rowsOf(place, tally)).toEqual({
+      tally: [{ stream: "s-1", count: 1, sum: 3 }],
+      notes: [{ stream: "s-1", revision: 3, note: "note 3" }],
+    });
+  });
+
+  test("a projection whose events are rare still moves its checkpoint", async () => {
+    const store = memoryEventStore();
+    const rare: Projection = { ...counter, name: "rare", events: ["Erased"] };
+    const following = follow(place, store, [counter, rare]);
+    await appendMany(store, 5);
+    await following.caughtUp();
+    const head = await store.head();
+    const path = join(place.directory, currentFile(place, "rare"));
+    await until(() => {
+      const db = place.databases.open(path, "read");
+      const checkpoint = db.get("SELECT checkpoint FROM meta")?.checkpoint;
+      db.close();
+      return checkpoint === head;
+    }, "the checkpoint of a projection without events");
+    await following.stop();
+  });
+
+  test("the store's absence in the midst of the log is outlived", async () => {
+    let isAway = false;
+    let asked = 0;
+    const store = memoryEventStore({
+      batchEventsMax: 10,
+      isAway() {
+        if (isAway) asked += 1;
+        return isAway;
+      },
+    });
+    await appendMany(store, 40);
+    let applied = 0;
+    const watched: Projection = {
+      ...counter,
+      apply(event, db) {
+        counter.apply(event, db);
+        applied += 1;
+        if (applied === 15) isAway = true;
+      },
+    };
+    const following = follow(place, store, [watched]);
+    await until(() => asked > 3, "the follower to miss the store");
+    isAway = false;
+    await following.caughtUp();
+    expect(following.readers.reader("counter").get("SELECT count FROM counter")).toEqual({ count: 40 });
+    await following.stop();
+  });
+});
+
+describe("a file that can't be gone on with is replaced and removed", () => {
+  test("made from another log", async () => {
+    const first = memoryEventStore();
+    await appendMany(first, 12);
+    await followOnce(place, first, [counter]);
+    const second = memoryEventStore();
+    await appendMany(second, 20);
+    await followOnce({ ...place, logId: "log-2" }, second, [counter]);
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 20 }] });
+    expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
+  });
+
+  test("with a checkpoint past the head of the log", async () => {
+    const before = memoryEventStore();
+    await appendMany(before, 12);
+    await followOnce(place, before, [counter]);
+    const restored = memoryEventStore();
+    await appendMany(restored, 7);
+    await followOnce(place, restored, [counter]);
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 7 }] });
+    expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
+  });
+
+  test("of another version, while the others stay as they are", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 12);
+    await followOnce(place, store, [counter, tally]);
+    const next: Projection = { ...counter, version: 2, events: ["Erased"] };
+    await append(store, "s-1", erased());
+    await followOnce(place, store, [next, tally]);
+    expect(rowsOf(place, next)).toEqual({ counter: [{ one: 1, count: 1 }] });
+    expect(databaseFiles(place)).toEqual(["counter.2.3.db", "tally.1.2.db"]);
+  });
+
+  test("that is no database at all", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 12);
+    await followOnce(place, store, [counter]);
+    for (const ending of ["", "-wal"]) {
+      await Bun.write(join(place.directory, `counter.1.1.db${ending}`), "x".repeat(10_000));
+    }
+    await followOnce(place, store, [counter]);
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
+    expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
+  });
+
+  test("of a projection that this program doesn't have", async () => {
+    const store = memoryEventStore();
+    await followOnce(place, store, [counter, tally]);
+    await followOnce(place, store, [tally]);
+    expect(databaseFiles(place)).toEqual(["tally.1.2.db"]);
+  });
+
+  test("after the catalog was lost, without taking over what is there", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 12);
+    await followOnce(place, store, [counter]);
+    await Bun.file(join(place.directory, "catalog.db")).delete();
+    await followOnce(place, store, [counter]);
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 12 }] });
+    expect(databaseFiles(place)).toEqual(["counter.1.2.db"]);
+  });
+});
+
+describe("a projection that fails", () => {
+  test("stops alone, says where, and says nothing of the data", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5);
+    await append(store, "bad-1", added(1), added(2, "break"));
+    await appendMany(store, 5);
+    const following = follow(place, store, [brittle, counter]);
+    await until(() => following.readers.status().some(({ state }) => state === "failed"));
+    await append(store, "s-1", added(1));
+    await following.readers.waitForPosition("counter", await store.head(), 5_000);
+    const [status] = following.readers.status();
+    expect(status?.failure).toBe("projection brittle stopped at Added, stream bad-1, revision 1: Error");
+    expect(status?.isCaughtUp).toBe(false);
+    expect(following.readers.reader("counter").get("SELECT count FROM counter")).toEqual({ count: 13 });
+    await following.stop();
+    expect(JSON.stringify(following.events)).not.toContain("secret");
+    // What was applied in the same transaction before the failure is not in the rows, nor in the checkpoint.
+    expect(rowsOf(place, brittle)).toEqual({ counter: [] });
+  });
+
+  test("goes on from where it stopped once it is mended", async () => {
+    const store = memoryEventStore({ batchEventsMax: 3 });
+    await appendMany(store, 9);
+    await followOnce(place, store, [brittle, counter]);
+    await append(store, "bad-1", added(2, "break"));
+    const following = follow(place, store, [brittle, counter]);
+    await until(() => following.readers.status().some(({ state }) => state === "failed"));
+    await appendMany(store, 20);
+    await following.stop();
+    const mended: Projection = { ...brittle, apply: counter.apply };
+    const events = await followOnce(place, store, [mended, counter]);
+    expect(rowsOf(place, mended)).toEqual({ counter: [{ one: 1, count: 30 }] });
+    expect(events.filter(({ type }) => type === "joined")).toHaveLength(2);
+  });
+});
+
+test("a listener that throws is not passed over", async () => {
+  const store = memoryEventStore();
+  const following = follow(place, store, [tally]);
+  following.readers.receive = () => {
+    throw new Error("the listener's own");
+  };
+  await until(() => following.events.length > 0);
+  expect(following.stop()).rejects.toThrow("listener");
+});
+
+test("events cross a message channel, and only a switch waits for its answer", async () => {
+  const posted: FollowMessage[] = [];
+  const relay = followRelay((message) => posted.push(structuredClone(message)));
+  await relay.onEvent({ type: "progress", position: LOG_START, caughtUp: true });
+  const settled: string[] = [];
+  const switched = { type: "switched", name: "tally", file: "tally.1.2.db", position: LOG_START } as const;
+  const answer = Promise.resolve(relay.onEvent(switched)).then(() => settled.push("follower"));
+  for (const message of posted) {
+    await deliver(
+      message,
+      (event) => void settled.push(event.type),
+      (reply) => relay.receive(reply),
+    );
+  }
+  await answer;
+  expect(settled).toEqual(["progress", "switched", "follower"]);
+});
+
+describe("waiting for rows", () => {
+  test("ends when they are there, when time is up, and when the readers close", async () => {
+    const store = memoryEventStore();
+    const following = follow(place, store, [counter]);
+    const hasThree = following.readers.waitFor(
+      "counter",
+      (db) => Number(db.get("SELECT count FROM counter")?.count) >= 3,
+      5_000,
+    );
+    await appendMany(store, 3);
+    expect(await hasThree).toBe(true);
+    expect(await following.readers.waitFor("counter", () => false, 1)).toBe(false);
+    const never = following.readers.waitFor("counter", () => false, 60_000);
+    await following.stop();
+    expect(await never).toBe(false);
+  });
+
+  test("a read model that is not open yet is unavailable, not empty", async () => {
+    const store = memoryEventStore();
+    const following = follow(place, store, [counter]);
+    const reader = following.readers.reader("counter");
+    expect(() => reader.get("SELECT 1")).toThrow("has not been opened yet");
+    await following.caughtUp();
+    expect(reader.get("SELECT 1 AS one")).toEqual({ one: 1 });
+    await following.stop();
+  });
+});
+
+test("whatever the log and wherever the follower is stopped, the rows are the fold of the log", async () => {
+  const change = fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({ kind: fc.constant("added" as const), amount: fc.integer({ min: -9, max: 9 }) }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("erased" as const), amount: fc.constant(0) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("other" as const), amount: fc.constant(0) }) },
+  );
+  const eventOf = { added: (amount: number) => added(amount), erased, other };
+  const step = fc.record({ stream: fc.constantFrom("s-a", "s-é", "s-😀", "s-z"), change });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(step, { maxLength: 30 }), { minLength: 1, maxLength: 4 }),
+      fc.integer({ min: 1, max: 8 }),
+      async (runs, batchEventsMax) => {
+        const own = newPlace();
+        const store = memoryEventStore({ batchEventsMax });
+        for (const steps of runs) {
+          for (const { stream, change } of steps) {
+            await append(store, stream, eventOf[change.kind](change.amount));
+          }
+          await followOnce(own, store, [tally, counter]);
+        }
+        const expected = await foldTally(store);
+        const bySqliteOrder = (a: { stream?: unknown }, b: { stream?: unknown }) =>
+          Buffer.compare(Buffer.from(String(a.stream)), Buffer.from(String(b.stream)));
+        expect(rowsOf(own, tally)).toEqual({
+          tally: [...(expected.tally ?? [])].sort(bySqliteOrder),
+          notes: [...(expected.notes ?? [])].sort(bySqliteOrder),
+        });
+        own.remove();
+      },
+    ),
+    { numRuns: 25 },
+  );
+});

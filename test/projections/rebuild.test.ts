@@ -1,0 +1,255 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Projection } from "../../projections/projection.ts";
+import type { EventStore } from "../../src/ports/eventStore.ts";
+import { openCatalog } from "../../src/readModels/catalog.ts";
+import { listReadModels } from "../../src/readModels/list.ts";
+import {
+  type ReadingProgress,
+  type RebuildOptions,
+  rebuildReadModels,
+} from "../../src/readModels/rebuild.ts";
+import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { until } from "../support/until.ts";
+import {
+  added,
+  append,
+  appendMany,
+  brittle,
+  counter,
+  currentFile,
+  databaseFiles,
+  foldTally,
+  follow,
+  followOnce,
+  newPlace,
+  rowsOf,
+  tally,
+} from "./followFixtures.ts";
+
+let place: ReturnType<typeof newPlace>;
+beforeEach(() => {
+  place = newPlace();
+});
+afterEach(() => place.remove());
+
+function rebuild(store: EventStore, projections: Projection[], options: Partial<RebuildOptions> = {}) {
+  const signal = new AbortController().signal;
+  return rebuildReadModels({ ...place, store, projections, owner: true, signal, ...options });
+}
+
+describe("as the owner of the directory", () => {
+  test("new generations take the place of the old, with the same rows", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 60);
+    await followOnce(place, store, [tally, counter]);
+    const progress: ReadingProgress[] = [];
+    const results = await rebuild(store, [tally, counter], { onProgress: (p) => progress.push(p) });
+    expect(results.map(({ outcome, file }) => [outcome, file])).toEqual([
+      ["current", "tally.1.3.db"],
+      ["current", "counter.1.4.db"],
+    ]);
+    expect(progress.at(-1)).toMatchObject({ events: 60, position: await store.head() });
+    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+    expect(databaseFiles(place)).toEqual(["counter.1.4.db", "tally.1.3.db"]);
+  });
+
+  test("the first ones can be built before anything ever followed", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    await rebuild(store, [counter]);
+    await append(store, "s-1", added(1));
+    await followOnce(place, store, [counter]);
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 11 }] });
+    expect(databaseFiles(place)).toEqual(["counter.1.1.db"]);
+  });
+
+  test("one that fails leaves the current one in place and doesn't hold up the others", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    await followOnce(place, store, [brittle, counter]);
+    await append(store, "bad-1", added(1, "break"));
+    const [failed, built] = await rebuild(store, [brittle, counter]);
+    expect(failed).toMatchObject({
+      outcome: "failed",
+      reason: "projection brittle stopped at Added, stream bad-1, revision 0: Error",
+    });
+    expect(built?.outcome).toBe("current");
+    expect(currentFile(place, "brittle")).toBe("brittle.1.1.db");
+    expect(databaseFiles(place)).toEqual(["brittle.1.1.db", "counter.1.4.db"]);
+  });
+
+  test("one that is interrupted leaves nothing behind", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    await followOnce(place, store, [counter]);
+    const stopping = new AbortController();
+    const rebuilding = rebuild(store, [counter], {
+      signal: stopping.signal,
+      onProgress: () => stopping.abort(new Error("enough")),
+    });
+    expect(rebuilding).rejects.toThrow("enough");
+    await rebuilding.catch(() => {});
+    expect(databaseFiles(place)).toEqual(["counter.1.1.db"]);
+  });
+
+  test("what a builder that died left is cleared away, what a live one builds is not", async () => {
+    const store = memoryEventStore();
+    const catalog = openCatalog(place.databases, place.directory);
+    const dead = catalog.create("counter", 1, ({ file }) =>
+      place.databases.open(join(place.directory, file), "build").close(),
+    );
+    let close = () => {};
+    const live = catalog.create("counter", 1, ({ file }) => {
+      const db = place.databases.open(join(place.directory, file), "build");
+      db.run("CREATE TABLE anything (one INTEGER)");
+      close = () => db.close();
+    });
+    catalog.close();
+    await rebuild(store, [counter]);
+    expect(databaseFiles(place)).toEqual([live.file, "counter.1.3.db"]);
+    close();
+    await followOnce(place, store, [counter]);
+    expect(databaseFiles(place)).toEqual(["counter.1.3.db"]);
+    expect(dead.file).toBe("counter.1.1.db");
+  });
+});
+
+describe("beside a running service", () => {
+  test("readers go over without a step back while events keep coming, and the old file goes", async () => {
+    const store = memoryEventStore({ batchEventsMax: 50 });
+    await appendMany(store, 3_000);
+    const following = follow(place, store, [tally, counter]);
+    await following.caughtUp();
+    const reader = following.readers.reader("counter");
+    const counts: number[] = [];
+    let isDone = false;
+    const read = async () => {
+      while (!isDone) {
+        counts.push(Number(reader.get("SELECT count FROM counter")?.count));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const write = async () => {
+      for (let index = 0; !isDone; index += 1) {
+        await append(store, `s-${index % 10}`, added(index));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const busy = [read(), write()];
+    const results = await rebuild(store, [counter, tally], { owner: false });
+    expect(results.map(({ outcome }) => outcome)).toEqual(["current", "current"]);
+    await until(() => databaseFiles(place).length === 2, "the old files to go");
+    isDone = true;
+    await Promise.all(busy);
+    await following.caughtUp();
+    const total = Number(reader.get("SELECT count FROM counter")?.count);
+    await following.stop();
+    expect(databaseFiles(place)).toEqual(["counter.1.3.db", "tally.1.4.db"]);
+    expect(counts).toEqual(counts.toSorted((a, b) => a - b));
+    expect(counts[0]).toBeGreaterThanOrEqual(3_000);
+    expect(following.events.filter(({ type }) => type === "switched")).toHaveLength(2);
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: total }] });
+    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+  });
+
+  test("an old file that someone still reads stays until it is closed", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    const following = follow(place, store, [counter]);
+    await following.caughtUp();
+    const elsewhere = place.databases.open(join(place.directory, "counter.1.1.db"), "read");
+    elsewhere.beginSnapshot();
+    await rebuild(store, [counter], { owner: false });
+    expect(databaseFiles(place)).toEqual(["counter.1.1.db", "counter.1.2.db"]);
+    expect(elsewhere.get("SELECT count FROM counter")).toEqual({ count: 10 });
+    elsewhere.close();
+    await until(() => databaseFiles(place).length === 1, "the old file to go");
+    await following.stop();
+  });
+
+  test("without a service it stays ready, and the next one takes it over", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    await followOnce(place, store, [counter]);
+    const [result] = await rebuild(store, [counter], { owner: false, switchWaitMsMax: 1 });
+    expect(result?.outcome).toBe("ready");
+    const following = follow(place, store, [counter]);
+    await until(() => currentFile(place, "counter") === "counter.1.2.db", "the switch");
+    await until(() => databaseFiles(place).length === 1, "the old file to go");
+    await following.stop();
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 10 }] });
+  });
+
+  test("a generation for a later version waits for the program of that version", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    const later: Projection = { ...counter, version: 2 };
+    const following = follow(place, store, [counter]);
+    await following.caughtUp();
+    const [result] = await rebuild(store, [later], { owner: false, switchWaitMsMax: 1 });
+    expect(result?.outcome).toBe("ready");
+    await following.stop();
+    const events = await followOnce(place, store, [later]);
+    expect(events[0]).toMatchObject({
+      type: "switched",
+      file: "counter.2.2.db",
+      position: await store.head(),
+    });
+    expect(databaseFiles(place)).toEqual(["counter.2.2.db"]);
+  });
+
+  test("a stopped projection comes back with a generation that could be built", async () => {
+    const store = memoryEventStore();
+    await append(store, "bad-1", added(1, "break"));
+    const following = follow(place, store, [brittle]);
+    await until(() => following.readers.status()[0]?.state === "failed", "the failure");
+    await rebuild(store, [{ ...brittle, apply: counter.apply }], { owner: false });
+    await until(() => following.readers.status()[0]?.state === "live", "the recovery");
+    expect(following.readers.reader("brittle").get("SELECT count FROM counter")).toEqual({ count: 1 });
+    await following.stop();
+  });
+
+  test("one that was made from another log is given up", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    const following = follow(place, store, [counter]);
+    await following.caughtUp();
+    const foreign = { owner: false, logId: "log-2" };
+    const [result] = await rebuild(store, [counter], foreign);
+    expect(result?.outcome).toBe("failed");
+    await until(() => databaseFiles(place).length === 1, "the foreign file to go");
+    expect(currentFile(place, "counter")).toBe("counter.1.1.db");
+    await following.stop();
+  });
+});
+
+describe("the list", () => {
+  test("says of each read model how it stands", async () => {
+    const store = memoryEventStore();
+    const options = { ...place, store, projections: [tally, counter, brittle] };
+    expect((await listReadModels(options)).map(({ status }) => status)).toEqual([
+      "absent",
+      "absent",
+      "absent",
+    ]);
+    await appendMany(store, 10);
+    await followOnce(place, store, [tally, brittle]);
+    await append(store, "bad-1", added(1, "break"));
+    const following = follow(place, store, [tally, brittle]);
+    await until(() => following.readers.status()[1]?.state === "failed", "the failure");
+    await following.readers.waitForPosition("tally", await store.head(), 5_000);
+    const [first, second, third] = await listReadModels(options);
+    expect(first).toMatchObject({
+      name: "tally",
+      status: "current",
+      isAtHead: true,
+      rows: 22,
+      failure: null,
+    });
+    expect(second).toMatchObject({ name: "counter", status: "absent", rows: null, checkpoint: null });
+    expect(third).toMatchObject({ name: "brittle", status: "failed", isAtHead: false, rows: 1 });
+    expect(third?.failure).toContain("stream bad-1, revision 0");
+    await following.stop();
+  });
+});

@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import fc from "fast-check";
+import type { Projection } from "../../projections/projection.ts";
+import type { EventStore } from "../../src/ports/eventStore.ts";
+import { compareTable } from "../../src/readModels/compare.ts";
+import { type Difference, type VerifyOptions, verifyReadModels } from "../../src/readModels/verify.ts";
+import { memoryEventStore } from "../support/memoryEventStore.ts";
+import {
+  added,
+  append,
+  appendMany,
+  brittle,
+  counter,
+  currentFile,
+  databaseFiles,
+  erased,
+  follow,
+  followOnce,
+  newPlace,
+  tally,
+} from "./followFixtures.ts";
+
+let place: ReturnType<typeof newPlace>;
+beforeEach(() => {
+  place = newPlace();
+});
+afterEach(() => place.remove());
+
+async function verify(store: EventStore, projections: Projection[], options: Partial<VerifyOptions> = {}) {
+  const found: Difference[] = [];
+  const results = await verifyReadModels({
+    ...place,
+    store,
+    projections,
+    owner: true,
+    signal: new AbortController().signal,
+    onDifference: (difference) => found.push(difference),
+    ...options,
+  });
+  return { results, found };
+}
+
+/** Changes the rows behind the follower's back. */
+function tamper(name: string, ...statements: string[]): void {
+  const db = place.databases.open(join(place.directory, currentFile(place, name)), "write");
+  for (const statement of statements) db.run(statement);
+  db.close();
+}
+
+describe("verify", () => {
+  test("finds nothing where there is nothing, and says how much it looked at", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 40);
+    await followOnce(place, store, [tally, counter]);
+    const files = databaseFiles(place);
+    const { results, found } = await verify(store, [tally, counter]);
+    expect(found).toEqual([]);
+    expect(results).toMatchObject([
+      { name: "tally", rows: 50, differences: 0, failure: null, position: await store.head() },
+      { name: "counter", rows: 1, differences: 0, failure: null },
+    ]);
+    expect(databaseFiles(place)).toEqual(files);
+  });
+
+  test("finds a changed cell, a missing row and an extra one", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 20);
+    await followOnce(place, store, [tally]);
+    tamper(
+      "tally",
+      "UPDATE tally SET sum = sum + 1 WHERE stream = 's-3'",
+      "DELETE FROM tally WHERE stream = 's-9'",
+      "INSERT INTO notes VALUES ('s-0', 99, 'planted')",
+    );
+    const { results, found } = await verify(store, [tally]);
+    expect(results[0]).toMatchObject({ differences: 3, rows: 31, failure: null });
+    expect(found.map(({ live, rebuilt, ...where }) => [where, { ...live }, { ...rebuilt }])).toEqual([
+      [
+        { projection: "tally", table: "tally", key: ["s-3"] },
+        { stream: "s-3", count: 2, sum: 17 },
+        { stream: "s-3", count: 2, sum: 16 },
+      ],
+      [{ projection: "tally", table: "tally", key: ["s-9"] }, {}, { stream: "s-9", count: 2, sum: 28 }],
+      [
+        { projection: "tally", table: "notes", key: ["s-0", 99] },
+        { stream: "s-0", revision: 99, note: "planted" },
+        {},
+      ],
+    ]);
+  });
+
+  test("compares at the live checkpoint, however much further the log is", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 20);
+    await followOnce(place, store, [tally]);
+    const checkpoint = await store.head();
+    await appendMany(store, 20);
+    const { results } = await verify(store, [tally]);
+    expect(results[0]).toMatchObject({ position: checkpoint, differences: 0, failure: null });
+  });
+
+  test("holds beside a running service while events keep coming", async () => {
+    const store = memoryEventStore({ batchEventsMax: 50 });
+    await appendMany(store, 2_500);
+    const following = follow(place, store, [tally, counter]);
+    await following.caughtUp();
+    let isDone = false;
+    const write = async () => {
+      for (let index = 0; !isDone; index += 1) {
+        await append(store, `s-${index % 10}`, added(index), ...(index % 50 === 0 ? [erased()] : []));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+    };
+    const writing = write();
+    const { results, found } = await verify(store, [tally, counter], { owner: false });
+    isDone = true;
+    await writing;
+    await following.stop();
+    expect(found).toEqual([]);
+    expect(results.map(({ failure }) => failure)).toEqual([null, null]);
+  });
+
+  test("what was erased and truncated is no difference", async () => {
+    const store = memoryEventStore();
+    await append(store, "s-1", added(1), added(2));
+    await followOnce(place, store, [tally]);
+    await append(store, "s-1", erased(), added(3));
+    await followOnce(place, store, [tally]);
+    await store.truncateBefore("s-1", 2);
+    const { results } = await verify(store, [tally]);
+    expect(results[0]).toMatchObject({ rows: 2, differences: 0, failure: null });
+  });
+
+  test("says why it could not compare", async () => {
+    const store = memoryEventStore();
+    const never = "it has never been built";
+    expect((await verify(store, [tally])).results[0]?.failure).toBe(never);
+    await appendMany(store, 5);
+    await followOnce(place, store, [counter, brittle]);
+    const signalled = await verify(store, [
+      tally,
+      { ...counter, version: 2 },
+      { ...brittle, apply: () => fail() },
+    ]);
+    expect(signalled.results.map(({ failure }) => failure)).toEqual([
+      never,
+      "its rows are of version 1, this program's projection is version 2",
+      "projection brittle stopped at Added, stream s-0, revision 0: RangeError: on purpose",
+    ]);
+    const foreign = await verify(store, [counter], { logId: "log-2" });
+    expect(foreign.results[0]?.failure).toBe("its rows were made from another log");
+    const shorter = await verify(memoryEventStore(), [counter]);
+    expect(shorter.results[0]?.failure).toBe("its rows go further than the log");
+  });
+
+  test("one that is interrupted leaves nothing behind", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    await followOnce(place, store, [counter]);
+    const stopping = new AbortController();
+    const options = { signal: stopping.signal, onProgress: () => stopping.abort(new Error("enough")) };
+    expect(verify(store, [counter], options)).rejects.toThrow("enough");
+    await verify(store, [counter], options).catch(() => {});
+    expect(databaseFiles(place)).toEqual(["counter.1.1.db"]);
+  });
+});
+
+function fail(): void {
+  throw new RangeError("on purpose");
+}
+
+test("two tables with any keys are walked in one order, whatever the types and letters", () => {
+  const value = fc.oneof(
+    fc.constant(null),
+    fc.integer({ min: -3, max: 3 }),
+    fc.constantFrom(0.5, -1.5, 1e300),
+    fc.string({ unit: "grapheme", maxLength: 3 }).filter((text) => !text.includes("\0")),
+    fc.constantFrom("\uffff", "😀", "a", "B", "ß"),
+    fc.uint8Array({ maxLength: 3 }),
+  );
+  const table = { name: "t", columns: "a, b, c, UNIQUE (a, b)", key: ["a", "b"] };
+  const row = fc.tuple(value, value, fc.integer({ min: 0, max: 1 }));
+  const idOf = (key: readonly unknown[]) =>
+    key.map((part) => (part instanceof Uint8Array ? `x${part.toHex()}` : JSON.stringify(part))).join();
+  fc.assert(
+    fc.property(fc.array(row), fc.array(row), (live, rebuilt) => {
+      const sides = [live, rebuilt].map((rows) => {
+        const db = place.databases.open(":memory:", "build");
+        db.run(`CREATE TABLE t (${table.columns})`);
+        const unique = new Map(rows.map(([a, b, c]) => [idOf([a, b]), [a, b, c] as const]));
+        for (const values of unique.values()) db.run("INSERT INTO t VALUES (?, ?, ?)", ...values);
+        return { db, unique };
+      });
+      const [left, right] = sides;
+      if (!left || !right) throw new Error("there are two sides");
+      const walked = [...compareTable(left.db, right.db, table)];
+      const ids = new Set([...left.unique.keys(), ...right.unique.keys()]);
+      const differing = [...ids].filter((id) => left.unique.get(id)?.[2] !== right.unique.get(id)?.[2]);
+      expect(walked).toHaveLength(ids.size);
+      expect(walked.flatMap((difference) => (difference ? [idOf(difference.key)] : [])).sort()).toEqual(
+        differing.sort(),
+      );
+      for (const { db } of sides) db.close();
+    }),
+  );
+});
