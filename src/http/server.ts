@@ -1,3 +1,4 @@
+import { Kind } from "@sinclair/typebox";
 import { type AnyElysia, Elysia, type ErrorContext, ParseError, ValidationError } from "elysia";
 import { newRequestId } from "../kernel/ids.ts";
 import { StoreError } from "../ports/eventStore.ts";
@@ -35,11 +36,25 @@ const IDLE_TIMEOUT_SECONDS = 30;
 const BUN_BODY_BYTES_MAX = 4 * BODY_BYTES_MAX;
 const ERRORS_MAX = 20;
 
+/** One finding of TypeBox, as far as we look at it. */
+interface Found {
+  readonly path?: string;
+  readonly message?: string;
+  readonly schema?: { readonly [Kind]?: string; readonly minLength?: number; readonly maxLength?: number };
+}
+
+function textRule({ minLength = 0, maxLength }: NonNullable<Found["schema"]>): string {
+  return `must be a string of ${minLength} to ${maxLength} characters`;
+}
+
 function validationProblem(error: ValidationError): Problem {
   const errors: ProblemDetail[] = [];
-  for (const { path, message } of error.all as readonly { path?: string; message?: string }[]) {
+  for (const { path, message, schema } of error.all as readonly Found[]) {
     if (errors.length >= ERRORS_MAX) break;
-    errors.push({ pointer: path ?? "", message: message ?? "is invalid" });
+    errors.push({
+      pointer: path ?? "",
+      message: schema?.[Kind] === "Text" ? textRule(schema) : (message ?? "is invalid"),
+    });
   }
   const first = errors[0];
   const detail = first ? `${first.pointer || "the body"}: ${first.message}` : "the request is invalid";

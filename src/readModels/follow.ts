@@ -26,7 +26,7 @@ import type { FollowEvent, OnFollowEvent } from "./messages.ts";
 
 /** How often the follower looks for generations that others have built, and commits what lies about. */
 const TICK_MS = 200;
-/** How long a projection whose database failed, or a reading that the store refused, rests. */
+/** How long a projection whose database failed, or a reading that the store refused, rests by default. */
 const RETRY_MS = 2_000;
 /** A round of catching up that is not at least this much shorter than the one before won't be outrun. */
 const CATCH_UP_SHRINKING = 0.8;
@@ -35,6 +35,7 @@ export interface FollowOptions extends ReadModelPlace {
   readonly store: EventStore;
   readonly projections: readonly Projection[];
   readonly onEvent: OnFollowEvent;
+  readonly retryMs?: number;
   /** Ends the following: what was applied is committed, every file is closed, the promise is fulfilled. */
   readonly signal: AbortSignal;
 }
@@ -171,7 +172,7 @@ class Follower {
       } catch (error) {
         // The subscription gets over a store's absence by itself; our own readings wait for another time.
         if (!(error instanceof StoreError || error instanceof ReadDatabaseError)) throw error;
-        this.#catchUpAt = Date.now() + RETRY_MS;
+        this.#catchUpAt = this.#retryTime();
         this.#mustLookForReady = true;
       }
       await waitMs(TICK_MS, this.#signal);
@@ -207,7 +208,7 @@ class Follower {
       return member;
     } catch (error) {
       if (!(error instanceof ReadDatabaseError)) throw error;
-      this.#retryAt.set(projection.name, Date.now() + RETRY_MS);
+      this.#retryAt.set(projection.name, this.#retryTime());
       const reason = `projection ${projection.name} could not be opened: ${error.message}`;
       this.#notify({ type: "failed", name: projection.name, reason, retrying: true });
       return undefined;
@@ -346,9 +347,13 @@ class Follower {
       return;
     }
     const retrying = cause !== "projection";
-    if (retrying) this.#retryAt.set(entry.name, Date.now() + RETRY_MS);
+    if (retrying) this.#retryAt.set(entry.name, this.#retryTime());
     this.#noteFailure(entry, reason, cause === "damaged");
     this.#notify({ type: "failed", name: entry.name, reason, retrying });
+  }
+
+  #retryTime(): number {
+    return Date.now() + (this.#options.retryMs ?? RETRY_MS);
   }
 
   /** A full disk stops the catalog too; the projection's failure is told to the listener in any case. */

@@ -113,15 +113,18 @@ export function createGeneration(
   mode: "write" | "build",
 ): OpenGeneration {
   let db: ReadDatabaseFile | undefined;
+  let path = "";
   try {
     const entry = catalog.create(projection.name, projection.version, ({ file }) => {
-      db = place.databases.open(join(place.directory, file), mode);
+      path = join(place.directory, file);
+      db = place.databases.open(path, mode);
       createTables(db, projection, place.logId);
     });
     if (!db) throw new Error(`no database was opened for ${entry.file}`);
     return { entry, db, checkpoint: LOG_START };
   } catch (error) {
     db?.close();
+    if (path !== "") place.databases.remove(path);
     throw error;
   }
 }

@@ -4,6 +4,12 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { Projection } from "../../projections/projection.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
+import {
+  ReadDatabaseError,
+  type ReadDatabaseFailure,
+  type ReadDatabaseFile,
+  type ReadDatabases,
+} from "../../src/ports/readDatabase.ts";
 import { deliver, type FollowMessage, followRelay } from "../../src/readModels/messages.ts";
 import { memoryEventStore } from "../support/memoryEventStore.ts";
 import { until } from "../support/until.ts";
@@ -250,6 +256,49 @@ describe("a projection that fails", () => {
     const events = await followOnce(place, store, [mended, counter]);
     expect(rowsOf(place, mended)).toEqual({ counter: [{ one: 1, count: 30 }] });
     expect(events.filter(({ type }) => type === "joined")).toHaveLength(2);
+  });
+});
+
+describe("a database that fails", () => {
+  /** The databases of the test's place; the commits of read models fail while `isFailing` says how. */
+  function failing(isFailing: () => ReadDatabaseFailure | undefined): ReadDatabases {
+    const commitOf = (db: ReadDatabaseFile, path: string) => () => {
+      const failure = path.endsWith("catalog.db") ? undefined : isFailing();
+      if (failure) throw new ReadDatabaseError(failure, "database or disk is full");
+      db.commit();
+    };
+    return {
+      ...place.databases,
+      open(path, mode) {
+        const db = place.databases.open(path, mode);
+        return { ...db, commit: commitOf(db, path) };
+      },
+    };
+  }
+
+  test.each(["unavailable", "damaged"] as const)("as %s is tried again until it works", async (failure) => {
+    const store = memoryEventStore();
+    let current: ReadDatabaseFailure | undefined;
+    const following = follow({ ...place, databases: failing(() => current) }, store, [counter, tally]);
+    await appendMany(store, 10);
+    await following.caughtUp();
+    current = failure;
+    await appendMany(store, 10);
+    await until(() => following.readers.status().some(({ state }) => state === "failed"), "the failure");
+    current = undefined;
+    await following.caughtUp();
+    expect(following.events).toContainEqual({
+      type: "failed",
+      name: "counter",
+      reason: "projection counter stopped at a commit: ReadDatabaseError: database or disk is full",
+      retrying: true,
+    });
+    await following.stop();
+    expect(currentFile(place, "counter")).toBe(failure === "damaged" ? "counter.1.3.db" : "counter.1.1.db");
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 20 }] });
+    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+    await followOnce(place, store, [counter, tally]);
+    expect(databaseFiles(place)).toHaveLength(2);
   });
 });
 

@@ -123,6 +123,7 @@ export function follow(place: ReadModelPlace, store: EventStore, projections: Pr
     databases,
     directory,
     projections,
+    retryMs: 1,
     signal: stopping.signal,
     onEvent(event) {
       events.push(event);

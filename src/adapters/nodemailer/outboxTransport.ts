@@ -61,7 +61,7 @@ async function deliver(directory: string, message: MailMessage, inTime: () => bo
     const path = join(directory, `${message.id}.eml`);
     await makeDirectory(directory);
     await replaceFile(path, buildMime(message));
-    return { kind: "accepted", reply: `250 written to ${path}` };
+    return { kind: "accepted", reply: "250 written to the outbox" };
   } catch (error) {
     return { kind: "broken", stage: "data", reason: excerpt(String(error), REASON_CHARS_MAX) };
   }

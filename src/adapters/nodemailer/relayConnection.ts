@@ -20,7 +20,7 @@ export interface SmtpError extends Error {
 }
 
 /** What the relay has said so far, as far as it matters. */
-export interface Transcript {
+interface Transcript {
   /** Complete replies since it was last set to 0. */
   replies: number;
   /** Whether the last EHLO reply named SMTPUTF8 (RFC 6531). */

@@ -175,14 +175,20 @@ export function expire(state: EmailState): Decision<"expired" | "notWaiting", Em
   };
 }
 
-/** Lets a message that was held go on now. */
-export function resumeHeld(state: EmailState, now: EpochMs): Decision<"resumed" | "notHeld", EmailEvent> {
+interface Resumed {
+  readonly outcome: "resumed" | "notHeld";
+  /** True when the relay may have the message already: the next attempt may be a repeat. */
+  readonly ambiguous: boolean;
+}
+
+/** Lets a message that waits for a later time go on now. */
+export function resumeHeld(state: EmailState, now: EpochMs): Decision<Resumed, EmailEvent> {
   if (state === null || state.status !== "deferred" || state.nextAttemptAt <= now) {
-    return { outcome: "notHeld", events: [] };
+    return { outcome: { outcome: "notHeld", ambiguous: false }, events: [] };
   }
   const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(now) };
   return {
-    outcome: "resumed",
+    outcome: { outcome: "resumed", ambiguous: state.ambiguous },
     events: [{ type: "EmailDeferred", data: { attempt: state.attempts, reason: RESUMED, ...facts } }],
   };
 }

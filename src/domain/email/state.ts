@@ -37,6 +37,8 @@ export interface Email {
   readonly attemptsBurnt: number;
   readonly claim: Claim | null;
   readonly nextAttemptAt: EpochMs;
+  /** Whether an attempt so far may have reached the relay without our knowing. */
+  readonly ambiguous: boolean;
   /** Attempts whose own outcome is in the log, so that none is recorded twice. */
   readonly settledAttempts: readonly number[];
   readonly contentErased: boolean;
@@ -66,6 +68,7 @@ function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
     attemptsBurnt: 0,
     claim: null,
     nextAttemptAt: acceptedAt,
+    ambiguous: false,
     settledAttempts: [],
     contentErased: false,
   };
@@ -89,9 +92,10 @@ function defer(state: Email, data: Deferred): Email {
     return state.status === "deferred" ? { ...state, nextAttemptAt: epochMs(data.nextAttemptAt) } : state;
   }
   const noted = data.reason === LEASE_EXPIRED ? state : settle(state, data.attempt);
-  const burnt = data.attemptBurnt ? { ...noted, attemptsBurnt: noted.attemptsBurnt + 1 } : noted;
-  if (state.claim?.attempt !== data.attempt) return burnt;
-  return { ...burnt, status: "deferred", claim: null, nextAttemptAt: epochMs(data.nextAttemptAt) };
+  const attemptsBurnt = noted.attemptsBurnt + (data.attemptBurnt ? 1 : 0);
+  const counted = { ...noted, attemptsBurnt, ambiguous: noted.ambiguous || data.ambiguous };
+  if (state.claim?.attempt !== data.attempt) return counted;
+  return { ...counted, status: "deferred", claim: null, nextAttemptAt: epochMs(data.nextAttemptAt) };
 }
 
 /** The reason of the EmailDeferred that ends a claim whose worker was not heard of again. */

@@ -1,0 +1,46 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { sqliteReadDatabases } from "../adapters/sqlite/readDatabase.ts";
+import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
+import { systemClock } from "../adapters/system/systemClock.ts";
+import { makeServices, type Services } from "../commands/services.ts";
+import type { Config } from "../config.ts";
+import { openContentStore, openLogInstance, openStore } from "../openParts.ts";
+
+/** The log and its keys, open for one command beside a service that may be running. */
+export interface OpenForCommand {
+  readonly services: Services;
+  readonly logId: string;
+  readonly place: {
+    readonly databases: typeof sqliteReadDatabases;
+    readonly directory: string;
+    readonly logId: string;
+  };
+}
+
+/** Opens the log, does the work, and lets go of everything. */
+export async function withLog<Result>(
+  config: Config,
+  work: (open: OpenForCommand) => Promise<Result>,
+): Promise<Result> {
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const store = await openStore(config);
+  try {
+    const content = openContentStore(config);
+    const { keys, logId } = await openLogInstance(config, store, content);
+    const services = makeServices({
+      store,
+      content,
+      clock: systemClock,
+      keys,
+      // Commands accept no mail, so nobody asks.
+      suppressions: { isSuppressed: () => false },
+      disk: diskSpaceOf(config.dataDir),
+      diskFreeBytesMin: config.diskFreeBytesMin,
+    });
+    const directory = join(config.dataDir, "projections");
+    return await work({ services, logId, place: { databases: sqliteReadDatabases, directory, logId } });
+  } finally {
+    await store.close();
+  }
+}

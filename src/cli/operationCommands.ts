@@ -1,0 +1,125 @@
+import { join } from "node:path";
+import { waitingEmails } from "../../projections/due.ts";
+import { projections } from "../../projections/index.ts";
+import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
+import { resumeEmail } from "../commands/recordMailAttempt.ts";
+import type { Config } from "../config.ts";
+import { newRequestId } from "../kernel/ids.ts";
+import { openTransport, systemOccasion } from "../openParts.ts";
+import { listReadModels } from "../readModels/list.ts";
+import type { Command } from "./command.ts";
+import { type OpenForCommand, withLog } from "./openForCommand.ts";
+
+/** Messages that one round of `delivery resume` looks at. */
+const RESUME_ROUND = 1_000;
+
+async function resumeAll({
+  services,
+  place,
+}: OpenForCommand): Promise<{ resumed: number; mayRepeat: number }> {
+  const listing = await listReadModels({ ...place, store: services.store, projections });
+  const file = listing.find(({ name, status }) => name === "due" && status === "current")?.file;
+  if (!file) return { resumed: 0, mayRepeat: 0 };
+  const db = place.databases.open(join(place.directory, file), "read");
+  try {
+    return await resumeEach(services, waitingEmails(db, services.clock.now(), RESUME_ROUND));
+  } finally {
+    db.close();
+  }
+}
+
+async function resumeEach(services: OpenForCommand["services"], ids: readonly string[]) {
+  let resumed = 0;
+  let mayRepeat = 0;
+  for (const id of ids) {
+    const occasion = { ...systemOccasion("cli"), correlationId: newRequestId() };
+    const { outcome, ambiguous } = await resumeEmail(services.store, id, occasion);
+    if (outcome !== "resumed") continue;
+    resumed += 1;
+    if (ambiguous) mayRepeat += 1;
+  }
+  return { resumed, mayRepeat };
+}
+
+const resume: Command = {
+  name: "delivery resume",
+  summary: "Let mail that is deferred or held go on now, and say how many messages may be repeats",
+  async run(invocation) {
+    const total = { resumed: 0, mayRepeat: 0 };
+    await withLog(invocation.config, async (open) => {
+      const { resumed, mayRepeat } = await resumeAll(open);
+      total.resumed += resumed;
+      total.mayRepeat += mayRepeat;
+    });
+    invocation.print(total, [
+      `${total.resumed} messages resumed, ${total.mayRepeat} of them may have been sent before`,
+    ]);
+    return 0;
+  },
+};
+
+interface Finding {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+async function relayFinding(config: Config): Promise<Finding> {
+  const transport = openTransport(config);
+  const opened = await transport.session(AbortSignal.timeout(15_000));
+  if (opened.kind === "session") opened.session.release();
+  await transport.close();
+  const name = `relay (${transport.name})`;
+  return opened.kind === "session"
+    ? { name, ok: true, detail: "taking mail" }
+    : { name, ok: false, detail: opened.reason };
+}
+
+async function logFindings(config: Config): Promise<readonly Finding[]> {
+  try {
+    return await withLog(config, async ({ services, place, logId }) => {
+      const listing = await listReadModels({ ...place, store: services.store, projections });
+      const free = services.disk.freeBytes();
+      return [
+        { name: "log", ok: true, detail: `${logId} on ${config.storeUrl.split(":", 1)[0]}` },
+        { name: "master key", ok: true, detail: "opens the log" },
+        { name: "disk", ok: free >= config.diskFreeBytesMin, detail: `${free} bytes free` },
+        ...listing
+          .filter(({ status }) => status !== "retired" && status !== "building")
+          .map(({ name, status, isAtHead, failure }) => ({
+            name: `read model ${name}`,
+            ok: failure === null,
+            detail:
+              failure ??
+              (isAtHead
+                ? "at the head of the log"
+                : status === "absent"
+                  ? "not built yet"
+                  : "behind the log"),
+          })),
+      ];
+    });
+  } catch (error) {
+    return [{ name: "log", ok: false, detail: (error as Error).message }];
+  }
+}
+
+function ownerFinding(config: Config): Finding {
+  const lock = lockDirectory(config.dataDir);
+  lock?.release();
+  return { name: "service", ok: true, detail: lock === null ? "running on this DATA_DIR" : "not running" };
+}
+
+const doctor: Command = {
+  name: "doctor",
+  summary: "Look at everything that the service depends on",
+  async run(invocation) {
+    const { config } = invocation;
+    const findings = [ownerFinding(config), ...(await logFindings(config)), await relayFinding(config)];
+    const lines = findings.map(({ ok, name, detail }) => `${ok ? "ok  " : "FAIL"}  ${name}: ${detail}`);
+    invocation.print(findings, lines);
+    return findings.every(({ ok }) => ok) ? 0 : 1;
+  },
+};
+
+export const operationCommands: readonly Command[] = [resume, doctor];

@@ -1,0 +1,185 @@
+import {
+  issueKey,
+  newSender,
+  newWorkspace,
+  revokeKey,
+  verifySenderByHand,
+} from "../commands/manageWorkspace.ts";
+import { apiKeyCodec } from "../domain/apiKey/events.ts";
+import { isScope, SCOPES, type Scope } from "../domain/apiKey/scopes.ts";
+import { type ApiKeyState, apiKeyDecider } from "../domain/apiKey/state.ts";
+import { type Address, parseAddress } from "../kernel/address.ts";
+import { epochMs, rfc3339 } from "../kernel/time.ts";
+import { systemOccasion } from "../openParts.ts";
+import { type EventStore, LOG_START } from "../ports/eventStore.ts";
+import { type Command, type Invocation, type Option, UsageError } from "./command.ts";
+import { withLog } from "./openForCommand.ts";
+
+const WORKSPACE: Option = { name: "workspace", value: "<id>", help: "the workspace it belongs to" };
+
+function addressOf({ args }: Invocation): Address {
+  const parsed = parseAddress(args[0] ?? "");
+  if ("invalid" in parsed) throw new UsageError(`the address ${parsed.invalid}`);
+  return parsed;
+}
+
+function scopesOf(text: string | undefined): readonly Scope[] {
+  if (text === undefined) return SCOPES;
+  return text.split(",").map((scope) => {
+    if (isScope(scope)) return scope;
+    throw new UsageError(`${scope} is no scope; there are ${SCOPES.join(", ")}`);
+  });
+}
+
+function expiryOf(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const at = epochMs(text);
+  if (Number.isNaN(at))
+    throw new UsageError("--expires takes an RFC 3339 time, such as 2027-01-01T00:00:00Z");
+  return at;
+}
+
+const createWorkspace: Command = {
+  name: "workspace create",
+  operands: "<name>",
+  summary: "Create a workspace and print its id",
+  async run(invocation) {
+    const name = invocation.args[0];
+    if (name === undefined) throw new UsageError("a name is required");
+    const id = await withLog(invocation.config, ({ services }) =>
+      newWorkspace(services, name, systemOccasion("cli")),
+    );
+    invocation.print({ id, name }, [id]);
+    return 0;
+  },
+};
+
+const createApiKey: Command = {
+  name: "api-key create",
+  summary: "Issue an API key and print it, once",
+  options: [
+    WORKSPACE,
+    { name: "name", value: "<text>", help: "what it is for" },
+    { name: "scopes", value: "<a,b>", help: `all of them unless given: ${SCOPES.join(", ")}` },
+    { name: "expires", value: "<time>", help: "RFC 3339; never unless given" },
+  ],
+  async run(invocation) {
+    const issue = {
+      workspaceId: invocation.required("workspace"),
+      name: invocation.option("name") ?? "unnamed",
+      scopes: scopesOf(invocation.option("scopes")),
+      expiresAt: expiryOf(invocation.option("expires")),
+    };
+    const issued = await withLog(invocation.config, ({ services }) =>
+      issueKey(services, issue, systemOccasion("cli")),
+    );
+    if (issued === null) throw new UsageError(`there is no workspace ${issue.workspaceId}`);
+    invocation.print(issued, [issued.key]);
+    return 0;
+  },
+};
+
+interface ListedKey {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expires_at: string | null;
+  readonly revoked: boolean;
+}
+
+/** Every key of the log by id, folded while the log is read once. */
+async function allKeys(store: EventStore): Promise<ReadonlyMap<string, ApiKeyState>> {
+  const keys = new Map<string, ApiKeyState>();
+  for await (const { events } of store.readAll(LOG_START, { types: apiKeyCodec.types })) {
+    for (const recorded of events) {
+      const id = recorded.stream.slice("apikey-".length);
+      keys.set(id, apiKeyDecider.evolve(keys.get(id) ?? null, apiKeyCodec.decode(recorded)));
+    }
+  }
+  return keys;
+}
+
+function listed([id, key]: readonly [string, ApiKeyState]): ListedKey[] {
+  if (key === null) return [];
+  const { name, scopes, expiresAt, revoked } = key;
+  return [
+    { id, name, scopes: [...scopes], expires_at: expiresAt === null ? null : rfc3339(expiresAt), revoked },
+  ];
+}
+
+const listApiKeys: Command = {
+  name: "api-key list",
+  summary: "List the keys of a workspace; reads the log from its start",
+  options: [WORKSPACE],
+  async run(invocation) {
+    const workspaceId = invocation.required("workspace");
+    const keys = await withLog(invocation.config, ({ services }) => allKeys(services.store));
+    const list = [...keys].filter(([, key]) => key?.workspaceId === workspaceId).flatMap(listed);
+    invocation.print(
+      list,
+      list.map(
+        (key) => `${key.id}  ${key.revoked ? "revoked" : "valid  "}  ${key.name}  ${key.scopes.join(",")}`,
+      ),
+    );
+    return 0;
+  },
+};
+
+const revokeApiKey: Command = {
+  name: "api-key revoke",
+  operands: "<key id>",
+  summary: "Revoke a key: within a second it opens nothing",
+  async run(invocation) {
+    const id = invocation.args[0];
+    if (id === undefined) throw new UsageError("a key id is required");
+    const outcome = await withLog(invocation.config, ({ services }) =>
+      revokeKey(services, id, systemOccasion("cli")),
+    );
+    if (outcome === "notFound") throw new UsageError(`there is no key ${id}`);
+    invocation.print({ id, revoked: true }, [`${id} revoked`]);
+    return 0;
+  },
+};
+
+const addSender: Command = {
+  name: "sender add",
+  operands: "<address>",
+  summary: "Add a sending address; it cannot send before it is verified",
+  options: [WORKSPACE],
+  async run(invocation) {
+    const workspaceId = invocation.required("workspace");
+    const address = addressOf(invocation);
+    const outcome = await withLog(invocation.config, ({ services }) =>
+      newSender(services, workspaceId, address, systemOccasion("cli")),
+    );
+    if (outcome === null) throw new UsageError(`there is no workspace ${workspaceId}`);
+    invocation.print({ outcome }, [outcome === "added" ? "added" : "was there already"]);
+    return 0;
+  },
+};
+
+const verifySender: Command = {
+  name: "sender verify",
+  operands: "<address>",
+  summary: "Mark a sending address as verified, on your word",
+  options: [WORKSPACE],
+  async run(invocation) {
+    const workspaceId = invocation.required("workspace");
+    const address = addressOf(invocation);
+    const outcome = await withLog(invocation.config, ({ services }) =>
+      verifySenderByHand(services, workspaceId, address, systemOccasion("cli")),
+    );
+    if (outcome === "notFound") throw new UsageError("there is no such sender; add it first");
+    invocation.print({ outcome }, [outcome]);
+    return 0;
+  },
+};
+
+export const workspaceCommands: readonly Command[] = [
+  createWorkspace,
+  createApiKey,
+  listApiKeys,
+  revokeApiKey,
+  addSender,
+  verifySender,
+];

@@ -1,0 +1,163 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createLogger } from "../../src/adapters/pino/logger.ts";
+import { type RunningApp, startApp } from "../../src/app.ts";
+import { readConfig } from "../../src/config.ts";
+import { until } from "./until.ts";
+
+type Environment = Readonly<Record<string, string>>;
+
+/** What a test's service is started with; `env` goes on top of settings that suit tests. */
+export interface ServiceOptions {
+  readonly env?: Environment;
+  /** Kept when it is given; else a temporary one that `remove` takes away. */
+  readonly dataDir?: string;
+}
+
+/** A caller of one service with one key. */
+export interface Caller {
+  /** One request; `body` is sent as JSON. Headers given here replace the defaults; `null` leaves one out. */
+  call(method: string, path: string, options?: CallerOptions): Promise<Answer>;
+  send(key: string, body: unknown): Promise<Answer>;
+}
+
+export interface CallerOptions {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string | null>>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  readonly json: any;
+  readonly text: string;
+}
+
+/** Makes requests to `url` with `apiKey`. */
+export function callerOf(url: string, apiKey: string): Caller {
+  const caller: Caller = {
+    async call(method, path, { body, headers = {} } = {}) {
+      const all: Record<string, string | null> = {
+        authorization: `Bearer ${apiKey}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      };
+      const given = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null);
+      const payload = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
+      const response = await fetch(url + path, {
+        method,
+        headers: Object.fromEntries(given),
+        ...(body === undefined ? {} : { body: payload as string }),
+      });
+      const text = await response.text();
+      const isJson = /json/.test(response.headers.get("content-type") ?? "");
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        json: isJson && text ? JSON.parse(text) : null,
+      };
+    },
+    send: (key, body) => caller.call("POST", "/api/v1/emails", { body, headers: { "idempotency-key": key } }),
+  };
+  return caller;
+}
+
+const TEST_ENVIRONMENT: Environment = {
+  HOST: "127.0.0.1",
+  PORT: "0",
+  LOG_LEVEL: "silent",
+  DISK_FREE_BYTES_MIN: "0",
+};
+
+async function directoryFor(options: ServiceOptions): Promise<string> {
+  return options.dataDir ?? (await mkdtemp(join(tmpdir(), "postledger-test-")));
+}
+
+/** A service inside the test's own process, on a free port. */
+export interface TestApp extends Caller {
+  readonly app: RunningApp;
+  readonly url: string;
+  readonly apiKey: string;
+  readonly dataDir: string;
+  /** Stops it and removes a temporary directory. */
+  remove(): Promise<void>;
+}
+
+export async function startTestApp(options: ServiceOptions = {}): Promise<TestApp> {
+  const dataDir = await directoryFor(options);
+  const config = readConfig({ ...TEST_ENVIRONMENT, DATA_DIR: dataDir, ...options.env });
+  const app = await startApp(config, createLogger(config.logLevel));
+  const url = app.url.href.replace(/\/$/, "") + config.baseUrl.pathname.replace(/\/$/, "");
+  const apiKey = await readFile(join(dataDir, "bootstrap.key"), "utf8").then(
+    (text) => text.trim(),
+    () => "",
+  );
+  return {
+    ...callerOf(url, apiKey),
+    app,
+    url,
+    apiKey,
+    dataDir,
+    async remove() {
+      await app.stop();
+      if (!options.dataDir) await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A service in a process of its own, which can be killed. */
+export interface TestProcess extends Caller {
+  readonly pid: number;
+  readonly url: string;
+  readonly apiKey: string;
+  readonly dataDir: string;
+  /** What it has written to standard error: its log. */
+  log(): string;
+  /** Sends the signal and waits for the end. */
+  kill(signal: "SIGKILL" | "SIGTERM"): Promise<number>;
+}
+
+/** The root of the repository. */
+export const ROOT = join(import.meta.dir, "../..");
+
+export async function startTestProcess(options: ServiceOptions = {}): Promise<TestProcess> {
+  const dataDir = await directoryFor(options);
+  const env = { ...process.env, ...TEST_ENVIRONMENT, LOG_LEVEL: "info", DATA_DIR: dataDir, ...options.env };
+  const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "serve"], {
+    env,
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  let out = "";
+  let log = "";
+  const drain = async (stream: ReadableStream<Uint8Array>, add: (text: string) => void) => {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) add(decoder.decode(chunk, { stream: true }));
+  };
+  void drain(child.stdout, (text) => {
+    out += text;
+  });
+  void drain(child.stderr, (text) => {
+    log += text;
+  });
+  await until(() => /listens on (\S+)/.test(out) || child.exitCode !== null, "the service to listen", 30_000);
+  const url = /listens on (\S+)/.exec(out)?.[1]?.replace(/\/$/, "");
+  if (url === undefined) throw new Error(`the service did not start: ${log}`);
+  const apiKey = (await readFile(join(dataDir, "bootstrap.key"), "utf8").catch(() => "")).trim();
+  return {
+    ...callerOf(url, apiKey),
+    pid: child.pid,
+    url,
+    apiKey,
+    dataDir,
+    log: () => log,
+    async kill(signal) {
+      child.kill(signal);
+      return child.exited;
+    },
+  };
+}
