@@ -143,15 +143,15 @@ function serve(config: Config, logger: Logger, { services, readers, delivery }: 
     basePath,
     requestTimeoutMs: config.requestTimeoutMs,
     controllers,
-    onRequest: (line) => logRequest(config, logger, line),
+    onRequest: (status, line) => logRequest(config, logger, status, line),
     onError: (error, requestId) => logger.error({ requestId, reason: reasonOf(error) }, "request failed"),
   });
 }
 
-function logRequest(config: Config, logger: Logger, line: RequestLine): void {
-  if (line.status >= 500) logger.error(line, "failed");
-  else if (line.status >= 400) logger.info(line, "refused");
-  else if (config.logRequests === "all") logger.info(line, "answered");
+function logRequest(config: Config, logger: Logger, status: number, line: () => RequestLine): void {
+  if (status >= 500) logger.error(line(), "failed");
+  else if (status >= 400) logger.info(line(), "refused");
+  else if (config.logRequests === "all") logger.info(line(), "answered");
 }
 
 /** What a log line says of an error: its kind and message, which by our rule carry no address, key or content. */

@@ -1,4 +1,5 @@
 import type { EmailContent, EmailEvent } from "../domain/email/events.ts";
+import { encodeData } from "../kernel/codec.ts";
 import type { ContentOwner, ContentStore } from "../ports/contentStore.ts";
 
 /** Content whose JSON is longer than this goes to the content store: one append is at most 1 MiB. */
@@ -8,7 +9,8 @@ type Stored = Extract<EmailEvent, { type: "EmailContentStored" }>["data"];
 
 /** What an accepted message says about its content for good, and the event that holds it. */
 export interface SealedContent {
-  readonly event: Stored;
+  /** The data of EmailContentStored, compressed where that pays. */
+  readonly event: object;
   readonly digest: string;
   readonly bytes: number;
 }
@@ -27,7 +29,7 @@ export async function sealContent(
   const bytes = Buffer.byteLength(json);
   const salt = crypto.randomUUID();
   const digest = saltedDigest(salt, json);
-  if (bytes <= IN_EVENT_BYTES_MAX) return { event: { salt, content }, digest, bytes };
+  if (bytes <= IN_EVENT_BYTES_MAX) return { event: encodeData({ salt, content }, bytes), digest, bytes };
   const sha256 = await store.put(owner, Buffer.from(json));
   return { event: { salt, reference: { sha256, bytes } }, digest, bytes };
 }

@@ -1,5 +1,4 @@
 import type { Codec, StoredEvent } from "../kernel/codec.ts";
-import { encodeData } from "../kernel/codec.ts";
 import type { Decider, Decision, DomainEvent } from "../kernel/decider.ts";
 import { newId } from "../kernel/ids.ts";
 import { metadataOf, type Occasion } from "../kernel/metadata.ts";
@@ -41,10 +40,10 @@ export async function load<State, Event extends DomainEvent>(
   }
 }
 
-/** Turns what a decision says into what a store takes: fresh ids, metadata, compression where it pays. */
+/** Turns what a decision says into what a store takes: fresh ids and metadata. */
 export function toNewEvents(events: readonly DomainEvent[], occasion: Occasion): readonly NewEvent[] {
   const metadata = metadataOf(occasion);
-  return events.map(({ type, data }) => ({ id: newId(), type, data: encodeData(data), metadata }));
+  return events.map(({ type, data }) => ({ id: newId(), type, data, metadata }));
 }
 
 /**

@@ -73,7 +73,11 @@ export function problemResponse(problem: Problem, requestId: string): Response {
     retryable: isRetryable(status),
     errors: options.errors ?? [],
   };
-  const headers: Record<string, string> = { "content-type": "application/problem+json", ...options.headers };
+  const headers: Record<string, string> = {
+    "content-type": "application/problem+json",
+    "x-request-id": requestId,
+    ...options.headers,
+  };
   if (status === 503) headers["retry-after"] ??= String(RETRY_AFTER_SECONDS);
   if (status === 401) headers["www-authenticate"] = "Bearer";
   return new Response(JSON.stringify(body), { status, headers });

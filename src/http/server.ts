@@ -3,6 +3,7 @@ import { type AnyElysia, Elysia, type ErrorContext, ParseError, ValidationError 
 import { newRequestId } from "../kernel/ids.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
+import { makeDeadlines } from "./deadlines.ts";
 import { factsOf, openFacts, type RequestFacts } from "./frontDoor.ts";
 import { BODY_BYTES_MAX } from "./jsonBody.ts";
 import { Problem, type ProblemDetail, problemResponse } from "./problem.ts";
@@ -26,7 +27,8 @@ export interface ServerOptions {
   /** Every handler answers within this time, in ms; then 503. */
   readonly requestTimeoutMs: number;
   readonly controllers: readonly AnyElysia[];
-  readonly onRequest: (line: RequestLine) => void;
+  /** The line is made only when it is asked for: most requests leave none. */
+  readonly onRequest: (status: number, line: () => RequestLine) => void;
   readonly onError: (error: unknown, requestId: string) => void;
 }
 
@@ -105,14 +107,19 @@ export function makeFetch(options: ServerOptions): (request: Request) => Promise
     facts.code = told.code;
     return problemResponse(told, facts.requestId);
   };
-  const app = new Elysia({ normalize: false, prefix: basePath }).onError(answerError);
+  const app = new Elysia({ normalize: false, prefix: basePath })
+    .onRequest(({ request, set }) => {
+      set.headers["x-request-id"] = factsOf(request).requestId;
+    })
+    .onError(answerError);
   for (const controller of controllers) app.use(controller);
   const handle = app.fetch;
+  const deadlines = makeDeadlines(options.requestTimeoutMs);
   return async (request) => {
     const facts = openFacts(request, newRequestId());
-    const response = await withinTime(handle(asGet(request, facts)), facts, options.requestTimeoutMs);
-    response.headers.set("x-request-id", facts.requestId);
-    options.onRequest(requestLine(request, response, facts));
+    const answer = Promise.resolve(handle(asGet(request, facts)));
+    const response = await deadlines.within(answer, () => tooLate(facts));
+    options.onRequest(response.status, () => requestLine(request, response, facts));
     return request.method === "HEAD" ? new Response(null, response) : response;
   };
 }
@@ -125,28 +132,10 @@ function asGet(request: Request, facts: RequestFacts): Request {
   return get;
 }
 
-async function withinTime(
-  response: Response | Promise<Response>,
-  facts: RequestFacts,
-  timeoutMs: number,
-): Promise<Response> {
-  if (response instanceof Response) return response;
-  let timer: Timer | undefined;
-  const late = new Promise<Response>((resolve) => {
-    timer = setTimeout(() => {
-      facts.code = "INTERNAL_ERROR";
-      const problem = new Problem("INTERNAL_ERROR", {
-        unavailable: true,
-        detail: "the request took too long",
-      });
-      resolve(problemResponse(problem, facts.requestId));
-    }, timeoutMs);
-  });
-  try {
-    return await Promise.race([response, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+function tooLate(facts: RequestFacts): Response {
+  facts.code = "INTERNAL_ERROR";
+  const problem = new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the request took too long" });
+  return problemResponse(problem, facts.requestId);
 }
 
 function requestLine(request: Request, response: Response, facts: RequestFacts): RequestLine {

@@ -3,11 +3,15 @@ import { domainToASCII } from "node:url";
 /** The contract's limit for an address as it arrives, in characters. */
 export const ADDRESS_CHARACTERS_MAX = 320;
 const LOCAL_OCTETS_MAX = 64;
-const DOMAIN_OCTETS_MAX = 253;
+/** RFC 5321 §4.5.3.1.2; with the local part and the @ it makes up the contract's 320. */
+const DOMAIN_OCTETS_MAX = 255;
 
 /** A dot-atom of RFC 5321 §4.1.2. Quoted local parts are refused: no mailbox that is in use needs one. */
 const LOCAL = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
-const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+/** The last label is not all digits: that would be an IP address (RFC 3696 §2). */
+const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?!\d+$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+/** ASCII that no domain holds. `domainToASCII` would cut at `/`, `?` and `#` and decode `%`: another domain. */
+const NOT_IN_DOMAIN = /[\0-,/:-@[-`{-\x7f]/;
 
 /** An address that passed: `sent` goes into the envelope, `canonical` is what addresses are compared by. */
 export interface Address {
@@ -26,7 +30,8 @@ export function parseAddress(text: string): Address | { readonly invalid: string
   if (!LOCAL.test(local) || local.length > LOCAL_OCTETS_MAX) {
     return { invalid: "has a local part (before the @) that is not 1 to 64 plain ASCII characters" };
   }
-  const domain = domainToASCII(text.slice(at + 1)).toLowerCase();
+  const given = text.slice(at + 1);
+  const domain = NOT_IN_DOMAIN.test(given) ? "" : domainToASCII(given).toLowerCase();
   if (!DOMAIN.test(domain) || domain.length > DOMAIN_OCTETS_MAX) {
     return { invalid: "has a domain (after the @) that is not a fully qualified name" };
   }

@@ -37,10 +37,9 @@ export interface Codec<Event> {
 /** JSON longer than this is compressed when it is stored: below it the saving does not pay for the work. */
 export const COMPRESS_ABOVE_BYTES = 4_096;
 
-/** The data of an event as stored: JSON, or zstd-compressed JSON where that pays. */
-export function encodeData(data: object, json: string = JSON.stringify(data)): object | Uint8Array {
-  if (json.length <= COMPRESS_ABOVE_BYTES) return data;
-  return Bun.zstdCompressSync(json, { level: 1 });
+/** The data of an event as stored: JSON, or zstd-compressed JSON where its `bytes` make that pay. */
+export function encodeData(data: object, bytes: number): object | Uint8Array {
+  return bytes <= COMPRESS_ABOVE_BYTES ? data : Bun.zstdCompressSync(JSON.stringify(data), { level: 1 });
 }
 
 function plainData(stored: StoredEvent): unknown {

@@ -794,7 +794,9 @@ describe("the outbox", () => {
   test("is broken on a disk fault, and leaves nothing half-written", async () => {
     const { directory, transport } = await outbox();
     await mkdir(join(directory, `${ID}.eml`), { recursive: true });
-    expect(await deliver(transport)).toMatchObject({ kind: "broken", stage: "data" });
+    const outcome = await deliver(transport);
+    expect(outcome).toMatchObject({ kind: "broken", stage: "data" });
+    expect(JSON.stringify(outcome)).not.toContain(directory);
     expect(await readdir(directory)).toEqual([`${ID}.eml`]);
     await rm(directory, { recursive: true });
     await writeFile(directory, "");

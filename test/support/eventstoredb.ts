@@ -27,12 +27,9 @@ export interface EventStoreDbServer {
   readonly process: ServerProcess | null;
 }
 
-interface Memo {
-  shared?: Promise<EventStoreDbServer | null>;
-}
-
 /** Test files may each get their own copy of this module; they share one server all the same. */
-const memo: Memo = ((globalThis as Record<symbol, unknown>)[Symbol.for("test.eventstoredb")] ??= {}) as Memo;
+const SHARED = Symbol.for("test.eventstoredb");
+const shared = globalThis as { [SHARED]?: Promise<EventStoreDbServer | null> };
 
 /**
  * The server that all suites of this process share: the one at EVENTSTORE_URL, else `eventstored` from the
@@ -40,8 +37,8 @@ const memo: Memo = ((globalThis as Record<symbol, unknown>)[Symbol.for("test.eve
  * so that a skipped half is never silent.
  */
 export function eventStoreDb(): Promise<EventStoreDbServer | null> {
-  memo.shared ??= find();
-  return memo.shared;
+  shared[SHARED] ??= find();
+  return shared[SHARED];
 }
 
 async function find(): Promise<EventStoreDbServer | null> {

@@ -15,6 +15,14 @@ export interface ServiceOptions {
   readonly dataDir?: string;
 }
 
+/** A service in a process of its own may also be started in another way than the usual one. */
+export interface ProcessOptions extends ServiceOptions {
+  /** Where its program is: a copy with a fault in it, say. Else the repository. */
+  readonly root?: string;
+  /** Stands before its command: `strace`, say. It must keep the process id. */
+  readonly wrapper?: readonly string[];
+}
+
 /** A caller of one service with one key. */
 export interface Caller {
   /** One request; `body` is sent as JSON. Headers given here replace the defaults; `null` leaves one out. */
@@ -123,10 +131,11 @@ export interface TestProcess extends Caller {
 /** The root of the repository. */
 export const ROOT = join(import.meta.dir, "../..");
 
-export async function startTestProcess(options: ServiceOptions = {}): Promise<TestProcess> {
+export async function startTestProcess(options: ProcessOptions = {}): Promise<TestProcess> {
   const dataDir = await directoryFor(options);
   const env = { ...process.env, ...TEST_ENVIRONMENT, LOG_LEVEL: "info", DATA_DIR: dataDir, ...options.env };
-  const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "serve"], {
+  const { root = ROOT, wrapper = [] } = options;
+  const child = Bun.spawn([...wrapper, process.execPath, join(root, "src/main.ts"), "serve"], {
     env,
     stdin: "ignore",
     stdout: "pipe",

@@ -21,6 +21,8 @@ import { readMetadata, readNewest, truncatedBefore } from "./streamReads.ts";
 
 /** The server gives up a write after 2 s by itself; a longer silence means that the answer is lost. */
 const ATTEMPT_MS_MAX = 2_500;
+/** We wait this much longer than the vendor may, because its own late answer says whether anything was sent. */
+const ANSWER_GRACE_MS = 200;
 /** No stream ever has this revision, so an append that expects it is told the real one and writes nothing. */
 const IMPOSSIBLE_REVISION = Number.MAX_SAFE_INTEGER;
 
@@ -111,7 +113,8 @@ async function attemptOnce(
   const credentials = appendCredentials ? { credentials: appendCredentials } : {};
   const options = { expectedRevision, requiresLeader: true, deadline: Math.ceil(timeMs), ...credentials };
   try {
-    const result = await settleWithin(timeMs, appends.appendToStream(stream, events, options));
+    const sent = appends.appendToStream(stream, events, options);
+    const result = await settleWithin(timeMs + ANSWER_GRACE_MS, sent);
     return { outcome: "written", result };
   } catch (error) {
     if (!(error instanceof WrongExpectedVersionError)) throw error;

@@ -2,7 +2,7 @@ import type { EventStoreDBClient } from "@eventstore/db-client";
 import type { LogBatch, LogFilter, Position } from "../../ports/eventStore.ts";
 import { backoffMs, deadlineIn, leftMs, pause } from "./deadline.ts";
 import { isPassing, unavailable } from "./failures.ts";
-import { readHead } from "./head.ts";
+import { readHeadOnce } from "./head.ts";
 import { LogSession, type LogSessionOptions } from "./logSession.ts";
 
 /** Records that the server looks through at a time while we catch up: few notices, large pages. */
@@ -98,7 +98,7 @@ async function* catchUp(
   reading: LogReading,
   idleMs: () => number,
 ): AsyncGenerator<LogBatch> {
-  const head = await readHead(client, deadlineIn(idleMs()));
+  const head = await readHeadOnce(client, idleMs());
   const options = { ...reading, head, searchWindow: CATCH_UP_WINDOW };
   for await (const batch of session(client, options, idleMs)) {
     yield batch;

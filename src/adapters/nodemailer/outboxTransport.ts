@@ -63,8 +63,16 @@ async function deliver(directory: string, message: MailMessage, inTime: () => bo
     await replaceFile(path, buildMime(message));
     return { kind: "accepted", reply: "250 written to the outbox" };
   } catch (error) {
-    return { kind: "broken", stage: "data", reason: excerpt(String(error), REASON_CHARS_MAX) };
+    return { kind: "broken", stage: "data", reason: reasonOf(error) };
   }
+}
+
+/** Reasons are shown to tenants, so a system error gives its code, not the path in its message. */
+function reasonOf(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === undefined
+    ? excerpt(String(error), REASON_CHARS_MAX)
+    : `the outbox cannot be written: ${code}`;
 }
 
 /** Made for every message rather than once: people empty an outbox by removing it. */

@@ -1,0 +1,116 @@
+import { percentile } from "./report.ts";
+import { mailBody } from "./mail.ts";
+
+/** What a load generator is told. */
+export interface LoadOptions {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly connections: number;
+  readonly requests: number;
+  /** Keys are `<prefix>-<number>`; the same prefix again replays. */
+  readonly keyPrefix: string;
+}
+
+/** What it saw; latencies in ms. */
+export interface LoadResult {
+  readonly accepted: number;
+  readonly refused: number;
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+}
+
+const BODIES = 64;
+
+/** Runs the generator in a process of its own, as callers are. */
+export async function httpLoad(options: LoadOptions): Promise<LoadResult> {
+  const child = Bun.spawn([process.execPath, import.meta.path, JSON.stringify(options)], {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  const text = await new Response(child.stdout).text();
+  if ((await child.exited) !== 0) throw new Error("the load generator failed");
+  return JSON.parse(text) as LoadResult;
+}
+
+/** A small repeatable source of numbers (mulberry32): runs are compared, so they send the same. */
+export function seededRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** Plain sockets and requests that are built beforehand, so that the generator costs little of the two cores. */
+async function generate(options: LoadOptions): Promise<LoadResult> {
+  const { hostname, port, host } = new URL(options.url);
+  const random = seededRandom(1);
+  const tails = Array.from({ length: BODIES }, () => {
+    const body = JSON.stringify(mailBody(random));
+    return `\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  });
+  const head = `POST /api/v1/emails HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${options.apiKey}\r\nContent-Type: application/json\r\nIdempotency-Key: ${options.keyPrefix}-`;
+  const latencies: number[] = [];
+  let next = 0;
+  let accepted = 0;
+  let refused = 0;
+  const startedAt = performance.now();
+  await new Promise<void>((resolve, reject) => {
+    const openSocket = () => {
+      let sentAt = 0;
+      let pending = "";
+      const sendNext = (socket: Bun.Socket) => {
+        if (next >= options.requests) {
+          socket.end();
+          if (accepted + refused === options.requests) resolve();
+          return;
+        }
+        const number = next++;
+        sentAt = performance.now();
+        socket.write(`${head}${number}${tails[number % BODIES]}`);
+      };
+      Bun.connect({
+        hostname,
+        port: Number(port),
+        socket: {
+          open: sendNext,
+          data(socket, chunk) {
+            pending += chunk.latin1Slice();
+            const headers = pending.indexOf("\r\n\r\n");
+            if (headers < 0) return;
+            const length = Number(/content-length: (\d+)/i.exec(pending)?.[1] ?? 0);
+            if (pending.length < headers + 4 + length) return;
+            latencies.push(performance.now() - sentAt);
+            if (pending.startsWith("HTTP/1.1 202")) accepted += 1;
+            else refused += 1;
+            pending = "";
+            sendNext(socket);
+          },
+          close() {
+            if (next < options.requests) reject(new Error("the service closed a connection"));
+          },
+          error: (_socket, error) => reject(error),
+        },
+      }).catch(reject);
+    };
+    for (let index = 0; index < options.connections; index += 1) openSocket();
+  });
+  const seconds = (performance.now() - startedAt) / 1_000;
+  latencies.sort((left, right) => left - right);
+  return {
+    accepted,
+    refused,
+    perSecond: accepted / seconds,
+    p50: percentile(latencies, 0.5),
+    p99: percentile(latencies, 0.99),
+  };
+}
+
+if (import.meta.main) {
+  const result = await generate(JSON.parse(process.argv[2] ?? "{}") as LoadOptions);
+  process.stdout.write(JSON.stringify(result));
+}

@@ -1,0 +1,38 @@
+/** One measured figure. `store` is `sqlite`, `eventstoredb` or `-`. */
+export interface Result {
+  readonly name: string;
+  readonly store: string;
+  readonly unit: string;
+  readonly value: number;
+}
+
+/** Figures beside their references, all from one run. */
+export interface Report {
+  readonly results: Result[];
+  readonly ratios: Record<string, number>;
+}
+
+export function newReport(): Report {
+  return { results: [], ratios: {} };
+}
+
+/** Adds a figure and tells it at once: a run takes minutes. */
+export function add(report: Report, name: string, store: string, unit: string, value: number): number {
+  report.results.push({ name, store, unit, value });
+  process.stderr.write(`${name.padEnd(28)} ${store.padEnd(13)} ${format(value)} ${unit}\n`);
+  return value;
+}
+
+export function addRatio(report: Report, name: string, value: number): void {
+  report.ratios[name] = Math.round(value * 1_000) / 1_000;
+  process.stderr.write(`${name.padEnd(42)} ${report.ratios[name]}\n`);
+}
+
+function format(value: number): string {
+  return value >= 100 ? Math.round(value).toLocaleString("en-US") : value.toFixed(2);
+}
+
+/** The value below which `share` of the sorted figures lie. */
+export function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}

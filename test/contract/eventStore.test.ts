@@ -1,0 +1,52 @@
+import { Database } from "bun:sqlite";
+import { afterAll, describe } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
+import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
+import { eventStoreDb } from "../support/eventstoredb.ts";
+import { eventStoreContract, testCounts } from "./eventStore.ts";
+import { eventStoreDbFaults } from "./eventStoreFaults.ts";
+
+const server = await eventStoreDb();
+
+describe.skipIf(!server)("EventStoreDB keeps the event store's contract", () => {
+  const url = server?.url ?? "";
+  const process = server?.process;
+  const stall = async () => {
+    process?.pause();
+    return async () => process?.resume();
+  };
+  eventStoreContract({
+    name: "eventstoredb",
+    open: (options) => connectEventStoreDb({ url, ...options }),
+    ...(process ? { stall } : {}),
+  });
+  if (server) eventStoreDbFaults(server);
+});
+
+describe("SQLite keeps the event store's contract", () => {
+  const folder = mkdtempSync(join(tmpdir(), "contract-"));
+  const path = join(folder, "log.db");
+  const stall = async () => {
+    const other = new Database(path);
+    other.run("PRAGMA busy_timeout = 5000");
+    other.run("BEGIN IMMEDIATE");
+    return async () => {
+      other.run("ROLLBACK");
+      other.close();
+    };
+  };
+  eventStoreContract({
+    name: "sqlite",
+    open: async (options) => openSqliteEventStore({ path, ...options }),
+    stall,
+  });
+  afterAll(() => rmSync(folder, { recursive: true }));
+});
+
+afterAll(() => {
+  const counts = ["eventstoredb", "sqlite"].map((name) => `${name} ${testCounts.get(name) ?? 0} tests`);
+  console.log(`contract: ${counts.join(", ")}`);
+});

@@ -1,0 +1,819 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  APPEND_BYTES_MAX,
+  type AppendResult,
+  type EventStore,
+  type ExpectedRevision,
+  LOG_START,
+  type LogBatch,
+  type LogFilter,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+  StoreError,
+} from "../../src/ports/eventStore.ts";
+import { until } from "../support/until.ts";
+
+/** How the suite gets at the store that it holds to the contract. */
+export interface StoreUnderTest {
+  readonly name: string;
+  /** A new handle on the same log. */
+  open(options?: { readonly timeoutMs?: number }): Promise<EventStore>;
+  /** Keeps calls waiting until the function that it returns is called; absent when nothing can. */
+  readonly stall?: () => Promise<() => Promise<void>>;
+}
+
+/** How many tests of this file ran, by store. */
+export const testCounts = new Map<string, number>();
+
+const TEST_MS_MAX = 30_000;
+/** The port's promise: a call settles within its own time and this. */
+const GRACE_MS = 1_000;
+
+/** A test of `store`, counted. */
+export function contractTest(store: string, name: string, body: () => Promise<void>): void {
+  test(
+    name,
+    async () => {
+      testCounts.set(store, (testCounts.get(store) ?? 0) + 1);
+      await body();
+    },
+    TEST_MS_MAX,
+  );
+}
+
+/** A name that no other test uses. */
+export function fresh(label: string): string {
+  return `${label}-${crypto.randomUUID()}`;
+}
+
+/** An event with a fresh id. */
+export function newEvent(type = "Happened", data: object | Uint8Array = { n: 1 }): NewEvent {
+  return { id: crypto.randomUUID(), type, data, metadata: { at: "2026-01-01T00:00:00.000Z" } };
+}
+
+/** Appends and insists that it was the append that won. */
+export async function mustAppend(
+  store: EventStore,
+  stream: string,
+  events: readonly NewEvent[],
+  expected: ExpectedRevision,
+): Promise<Extract<AppendResult, { outcome: "appended" }>> {
+  const result = await store.append(stream, events, expected);
+  if (result.outcome !== "appended")
+    throw new Error(`the append to ${stream} lost: ${JSON.stringify(result)}`);
+  return result;
+}
+
+export function idsOf(events: readonly { readonly id: string }[]): string[] {
+  return events.map(({ id }) => id);
+}
+
+/** What `call` was refused with; fails when it was not. */
+export async function refusal(call: Promise<unknown>): Promise<StoreError> {
+  const outcome = await call.then(
+    (value) => new Error(`was not refused but answered ${JSON.stringify(value)}`),
+    (error: unknown) => error,
+  );
+  if (!(outcome instanceof StoreError)) throw outcome;
+  return outcome;
+}
+
+/** What a live subscription has yielded so far. */
+export interface Seen {
+  readonly events: RecordedEvent[];
+  isCaughtUp: boolean;
+  position: Position;
+}
+
+/** Runs a live subscription in the background and keeps what it yields. `ended` rejects on a gap in order. */
+export function follow(store: EventStore, from: Position, filter: LogFilter, signal: AbortSignal) {
+  const seen: Seen = { events: [], isCaughtUp: false, position: from };
+  const ended = (async () => {
+    for await (const batch of store.subscribe(from, filter, signal)) take(seen, batch);
+  })();
+  return { seen, ended };
+}
+
+function take(seen: Seen, batch: LogBatch): void {
+  if (batch.position < seen.position) throw new Error("the position moved back");
+  for (const event of batch.events) {
+    if (event.position <= seen.position)
+      throw new Error(`${event.position} is at or before ${seen.position}`);
+    if (event.position > batch.position) throw new Error("a batch's position is before one of its events");
+  }
+  seen.events.push(...batch.events);
+  seen.isCaughtUp = batch.caughtUp;
+  seen.position = batch.position;
+}
+
+/** What `promise` settles with; fails with `what` when it does not settle soon. */
+export async function soon<Result>(promise: Promise<Result>, what: string): Promise<Result> {
+  const settled = { done: false };
+  const watched = promise.finally(() => {
+    settled.done = true;
+  });
+  await Promise.race([watched, until(() => settled.done, what)]);
+  return watched;
+}
+
+async function collect(
+  batches: AsyncIterable<LogBatch>,
+): Promise<{ events: RecordedEvent[]; batches: LogBatch[] }> {
+  const all = { events: [] as RecordedEvent[], batches: [] as LogBatch[] };
+  for await (const batch of batches) {
+    all.events.push(...batch.events);
+    all.batches.push(batch);
+  }
+  return all;
+}
+
+/** Every promise of the port, on one store. Call it inside a `describe`. */
+export function eventStoreContract(subject: StoreUnderTest): void {
+  const openStores: EventStore[] = [];
+  const open = async (options?: { readonly timeoutMs?: number }) => {
+    const store = await subject.open(options);
+    openStores.push(store);
+    return store;
+  };
+  let store: EventStore;
+  beforeAll(async () => {
+    store = await open();
+  });
+  afterAll(async () => {
+    await Promise.all(openStores.map((opened) => opened.close()));
+  });
+  const suite: Suite = { subject, open, store: () => store, it: contractTest.bind(null, subject.name) };
+  appends(suite);
+  repeats(suite);
+  reads(suite);
+  wholeLog(suite);
+  subscriptions(suite);
+  truncation(suite);
+  payloads(suite);
+  bounds(suite);
+  model(suite);
+}
+
+interface Suite {
+  readonly subject: StoreUnderTest;
+  readonly open: (options?: { readonly timeoutMs?: number }) => Promise<EventStore>;
+  readonly store: () => EventStore;
+  readonly it: (name: string, body: () => Promise<void>) => void;
+}
+
+function appends({ store, it }: Suite): void {
+  it("an append to a new stream is readable at once", async () => {
+    const stream = fresh("new");
+    const event = newEvent("Begun", { hello: "world" });
+    const result = await mustAppend(store(), stream, [event], "noStream");
+    expect(result.revision).toBe(0);
+    const read = await store().read(stream, 0, 10);
+    expect(read).toEqual([{ ...event, stream, revision: 0, position: result.position }]);
+    expect(await store().lastRevision(stream)).toBe(0);
+  });
+
+  it("an append at the last revision continues the stream", async () => {
+    const stream = fresh("continued");
+    await mustAppend(store(), stream, [newEvent()], "noStream");
+    expect((await mustAppend(store(), stream, [newEvent(), newEvent()], 0)).revision).toBe(2);
+    expect((await mustAppend(store(), stream, [newEvent()], 2)).revision).toBe(3);
+    expect((await store().read(stream, 0, 10)).map(({ revision }) => revision)).toEqual([0, 1, 2, 3]);
+  });
+
+  it("a wrong expectation is answered with the actual revision and writes nothing", async () => {
+    const stream = fresh("wrong");
+    await mustAppend(store(), stream, [newEvent(), newEvent(), newEvent()], "noStream");
+    for (const expected of ["noStream", 0, 1, 3, 17] as const) {
+      const result = await store().append(stream, [newEvent()], expected);
+      expect(result).toEqual({ outcome: "wrongExpectedRevision", actual: 2 });
+    }
+    expect(await store().read(stream, 0, 10)).toHaveLength(3);
+  });
+
+  it("a revision expected of a stream that was never written is answered with null", async () => {
+    const stream = fresh("never");
+    const result = await store().append(stream, [newEvent()], 5);
+    expect(result).toEqual({ outcome: "wrongExpectedRevision", actual: null });
+    expect(await store().read(stream, 0, 10)).toEqual([]);
+    expect(await store().lastRevision(stream)).toBeNull();
+  });
+
+  it("of 200 racing first appends exactly one wins, and every loser reads the winner at once", async () => {
+    const stream = fresh("race");
+    const racers = Array.from({ length: 200 }, (_, n) => [
+      newEvent("Raced", { n }),
+      newEvent("Raced", { n }),
+    ]);
+    const outcomes = await Promise.all(
+      racers.map(async (events) => {
+        const result = await store().append(stream, events, "noStream");
+        const read = await store().read(stream, 0, 10);
+        return { result, read: idsOf(read), own: idsOf(events) };
+      }),
+    );
+    const winners = outcomes.filter(({ result }) => result.outcome === "appended");
+    expect(winners).toHaveLength(1);
+    for (const { result, read } of outcomes) {
+      if (result.outcome === "wrongExpectedRevision") expect(result.actual).toBe(1);
+      expect(read).toEqual(winners[0]?.own as string[]);
+    }
+  });
+
+  it("of 50 racing appends at a revision exactly one wins, and every loser reads what beat it", async () => {
+    const stream = fresh("race");
+    await mustAppend(store(), stream, [newEvent()], "noStream");
+    const outcomes = await Promise.all(
+      Array.from({ length: 50 }, async () => {
+        const result = await store().append(stream, [newEvent()], 0);
+        return { result, read: await store().read(stream, 0, 10) };
+      }),
+    );
+    expect(outcomes.filter(({ result }) => result.outcome === "appended")).toHaveLength(1);
+    for (const { read } of outcomes) expect(read).toHaveLength(2);
+  });
+
+  it("100 concurrent writers of their own streams read their own writes", async () => {
+    const read = await Promise.all(
+      Array.from({ length: 100 }, async () => {
+        const stream = fresh("own");
+        const events = [newEvent(), newEvent()];
+        await mustAppend(store(), stream, events, "noStream");
+        return { written: idsOf(events), read: idsOf(await store().read(stream, 0, 10)) };
+      }),
+    );
+    for (const one of read) expect(one.read).toEqual(one.written);
+  });
+
+  it("all events of an append are written, or none", async () => {
+    const stream = fresh("atomic");
+    const won = [newEvent("A"), newEvent("B"), newEvent("C")];
+    const { revision } = await mustAppend(store(), stream, won, "noStream");
+    expect(revision).toBe(2);
+    await store().append(stream, [newEvent("D"), newEvent("E")], 1);
+    expect(idsOf(await store().read(stream, 0, 10))).toEqual(idsOf(won));
+  });
+}
+
+function repeats({ store, it }: Suite): void {
+  it("the same append again answers as the first did and writes nothing", async () => {
+    const stream = fresh("repeat");
+    const events = [newEvent(), newEvent()];
+    const first = await mustAppend(store(), stream, events, "noStream");
+    expect(await store().append(stream, events, "noStream")).toEqual(first);
+    const second = [newEvent()];
+    const later = await mustAppend(store(), stream, second, 1);
+    expect(await store().append(stream, second, 1)).toEqual(later);
+    expect(await store().read(stream, 0, 10)).toHaveLength(3);
+  });
+
+  it("the same append is recognised after later ones", async () => {
+    const stream = fresh("repeat");
+    const events = [newEvent(), newEvent()];
+    const first = await mustAppend(store(), stream, events, "noStream");
+    const second = [newEvent()];
+    const later = await mustAppend(store(), stream, second, 1);
+    await mustAppend(store(), stream, [newEvent(), newEvent()], 2);
+    expect(await store().append(stream, events, "noStream")).toEqual(first);
+    expect(await store().append(stream, second, 1)).toEqual(later);
+    expect(await store().lastRevision(stream)).toBe(4);
+  });
+
+  it("the same append from two callers at once is written once, and both are told so", async () => {
+    const stream = fresh("repeat");
+    const events = [newEvent(), newEvent()];
+    const results = await Promise.all([1, 2, 3, 4].map(() => store().append(stream, events, "noStream")));
+    for (const result of results) expect(result).toEqual(results[0] as AppendResult);
+    expect(results[0]?.outcome).toBe("appended");
+    expect(idsOf(await store().read(stream, 0, 10))).toEqual(idsOf(events));
+  });
+
+  it("another append with the same expectation loses, whatever its data", async () => {
+    const stream = fresh("other");
+    const event = newEvent("Same", { same: true });
+    await mustAppend(store(), stream, [event], "noStream");
+    const other = await store().append(stream, [{ ...event, id: crypto.randomUUID() }], "noStream");
+    expect(other).toEqual({ outcome: "wrongExpectedRevision", actual: 0 });
+  });
+}
+
+function reads({ store, it }: Suite): void {
+  it("reads a stream from any revision and in pages", async () => {
+    const stream = fresh("pages");
+    const events = Array.from({ length: 25 }, (_, n) => newEvent("Paged", { n }));
+    await mustAppend(store(), stream, events, "noStream");
+    expect(idsOf(await store().read(stream, 20, 100))).toEqual(idsOf(events.slice(20)));
+    const paged: RecordedEvent[] = [];
+    for (;;) {
+      const page = await store().read(stream, paged.length, 10);
+      if (page.length === 0) break;
+      expect(page.length).toBeLessThanOrEqual(10);
+      paged.push(...page);
+    }
+    expect(idsOf(paged)).toEqual(idsOf(events));
+    expect(paged.map(({ revision }) => revision)).toEqual(events.map((_, revision) => revision));
+    expect(await store().read(stream, 25, 10)).toEqual([]);
+  });
+
+  it("a stream that was never written is empty and has no revision", async () => {
+    const stream = fresh("never");
+    expect(await store().read(stream, 0, 10)).toEqual([]);
+    expect(await store().read(stream, 7, 10)).toEqual([]);
+    expect(await store().lastRevision(stream)).toBeNull();
+  });
+}
+
+function wholeLog({ store, it }: Suite): void {
+  /** Two types in two kinds of stream, interleaved. */
+  const mixed = async () => {
+    const from = await store().head();
+    const [red, blue] = [fresh("Red"), fresh("Blue")];
+    const [cat, dog] = [`cat${crypto.randomUUID()}-`, `dog${crypto.randomUUID()}-`];
+    for (let n = 0; n < 6; n += 1) {
+      await mustAppend(store(), `${cat}${n}`, [newEvent(red), newEvent(`${red}der`)], "noStream");
+      await mustAppend(store(), `${dog}${n}`, [newEvent(red), newEvent(blue)], "noStream");
+    }
+    return { from, red, blue, cat, dog };
+  };
+  const filtered = async (from: Position, filter: LogFilter) =>
+    (await collect(store().readAll(from, filter))).events.map(({ stream, type }) => ({ stream, type }));
+
+  it("the whole log filters by exact event types", async () => {
+    const { from, red, blue } = await mixed();
+    const reds = await filtered(from, { types: [red] });
+    expect(reds).toHaveLength(12);
+    expect(new Set(reds.map(({ type }) => type))).toEqual(new Set([red]));
+    expect(await filtered(from, { types: [red, blue] })).toHaveLength(18);
+  });
+
+  it("the whole log filters by stream prefixes", async () => {
+    const { from, cat, dog } = await mixed();
+    const cats = await filtered(from, { streamPrefixes: [cat] });
+    expect(cats).toHaveLength(12);
+    expect(cats.every(({ stream }) => stream.startsWith(cat))).toBe(true);
+    expect(await filtered(from, { streamPrefixes: [cat, dog] })).toHaveLength(24);
+  });
+
+  it("the whole log filters by types and prefixes together", async () => {
+    const { from, red, blue, cat, dog } = await mixed();
+    expect(await filtered(from, { types: [red], streamPrefixes: [dog] })).toHaveLength(6);
+    expect(await filtered(from, { types: [blue], streamPrefixes: [cat] })).toHaveLength(0);
+  });
+
+  it("the whole log without a filter holds what was appended, in that order", async () => {
+    const from = await store().head();
+    const stream = fresh("whole");
+    const events = Array.from({ length: 30 }, (_, n) => newEvent("Whole", { n }));
+    for (const [n, event] of events.entries()) {
+      await mustAppend(store(), stream, [event], n === 0 ? "noStream" : n - 1);
+    }
+    const all = await collect(store().readAll(from, {}));
+    expect(idsOf(all.events)).toEqual(idsOf(events));
+    const byStream = await store().read(stream, 0, 100);
+    expect(all.events).toEqual([...byStream]);
+  });
+
+  it("a read of the log comes in bounded batches, ends where the head was, and says so", async () => {
+    const from = await store().head();
+    const type = fresh("Bulk");
+    const events = Array.from({ length: 2_500 }, (_, n) => newEvent(type, { n }));
+    for (let n = 0; n < events.length; n += 500) {
+      await mustAppend(store(), fresh("bulk"), events.slice(n, n + 500), "noStream");
+    }
+    const head = await store().head();
+    const all = await collect(store().readAll(from, { types: [type] }));
+    expect(idsOf(all.events)).toEqual(idsOf(events));
+    for (const batch of all.batches) expect(batch.events.length).toBeLessThanOrEqual(1_000);
+    expect(all.batches.map(({ caughtUp }) => caughtUp).indexOf(true)).toBe(all.batches.length - 1);
+    expect((all.batches.at(-1)?.position as string) >= head).toBe(true);
+  });
+
+  it("a read of the log goes on from the position of any batch, with no gap and no repeat", async () => {
+    const from = await store().head();
+    const type = fresh("Resumed");
+    const events = Array.from({ length: 1_200 }, (_, n) => newEvent(type, { n }));
+    await mustAppend(store(), fresh("resumed"), events, "noStream");
+    const seen: RecordedEvent[] = [];
+    let position = from;
+    for (let rounds = 0; seen.length < events.length && rounds < events.length; rounds += 1) {
+      for await (const batch of store().readAll(position, { types: [type] })) {
+        seen.push(...batch.events);
+        position = batch.position;
+        break;
+      }
+    }
+    expect(idsOf(seen)).toEqual(idsOf(events));
+    for (const event of seen.slice(0, 40)) {
+      const rest = await collect(store().readAll(event.position, { types: [type] }));
+      expect(rest.events).toHaveLength(events.length - 1 - event.revision);
+    }
+  });
+
+  it("positions order as strings, in the order of the log, and survive serialisation", async () => {
+    const from = await store().head();
+    const positions: Position[] = [];
+    for (let n = 0; n < 20; n += 1) {
+      const { position } = await mustAppend(store(), fresh("ordered"), [newEvent(), newEvent()], "noStream");
+      positions.push(position);
+    }
+    expect([...positions].sort()).toEqual(positions);
+    expect(new Set(positions).size).toBe(positions.length);
+    expect(from >= LOG_START && (positions[0] as string) > from).toBe(true);
+    const all = await collect(store().readAll(from, { streamPrefixes: ["ordered-"] }));
+    const inLog = all.events.map(({ position }) => position);
+    expect([...inLog].sort()).toEqual(inLog);
+    const middle = JSON.parse(JSON.stringify(positions[9])) as Position;
+    const rest = await collect(store().readAll(middle, { streamPrefixes: ["ordered-"] }));
+    expect(rest.events).toHaveLength(20);
+  });
+
+  it("the head is never before a position that a reader or an append was given", async () => {
+    const { position } = await mustAppend(store(), fresh("head"), [newEvent()], "noStream");
+    expect((await store().head()) >= position).toBe(true);
+    await store().truncateBefore(fresh("head"), 1);
+    const all = await collect(store().readAll(LOG_START, { types: [fresh("Nothing")] }));
+    expect(all.events).toEqual([]);
+    const reached = all.batches.at(-1)?.position as Position;
+    expect((await store().head()) >= reached).toBe(true);
+    expect(reached >= position).toBe(true);
+  });
+}
+
+function subscriptions({ open, store, it }: Suite): void {
+  /** A subscription that ends with the test. */
+  const following = async (from: Position, filter: LogFilter, body: (seen: Seen) => Promise<void>) => {
+    const reader = new AbortController();
+    const { seen, ended } = follow(store(), from, filter, reader.signal);
+    try {
+      await Promise.race([body(seen), ended.then(() => Promise.reject(new Error("the subscription ended")))]);
+    } finally {
+      reader.abort();
+      await soon(ended, "the subscription to end");
+    }
+  };
+
+  it("a subscription catches up, says so, and then sees what is new", async () => {
+    const from = await store().head();
+    const type = fresh("Followed");
+    const stream = fresh("followed");
+    const old = Array.from({ length: 700 }, () => newEvent(type));
+    await mustAppend(store(), stream, old, "noStream");
+    await following(from, { types: [type] }, async (seen) => {
+      await until(() => seen.isCaughtUp, "the subscription to catch up");
+      expect(idsOf(seen.events)).toEqual(idsOf(old));
+      const recent = Array.from({ length: 50 }, () => newEvent(type));
+      for (const [n, event] of recent.entries()) await mustAppend(store(), stream, [event], 699 + n);
+      await until(() => seen.events.length >= 750 && seen.isCaughtUp, "the new events");
+      expect(idsOf(seen.events)).toEqual(idsOf([...old, ...recent]));
+    });
+  });
+
+  it("a subscription for which there is nothing says that it has caught up", async () => {
+    const head = await store().head();
+    await following(head, { types: [fresh("Nothing")] }, (seen) => until(() => seen.isCaughtUp, "the news"));
+    await following(LOG_START, { types: [fresh("Nothing")] }, async (seen) => {
+      await until(() => seen.isCaughtUp && seen.position >= head, "the head");
+      expect(seen.events).toEqual([]);
+    });
+  });
+
+  it("a subscription's position follows the head though nothing matches", async () => {
+    await following(await store().head(), { types: [fresh("Nothing")] }, async (seen) => {
+      await until(() => seen.isCaughtUp, "the subscription to catch up");
+      for (let n = 0; n < 3; n += 1) {
+        const { position } = await mustAppend(store(), fresh("unmatched"), [newEvent()], "noStream");
+        await until(() => seen.position >= position && seen.isCaughtUp, "the position to reach the head");
+      }
+      const stream = fresh("unmatched");
+      await mustAppend(store(), stream, [newEvent(), newEvent()], "noStream");
+      await store().truncateBefore(stream, 1);
+      const head = await store().head();
+      await until(() => seen.position >= head, "the position to reach the head after a truncation");
+    });
+  });
+
+  it("a subscription sees what another handle appends", async () => {
+    const other = await open();
+    const type = fresh("Elsewhere");
+    await following(await store().head(), { types: [type] }, async (seen) => {
+      await until(() => seen.isCaughtUp, "the subscription to catch up");
+      const events = Array.from({ length: 20 }, () => newEvent(type));
+      for (const event of events) await mustAppend(other, fresh("elsewhere"), [event], "noStream");
+      await until(() => seen.events.length >= 20, "the other handle's events");
+      expect(idsOf(seen.events)).toEqual(idsOf(events));
+    });
+  });
+
+  it("a store that is opened again goes on from its checkpoint, with no gap and no repeat", async () => {
+    const type = fresh("Reopened");
+    let position = await store().head();
+    const seen: RecordedEvent[] = [];
+    const written: NewEvent[] = [];
+    for (let round = 0; round < 4; round += 1) {
+      const reader = await open();
+      const { seen: now, ended } = follow(reader, position, { types: [type] }, new AbortController().signal);
+      const events = Array.from({ length: 40 }, () => newEvent(type));
+      written.push(...events);
+      for (const event of events) await mustAppend(store(), fresh("reopened"), [event], "noStream");
+      await until(() => now.events.length > 0, "some events");
+      await reader.close();
+      await ended.catch(() => {});
+      seen.push(...now.events);
+      position = now.position;
+    }
+    const rest = await collect(store().readAll(position, { types: [type] }));
+    expect(idsOf([...seen, ...rest.events])).toEqual(idsOf(written));
+  });
+
+  it("a slow reader holds up nobody and misses nothing", async () => {
+    const type = fresh("Slow");
+    const from = await store().head();
+    const reader = new AbortController();
+    const batches = store()
+      .subscribe(from, { types: [type] }, reader.signal)
+      [Symbol.asyncIterator]();
+    while (!(await batches.next()).value?.caughtUp);
+    const events = Array.from({ length: 3_000 }, (_, n) => newEvent(type, { n, text: "x".repeat(500) }));
+    for (let n = 0; n < events.length; n += 100) {
+      await mustAppend(store(), fresh("slow"), events.slice(n, n + 100), "noStream");
+    }
+    const seen: RecordedEvent[] = [];
+    while (seen.length < events.length) {
+      const { value, done } = await soon(batches.next(), "the next batch");
+      if (done) break;
+      seen.push(...value.events);
+    }
+    expect(idsOf(seen)).toEqual(idsOf(events));
+    reader.abort();
+    expect((await soon(batches.next(), "the end")).done).toBe(true);
+  });
+
+  it("a subscription ends when its reader leaves, also while it waits", async () => {
+    const reader = new AbortController();
+    const { seen, ended } = follow(store(), await store().head(), { types: [fresh("None")] }, reader.signal);
+    await until(() => seen.isCaughtUp, "the subscription to catch up");
+    reader.abort();
+    await soon(ended, "the subscription to end");
+    const aborted = follow(store(), LOG_START, {}, AbortSignal.abort());
+    await soon(aborted.ended, "a subscription that was never wanted to end");
+    expect(aborted.seen.events).toEqual([]);
+  });
+}
+
+function truncation({ store, it }: Suite): void {
+  it("truncation hides events but changes no revision", async () => {
+    const stream = fresh("truncated");
+    const events = Array.from({ length: 5 }, () => newEvent());
+    await mustAppend(store(), stream, events, "noStream");
+    await store().truncateBefore(stream, 3);
+    expect((await store().read(stream, 0, 10)).map(({ revision }) => revision)).toEqual([3, 4]);
+    expect((await store().read(stream, 1, 1)).map(({ revision }) => revision)).toEqual([3]);
+    expect(await store().lastRevision(stream)).toBe(4);
+    const loser = await store().append(stream, [newEvent()], "noStream");
+    expect(loser).toEqual({ outcome: "wrongExpectedRevision", actual: 4 });
+    expect((await mustAppend(store(), stream, [newEvent()], 4)).revision).toBe(5);
+  });
+
+  it("a stream of which everything is truncated keeps its revision and stays closed to first appends", async () => {
+    const stream = fresh("emptied");
+    await mustAppend(store(), stream, [newEvent(), newEvent(), newEvent()], "noStream");
+    await store().truncateBefore(stream, 3);
+    expect(await store().read(stream, 0, 10)).toEqual([]);
+    expect(await store().lastRevision(stream)).toBe(2);
+    const loser = await store().append(stream, [newEvent()], "noStream");
+    expect(loser).toEqual({ outcome: "wrongExpectedRevision", actual: 2 });
+    const next = newEvent();
+    expect((await mustAppend(store(), stream, [next], 2)).revision).toBe(3);
+    expect(idsOf(await store().read(stream, 0, 10))).toEqual([next.id]);
+  });
+
+  it("truncation can be repeated and never brings anything back", async () => {
+    const stream = fresh("again");
+    await mustAppend(store(), stream, [newEvent(), newEvent(), newEvent()], "noStream");
+    await store().truncateBefore(stream, 2);
+    await store().truncateBefore(stream, 2);
+    await store().truncateBefore(stream, 1);
+    await Promise.all([store().truncateBefore(stream, 2), store().truncateBefore(stream, 2)]);
+    expect((await store().read(stream, 0, 10)).map(({ revision }) => revision)).toEqual([2]);
+  });
+
+  it("truncation past the end hides nothing that comes later, and an unwritten stream stays open", async () => {
+    const stream = fresh("past");
+    await mustAppend(store(), stream, [newEvent(), newEvent()], "noStream");
+    await store().truncateBefore(stream, 50);
+    const next = newEvent();
+    await mustAppend(store(), stream, [next], 1);
+    expect(idsOf(await store().read(stream, 0, 10))).toEqual([next.id]);
+    const unwritten = fresh("unwritten");
+    await store().truncateBefore(unwritten, 3);
+    expect(await store().lastRevision(unwritten)).toBeNull();
+    await mustAppend(store(), unwritten, [newEvent()], "noStream");
+    expect(await store().read(unwritten, 0, 10)).toHaveLength(1);
+  });
+}
+
+function payloads({ store, it }: Suite): void {
+  const roundTrip = async (events: readonly NewEvent[]) => {
+    const from = await store().head();
+    const stream = fresh("payload");
+    await mustAppend(store(), stream, events, "noStream");
+    const read = await store().read(stream, 0, events.length);
+    const all = await collect(store().readAll(from, { streamPrefixes: [stream] }));
+    for (const recorded of [read, all.events]) {
+      expect(recorded.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }))).toEqual([
+        ...events,
+      ]);
+    }
+  };
+
+  it("JSON comes back as it was", async () => {
+    await roundTrip([
+      newEvent("Json", {}),
+      newEvent("Json", {
+        nested: { list: [1, 2.5, -0.1, null, true, "x"], empty: [] },
+        big: 9_007_199_254_740_991,
+      }),
+      newEvent("Json", { text: 'Zoë 🎉 "quoted" \\ \u0000 \u2028 \u007f', clé: "naïve", __proto: 1 }),
+      { ...newEvent("Json"), metadata: { a: { b: ["ü", 1, null] } } },
+      { ...newEvent("Json"), metadata: {} },
+    ]);
+  });
+
+  it("bytes come back as bytes", async () => {
+    await roundTrip([
+      newEvent("Bytes", new Uint8Array(0)),
+      newEvent(
+        "Bytes",
+        Uint8Array.from({ length: 256 }, (_, byte) => byte),
+      ),
+      newEvent("Bytes", new TextEncoder().encode('{"looks":"like JSON"}')),
+      newEvent("Mixed", { json: true }),
+    ]);
+  });
+
+  it("an event of 900 kB comes back whole, as JSON and as bytes", async () => {
+    await roundTrip([newEvent("Large", { text: "ä".repeat(450_000) })]);
+    const bytes = new Uint8Array(900_000).map((_, n) => (n * 31) % 251);
+    await roundTrip([newEvent("Large", bytes)]);
+  });
+
+  it("an append over the limit is refused as too large and writes nothing", async () => {
+    const stream = fresh("large");
+    const metadata = { pad: "x".repeat(999) };
+    const half = { ...newEvent("Half", new Uint8Array(APPEND_BYTES_MAX / 2)), metadata };
+    for (const events of [
+      [newEvent("Over", new Uint8Array(APPEND_BYTES_MAX + 1))],
+      [half, { ...half, id: crypto.randomUUID() }],
+    ]) {
+      expect((await refusal(store().append(stream, events, "noStream"))).failure).toBe("tooLarge");
+    }
+    expect(await store().lastRevision(stream)).toBeNull();
+    const exact = { ...newEvent("Exact", new Uint8Array(APPEND_BYTES_MAX - 2)), metadata: {} };
+    await mustAppend(store(), stream, [exact], "noStream");
+  });
+
+  it("data that cannot be serialised is refused, and the store goes on", async () => {
+    const stream = fresh("unserialisable");
+    const cycle: Record<string, unknown> = {};
+    cycle.self = cycle;
+    for (const data of [{ big: 1n }, cycle]) {
+      const outcome = store().append(stream, [newEvent("Bad", data)], "noStream");
+      await expect(outcome).rejects.toThrow();
+    }
+    await mustAppend(store(), stream, [newEvent()], "noStream");
+  });
+}
+
+function bounds({ subject, open, it }: Suite): void {
+  it("every call on a store that does not answer settles within its time and a second", async () => {
+    if (!subject.stall) return;
+    const timeoutMs = 600;
+    const store = await open();
+    const stream = fresh("stalled");
+    await mustAppend(store, stream, [newEvent()], "noStream");
+    const release = await subject.stall();
+    const options = { timeoutMs };
+    const calls: (() => Promise<unknown>)[] = [
+      () => store.append(stream, [newEvent()], 0, options),
+      () => store.append(fresh("stalled"), [newEvent("Large", new Uint8Array(900_000))], "noStream", options),
+      () => store.read(stream, 0, 10, options),
+      () => store.lastRevision(stream, options),
+      () => store.head(options),
+      () => store.truncateBefore(stream, 1, options),
+      () => collect(store.readAll(LOG_START, {}, options)),
+    ];
+    const started = performance.now();
+    const settled = await Promise.all(
+      calls.map(async (call) => {
+        const failure = await call().then(
+          () => null,
+          (error: unknown) => (error instanceof StoreError ? error.failure : error),
+        );
+        return { failure, tookMs: performance.now() - started };
+      }),
+    ).finally(release);
+    for (const { failure, tookMs } of settled) {
+      expect([null, "unavailable", "outcomeUnknown"]).toContain(failure as string | null);
+      expect(tookMs).toBeLessThan(timeoutMs + GRACE_MS);
+    }
+    expect(settled[0]?.failure).not.toBeNull();
+    await until(async () => (await store.lastRevision(stream)) !== null, "the store to answer again");
+  });
+
+  it("a closed store refuses every call as unavailable, and can be closed again", async () => {
+    const store = await open();
+    const stream = fresh("closed");
+    await mustAppend(store, stream, [newEvent()], "noStream");
+    await store.close();
+    await store.close();
+    const calls = [
+      () => store.append(stream, [newEvent()], 0),
+      () => store.read(stream, 0, 10),
+      () => store.lastRevision(stream),
+      () => store.head(),
+      () => store.truncateBefore(stream, 1),
+      () => collect(store.readAll(LOG_START, {})),
+    ];
+    for (const call of calls) expect((await refusal(call())).failure).toBe("unavailable");
+  });
+
+  it("calls under way when the store closes settle", async () => {
+    const store = await open();
+    const streams = Array.from({ length: 20 }, () => fresh("closing"));
+    const appends = streams.map((stream) => store.append(stream, [newEvent()], "noStream"));
+    const settled = Promise.allSettled(appends);
+    await store.close();
+    const reader = await open();
+    for (const [n, result] of (await settled).entries()) {
+      const written = await reader.read(streams[n] as string, 0, 10);
+      if (result.status === "fulfilled") expect(written).toHaveLength(1);
+      else expect(result.reason).toBeInstanceOf(StoreError);
+    }
+  });
+}
+
+interface Step {
+  readonly stream: number;
+  readonly expected: ExpectedRevision | "right";
+  readonly events: number;
+  readonly repeat: boolean;
+}
+
+/** What a few streams hold, in memory: the ids of their events, and those of all in order. */
+class Model {
+  readonly streams = new Map<string, string[]>();
+  readonly order: string[] = [];
+
+  rightRevision(stream: string): ExpectedRevision {
+    const held = this.streams.get(stream)?.length ?? 0;
+    return held === 0 ? "noStream" : held - 1;
+  }
+
+  append(stream: string, ids: readonly string[], expected: ExpectedRevision) {
+    const held = this.streams.get(stream) ?? [];
+    if (expected !== this.rightRevision(stream)) {
+      return { outcome: "wrongExpectedRevision", actual: held.length === 0 ? null : held.length - 1 };
+    }
+    this.streams.set(stream, [...held, ...ids]);
+    this.order.push(...ids);
+    return { outcome: "appended", revision: held.length + ids.length - 1 };
+  }
+}
+
+function model({ store, it }: Suite): void {
+  const step: fc.Arbitrary<Step> = fc.record({
+    stream: fc.integer({ min: 0, max: 2 }),
+    expected: fc.oneof(
+      fc.constant("noStream" as const),
+      fc.integer({ min: 0, max: 6 }),
+      fc.constant("right" as const),
+    ),
+    events: fc.integer({ min: 1, max: 3 }),
+    repeat: fc.boolean(),
+  });
+
+  const take = async (held: Model, stream: string, { expected: wish, events: count, repeat }: Step) => {
+    const expected = wish === "right" ? held.rightRevision(stream) : wish;
+    const events = Array.from({ length: count }, () => newEvent("Modelled"));
+    const predicted = held.append(stream, idsOf(events), expected);
+    const result = await store().append(stream, events, expected);
+    expect(result).toMatchObject(predicted);
+    if (repeat) expect(await store().append(stream, events, expected)).toEqual(result);
+  };
+
+  it("random appends leave what a trivial model says (property)", async () => {
+    const property = fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 15 }), async (steps) => {
+      const from = await store().head();
+      const prefix = `model${crypto.randomUUID()}-`;
+      const held = new Model();
+      for (const one of steps) await take(held, `${prefix}${one.stream}`, one);
+      for (const [stream, ids] of held.streams) {
+        expect(idsOf(await store().read(stream, 0, 100))).toEqual(ids);
+      }
+      const all = await collect(store().readAll(from, { streamPrefixes: [prefix] }));
+      expect(idsOf(all.events)).toEqual(held.order);
+    });
+    await fc.assert(property, { numRuns: 25 });
+  });
+}

@@ -1,0 +1,236 @@
+import { expect } from "bun:test";
+import { connect, createServer, type Socket } from "node:net";
+import { EventStoreDBClient } from "@eventstore/db-client";
+import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
+import { type EventStore, type NewEvent, StoreError } from "../../src/ports/eventStore.ts";
+import { type EventStoreDbServer, freePort, type ServerProcess } from "../support/eventstoredb.ts";
+import { until } from "../support/until.ts";
+import { contractTest, follow, fresh, idsOf, mustAppend, newEvent, refusal, soon } from "./eventStore.ts";
+
+const GRACE_MS = 1_000;
+
+/** A TCP proxy in front of the server, which can hold its answers back and drop connections. */
+async function startProxy(targetPort: number) {
+  const pairs = new Set<readonly [Socket, Socket]>();
+  const state = { isHolding: false, heldBytes: 0 };
+  const server = createServer((client) => {
+    const target = connect(targetPort, "127.0.0.1");
+    const pair = [client, target] as const;
+    pairs.add(pair);
+    const end = () => {
+      pairs.delete(pair);
+      for (const socket of pair) socket.destroy();
+    };
+    for (const socket of pair) socket.on("error", end).on("close", end);
+    client.on("data", (bytes) => target.write(bytes));
+    target.on("data", (bytes) => {
+      if (state.isHolding) state.heldBytes += bytes.length;
+      else client.write(bytes);
+    });
+  });
+  const port = await freePort();
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  const drop = () => {
+    for (const pair of [...pairs]) for (const socket of pair) socket.destroy();
+  };
+  return {
+    url: `esdb://127.0.0.1:${port}?tls=false`,
+    /** From now on requests reach the server but no answer comes back. */
+    hold: () => {
+      state.isHolding = true;
+    },
+    /** Drops every connection; new ones are let through. */
+    dropAndPass: () => {
+      state.isHolding = false;
+      drop();
+    },
+    close: () => {
+      drop();
+      server.close();
+    },
+  };
+}
+
+/** What only a server across a network does to its clients. Call it inside a `describe`. */
+export function eventStoreDbFaults(server: EventStoreDbServer): void {
+  const it = contractTest.bind(null, "eventstoredb");
+  const open = (url = server.url, timeoutMs = 5_000) => connectEventStoreDb({ url, timeoutMs });
+  const closing = async (stores: readonly EventStore[], body: () => Promise<void>) => {
+    try {
+      await body();
+    } finally {
+      await Promise.all(stores.map((store) => store.close()));
+    }
+  };
+
+  it("an append whose connection drops after the request went through succeeds, once", async () => {
+    const proxy = await startProxy(server.port);
+    const [direct, store] = [await open(), await open(proxy.url)];
+    await closing([direct, store], async () => {
+      for (const count of [1, 3]) {
+        const stream = fresh("dropped");
+        await mustAppend(store, fresh("warm"), [newEvent()], "noStream");
+        const events = Array.from({ length: count }, () => newEvent());
+        proxy.hold();
+        const appended = store.append(stream, events, "noStream");
+        await until(async () => (await direct.lastRevision(stream)) === count - 1, "the event to be written");
+        proxy.dropAndPass();
+        expect(await appended).toMatchObject({ outcome: "appended", revision: count - 1 });
+        expect(idsOf(await direct.read(stream, 0, 10))).toEqual(idsOf(events));
+      }
+    });
+    proxy.close();
+  });
+
+  it("an append that lost is told so though the connection dropped meanwhile", async () => {
+    const proxy = await startProxy(server.port);
+    const [direct, store] = [await open(), await open(proxy.url)];
+    await closing([direct, store], async () => {
+      const stream = fresh("dropped");
+      await mustAppend(direct, stream, [newEvent()], "noStream");
+      await store.head();
+      proxy.hold();
+      const appended = store.append(stream, [newEvent()], "noStream");
+      await mustAppend(direct, stream, [newEvent()], 0);
+      proxy.dropAndPass();
+      expect(await appended).toEqual({ outcome: "wrongExpectedRevision", actual: 1 });
+    });
+    proxy.close();
+  });
+
+  it("an append whose answers never come is unknown by its deadline, and may well be written", async () => {
+    const proxy = await startProxy(server.port);
+    const [direct, store] = [await open(), await open(proxy.url)];
+    await closing([direct, store], async () => {
+      const stream = fresh("unanswered");
+      await mustAppend(store, fresh("warm"), [newEvent()], "noStream");
+      proxy.hold();
+      const started = performance.now();
+      const event = newEvent();
+      const { failure } = await refusal(store.append(stream, [event], "noStream", { timeoutMs: 700 }));
+      expect(failure).toBe("outcomeUnknown");
+      expect(performance.now() - started).toBeLessThan(700 + GRACE_MS);
+      expect(idsOf(await direct.read(stream, 0, 10))).toEqual([event.id]);
+      proxy.dropAndPass();
+      // Whoever keeps the ids can ask again, and is told what became of it.
+      expect(await store.append(stream, [event], "noStream")).toMatchObject({
+        outcome: "appended",
+        revision: 0,
+      });
+    });
+    proxy.close();
+  });
+
+  it("with nobody listening every call is unavailable by its deadline", async () => {
+    const store = await open(`esdb://127.0.0.1:${await freePort()}?tls=false`, 500);
+    await closing([store], async () => {
+      const calls = [
+        () => store.append(fresh("away"), [newEvent()], "noStream"),
+        () => store.read(fresh("away"), 0, 1),
+        () => store.lastRevision(fresh("away")),
+        () => store.head(),
+        () => store.truncateBefore(fresh("away"), 1),
+      ];
+      for (const call of calls) {
+        const started = performance.now();
+        expect((await refusal(call())).failure).toBe("unavailable");
+        expect(performance.now() - started).toBeLessThan(500 + GRACE_MS);
+      }
+    });
+  });
+
+  it("a connection string that is none is refused when the store is opened", async () => {
+    await expect(open("postgres://127.0.0.1/x")).rejects.toThrow();
+  });
+
+  it("truncation leaves a stream's other metadata alone", async () => {
+    const store = await open();
+    const client = EventStoreDBClient.connectionString(server.url);
+    await closing([store], async () => {
+      const stream = fresh("metadata");
+      await mustAppend(store, stream, [newEvent(), newEvent()], "noStream");
+      await client.setStreamMetadata(stream, { maxCount: 40, owner: "somebody" });
+      await store.truncateBefore(stream, 1);
+      const { metadata } = await client.getStreamMetadata(stream);
+      expect(metadata).toEqual({ maxCount: 40, owner: "somebody", truncateBefore: 1 });
+    });
+    await client.dispose();
+  });
+
+  const { process } = server;
+  if (process) restarts(it, open, process);
+}
+
+function restarts(
+  it: (name: string, body: () => Promise<void>) => void,
+  open: () => Promise<EventStore>,
+  process: ServerProcess,
+): void {
+  it("a subscription outlives the server's death, with no gap and no repeat", async () => {
+    const store = await open();
+    const type = fresh("Outlived");
+    const reader = new AbortController();
+    const { seen, ended } = follow(store, await store.head(), { types: [type] }, reader.signal);
+    const written: NewEvent[] = [];
+    const write = async (count: number) => {
+      for (let n = 0; n < count; n += 1) {
+        const event = newEvent(type);
+        await mustAppend(store, fresh("outlived"), [event], "noStream");
+        written.push(event);
+      }
+    };
+    const arrived = () => until(() => seen.events.length >= written.length, "what was written", 20_000);
+    await write(50);
+    await arrived();
+    for (let round = 0; round < 2; round += 1) {
+      await process.kill();
+      await process.start();
+      await until(
+        () =>
+          store.head().then(
+            () => true,
+            () => false,
+          ),
+        "the server to answer again",
+      );
+      await write(50);
+      await arrived();
+    }
+    await until(() => seen.isCaughtUp, "the subscription to catch up");
+    expect(idsOf(seen.events)).toEqual(idsOf(written));
+    reader.abort();
+    await soon(ended, "the subscription to end");
+    await store.close();
+  });
+
+  it("appends while the server dies are in the log once when they succeeded, and never twice", async () => {
+    const store = await open();
+    const attempts = new Map<string, "appended" | "unavailable" | "outcomeUnknown">();
+    let isOver = false;
+    const writers = Array.from({ length: 16 }, async () => {
+      while (!isOver) {
+        const stream = fresh("dying");
+        const outcome = await store.append(stream, [newEvent(), newEvent()], "noStream").then(
+          (result) => (result.outcome === "appended" ? "appended" : "outcomeUnknown"),
+          (error: unknown) => {
+            if (error instanceof StoreError && error.failure !== "tooLarge") return error.failure;
+            throw error;
+          },
+        );
+        attempts.set(stream, outcome);
+      }
+    });
+    await until(() => attempts.size > 200, "some appends");
+    await process.kill();
+    await process.start();
+    const before = attempts.size;
+    await until(() => attempts.size > before + 200, "appends after the restart", 20_000);
+    isOver = true;
+    await Promise.all(writers);
+    const expected = { appended: [2], unavailable: [0], outcomeUnknown: [0, 2] };
+    for (const [stream, outcome] of attempts) {
+      expect(expected[outcome]).toContain((await store.read(stream, 0, 10)).length);
+    }
+    await store.close();
+  });
+}

@@ -1,0 +1,60 @@
+import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ROOT } from "../support/service.ts";
+
+/** A fault that can be put into a copy of the program, to show that the checker finds it. */
+interface Plant {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+export const PLANTS = {
+  /** Commits no longer wait for the disk: only a power cut would show it, so the system calls are watched. */
+  "synchronous-off": {
+    file: "src/adapters/sqlite/logSchema.ts",
+    from: "PRAGMA synchronous = FULL",
+    to: "PRAGMA synchronous = OFF",
+  },
+  /** Workers deliver without saying so first: a crash then repeats a message that nobody declared ambiguous. */
+  "no-claim": {
+    file: "src/commands/recordMailAttempt.ts",
+    from: "const result = await store.append(emailStream(email.id), toNewEvents(events, occasion), email.revision);",
+    to: 'const result = { outcome: "appended" as const, revision: email.revision };',
+  },
+  /** Claims last for ever: what a dead worker had claimed is never delivered. */
+  "no-lease": {
+    file: "src/reactors/mail/leaseWatch.ts",
+    from: "return now - since >= email.leaseMs;",
+    to: "return false;",
+  },
+  /** SIGTERM ends the process with mail under way: it goes out again later. */
+  "no-drain": {
+    file: "src/reactors/mailDelivery.ts",
+    from: "await Promise.race([this.running, overdue]);",
+    to: "void overdue;",
+  },
+} as const satisfies Record<string, Plant>;
+
+export type PlantName = keyof typeof PLANTS;
+
+export function isPlant(name: string): name is PlantName {
+  return Object.hasOwn(PLANTS, name);
+}
+
+/** Makes a copy of the program with this fault in it and answers where. Throws when the fault finds no place. */
+export async function plant(name: PlantName): Promise<string> {
+  const { file, from, to }: Plant = PLANTS[name];
+  const root = await mkdtemp(join(tmpdir(), `postledger-${name}-`));
+  await mkdir(join(root, "src"));
+  for (const part of ["src", "projections", "package.json"]) {
+    await cp(join(ROOT, part), join(root, part), { recursive: true });
+  }
+  await symlink(join(ROOT, "node_modules"), join(root, "node_modules"));
+  const path = join(root, file);
+  const source = await readFile(path, "utf8");
+  if (source.split(from).length !== 2) throw new Error(`${file} no longer holds once what ${name} replaces`);
+  await writeFile(path, source.replace(from, () => to));
+  return root;
+}

@@ -1,0 +1,165 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { diskSpaceOf } from "../../src/adapters/system/diskSpace.ts";
+import { systemClock } from "../../src/adapters/system/systemClock.ts";
+import { issueKey, newSender, newWorkspace, verifySenderByHand } from "../../src/commands/manageWorkspace.ts";
+import {
+  makeServices,
+  type Services,
+  senderAggregate,
+  workspaceAggregate,
+} from "../../src/commands/services.ts";
+import { transact } from "../../src/commands/transact.ts";
+import { readConfig } from "../../src/config.ts";
+import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
+import { type SenderEvent, senderStream } from "../../src/domain/sender/events.ts";
+import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
+import { workspaceStream } from "../../src/domain/workspace/events.ts";
+import { type Address, parseAddress } from "../../src/kernel/address.ts";
+import { openContentStore, openLogInstance, openStore, systemOccasion } from "../../src/openParts.ts";
+import { type Caller, callerOf, startTestApp, type TestApp } from "./service.ts";
+import type { TestStore } from "./stores.ts";
+
+export const SENDER = "sender@example.com";
+
+/** A workspace of a test's own, and a caller with one of its keys. */
+export interface Tenant extends Caller {
+  readonly workspaceId: string;
+  readonly keyId: string;
+  readonly apiKey: string;
+  /** A caller with another key of the same workspace. */
+  withKey(options: KeyOptions): Promise<Tenant>;
+}
+
+export interface KeyOptions {
+  readonly scopes?: readonly Scope[];
+  readonly expiresAt?: number | null;
+}
+
+/** A service on one of the stores, and a second hold on its log, as another process would have it. */
+export interface TestService {
+  readonly app: TestApp;
+  readonly url: string;
+  /** The log, held apart from the service: what is written here shows there only once it is read. */
+  readonly log: Services;
+  /** A new workspace with one key and, unless `sender` is null, one verified sending address. */
+  tenant(options?: KeyOptions & { readonly sender?: string | null }): Promise<Tenant>;
+  pause(workspaceId: string): Promise<void>;
+  resume(workspaceId: string): Promise<void>;
+  addSenderEvent(workspaceId: string, address: string, event: SenderEvent): Promise<void>;
+  /** Stops the service and starts it again on the same data. */
+  restart(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+/** An address that is known to be one. */
+export function addressOf(text: string): Address {
+  const parsed = parseAddress(text);
+  if ("invalid" in parsed) throw new Error(`${text} ${parsed.invalid}`);
+  return parsed;
+}
+
+/** Opens the log that `env` names beside a service, as a command does, and keeps it open. */
+export async function openLog(env: Environment): Promise<Services> {
+  const config = readConfig(env);
+  const store = await openStore(config);
+  const content = openContentStore(config);
+  const { keys } = await openLogInstance(config, store, content);
+  return makeServices({
+    store,
+    content,
+    clock: systemClock,
+    keys,
+    suppressions: { isSuppressed: () => false },
+    disk: diskSpaceOf(config.dataDir),
+    diskFreeBytesMin: 0,
+  });
+}
+
+/** Starts a service on `store`. Mail stays where it is unless `env` says DELIVERY=on. */
+export async function startService(store: TestStore, env: Environment = {}): Promise<TestService> {
+  const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+  const settings = { ...store.env, BOOTSTRAP: "off", DELIVERY: "off", ...env };
+  let app = await startTestApp({ dataDir, env: settings });
+  const log = await openLog({ ...settings, DATA_DIR: dataDir });
+
+  const tenantWith = async (workspaceId: string, options: KeyOptions): Promise<Tenant> => {
+    const { scopes = SCOPES, expiresAt = null } = options;
+    const issued = await issueKey(
+      log,
+      { workspaceId, name: "test", scopes, expiresAt },
+      systemOccasion("test"),
+    );
+    if (issued === null) throw new Error(`there is no workspace ${workspaceId}`);
+    // The service may have been restarted since, under another address.
+    const caller = () => callerOf(app.url, issued.key);
+    return {
+      workspaceId,
+      keyId: issued.id,
+      apiKey: issued.key,
+      call: (...request) => caller().call(...request),
+      send: (...request) => caller().send(...request),
+      withKey: (other) => tenantWith(workspaceId, other),
+    };
+  };
+  const changeWorkspace = async (id: string, change: typeof pauseSending | typeof resumeSending) => {
+    const aggregate = { ...workspaceAggregate, stream: workspaceStream(id) };
+    const occasion = { ...systemOccasion("test"), workspaceId: id };
+    await transact(log.store, aggregate, (state) => change(state, occasion.at), occasion);
+  };
+
+  return {
+    get app() {
+      return app;
+    },
+    get url() {
+      return app.url;
+    },
+    log,
+    async tenant({ sender = SENDER, ...key } = {}) {
+      const workspaceId = await newWorkspace(log, "test", systemOccasion("test"));
+      if (sender !== null) {
+        await newSender(log, workspaceId, addressOf(sender), systemOccasion("test"));
+        await verifySenderByHand(log, workspaceId, addressOf(sender), systemOccasion("test"));
+      }
+      return tenantWith(workspaceId, key);
+    },
+    pause: (id) => changeWorkspace(id, pauseSending),
+    resume: (id) => changeWorkspace(id, resumeSending),
+    async addSenderEvent(workspaceId, address, event) {
+      const stream = senderStream(log.keys.hashAddress(workspaceId, addressOf(address).canonical));
+      const occasion = { ...systemOccasion("test"), workspaceId };
+      await transact(
+        log.store,
+        { ...senderAggregate, stream },
+        () => ({ outcome: null, events: [event] }),
+        occasion,
+      );
+    },
+    async restart() {
+      await app.remove();
+      app = await startTestApp({ dataDir, env: settings });
+    },
+    async remove() {
+      await app.remove();
+      await log.store.close();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A message that passes every check; parts of it can be replaced. */
+export function message(parts: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  return { from: SENDER, to: "ana@example.com", subject: "Hello", text: "It works.", ...parts };
+}
+
+let keys = 0;
+
+/** An Idempotency-Key that no other request has. */
+export function newKey(): string {
+  keys += 1;
+  return `key-${process.pid}-${keys}`;
+}

@@ -1,0 +1,173 @@
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { houseFaults, type SourceFile } from "./support/layers.ts";
+import { hasDefaultExport, moduleReferences } from "./support/sourceText.ts";
+
+const ROOT = join(import.meta.dir, "..");
+
+function sourceFiles(): readonly SourceFile[] {
+  const paths = [
+    ...new Bun.Glob("{src,projections,test}/**/*.{ts,tsx,mts,cts,js,mjs,cjs}").scanSync({ cwd: ROOT }),
+  ];
+  return paths.sort().map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
+}
+
+describe("the house", () => {
+  const files = sourceFiles();
+
+  test("has its source files where they are looked for", () => {
+    const folders = new Set(files.map(({ path }) => path.split("/").slice(0, 2).join("/")));
+    for (const folder of ["src/kernel", "src/domain", "src/adapters", "src/http", "projections/due.ts"])
+      expect(folders).toContain(folder);
+    expect(files.length).toBeGreaterThan(100);
+  });
+
+  test("keeps its own rules", () => {
+    expect(files.flatMap(houseFaults)).toEqual([]);
+  });
+
+  test("is really read: most files outside of the kernel import one of ours", () => {
+    const importing = files.filter(({ text }) =>
+      moduleReferences(text).some(({ specifier }) => specifier?.startsWith(".")),
+    );
+    expect(importing.length).toBeGreaterThan(files.length * 0.7);
+  });
+});
+
+describe("the parser finds", () => {
+  test.each([
+    ['import { a } from "x";', "import", "x"],
+    ['import type { A } from "x";', "import", "x"],
+    ['import a, {\n  type B,\n  c as d, // from "z"\n} from "x";', "import", "x"],
+    ['import * as a from "x"', "import", "x"],
+    ["import 'x';", "import", "x"],
+    ['import data from "x" with { type: "json" };', "import", "x"],
+    ['export * from "x";', "export", "x"],
+    ['export * as a from "x";', "export", "x"],
+    ['export { a, b as c } from "x";', "export", "x"],
+    ['export type { A } from "x";', "export", "x"],
+    ['export type * from "x";', "export", "x"],
+    ['const a = await import("x");', "dynamic", "x"],
+    ["const a = import(`x`);", "dynamic", "x"],
+    ['type A = import("x").A;', "dynamic", "x"],
+    ["const a = import(name);", "dynamic", null],
+    [`const a = import(\`x/\${name}\`);`, "dynamic", null],
+    [`const a = \`text \${await import("x")} text\`;`, "dynamic", "x"],
+    ['const a = require("x");', "require", "x"],
+    ['new Worker(new URL("x", import.meta.url).href);', "url", "x"],
+    ['const quote = /["`]/; import "x"; const other = /"/;', "import", "x"],
+    ['const half = a / b; import "x"; const c = d / e;', "import", "x"],
+  ] as const)("%s", (text, kind, specifier) => {
+    expect(moduleReferences(text)).toEqual([{ kind, specifier }]);
+  });
+
+  test.each([
+    '// import { a } from "x";',
+    '/* import "x" */',
+    "const a = 'import { b } from \"x\"';",
+    'const a = `import { b } from "x"`;',
+    'const path = import.meta.dir; const b = "x";',
+    'export const from = "x";',
+    'export { a }; const b = "x";',
+    'export type A = "x";',
+    'loader.import("x");',
+    'const url = new URL("x", base);',
+  ])("nothing in %s", (text) => {
+    expect(moduleReferences(text).filter(({ kind }) => kind !== "dynamic")).toEqual([]);
+  });
+
+  test.each([
+    ["export default 1;", true],
+    ["export default function a() {}", true],
+    ["export { a as default };", true],
+    ["switch (a) { default: break; }", false],
+    ["// export default 1;", false],
+    ["export const a = { default: 1 };", false],
+  ])("the default export of %s: %p", (text, expected) => {
+    expect(hasDefaultExport(text)).toBe(expected);
+  });
+});
+
+describe("a planted violation is found:", () => {
+  test.each([
+    ["src/kernel/a.ts", 'import type { A } from "../ports/a.ts";', "kernel may not import src/ports/a.ts"],
+    ["src/kernel/a.ts", 'import { readFile } from "node:fs";', "kernel may not import node:fs"],
+    ["src/domain/email/a.ts", 'import type { S } from "../sender/state.ts";', "domain may not import"],
+    ["src/domain/email/a.ts", 'import type { C } from "../../ports/clock.ts";', "domain may not import"],
+    ["src/domain/email/a.ts", 'import { nanoid } from "nanoid";', "domain may not import nanoid"],
+    ["src/ports/a.ts", 'import type { E } from "../domain/email/events.ts";', "ports may not import"],
+    ["src/ports/a.ts", 'import type { E } from "@eventstore/db-client";', "ports may not import"],
+    ["projections/a.ts", 'import { f } from "../src/domain/email/state.ts";', "projections may not import"],
+    ["projections/a.ts", 'import { f } from "../src/ports/eventStore.ts";', "projections may not import"],
+    ["projections/a.ts", 'import { f } from "../src/commands/sendEmail.ts";', "projections may not import"],
+    [
+      "projections/a.ts",
+      'import { f } from "../src/reactors/mailDelivery.ts";',
+      "projections may not import",
+    ],
+    ["projections/a.ts", 'const f = await import("../src/reactors/mailDelivery.ts");', "may not import"],
+    ["src/readModels/a.ts", 'import { f } from "../reactors/mailDelivery.ts";', "readModels may not import"],
+    ["src/readModels/a.ts", 'type F = import("../reactors/mailDelivery.ts").F;', "readModels may not import"],
+    ["src/readModels/a.ts", 'import { f } from "../commands/sendEmail.ts";', "readModels may not import"],
+    ["src/readModels/a.ts", 'import { f } from "../adapters/sqlite/readDatabase.ts";', "may not import"],
+    [
+      "src/commands/a.ts",
+      'import { f } from "../adapters/sqlite/readDatabase.ts";',
+      "commands may not import",
+    ],
+    ["src/commands/a.ts", 'import { f } from "../../projections/due.ts";', "commands may not import"],
+    ["src/commands/a.ts", 'import { f } from "../http/problem.ts";', "commands may not import"],
+    ["src/reactors/a.ts", 'import { f } from "../http/problem.ts";', "reactors may not import"],
+    ["src/reactors/a.ts", 'import { f } from "../../projections/index.ts";', "reactors may not import"],
+    ["src/reactors/mail/a.ts", 'import { f } from "../../readModels/follow.ts";', "reactors may not import"],
+    ["src/http/a.ts", 'import { f } from "../reactors/mailDelivery.ts";', "http may not import"],
+    ["src/http/a.ts", 'import { f } from "../adapters/pino/logger.ts";', "http may not import"],
+    ["src/http/a.ts", 'import { c } from "../config.ts";', "http may not import src/config.ts"],
+    ["src/adapters/sqlite/a.ts", 'import { f } from "../directory/a.ts";', "an adapter may not import"],
+    ["src/adapters/sqlite/a.ts", 'import { f } from "../../commands/a.ts";', "an adapter may not import"],
+    [
+      "src/adapters/pino/a.ts",
+      'import { f } from "nodemailer";',
+      "the adapter pino may not import nodemailer",
+    ],
+    ["src/adapters/pino/a.ts", 'import { f } from "node:sqlite";', "may not import node:sqlite"],
+    ["src/adapters/carrier/a.ts", 'import { f } from "carrier";', "has no declared vendor"],
+    ["src/app.ts", 'import { f } from "node:sqlite";', "only src/adapters/sqlite may import node:sqlite"],
+    ["src/app.ts", 'import { f } from "../test/support/until.ts";', "nothing outside of test may import"],
+    ["src/adapters/sqlite/a.ts", 'import { f } from "bun:sqlite";', "nothing may import bun:sqlite"],
+    ["test/support/a.ts", 'const f = await import("bun:sqlite");', "nothing may import bun:sqlite"],
+    ["src/commands/a.ts", 'import { c } from "../app.ts";', "commands may not import src/app.ts"],
+    ["src/commands/a.ts", 'import { c } from "../cli/command.ts";', "commands may not import src/cli/"],
+    ["src/kernel/a.ts", 'import { c } from "../readModelThread.ts";', "kernel may not import"],
+    ["src/http/a.ts", "const a = await import(name);", "a module whose name is computed"],
+    ["src/other.ts", "", "it belongs to no layer"],
+    ["src/other/a.ts", "", "it belongs to no layer"],
+    ["src/http/index.ts", "", "there are no barrels"],
+    ["src/http/a.ts", 'export { f } from "./b.ts";', "there are no barrels"],
+    ["src/http/a.ts", 'export type { F } from "./b.ts";', "there are no barrels"],
+    ["src/http/a-b.ts", "", "its name is not in camelCase"],
+    ["src/http/Server.ts", "", "its name is not in camelCase"],
+    ["src/http/a.js", "", "its name is not in camelCase"],
+    ["src/http/a.ts", "export default 1;", "it has a default export"],
+    ["src/http/a.ts", `// ${"TO"}${"DO"}: later`, "it marks something as unfinished"],
+    ["test/http/a.test.ts", `// ${"FIX"}${"ME"}`, "it marks something as unfinished"],
+  ])("%s with %s", (path, text, fault) => {
+    expect(houseFaults({ path, text }).join("\n")).toContain(fault);
+  });
+
+  test.each([
+    ["src/kernel/a.ts", 'import { Type } from "@sinclair/typebox/compiler";'],
+    ["src/domain/email/a.ts", 'import { b } from "./b.ts"; import { c } from "../../kernel/c.ts";'],
+    ["projections/a.ts", 'import { emailCodec } from "../src/domain/email/events.ts";'],
+    ["projections/index.ts", 'import { due } from "./due.ts";'],
+    ["src/reactors/a.ts", 'import { readyEmails } from "../../projections/due.ts";'],
+    ["src/http/a.ts", 'import { SCOPES } from "../domain/apiKey/scopes.ts";'],
+    ["src/adapters/sqlite/a.ts", 'import { DatabaseSync } from "node:sqlite";'],
+    ["src/adapters/nodemailer/a.ts", 'import b from "nodemailer/lib/base64";'],
+    ["src/cli/a.ts", 'import { f } from "../reactors/mailDelivery.ts";'],
+    ["test/support/a.ts", 'import { f } from "../../src/app.ts"; import { g } from "node:sqlite";'],
+  ])("and none in %s with %s", (path, text) => {
+    expect(houseFaults({ path, text })).toEqual([]);
+  });
+});
