@@ -9,7 +9,14 @@ import { isUuid } from "../kernel/ids.ts";
 import { epochMs, rfc3339 } from "../kernel/time.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { emailJson, emailSummaryJson } from "./emailJson.ts";
-import { authorize, authorizeThenRead, idempotencyKeyOf, occasionOf, principalOf } from "./frontDoor.ts";
+import {
+  authorize,
+  authorizeThenRead,
+  authorizeUnread,
+  idempotencyKeyOf,
+  occasionOf,
+  principalOf,
+} from "./frontDoor.ts";
 import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
@@ -51,7 +58,8 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
     )
     .get(
       routes.listEmails.path,
-      ({ query, request }) => {
+      // Async, as every handler that can fail later: Elysia lets the rejection of any other escape.
+      async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
         const { idempotency_key: key } = query;
         return key === undefined
@@ -73,7 +81,7 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
         if (outcome === "notCancelable") throw new Problem("EMAIL_NOT_CANCELABLE");
         return emailJson(await existing(services, request, params.id));
       },
-      { parse: authorize(services, routes.cancelEmail), query: NoQuery },
+      { parse: authorizeUnread(services, routes.cancelEmail), query: NoQuery },
     );
 }
 
@@ -133,10 +141,17 @@ function addressHash(services: Services, workspaceId: string, pointer: string, t
   return services.keys.hashAddress(workspaceId, parsed.canonical);
 }
 
+const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;
+/** Times are compared as text, which orders years of four digits only. */
+const YEAR_9999_END = Date.UTC(10_000, 0, 1) - 1;
+
 function time(pointer: string, text: string): string {
-  const at = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i.test(text)
-    ? epochMs(text)
-    : Number.NaN;
-  if (Number.isNaN(at)) throw invalid(pointer, "is not an RFC 3339 date-time");
+  const day = DATE_TIME.exec(text)?.[1];
+  const at = day === undefined ? Number.NaN : epochMs(text);
+  // The engine turns 30 February into 2 March.
+  const isDay = day !== undefined && rfc3339(epochMs(`${day}T00:00:00Z`) || 0).startsWith(day);
+  if (!isDay || Number.isNaN(at) || at > YEAR_9999_END) {
+    throw invalid(pointer, "is not an RFC 3339 date-time");
+  }
   return rfc3339(at);
 }

@@ -25,6 +25,11 @@ export function openFacts(request: Request, requestId: string): RequestFacts {
   return opened;
 }
 
+/** Lets a request that stands in for another one have the same facts. */
+export function shareFacts(request: Request, shared: RequestFacts): void {
+  facts.set(request, shared);
+}
+
 export function factsOf(request: Request): RequestFacts {
   const found = facts.get(request);
   invariant(found, "every request passes the front door");
@@ -54,6 +59,15 @@ export function authorize(services: Services, route: Route) {
       throw new Problem("FORBIDDEN", { detail: `this operation needs the scope ${route.scope}` });
     }
     factsOf(request).principal = principal;
+  };
+}
+
+/** For an operation that takes no body: one that comes all the same is left unread, where Elysia would parse it. */
+export function authorizeUnread(services: Services, route: Route) {
+  const check = authorize(services, route);
+  return async ({ request }: { request: Request }): Promise<null> => {
+    await check({ request });
+    return null;
   };
 }
 

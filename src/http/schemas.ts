@@ -33,6 +33,9 @@ function Text(options: TextOptions): TUnsafe<string> {
 
 const Uuid = Type.String({ format: "uuid" });
 
+/** Any member name: TypeBox's own pattern stops at a line break, and lets the value under such a name go unchecked. */
+const AnyName = Type.String({ pattern: "^[\\s\\S]*$" });
+
 const DirectAttachment = Type.Object(
   { filename: Type.String(), content_type: Type.String(), content: Type.String() },
   { additionalProperties: false },
@@ -49,9 +52,9 @@ export const SendEmailBody = Type.Object(
     text: Type.Optional(Text({ maxLength: 200_000 })),
     template_id: Type.Optional(Uuid),
     template_version_id: Type.Optional(Uuid),
-    variables: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    variables: Type.Optional(Type.Record(AnyName, Type.Unknown())),
     metadata: Type.Optional(
-      Type.Record(Type.String(), Type.Union([Text({ maxLength: 500 }), Type.Number(), Type.Boolean()])),
+      Type.Record(AnyName, Type.Union([Text({ maxLength: 500 }), Type.Number(), Type.Boolean()])),
     ),
     attachments: Type.Optional(Type.Array(Type.Union([Uuid, DirectAttachment]))),
   },

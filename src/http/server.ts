@@ -4,8 +4,7 @@ import { newRequestId } from "../kernel/ids.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { makeDeadlines } from "./deadlines.ts";
-import { factsOf, openFacts, type RequestFacts } from "./frontDoor.ts";
-import { BODY_BYTES_MAX } from "./jsonBody.ts";
+import { factsOf, openFacts, type RequestFacts, shareFacts } from "./frontDoor.ts";
 import { Problem, type ProblemDetail, problemResponse } from "./problem.ts";
 import { methodsOf } from "./routes.ts";
 
@@ -34,8 +33,11 @@ export interface ServerOptions {
 
 /** How long a connection may be silent, in seconds: ends slow headers and slow uploads. */
 const IDLE_TIMEOUT_SECONDS = 30;
-/** Bun's own guard: past it the connection gets a bare 413. Ours, with a body, is far below it. */
-const BUN_BODY_BYTES_MAX = 4 * BODY_BYTES_MAX;
+/**
+ * Bun's own guard stands aside: it would answer a bare 413, and before the key is looked at. Our bound is kept
+ * while a body is read, and what nobody reads Bun throws away as it comes.
+ */
+const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER;
 const ERRORS_MAX = 20;
 
 /** One finding of TypeBox, as far as we look at it. */
@@ -100,14 +102,19 @@ export function makeFetch(options: ServerOptions): (request: Request) => Promise
     code,
   }: Pick<ErrorContext, "request"> & { error: unknown; code: unknown }) => {
     const facts = factsOf(request);
-    const path = new URL(request.url).pathname.slice(basePath.length);
-    const problem = code === "NOT_FOUND" ? unknownRoute(request, path) : asProblem(error);
+    const whole = pathOf(request);
+    const path = whole.startsWith(`${basePath}/`) ? whole.slice(basePath.length) : "";
+    // A problem's own code shows as Elysia's too, so NOT_FOUND alone does not say that no route was found.
+    const isUnknownRoute = code === "NOT_FOUND" && !(error instanceof Problem);
+    const problem = isUnknownRoute ? unknownRoute(request, path) : asProblem(error);
     if (problem === null || problem.status >= 500) onError(error, facts.requestId);
     const told = problem ?? new Problem("INTERNAL_ERROR");
     facts.code = told.code;
     return problemResponse(told, facts.requestId);
   };
-  const app = new Elysia({ normalize: false, prefix: basePath })
+  // Host names shorter than four characters have no path where Elysia looks for one by default.
+  const handler = { standardHostname: false };
+  const app = new Elysia({ normalize: false, prefix: basePath, handler })
     .onRequest(({ request, set }) => {
       set.headers["x-request-id"] = factsOf(request).requestId;
     })
@@ -117,19 +124,33 @@ export function makeFetch(options: ServerOptions): (request: Request) => Promise
   const deadlines = makeDeadlines(options.requestTimeoutMs);
   return async (request) => {
     const facts = openFacts(request, newRequestId());
-    const answer = Promise.resolve(handle(asGet(request, facts)));
+    const answer = Promise.resolve(handle(routable(request, facts)));
     const response = await deadlines.within(answer, () => tooLate(facts));
     options.onRequest(response.status, () => requestLine(request, response, facts));
     return request.method === "HEAD" ? new Response(null, response) : response;
   };
 }
 
-/** HEAD is answered as GET would be, without the body. */
-function asGet(request: Request, facts: RequestFacts): Request {
-  if (request.method !== "HEAD") return request;
-  const get = new Request(request.url, { headers: request.headers });
-  openFacts(get, facts.requestId);
-  return get;
+/**
+ * The path and the query. The URL is not parsed, because a Host header that is no host would make that throw;
+ * where there is none at all, as in HTTP/1.0, the URL is the path.
+ */
+function targetOf({ url }: Request): string {
+  return url.startsWith("/") ? url : url.slice(url.indexOf("/", "http://".length));
+}
+
+function pathOf(request: Request): string {
+  return targetOf(request).split(/[?#]/, 1)[0] ?? "";
+}
+
+/** The request as Elysia can route it: with a whole URL, and HEAD as GET, which is answered alike but for the body. */
+function routable(request: Request, facts: RequestFacts): Request {
+  const isHead = request.method === "HEAD";
+  if (!isHead && !request.url.startsWith("/")) return request;
+  const url = `http://localhost${targetOf(request)}`;
+  const whole = isHead ? new Request(url, { headers: request.headers }) : new Request(url, request);
+  shareFacts(whole, facts);
+  return whole;
 }
 
 function tooLate(facts: RequestFacts): Response {
@@ -142,7 +163,7 @@ function requestLine(request: Request, response: Response, facts: RequestFacts):
   return {
     requestId: facts.requestId,
     method: request.method,
-    path: new URL(request.url).pathname,
+    path: pathOf(request),
     status: response.status,
     code: facts.code,
     workspaceId: facts.principal?.workspaceId ?? null,
@@ -161,6 +182,13 @@ export function listen(options: ServerOptions): {
     port: options.port,
     idleTimeout: IDLE_TIMEOUT_SECONDS,
     maxRequestBodySize: BUN_BODY_BYTES_MAX,
+    // Else Bun answers what escapes us with a page that shows our source.
+    development: false,
+    error(error) {
+      const requestId = newRequestId();
+      options.onError(error, requestId);
+      return problemResponse(new Problem("INTERNAL_ERROR"), requestId);
+    },
     fetch: makeFetch(options),
   });
   return {

@@ -44,7 +44,12 @@ export function encodeData(data: object, bytes: number): object | Uint8Array {
 
 function plainData(stored: StoredEvent): unknown {
   if (!(stored.data instanceof Uint8Array)) return stored.data;
-  return JSON.parse(new TextDecoder().decode(Bun.zstdDecompressSync(stored.data)));
+  try {
+    return JSON.parse(new TextDecoder().decode(Bun.zstdDecompressSync(stored.data)));
+  } catch {
+    // The cause is left out: a parser's message repeats what it has read.
+    throw new UnreadableEventError(stored.type, "its data is damaged");
+  }
 }
 
 /** Builds the codec of one noun from its schemas; checks are compiled once. */

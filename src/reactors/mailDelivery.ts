@@ -6,12 +6,18 @@ import type { Services } from "../commands/services.ts";
 import type { DeliveryPolicy } from "../domain/email/decisions.ts";
 import { nextAction } from "../domain/email/nextAction.ts";
 import { canSend } from "../domain/sender/state.ts";
-import type { WorkspaceState } from "../domain/workspace/state.ts";
+import { StoreError } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
-import { type DeliveryContext, emailDelivery, momentOf, occasionOf } from "./mail/deliverEmail.ts";
+import {
+  type DeliveryContext,
+  type DeliveryReport,
+  emailDelivery,
+  momentOf,
+  occasionOf,
+} from "./mail/deliverEmail.ts";
 import { LeaseWatch } from "./mail/leaseWatch.ts";
-import { RelayBreaker } from "./mail/relayBreaker.ts";
+import { RelayBreaker, type RelayPass } from "./mail/relayBreaker.ts";
 
 export interface MailDeliveryOptions {
   readonly services: Services;
@@ -63,6 +69,7 @@ export class MailDelivery {
   constructor(private readonly options: MailDeliveryOptions) {
     const { services, policy, worker, random, transport, onTrouble } = options;
     const { store, content, clock } = services;
+    const stopping = this.stopping.signal;
     const abandoned = this.abandoned.signal;
     this.context = {
       store,
@@ -71,6 +78,7 @@ export class MailDelivery {
       policy,
       worker,
       random,
+      stopping,
       abandoned,
       onTrouble,
       transport: transport.name,
@@ -109,31 +117,39 @@ export class MailDelivery {
 
   private async work(): Promise<void> {
     while (!this.stopping.signal.aborted) {
-      const due = this.mayClaim() ? this.take() : null;
-      if (due === null) {
-        this.breaker.leave();
+      const pass = this.hasRoom() ? this.breaker.enter() : null;
+      const due = pass && this.take();
+      if (pass && due) await this.workOn(due, pass);
+      else {
+        pass?.leave();
         await this.rest(HOUSEKEEPING_MS);
-        continue;
-      }
-      this.inFlight.add(due.id);
-      try {
-        await this.handle(due);
-      } catch (error) {
-        this.context.onTrouble(error, due.id);
-        await this.rest(FAULT_REST_MS);
-      } finally {
-        this.inFlight.delete(due.id);
       }
     }
   }
 
-  /** Below half of the disk's minimum no claim is made: outcomes must still find room. */
-  private mayClaim(): boolean {
-    const { disk, diskFreeBytesMin } = this.options.services;
-    return disk.freeBytes() >= diskFreeBytesMin / 2 && this.breaker.tryEnter();
+  private async workOn(due: DueEmail, pass: RelayPass): Promise<void> {
+    this.inFlight.add(due.id);
+    try {
+      await this.handle(due, pass);
+    } catch (error) {
+      pass.leave();
+      this.context.onTrouble(error, due.id);
+      await this.rest(FAULT_REST_MS);
+    } finally {
+      pass.leave();
+      this.inFlight.delete(due.id);
+      // Still due and nobody's: no news of the read model would make us look again.
+      if (!this.isHandled(due)) this.isStale = true;
+    }
   }
 
-  private async handle(due: DueEmail): Promise<void> {
+  /** Below half of the disk's minimum no claim is made: outcomes must still find room. */
+  private hasRoom(): boolean {
+    const { disk, diskFreeBytesMin } = this.options.services;
+    return disk.freeBytes() >= diskFreeBytesMin / 2;
+  }
+
+  private async handle(due: DueEmail, pass: RelayPass): Promise<void> {
     const { workspaces, senders } = this.options.services;
     const [workspace, sender] = await Promise.all([
       workspaces.get(due.workspaceId),
@@ -142,27 +158,30 @@ export class MailDelivery {
     if (workspace?.paused || !canSend(sender)) {
       const holder = workspace?.paused ? due.workspaceId : due.senderId;
       this.held.set(holder, this.context.clock.monotonicMs() + HOLD_MS);
-      this.isStale = true;
-      return this.breaker.leave();
+      return;
     }
-    await this.handleOnSession(due, workspace);
-  }
-
-  private async handleOnSession(due: DueEmail, workspace: WorkspaceState): Promise<void> {
     const opened = await this.options.transport.session(this.stopping.signal);
     if (opened.kind === "broken") {
-      this.isStale = true;
-      if (!this.stopping.signal.aborted) this.breaker.fault(opened.reason);
+      if (!this.stopping.signal.aborted) pass.fault(opened.reason);
       return;
     }
     try {
-      const report = await this.deliver(due, workspace, opened.session);
-      this.handled.set(due.id, report.claimRevision ?? due.revision);
-      if (report.kind === "attempted" && report.relayFault !== null) this.breaker.fault(report.relayFault);
-      else this.breaker.success();
+      this.learn(due, pass, await this.deliver(due, workspace, opened.session));
     } finally {
       opened.session.release();
     }
+  }
+
+  private learn(due: DueEmail, pass: RelayPass, report: DeliveryReport): void {
+    if (report.kind === "notYet") return;
+    this.handled.set(due.id, report.claimRevision ?? due.revision);
+    if (report.kind === "notAttempted") return;
+    if (report.relayFault === null) pass.success();
+    else pass.fault(report.relayFault);
+  }
+
+  private isHandled({ id, revision }: DueEmail): boolean {
+    return (this.handled.get(id) ?? -1) >= revision;
   }
 
   /** A due message that nobody here is at; null when the read model shows none. */
@@ -171,7 +190,7 @@ export class MailDelivery {
     for (;;) {
       const due = this.candidates.pop();
       if (due === undefined) return null;
-      if (!this.inFlight.has(due.id) && (this.handled.get(due.id) ?? -1) < due.revision) return due;
+      if (!this.inFlight.has(due.id) && !this.isHandled(due)) return due;
     }
   }
 
@@ -211,13 +230,14 @@ export class MailDelivery {
     return at === null || at === undefined ? Number.POSITIVE_INFINITY : Math.max(1, at - now);
   }
 
-  /** Rows of the read model; none while it cannot be read: the next look will tell. */
+  /** Rows of the read model; none while it cannot be read or is damaged: its follower sees to that. */
   private readDue<Row>(query: (db: ReadDatabase) => readonly Row[]): readonly Row[] {
     try {
       return query(this.options.due);
     } catch (error) {
-      if (error instanceof ReadDatabaseError && error.failure === "unavailable") return [];
-      throw error;
+      if (!(error instanceof ReadDatabaseError)) throw error;
+      if (error.failure !== "unavailable") this.context.onTrouble(error, "");
+      return [];
     }
   }
 
@@ -239,34 +259,52 @@ export class MailDelivery {
     }
   }
 
-  private async endLeases(): Promise<void> {
+  private endLeases(): Promise<void> {
+    const { store, policy } = this.context;
     const leased = this.readDue((db) => leasedEmails(db, HOUSEKEEPING_MAX));
-    for (const { id, attempt } of this.leases.expired(leased)) {
-      if (this.inFlight.has(id)) continue;
-      const { state } = await readStory(this.context.store, id);
-      if (state === null) continue;
+    return this.forEach(this.leases.expired(leased), async ({ id, attempt }) => {
+      // What our own workers are at has not been lost.
+      if (this.inFlight.has(id)) return;
+      const { state } = await readStory(store, id);
+      if (state === null) return;
       const workspace = await this.options.services.workspaces.get(state.workspaceId);
       const moment = momentOf(this.context, state, workspace);
-      const occasion = occasionOf(this.context, state);
-      await expireEmailLease(this.context.store, id, attempt, {
-        policy: this.context.policy,
+      await expireEmailLease(store, id, attempt, {
+        policy,
         moment,
-        occasion,
+        occasion: occasionOf(this.context, state),
       });
-    }
+    });
   }
 
-  private async endAged(): Promise<void> {
-    const bornBefore = this.context.clock.now() - this.context.policy.lifetimeMs;
+  private endAged(): Promise<void> {
+    const { store, policy, clock } = this.context;
     const held = [...this.held.keys()];
-    for (const due of this.readDue((db) => agedEmails(db, bornBefore, held, HOUSEKEEPING_MAX))) {
-      if (this.inFlight.has(due.id)) continue;
+    const aged = this.readDue((db) =>
+      agedEmails(db, clock.now() - policy.lifetimeMs, held, HOUSEKEEPING_MAX),
+    );
+    return this.forEach(aged, async (due) => {
       const workspace = await this.options.services.workspaces.get(due.workspaceId);
-      if (workspace?.paused) continue;
-      const story = await readStory(this.context.store, due.id);
+      if (workspace?.paused) return;
+      const story = await readStory(store, due.id);
       const moment = momentOf(this.context, story.state, workspace);
-      if (nextAction(story.state, moment, this.context.policy).kind !== "expire") continue;
-      await expireEmail(this.context.store, { id: due.id, ...story }, occasionOf(this.context, due));
+      if (nextAction(story.state, moment, policy).kind !== "expire") return;
+      await expireEmail(store, { id: due.id, ...story }, occasionOf(this.context, due));
+    });
+  }
+
+  /** A message that cannot be read must not keep the others waiting; a store that is away ends the round. */
+  private async forEach<Item extends { readonly id: string }>(
+    items: readonly Item[],
+    act: (item: Item) => Promise<void>,
+  ): Promise<void> {
+    for (const item of items) {
+      try {
+        await act(item);
+      } catch (error) {
+        if (error instanceof StoreError) throw error;
+        this.context.onTrouble(error, item.id);
+      }
     }
   }
 }

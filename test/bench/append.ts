@@ -12,7 +12,12 @@ const HEX = "0123456789abcdef".repeat(4);
 
 /** The two events of one accepted message, with the bytes that a real one has. */
 export function sampleEvents(random: () => number): readonly NewEvent[] {
-  const occasion = { at: Date.now(), correlationId: "0123456789abcdefghij", actor: "api-key:0123456789ab", workspaceId: newId() };
+  const occasion = {
+    at: Date.now(),
+    correlationId: "0123456789abcdefghij",
+    actor: "api-key:0123456789ab",
+    workspaceId: newId(),
+  };
   const content = mailBody(random);
   const accepted = {
     workspaceId: occasion.workspaceId,
@@ -53,7 +58,9 @@ export async function rawAppends(store: EventStore, callers: number, appends: nu
 export async function bareSqliteAppends(batch: number, appends: number): Promise<number> {
   const directory = await mkdtemp(join(tmpdir(), "postledger-bench-"));
   const db = new DatabaseSync(join(directory, "bare.db"));
-  db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cache_size = -65536");
+  db.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA cache_size = -65536",
+  );
   db.exec(`CREATE TABLE streams (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, revision INTEGER NOT NULL);
     CREATE TABLE events (position INTEGER PRIMARY KEY, stream INTEGER, revision INTEGER, id TEXT, type TEXT, metadata TEXT, data);
     CREATE UNIQUE INDEX by_stream ON events (stream, revision)`);
@@ -69,7 +76,15 @@ export async function bareSqliteAppends(batch: number, appends: number): Promise
       const { lastInsertRowid } = insertStream.run(`email-${crypto.randomUUID()}`, 1);
       events.forEach(({ id, type, metadata, data }, revision) => {
         position += 1;
-        insertEvent.run(position, lastInsertRowid, revision, id, type, JSON.stringify(metadata), JSON.stringify(data));
+        insertEvent.run(
+          position,
+          lastInsertRowid,
+          revision,
+          id,
+          type,
+          JSON.stringify(metadata),
+          JSON.stringify(data),
+        );
       });
     }
     db.exec("COMMIT");

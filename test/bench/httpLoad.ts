@@ -1,5 +1,5 @@
-import { percentile } from "./report.ts";
 import { mailBody } from "./mail.ts";
+import { percentile } from "./report.ts";
 
 /** What a load generator is told. */
 export interface LoadOptions {
@@ -79,7 +79,7 @@ async function generate(options: LoadOptions): Promise<LoadResult> {
         socket: {
           open: sendNext,
           data(socket, chunk) {
-            pending += chunk.latin1Slice();
+            pending += chunk.toString("latin1");
             const headers = pending.indexOf("\r\n\r\n");
             if (headers < 0) return;
             const length = Number(/content-length: (\d+)/i.exec(pending)?.[1] ?? 0);

@@ -1,4 +1,5 @@
-const WORDS = `account action amount answer basket before button change client closed coffee corner credit custom
+const WORDS =
+  `account action amount answer basket before button change client closed coffee corner credit custom
   decide detail direct double effort either enough entire expect family figure finish follow friend garden ground
   handle happen height hidden import indeed invoice island journal kitchen language ledger letter listen manage market
   member minute moment mother motion nature notice number office orange origin packet parcel people period person
@@ -22,5 +23,10 @@ export function wordsOf(characters: number, random: () => number): string {
 
 /** The request that every measurement sends. */
 export function mailBody(random: () => number, to = "you@example.com") {
-  return { from: "hello@example.com", to, subject: wordsOf(40, random), html: `<p>${wordsOf(HTML_CHARACTERS - 7, random)}</p>` };
+  return {
+    from: "hello@example.com",
+    to,
+    subject: wordsOf(40, random),
+    html: `<p>${wordsOf(HTML_CHARACTERS - 7, random)}</p>`,
+  };
 }

@@ -16,9 +16,10 @@ export function newReport(): Report {
   return { results: [], ratios: {} };
 }
 
-/** Adds a figure and tells it at once: a run takes minutes. */
-export function add(report: Report, name: string, store: string, unit: string, value: number): number {
-  report.results.push({ name, store, unit, value });
+/** Adds a figure and tells it at once: a run takes minutes. Answers its value. */
+export function add(report: Report, result: Result): number {
+  const { name, store, unit, value } = result;
+  report.results.push(result);
   process.stderr.write(`${name.padEnd(28)} ${store.padEnd(13)} ${format(value)} ${unit}\n`);
   return value;
 }

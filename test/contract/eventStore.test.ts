@@ -1,8 +1,8 @@
-import { Database } from "bun:sqlite";
 import { afterAll, describe } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { eventStoreDb } from "../support/eventstoredb.ts";
@@ -30,11 +30,11 @@ describe("SQLite keeps the event store's contract", () => {
   const folder = mkdtempSync(join(tmpdir(), "contract-"));
   const path = join(folder, "log.db");
   const stall = async () => {
-    const other = new Database(path);
-    other.run("PRAGMA busy_timeout = 5000");
-    other.run("BEGIN IMMEDIATE");
+    const other = new DatabaseSync(path);
+    other.exec("PRAGMA busy_timeout = 5000");
+    other.exec("BEGIN IMMEDIATE");
     return async () => {
-      other.run("ROLLBACK");
+      other.exec("ROLLBACK");
       other.close();
     };
   };

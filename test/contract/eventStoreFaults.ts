@@ -157,16 +157,21 @@ export function eventStoreDbFaults(server: EventStoreDbServer): void {
     await client.dispose();
   });
 
-  const { process } = server;
-  if (process) restarts(it, open, process);
+  restarts(open, server.process);
 }
 
-function restarts(
-  it: (name: string, body: () => Promise<void>) => void,
-  open: () => Promise<EventStore>,
-  process: ServerProcess,
-): void {
-  it("a subscription outlives the server's death, with no gap and no repeat", async () => {
+function restarts(open: () => Promise<EventStore>, server: ServerProcess | null): void {
+  const it = (name: string, body: (process: ServerProcess) => Promise<void>) =>
+    contractTest(
+      "eventstoredb",
+      name,
+      async () => {
+        if (server) await body(server);
+      },
+      server !== null,
+    );
+
+  it("a subscription outlives the server's death, with no gap and no repeat", async (process) => {
     const store = await open();
     const type = fresh("Outlived");
     const reader = new AbortController();
@@ -203,7 +208,7 @@ function restarts(
     await store.close();
   });
 
-  it("appends while the server dies are in the log once when they succeeded, and never twice", async () => {
+  it("appends while the server dies are in the log once when they succeeded, and never twice", async (process) => {
     const store = await open();
     const attempts = new Map<string, "appended" | "unavailable" | "outcomeUnknown">();
     let isOver = false;

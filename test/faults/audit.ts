@@ -1,12 +1,9 @@
-import { readConfig } from "../../src/config.ts";
-import { type EmailEvent, emailCodec } from "../../src/domain/email/events.ts";
-import { type EmailState, emailDecider, isTerminal } from "../../src/domain/email/state.ts";
-import { epochMs } from "../../src/kernel/time.ts";
-import { openStore } from "../../src/openParts.ts";
-import { LOG_START } from "../../src/ports/eventStore.ts";
+import type { EmailEvent } from "../../src/domain/email/events.ts";
+import { isTerminal } from "../../src/domain/email/state.ts";
 import type { Post } from "./load.ts";
 import type { Copy, RawSink } from "./rawSink.ts";
 import { type Generation, SMTP_CONNECTIONS_MAX } from "./serviceUnderTest.ts";
+import { readStories, type Story } from "./stories.ts";
 
 /** What the log, the sink and the callers agree on, and where they do not. */
 export interface Audit {
@@ -24,38 +21,6 @@ export interface AuditOptions {
   readonly generations: readonly Generation[];
 }
 
-interface LoggedEvent {
-  readonly event: EmailEvent;
-  readonly at: number;
-}
-
-/** One message as the log tells it. */
-interface Story {
-  readonly events: LoggedEvent[];
-  state: EmailState;
-}
-
-/** Every message of the log, read from its start past the service. */
-async function readStories(env: Readonly<Record<string, string>>): Promise<ReadonlyMap<string, Story>> {
-  const store = await openStore(readConfig(env));
-  const stories = new Map<string, Story>();
-  try {
-    for await (const { events } of store.readAll(LOG_START, { types: emailCodec.types })) {
-      for (const recorded of events) {
-        const id = recorded.stream.slice("email-".length);
-        const story: Story = stories.get(id) ?? { events: [], state: emailDecider.initialState };
-        const event = emailCodec.decode(recorded);
-        story.events.push({ event, at: epochMs(String(recorded.metadata.at)) });
-        story.state = emailDecider.evolve(story.state, event);
-        stories.set(id, story);
-      }
-    }
-  } finally {
-    await store.close();
-  }
-  return stories;
-}
-
 /** Holds what callers were promised and what the sink has against the log. */
 export async function audit({ env, posts, sink, generations }: AuditOptions): Promise<Audit> {
   const stories = await readStories(env);
@@ -64,18 +29,20 @@ export async function audit({ env, posts, sink, generations }: AuditOptions): Pr
   const doubts = [...stories].flatMap(([id, story]) => ambiguitiesOf(id, story, generations));
   const duplicated = [...sink.copiesById.values()].reduce((sum, copies) => sum + copies.length - 1, 0);
   const kills = generations.filter(({ ending }) => ending === "SIGKILL").length;
+  const bound = kills * SMTP_CONNECTIONS_MAX;
   const problems = [
+    ...(duplicated > doubts.length
+      ? [`${duplicated} duplicated, but ${doubts.length} declared ambiguous`]
+      : []),
+    ...(doubts.length > bound ? [`${doubts.length} declared ambiguous, over the bound of ${bound}`] : []),
     ...lost,
     ...strangers(stories, accepted),
     ...[...stories].flatMap(([id, story]) => endProblems(id, story)),
     ...accepted.flatMap((post) => copyProblems(post, stories, sink)),
-    ...[...sink.copiesById.keys()].filter((id) => !stories.has(id)).map((id) => `the sink has ${id}, the log has not`),
+    ...unknownCopies(stories, sink),
     ...doubts.flatMap(({ problem }) => problem ?? []),
     ...tooManyInOneKill(doubts, generations),
   ];
-  const bound = kills * SMTP_CONNECTIONS_MAX;
-  if (duplicated > doubts.length) problems.push(`${duplicated} duplicated, but ${doubts.length} declared ambiguous`);
-  if (doubts.length > bound) problems.push(`${doubts.length} declared ambiguous, over the bound of ${bound}`);
   return { accepted: accepted.length, lost: lost.length, duplicated, ambiguous: doubts.length, problems };
 }
 
@@ -94,6 +61,12 @@ function strangers(stories: ReadonlyMap<string, Story>, accepted: readonly Post[
   return [...stories.keys()]
     .filter((id) => !promised.has(id))
     .map((id) => `${id} is in the log without a caller who was told so`);
+}
+
+function unknownCopies(stories: ReadonlyMap<string, Story>, sink: RawSink): string[] {
+  return [...sink.copiesById.keys()]
+    .filter((id) => !stories.has(id))
+    .map((id) => `the sink has ${id}, the log has not`);
 }
 
 const ENDS: ReadonlySet<string> = new Set([
@@ -115,7 +88,8 @@ function copyProblems(post: Post, stories: ReadonlyMap<string, Story>, sink: Raw
   const id = post.receipt?.id ?? "";
   const copies: readonly Copy[] = sink.copiesById.get(id) ?? [];
   const events = stories.get(id)?.events ?? [];
-  const count = (matches: (event: EmailEvent) => boolean) => events.filter(({ event }) => matches(event)).length;
+  const count = (matches: (event: EmailEvent) => boolean) =>
+    events.filter(({ event }) => matches(event)).length;
   const claims = count((event) => event.type === "EmailDeliveryStarted");
   const ambiguous = count((event) => event.type === "EmailDeferred" && event.data.ambiguous);
   const problems: string[] = [];
@@ -123,10 +97,14 @@ function copyProblems(post: Post, stories: ReadonlyMap<string, Story>, sink: Raw
     problems.push(`${id} reached the sink with another subject or recipient`);
   if (new Set(copies.map(({ messageId }) => messageId)).size > 1)
     problems.push(`${id} reached the sink under more than one Message-ID`);
-  if (copies.some(({ messageId }) => messageId === "")) problems.push(`${id} reached the sink without a Message-ID`);
-  if (copies.length > claims) problems.push(`${id} reached the sink ${copies.length} times on ${claims} claims`);
+  if (copies.some(({ messageId }) => messageId === ""))
+    problems.push(`${id} reached the sink without a Message-ID`);
+  if (copies.length > claims)
+    problems.push(`${id} reached the sink ${copies.length} times on ${claims} claims`);
   if (copies.length > 1 + ambiguous)
-    problems.push(`${id} reached the sink ${copies.length} times and was declared ambiguous ${ambiguous} times`);
+    problems.push(
+      `${id} reached the sink ${copies.length} times and was declared ambiguous ${ambiguous} times`,
+    );
   return problems;
 }
 
@@ -148,7 +126,9 @@ function ambiguitiesOf(id: string, { events }: Story, generations: readonly Gene
     );
     const isKill = generation?.ending === "SIGKILL";
     const ending = generation?.ending ?? "no process that we know";
-    const problem = isKill ? null : `${id} is ambiguous (${reason}) on a claim of a process that ended by ${ending}`;
+    const problem = isKill
+      ? null
+      : `${id} is ambiguous (${reason}) on a claim of a process that ended by ${ending}`;
     return [{ generation: generation?.number ?? 0, problem }];
   });
 }

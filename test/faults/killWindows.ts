@@ -47,7 +47,7 @@ function spin(ms: number): void {
 
 /** `kill -9` in the given window, under load. The load is over when this settles. */
 export async function killIn(window: KillWindow, scene: Scene): Promise<Kill> {
-  scene.load.start(scene.service.running);
+  scene.load.start();
   try {
     if (window === "accept") return await killWhileAccepting(scene);
     if (window === "claim to final dot") return await killBeforeFinalDot(scene);
@@ -62,7 +62,11 @@ export async function killIn(window: KillWindow, scene: Scene): Promise<Kill> {
 async function kill({ service, sink, load }: Scene): Promise<Generation> {
   const ended = service.end("SIGKILL");
   await Promise.all([ended, load.stop()]);
-  await until(() => sink.connectionsOpen() === 0, "the dead process's connections to close", DISCONNECT_MS_MAX);
+  await until(
+    () => sink.connectionsOpen() === 0,
+    "the dead process's connections to close",
+    DISCONNECT_MS_MAX,
+  );
   return ended;
 }
 

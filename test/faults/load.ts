@@ -25,8 +25,7 @@ export interface Post {
 export interface LoadOptions {
   /** Requests at once. */
   readonly posters: number;
-  /** Posters wait while more accepted messages than this have not reached the sink. */
-  readonly backlogMax: number;
+  /** Accepted messages that have not reached the sink. */
   readonly backlog: (accepted: number) => number;
 }
 
@@ -39,6 +38,8 @@ const THINK_MS_MAX = 15;
 export class Load {
   readonly posts: Post[] = [];
   readonly problems: string[] = [];
+  /** Posters wait while the backlog is longer than this. */
+  backlogMax = Number.POSITIVE_INFINITY;
   /** Requests that were answered with 503. */
   unavailable = 0;
   private accepted = 0;
@@ -50,8 +51,12 @@ export class Load {
 
   constructor(private readonly options: LoadOptions) {}
 
-  start(service: { readonly url: string; readonly apiKey: string }): void {
+  /** From now on requests go to this service. */
+  aim(service: { readonly url: string; readonly apiKey: string }): void {
     this.service = service;
+  }
+
+  start(): void {
     this.running = true;
     this.posters = Promise.all(Array.from({ length: this.options.posters }, () => this.post()));
   }
@@ -60,10 +65,6 @@ export class Load {
   async stop(): Promise<void> {
     this.running = false;
     await this.posters;
-  }
-
-  get acceptedPosts(): number {
-    return this.accepted;
   }
 
   /** Posts with a request under way now. */
@@ -114,7 +115,7 @@ export class Load {
   private async post(): Promise<void> {
     while (this.running) {
       await Bun.sleep(Math.random() * THINK_MS_MAX);
-      if (this.options.backlog(this.accepted) > this.options.backlogMax) continue;
+      if (this.options.backlog(this.accepted) > this.backlogMax) continue;
       const post = this.newPost();
       const twins = Math.random() < TWIN_SHARE ? 2 : 1;
       await Promise.all(Array.from({ length: twins }, () => this.request(post)));

@@ -55,6 +55,9 @@ export async function plant(name: PlantName): Promise<string> {
   const path = join(root, file);
   const source = await readFile(path, "utf8");
   if (source.split(from).length !== 2) throw new Error(`${file} no longer holds once what ${name} replaces`);
-  await writeFile(path, source.replace(from, () => to));
+  await writeFile(
+    path,
+    source.replace(from, () => to),
+  );
   return root;
 }

@@ -29,7 +29,10 @@ export interface Transaction {
  * Called before a stage is answered. Nothing: the sink takes it. A text: said in place of the sink's answer.
  * A promise holds the answer back.
  */
-type StageHook = (stage: SinkStage, transaction: Transaction) => Promise<string | undefined> | string | undefined;
+type StageHook = (
+  stage: SinkStage,
+  transaction: Transaction,
+) => Promise<string | undefined> | string | undefined;
 
 /**
  * An SMTP server that whoever tests has wholly in hand. It is raw because npm's `smtp-server` waits 100 ms for

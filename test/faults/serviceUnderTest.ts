@@ -2,8 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type EventStoreDbServer, startEventStoreDb } from "../support/eventstoredb.ts";
-import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { type ProcessOptions, startTestProcess, type TestProcess } from "../support/service.ts";
 
+type Environment = Readonly<Record<string, string>>;
 export type StoreName = "sqlite" | "eventstoredb";
 
 /** Claims of a dead process are taken up again after this: short, so that a run takes minutes. */
@@ -38,7 +39,7 @@ export class ServiceUnderTest {
     private readonly server: EventStoreDbServer | null,
     private readonly dataDir: string,
     /** The service's settings; opening its log takes the same. */
-    readonly env: Readonly<Record<string, string>>,
+    readonly env: Environment,
   ) {}
 
   static async create(options: ServiceOptions): Promise<ServiceUnderTest> {
@@ -74,22 +75,22 @@ export class ServiceUnderTest {
   }
 
   /** `env` goes on top of the usual settings for this start only. */
-  async start(env: Readonly<Record<string, string>> = {}, wrapper: readonly string[] = []): Promise<TestProcess> {
-    this.generations.push({
-      number: this.generations.length + 1,
-      startedAt: Date.now(),
-      endedAt: Number.POSITIVE_INFINITY,
-      ending: null,
-      exitCode: null,
-    });
-    const { root } = this.options;
-    this.process = await startTestProcess({
-      dataDir: this.dataDir,
-      env: { ...this.env, ...env },
-      wrapper,
-      ...(root === undefined ? {} : { root }),
-    });
+  async start(env: Environment = {}, wrapper: readonly string[] = []): Promise<TestProcess> {
+    this.begin();
+    this.process = await this.launch({ env, wrapper });
     return this.process;
+  }
+
+  /** Starts it and ends it with SIGKILL after so long, whether it listens by then or not. */
+  async killStart(afterMs: number): Promise<void> {
+    this.begin();
+    let timer: Timer | undefined;
+    const onSpawn = (pid: number) => {
+      timer = setTimeout(() => process.kill(pid, "SIGKILL"), afterMs);
+    };
+    this.process = await this.launch({ onSpawn }).catch(() => null);
+    clearTimeout(timer);
+    await this.end("SIGKILL");
   }
 
   /** Sends the signal at once and waits for the end. */
@@ -102,6 +103,26 @@ export class ServiceUnderTest {
     this.process = null;
     await Bun.sleep(1);
     return generation;
+  }
+
+  private begin(): void {
+    this.generations.push({
+      number: this.generations.length + 1,
+      startedAt: Date.now(),
+      endedAt: Number.POSITIVE_INFINITY,
+      ending: null,
+      exitCode: null,
+    });
+  }
+
+  private launch({ env = {}, ...how }: Pick<ProcessOptions, "env" | "wrapper" | "onSpawn">) {
+    const { root } = this.options;
+    return startTestProcess({
+      ...how,
+      dataDir: this.dataDir,
+      env: { ...this.env, ...env },
+      ...(root === undefined ? {} : { root }),
+    });
   }
 
   /** Ends what runs and removes what is left. */

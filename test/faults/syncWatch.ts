@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { until } from "../support/until.ts";
 
 /** Calls that bring requests, answer them, write the log and wait for the disk. */
 const CALLS = "fdatasync,fsync,pwrite64,pwritev,write,writev,sendto,sendmsg,recvfrom,recvmsg,read";
@@ -14,7 +15,11 @@ export function tracer(file: string): readonly string[] {
 /** Why system calls cannot be watched here; null when they can. */
 export async function whyNoTracer(): Promise<string | null> {
   if (!Bun.which("strace")) return "strace is not installed";
-  const probe = Bun.spawn([...tracer("/dev/null"), "true"], { stdin: "ignore", stdout: "ignore", stderr: "pipe" });
+  const probe = Bun.spawn([...tracer("/dev/null"), "true"], {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "pipe",
+  });
   if ((await probe.exited) === 0) return null;
   const [reason = ""] = (await new Response(probe.stderr).text()).split("\n");
   return `ptrace is refused (${reason})`;
@@ -47,8 +52,10 @@ export function parseTrace(trace: string): readonly Call[] {
   return calls;
 }
 
-const isRequest = ({ text }: Call) => /^(recvfrom|recvmsg|read)\(/.test(text) && text.includes('"POST /api/v1/emails');
-const isAnswer = ({ text }: Call) => /^(sendto|sendmsg|write|writev)\(/.test(text) && text.includes("HTTP/1.1 202");
+const isRequest = ({ text }: Call) =>
+  /^(recvfrom|recvmsg|read)\(/.test(text) && text.includes('"POST /api/v1/emails');
+const isAnswer = ({ text }: Call) =>
+  /^(sendto|sendmsg|write|writev)\(/.test(text) && text.includes("HTTP/1.1 202");
 const isLogWrite = ({ text }: Call) => /^pwrite(64|v)?\(|^writev?\(/.test(text) && text.includes(LOG_FILE);
 const isLogSync = ({ text }: Call) =>
   /^f(data)?sync\(/.test(text) && text.includes(LOG_FILE) && /\) += 0$/.test(text.trimEnd());
@@ -85,14 +92,14 @@ function problemOf(calls: readonly Call[], arrivedAt: number, answeredAt: number
   return synced ? null : "was sent without an fdatasync or fsync of the log after it was written";
 }
 
-/** The trace in `file`, once the tracer has seen the end of `pid`; null when that does not come. */
-export async function readTrace(file: string, pid: number, timeoutMs: number): Promise<string | null> {
+/** The trace in `file`, once the tracer has seen the end of `pid`. */
+export async function readTrace(file: string, pid: number, timeoutMs: number): Promise<string> {
   const isOver = new RegExp(`^${pid} +\\+\\+\\+ (exited|killed)`, "m");
-  const deadline = Date.now() + timeoutMs;
-  for (;;) {
-    const trace = await readFile(file, "utf8").catch(() => "");
-    if (isOver.test(trace)) return trace;
-    if (Date.now() > deadline) return null;
-    await Bun.sleep(20);
-  }
+  let trace = "";
+  const look = async () => {
+    trace = await readFile(file, "utf8");
+    return isOver.test(trace);
+  };
+  await until(look, "the tracer to see the end of the service", timeoutMs);
+  return trace;
 }

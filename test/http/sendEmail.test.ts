@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { connect } from "node:net";
 import { emailStream } from "../../src/domain/email/events.ts";
+import { rawRequest } from "../support/rawRequest.ts";
 import type { Answer } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
 import { message, newKey, SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
@@ -280,20 +280,16 @@ describe.each(await testStores())("sending on $name", (store) => {
       expect(canceled.json.status).toBe("canceled");
       expectReplay(await tenant.send(key, message()), first);
     });
+
+    test("when its content was erased since", async () => {
+      const key = newKey();
+      const first = await tenant.send(key, message());
+      const { id } = first.json;
+      await service.addEmailEvents(id, { type: "EmailContentErased", data: { reason: "operator" } });
+      await service.log.store.truncateBefore(emailStream(id), 1);
+      expect(await storedEvents(id)).toEqual(["EmailQueued", "EmailContentErased"]);
+      expectReplay(await tenant.send(key, message()), first);
+      expectProblem(await tenant.send(key, message({ text: "Other" })), 409, "IDEMPOTENCY_CONFLICT");
+    });
   });
 });
-
-/** One request as these very bytes, for what `fetch` would tidy up; the answer as it came. */
-function rawRequest(url: string, lines: readonly string[]): Promise<string> {
-  const { hostname, port } = new URL(url);
-  return new Promise((resolve, reject) => {
-    let answer = "";
-    const socket = connect(Number(port), hostname, () => socket.write(lines.join("\r\n")));
-    socket.setEncoding("utf8");
-    socket.on("data", (text) => {
-      answer += text;
-    });
-    socket.on("end", () => resolve(answer));
-    socket.on("error", reject);
-  });
-}

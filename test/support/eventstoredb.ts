@@ -110,10 +110,10 @@ async function spawnServer(folder: string, port: number, replicationPort: number
     stdout: "pipe",
     stderr: "ignore",
   });
-  keeper.unref();
   const { value } = await keeper.stdout.getReader().read();
   const pid = Number(new TextDecoder().decode(value));
   await until(() => isReady(port), "eventstored to be ready", START_MS_MAX);
+  keeper.unref();
   return pid;
 }
 

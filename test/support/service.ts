@@ -21,6 +21,8 @@ export interface ProcessOptions extends ServiceOptions {
   readonly root?: string;
   /** Stands before its command: `strace`, say. It must keep the process id. */
   readonly wrapper?: readonly string[];
+  /** Called as soon as there is a process, long before it listens. */
+  readonly onSpawn?: (pid: number) => void;
 }
 
 /** A caller of one service with one key. */
@@ -141,6 +143,7 @@ export async function startTestProcess(options: ProcessOptions = {}): Promise<Te
     stdout: "pipe",
     stderr: "pipe",
   });
+  options.onSpawn?.(child.pid);
   let out = "";
   let log = "";
   const drain = async (stream: ReadableStream<Uint8Array>, add: (text: string) => void) => {

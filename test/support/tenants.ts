@@ -5,6 +5,7 @@ import { diskSpaceOf } from "../../src/adapters/system/diskSpace.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import { issueKey, newSender, newWorkspace, verifySenderByHand } from "../../src/commands/manageWorkspace.ts";
 import {
+  emailAggregate,
   makeServices,
   type Services,
   senderAggregate,
@@ -13,6 +14,7 @@ import {
 import { transact } from "../../src/commands/transact.ts";
 import { readConfig } from "../../src/config.ts";
 import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
+import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
 import { type SenderEvent, senderStream } from "../../src/domain/sender/events.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
@@ -48,6 +50,8 @@ export interface TestService {
   pause(workspaceId: string): Promise<void>;
   resume(workspaceId: string): Promise<void>;
   addSenderEvent(workspaceId: string, address: string, event: SenderEvent): Promise<void>;
+  /** Appends to a message's stream what a worker or the operator would. */
+  addEmailEvents(id: string, ...events: readonly EmailEvent[]): Promise<void>;
   /** Stops the service and starts it again on the same data. */
   restart(): Promise<void>;
   remove(): Promise<void>;
@@ -86,6 +90,7 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
   let app = await startTestApp({ dataDir, env: settings });
   const log = await openLog({ ...settings, DATA_DIR: dataDir });
 
+  const workspaceIds: string[] = [];
   const tenantWith = async (workspaceId: string, options: KeyOptions): Promise<Tenant> => {
     const { scopes = SCOPES, expiresAt = null } = options;
     const issued = await issueKey(
@@ -121,6 +126,7 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     log,
     async tenant({ sender = SENDER, ...key } = {}) {
       const workspaceId = await newWorkspace(log, "test", systemOccasion("test"));
+      workspaceIds.push(workspaceId);
       if (sender !== null) {
         await newSender(log, workspaceId, addressOf(sender), systemOccasion("test"));
         await verifySenderByHand(log, workspaceId, addressOf(sender), systemOccasion("test"));
@@ -139,12 +145,18 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
         occasion,
       );
     },
+    async addEmailEvents(id, ...events) {
+      const aggregate = { ...emailAggregate, stream: emailStream(id) };
+      await transact(log.store, aggregate, () => ({ outcome: null, events }), systemOccasion("test"));
+    },
     async restart() {
       await app.remove();
       app = await startTestApp({ dataDir, env: settings });
     },
     async remove() {
       await app.remove();
+      // Whoever delivers mail on the same log later shall not find ours.
+      if (store.isShared) for (const id of workspaceIds) await changeWorkspace(id, pauseSending);
       await log.store.close();
       await rm(dataDir, { recursive: true, force: true });
     },

@@ -4,6 +4,7 @@ import type {
   ResolvedEvent,
   RecordedEvent as VendorEvent,
 } from "@eventstore/db-client";
+import { invariant } from "../../kernel/assert.ts";
 import type { JsonObject } from "../../kernel/json.ts";
 import { APPEND_BYTES_MAX, type NewEvent, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
 import { positionText } from "./positions.ts";
@@ -14,6 +15,7 @@ import { positionText } from "./positions.ts";
  * for what is not JSON.
  */
 export function encodeEvents(events: readonly NewEvent[]): EventData[] {
+  invariant(events.length > 0, "an append has at least one event");
   let bytes = 0;
   const encoded = events.map(({ id, type, data, metadata }): EventData => {
     const metadataBytes = Buffer.from(JSON.stringify(metadata));

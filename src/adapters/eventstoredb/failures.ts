@@ -11,7 +11,7 @@ import { StoreError } from "../../ports/eventStore.ts";
  * What a failed attempt tells: `refused` will be refused again, `notDone` did nothing and may succeed later,
  * and after `unknown` the attempt may have been carried out or not.
  */
-export type FailureNature = "tooLarge" | "refused" | "notDone" | "unknown";
+type FailureNature = "tooLarge" | "refused" | "notDone" | "unknown";
 
 const INVALID_ARGUMENT_CODE = 3;
 const PERMISSION_DENIED_CODE = 7;

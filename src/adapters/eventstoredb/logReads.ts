@@ -2,8 +2,8 @@ import type { EventStoreDBClient } from "@eventstore/db-client";
 import type { LogBatch, LogFilter, Position } from "../../ports/eventStore.ts";
 import { backoffMs, deadlineIn, leftMs, pause } from "./deadline.ts";
 import { isPassing, unavailable } from "./failures.ts";
-import { readHeadOnce } from "./head.ts";
-import { LogSession, type LogSessionOptions } from "./logSession.ts";
+import { readHead, readHeadOnce } from "./head.ts";
+import { LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
 
 /** Records that the server looks through at a time while we catch up: few notices, large pages. */
 const CATCH_UP_WINDOW = 512;
@@ -20,7 +20,10 @@ export interface LogReading {
   readonly signal: AbortSignal;
 }
 
-/** The log up to its head. A wait of `timeoutMs` for the next batch throws `unavailable`. */
+/**
+ * The log up to where its head was at first, so that it ends though others go on writing. A wait of
+ * `timeoutMs` for the next batch throws `unavailable`.
+ */
 export async function* readLog(
   client: EventStoreDBClient,
   reading: LogReading,
@@ -28,11 +31,14 @@ export async function* readLog(
 ): AsyncGenerator<LogBatch> {
   let from = reading.from;
   let deadline = deadlineIn(timeoutMs);
-  for (let attempt = 0; ; attempt += 1) {
+  const idleMs = () => leftMs(deadline);
+  const head = await readHead(client, deadline);
+  for (let attempt = 0; from < head; attempt += 1) {
     try {
-      for await (const batch of catchUp(client, { ...reading, from }, () => leftMs(deadline))) {
-        yield batch;
-        if (batch.caughtUp) return;
+      for await (const batch of batchesOf(client, catchUpOptions({ ...reading, from }, head), idleMs)) {
+        const isLast = batch.caughtUp || batch.position >= head;
+        yield { ...batch, caughtUp: isLast };
+        if (isLast) return;
         from = batch.position;
         deadline = deadlineIn(timeoutMs);
         attempt = 0;
@@ -44,6 +50,7 @@ export async function* readLog(
       await pause(waitMs, reading.signal);
     }
   }
+  yield { events: [], position: from, caughtUp: true };
 }
 
 /**
@@ -79,39 +86,32 @@ function isNews(batch: LogBatch, last: LogBatch): boolean {
   return batch.events.length > 0 || batch.position > last.position || (batch.caughtUp && !last.caughtUp);
 }
 
+/** First in large pages, to where the server says that we have caught up, then record by record. */
 async function* catchUpThenFollow(
   client: EventStoreDBClient,
   reading: LogReading,
   idleMs: number,
 ): AsyncGenerator<LogBatch> {
   let { from } = reading;
-  for await (const batch of catchUp(client, reading, () => idleMs)) {
+  const head = await readHeadOnce(client, idleMs);
+  for await (const batch of batchesOf(client, catchUpOptions(reading, head), () => idleMs)) {
     from = batch.position;
     yield batch;
+    if (batch.caughtUp) break;
   }
-  yield* session(client, { ...reading, from, searchWindow: LIVE_WINDOW });
+  yield* batchesOf(client, { ...reading, from, searchWindow: LIVE_WINDOW });
 }
 
-/** From `from` to where the head was when it began: the last batch says that it has caught up. */
-async function* catchUp(
-  client: EventStoreDBClient,
-  reading: LogReading,
-  idleMs: () => number,
-): AsyncGenerator<LogBatch> {
-  const head = await readHeadOnce(client, idleMs());
-  const options = { ...reading, head, searchWindow: CATCH_UP_WINDOW };
-  for await (const batch of session(client, options, idleMs)) {
-    yield batch;
-    if (batch.caughtUp) return;
-  }
+function catchUpOptions(reading: LogReading, head: Position): LogSubscriptionOptions {
+  return { ...reading, head, searchWindow: CATCH_UP_WINDOW };
 }
 
-async function* session(
+async function* batchesOf(
   client: EventStoreDBClient,
-  options: LogSessionOptions,
+  options: LogSubscriptionOptions,
   idleMs?: () => number,
 ): AsyncGenerator<LogBatch> {
-  const source = new LogSession(client, options);
+  const source = new LogSubscription(client, options);
   try {
     for (;;) yield await source.next(idleMs?.());
   } finally {

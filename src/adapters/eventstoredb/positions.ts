@@ -1,6 +1,8 @@
 import { type ReadPosition, START, type Position as VendorPosition } from "@eventstore/db-client";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
 
+/** -1 as an unsigned number of 64 bits. */
+const NOWHERE = 2n ** 64n - 1n;
 /** The digits of 2^64 - 1: numbers of one width order as strings as they order as numbers. */
 const DIGITS = 20;
 
@@ -19,6 +21,8 @@ export function positionText({ commit, prepare }: VendorPosition): Position {
  * parts: with the part filled in, the position is the record's own and not a place just before it.
  */
 export function checkpointText({ commit, prepare }: VendorPosition): Position {
+  // A reading that begins at the start of the log may begin with the server's word for "nowhere yet".
+  if (commit === NOWHERE) return LOG_START;
   return positionText({ commit, prepare: prepare === 0n ? commit : prepare });
 }
 

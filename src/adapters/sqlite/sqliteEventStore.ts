@@ -43,6 +43,8 @@ class SqliteEventStore implements EventStore {
   private readonly reader: LogReader;
   private readonly commits: GroupCommit;
   private readonly wakers = new Set<() => void>();
+  /** `data_version` does not move with a connection's own commits, so those are counted here. */
+  private ownCommits = 0;
   private closed = false;
 
   constructor(
@@ -50,7 +52,10 @@ class SqliteEventStore implements EventStore {
     private readonly timeoutMs: number,
   ) {
     this.reader = new LogReader(db);
-    this.commits = new GroupCommit(db, () => this.wake());
+    this.commits = new GroupCommit(db, () => {
+      this.ownCommits += 1;
+      this.wake();
+    });
   }
 
   append(
@@ -110,14 +115,15 @@ class SqliteEventStore implements EventStore {
     let position = from;
     let announced = false;
     while (!signal.aborted && !this.closed) {
-      const version = this.reader.dataVersion();
+      // Read before the batch: whatever is committed after it makes the wait below end at once.
+      const seen = this.commitMark();
       const batch = this.nextBatch(position, filter);
       if (batch && (batch.events.length > 0 || batch.position > position || !announced)) {
         position = batch.position;
         announced = batch.caughtUp;
         yield batch;
       }
-      if (!batch || batch.caughtUp) await this.change(version, signal);
+      if (!batch || batch.caughtUp) await this.change(seen, signal);
     }
   }
 
@@ -176,9 +182,15 @@ class SqliteEventStore implements EventStore {
     }
   }
 
-  /** Waits until something was committed, here or elsewhere, or `signal` aborts. */
-  private change(version: number, signal: AbortSignal): Promise<void> {
+  /** Changes whenever anybody has committed. */
+  private commitMark(): string {
+    return `${this.ownCommits} ${this.reader.dataVersion()}`;
+  }
+
+  /** Waits until something was committed since `seen`, here or elsewhere, or `signal` aborts. */
+  private change(seen: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
+      const isOver = () => this.closed || signal.aborted || this.commitMark() !== seen;
       const done = () => {
         clearInterval(timer);
         this.wakers.delete(done);
@@ -186,10 +198,11 @@ class SqliteEventStore implements EventStore {
         resolve();
       };
       const timer = setInterval(() => {
-        if (this.closed || this.reader.dataVersion() !== version) done();
+        if (isOver()) done();
       }, POLL_MS);
       this.wakers.add(done);
       signal.addEventListener("abort", done);
+      if (isOver()) done();
     });
   }
 

@@ -28,6 +28,8 @@ const BAD_ADDRESS = new Set(["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"]);
 /** Answers that refuse us or our sender, not the recipient (RFC 3463 §3.2, RFC 4954 §6). */
 const REFUSES_SENDER = new Set(["5.1.7", "5.1.8"]);
 const REFUSES_SENDER_CODES = new Set([530, 535]);
+/** Answers that speak of the service as a whole (RFC 5321 §4.2.2, RFC 4954 §6). */
+const RELAY_TROUBLE_CODES = new Set([421, 454]);
 
 type Refused = Extract<MailOutcome, { kind: "refused" }>;
 
@@ -39,8 +41,13 @@ export function enhancedCode(reply: string): string {
 function refusedForNow({ stage, code, reply }: Refused): Verdict {
   const enhanced = enhancedCode(reply);
   // A greylisting server answers RCPT with 4.7.1: that is the recipient's side. What is said before a
-  // recipient is named, 421, and 4.3.x (mail system) are about the relay.
-  const relayFault = code === 421 || stage === "connect" || stage === "mail" || enhanced.startsWith("4.3.");
+  // recipient is named, 421, 454, 4.3.x (mail system) and throttling are about the relay.
+  const relayFault =
+    stage === "connect" ||
+    stage === "mail" ||
+    RELAY_TROUBLE_CODES.has(code) ||
+    enhanced.startsWith("4.3.") ||
+    /\bthrottl/i.test(reply);
   const reason = relayFault ? "relay_unavailable" : "recipient_deferred";
   return { kind: "deferred", reason, attemptBurnt: !relayFault, ambiguous: false, relayFault, code, reply };
 }

@@ -2,7 +2,7 @@ import type { Decision } from "../../kernel/decider.ts";
 import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import type { Verdict } from "./classifyOutcome.ts";
 import type { EmailEvent } from "./events.ts";
-import { type Email, type EmailState, isTerminal, LEASE_EXPIRED, RESUMED } from "./state.ts";
+import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED } from "./state.ts";
 
 /** The rules of delivery that an operator can set; times in ms. */
 export interface DeliveryPolicy {
@@ -43,8 +43,7 @@ type CancelOutcome = "canceled" | "alreadyCanceled" | "notCancelable" | "notFoun
 export function cancel(state: EmailState): Decision<CancelOutcome, EmailEvent> {
   if (state === null) return { outcome: "notFound", events: [] };
   if (state.status === "canceled") return { outcome: "alreadyCanceled", events: [] };
-  if (state.status !== "queued" && state.status !== "deferred")
-    return { outcome: "notCancelable", events: [] };
+  if (!isWaiting(state.status)) return { outcome: "notCancelable", events: [] };
   return { outcome: "canceled", events: [{ type: "EmailCanceled", data: {} }] };
 }
 
@@ -56,9 +55,7 @@ export interface ClaimRequest {
 
 /** The claim: whoever appends it at the expected revision may deliver, nobody else. */
 export function startDelivery(state: EmailState, request: ClaimRequest): Decision<number | null, EmailEvent> {
-  if (state === null || (state.status !== "queued" && state.status !== "deferred")) {
-    return { outcome: null, events: [] };
-  }
+  if (state === null || !isWaiting(state.status)) return { outcome: null, events: [] };
   const attempt = state.attempts + 1;
   return { outcome: attempt, events: [{ type: "EmailDeliveryStarted", data: { attempt, ...request } }] };
 }
@@ -136,7 +133,7 @@ export function expireLease(
 ): Decision<"expired" | "notClaimed", EmailEvent> {
   if (state === null || state.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
   const hold = policy.onAmbiguous === "hold";
-  const at = hold ? expiresAt(state, policy, moment.pausedMs) : moment.now;
+  const at = hold ? expiresAt(state, policy, moment.pausedMs) : clampToLifetime(state, policy, moment, 0);
   const doubt = { attemptBurnt: true, ambiguous: true, nextAttemptAt: rfc3339(at) };
   return {
     outcome: "expired",
@@ -148,7 +145,7 @@ export function expireLease(
 export function giveBackClaim(
   state: EmailState,
   attempt: number,
-  why: "sending_paused" | "sender_unavailable" | "content_unavailable" | "suppressed",
+  why: "sending_paused" | "sender_unavailable" | "content_unavailable" | "store_unavailable" | "suppressed",
   on: { policy: DeliveryPolicy; moment: Moment },
 ): Decision<"givenBack" | "notClaimed", EmailEvent> {
   if (state === null || state.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
@@ -166,12 +163,12 @@ export function giveBackClaim(
   };
 }
 
-/** The end of a message that could not be delivered in its time. */
+/** The end of a message that could not be delivered in its time. One that is claimed has its outcome to come. */
 export function expire(state: EmailState): Decision<"expired" | "notWaiting", EmailEvent> {
-  if (state === null || isTerminal(state.status)) return { outcome: "notWaiting", events: [] };
+  if (state === null || !isWaiting(state.status)) return { outcome: "notWaiting", events: [] };
   return {
     outcome: "expired",
-    events: [{ type: "EmailFailed", data: { attempt: state.attempts, reason: "expired" } }],
+    events: [{ type: "EmailFailed", data: { attempt: state.attempts, reason: EXPIRED } }],
   };
 }
 
@@ -183,7 +180,8 @@ interface Resumed {
 
 /** Lets a message that waits for a later time go on now. */
 export function resumeHeld(state: EmailState, now: EpochMs): Decision<Resumed, EmailEvent> {
-  if (state === null || state.status !== "deferred" || state.nextAttemptAt <= now) {
+  const isHeld = state?.status === "deferred" && (state.nextAttemptAt > now || state.inDoubt);
+  if (!isHeld) {
     return { outcome: { outcome: "notHeld", ambiguous: false }, events: [] };
   }
   const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(now) };

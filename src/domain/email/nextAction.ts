@@ -17,7 +17,10 @@ export type NextAction =
 export function nextAction(state: EmailState, moment: Moment, policy: DeliveryPolicy): NextAction {
   if (state === null || isTerminal(state.status)) return { kind: "none" };
   if (state.claim) return { kind: "watchLease", attempt: state.claim.attempt, leaseMs: state.claim.leaseMs };
-  if (moment.now >= expiresAt(state, policy, moment.pausedMs)) return { kind: "expire" };
+  const expiry = expiresAt(state, policy, moment.pausedMs);
+  if (moment.now >= expiry) return { kind: "expire" };
+  // A pause puts the end off, and what is held must not slip out in between.
+  if (state.inDoubt && policy.onAmbiguous === "hold") return { kind: "wait", until: expiry };
   if (state.nextAttemptAt > moment.now) return { kind: "wait", until: state.nextAttemptAt };
   return { kind: "deliver" };
 }

@@ -39,6 +39,8 @@ export interface Email {
   readonly nextAttemptAt: EpochMs;
   /** Whether an attempt so far may have reached the relay without our knowing. */
   readonly ambiguous: boolean;
+  /** Whether the last attempt is one of those, and nobody has let the message go on since. */
+  readonly inDoubt: boolean;
   /** Attempts whose own outcome is in the log, so that none is recorded twice. */
   readonly settledAttempts: readonly number[];
   readonly contentErased: boolean;
@@ -49,6 +51,11 @@ export type EmailState = Email | null;
 
 export function isTerminal(status: EmailStatus): boolean {
   return TERMINAL.has(status);
+}
+
+/** Whether nobody is at the message and it has not ended. */
+export function isWaiting(status: EmailStatus): boolean {
+  return status === "queued" || status === "deferred";
 }
 
 type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
@@ -69,6 +76,7 @@ function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
     claim: null,
     nextAttemptAt: acceptedAt,
     ambiguous: false,
+    inDoubt: false,
     settledAttempts: [],
     contentErased: false,
   };
@@ -89,17 +97,22 @@ type Deferred = Extract<EmailEvent, { type: "EmailDeferred" }>["data"];
 /** A lease that ran out does not settle its attempt: the worker's own outcome may still come. */
 function defer(state: Email, data: Deferred): Email {
   if (data.reason === RESUMED) {
-    return state.status === "deferred" ? { ...state, nextAttemptAt: epochMs(data.nextAttemptAt) } : state;
+    if (state.status !== "deferred") return state;
+    return { ...state, inDoubt: false, nextAttemptAt: epochMs(data.nextAttemptAt) };
   }
   const noted = data.reason === LEASE_EXPIRED ? state : settle(state, data.attempt);
   const attemptsBurnt = noted.attemptsBurnt + (data.attemptBurnt ? 1 : 0);
   const counted = { ...noted, attemptsBurnt, ambiguous: noted.ambiguous || data.ambiguous };
   if (state.claim?.attempt !== data.attempt) return counted;
-  return { ...counted, status: "deferred", claim: null, nextAttemptAt: epochMs(data.nextAttemptAt) };
+  const nextAttemptAt = epochMs(data.nextAttemptAt);
+  return { ...counted, status: "deferred", claim: null, inDoubt: data.ambiguous, nextAttemptAt };
 }
 
 /** The reason of the EmailDeferred that ends a claim whose worker was not heard of again. */
 export const LEASE_EXPIRED = "lease_expired";
+
+/** The reason of the EmailFailed of a message whose time was over. */
+export const EXPIRED = "expired";
 
 /** The reason of the EmailDeferred by which an operator lets held mail go on. */
 export const RESUMED = "resumed";
@@ -122,7 +135,8 @@ function evolveExisting(
     case "EmailBounced":
       return end(state, "bounced", event.data.attempt);
     case "EmailFailed":
-      return end(state, "failed", event.data.attempt);
+      // The end of its time settles no attempt: a worker that was given up may still have an outcome to tell.
+      return end(state, "failed", event.data.reason === EXPIRED ? undefined : event.data.attempt);
     case "EmailCanceled":
       return end(state, "canceled");
     case "EmailContentErased":

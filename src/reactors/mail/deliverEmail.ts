@@ -39,6 +39,8 @@ export interface DeliveryContext {
   readonly worker: string;
   readonly transport: string;
   readonly random: () => number;
+  /** Aborts when nothing more is to be claimed. */
+  readonly stopping: AbortSignal;
   /** Aborts when outcomes can no longer be waited for: the process is about to end. */
   readonly abandoned: AbortSignal;
   readonly onTrouble: (error: unknown, id: string) => void;
@@ -48,6 +50,8 @@ export interface DeliveryContext {
 export type DeliveryReport =
   /** The relay took it or refused it. `reason` is set when the relay was at fault. */
   | { readonly kind: "attempted"; readonly claimRevision: number; readonly relayFault: string | null }
+  /** Our clock has gone back since the message was found due, or nothing more is to be claimed. */
+  | { readonly kind: "notYet" }
   /** The log said no after the claim, or there was nothing to claim. */
   | { readonly kind: "notAttempted"; readonly claimRevision: number | null };
 
@@ -71,6 +75,9 @@ export function emailDelivery(context: DeliveryContext) {
   ): Promise<DeliveryReport> {
     const story = await readStory(store, due.id);
     const moment = momentOf(context, story.state, workspace);
+    const isAsKnown = story.revision === due.revision;
+    if (isAsKnown && story.state && story.state.nextAttemptAt > moment.now) return { kind: "notYet" };
+    if (context.stopping.aborted) return { kind: "notYet" };
     if (nextAction(story.state, moment, context.policy).kind !== "deliver") {
       return { kind: "notAttempted", claimRevision: null };
     }
@@ -81,7 +88,7 @@ export function emailDelivery(context: DeliveryContext) {
     if (claimed === null) return { kind: "notAttempted", claimRevision: null };
     const leaseMs = policy.leaseMs * (1 - LEASE_MARGIN);
     const deadline = context.clock.now() + leaseMs - (context.clock.monotonicMs() - startedAt);
-    return attempt(context, reads, { due, story, claimed, session, deadline });
+    return attempt(context, reads, { due, story, claimed, session, deadline, workspace });
   };
 }
 
@@ -91,6 +98,8 @@ interface Attempt {
   readonly claimed: ClaimedEmail;
   readonly session: MailSession;
   readonly deadline: number;
+  /** As it was known before the claim. */
+  readonly workspace: WorkspaceState;
 }
 
 interface Reads {
@@ -98,15 +107,29 @@ interface Reads {
   readonly sender: (id: string) => Promise<Parameters<typeof canSend>[0]>;
 }
 
-async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Promise<DeliveryReport> {
-  const claimRevision = on.claimed.revision;
-  // After the claim nobody else delivers, so what the log says now is what counts.
+/** What the log says after the claim: nobody else delivers from then on, so this is what counts. */
+async function readFacts(context: DeliveryContext, reads: Reads, on: Attempt) {
   const [workspace, sender, suppression, content] = await Promise.all([
     reads.workspace(on.due.workspaceId),
     reads.sender(on.due.senderId),
     load(context.store, suppressionAggregate, suppressionStream(on.claimed.state?.recipientHash ?? "")),
     contentOf(context, on.due.id, on.story),
   ]);
+  return { workspace, sender, suppression, content };
+}
+
+async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Promise<DeliveryReport> {
+  const claimRevision = on.claimed.revision;
+  const facts = await readFacts(context, reads, on).catch((error: unknown) => {
+    context.onTrouble(error, on.due.id);
+    return null;
+  });
+  if (facts === null) {
+    // Nothing was sent: left to its lease, the claim would count as one that may have been.
+    await giveBack(context, on, on.workspace, "store_unavailable");
+    return { kind: "notAttempted", claimRevision };
+  }
+  const { workspace, sender, suppression, content } = facts;
   const ownBounce = suppression.state?.emailId === on.due.id ? suppression.state : null;
   if (ownBounce) {
     // This message's own bounce suppressed the recipient, and the crash came before the bounce was recorded.
@@ -117,14 +140,7 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
   }
   const refusal = refusalOf(workspace, canSend(sender), suppression.state !== null, content);
   if (refusal !== null || content === null) {
-    await persist(context, on.due.id, () =>
-      giveBackEmail(
-        context.store,
-        on.claimed,
-        refusal ?? "content_unavailable",
-        recording(context, on, workspace),
-      ),
-    );
+    await giveBack(context, on, workspace, refusal ?? "content_unavailable");
     return { kind: "notAttempted", claimRevision };
   }
   const outcome = await on.session.send(mailMessage(on, content), on.deadline);
@@ -132,6 +148,17 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
   await recordVerdict(context, on, { workspace, content, verdict });
   const relayFault = verdict.kind === "deferred" && verdict.relayFault ? verdict.reason : null;
   return { kind: "attempted", claimRevision, relayFault };
+}
+
+function giveBack(
+  context: DeliveryContext,
+  on: Attempt,
+  workspace: WorkspaceState,
+  why: Parameters<typeof giveBackEmail>[2],
+): Promise<void> {
+  return persist(context, on.due.id, () =>
+    giveBackEmail(context.store, on.claimed, why, recording(context, on, workspace)),
+  );
 }
 
 function refusalOf(

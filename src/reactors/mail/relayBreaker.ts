@@ -5,12 +5,21 @@ const FAULTS_MAX = 5;
 const OPEN_MS_FIRST = 1_000;
 const OPEN_MS_MAX = 30_000;
 
+/** One worker's leave to go to the relay. It ends with what is told of it first. */
+export interface RelayPass {
+  /** The relay is well. */
+  success(): void;
+  fault(reason: string): void;
+  /** Nothing was learnt of the relay. */
+  leave(): void;
+}
+
 /** Leaves a relay alone that is in trouble, and lets one worker at a time find out whether it still is. */
 export class RelayBreaker {
   private faults = 0;
   private openMs = OPEN_MS_FIRST;
   private openUntil = 0;
-  private probing = false;
+  private isProbed = false;
   private lastReason: string | null = null;
 
   constructor(private readonly clock: Clock) {}
@@ -20,31 +29,41 @@ export class RelayBreaker {
     return this.faults >= FAULTS_MAX ? this.lastReason : null;
   }
 
-  /** Whether a worker may go to the relay now. While the breaker is half open only one may, until it reports. */
-  tryEnter(): boolean {
-    if (this.faults < FAULTS_MAX) return true;
-    if (this.probing || this.clock.monotonicMs() < this.openUntil) return false;
-    this.probing = true;
-    return true;
+  /** Null: not now. While the breaker is half open only one worker may enter, until its pass has ended. */
+  enter(): RelayPass | null {
+    const isProbe = this.faults >= FAULTS_MAX;
+    if (!isProbe) return this.pass(false);
+    if (this.isProbed || this.clock.monotonicMs() < this.openUntil) return null;
+    this.isProbed = true;
+    return this.pass(true);
   }
 
-  /** A worker that entered found nothing to do after all. */
-  leave(): void {
-    this.probing = false;
+  private pass(isProbe: boolean): RelayPass {
+    let isOver = false;
+    const end = (learn: () => void) => {
+      if (isOver) return;
+      isOver = true;
+      if (isProbe) this.isProbed = false;
+      learn();
+    };
+    return {
+      success: () => end(() => this.close()),
+      fault: (reason) => end(() => this.count(reason, isProbe)),
+      leave: () => end(() => {}),
+    };
   }
 
-  success(): void {
+  private close(): void {
     this.faults = 0;
     this.openMs = OPEN_MS_FIRST;
-    this.probing = false;
     this.lastReason = null;
   }
 
-  fault(reason: string): void {
+  /** Workers that were under way when the breaker opened keep it open no longer: they saw the same trouble. */
+  private count(reason: string, isProbe: boolean): void {
     this.faults += 1;
-    this.probing = false;
     this.lastReason = reason;
-    if (this.faults < FAULTS_MAX) return;
+    if (!isProbe && this.faults !== FAULTS_MAX) return;
     this.openUntil = this.clock.monotonicMs() + this.openMs;
     this.openMs = Math.min(OPEN_MS_MAX, this.openMs * 2);
   }

@@ -25,10 +25,10 @@ type Notice =
   | { readonly notice: "checkpoint"; readonly position: VendorPosition };
 type Item = AllStreamResolvedEvent | Notice;
 
-export interface LogSessionOptions {
+export interface LogSubscriptionOptions {
   readonly from: Position;
   readonly filter: LogFilter;
-  /** Where the reader stands once the server says that it has caught up: a head read before this session. */
+  /** Where the reader stands once the server says that it has caught up: a head read before it began. */
   readonly head?: Position;
   readonly searchWindow: number;
   readonly signal: AbortSignal;
@@ -38,7 +38,7 @@ export interface LogSessionOptions {
  * One subscription to the log, read by pulling: what is not pulled stays with the server. It ends with the
  * first failure; whoever needs more opens another one at the last position.
  */
-export class LogSession {
+export class LogSubscription {
   private readonly source: AllStreamSubscription;
   private readonly isWanted: ReturnType<typeof makeMatcher>;
   private failure: Error | null = null;
@@ -50,7 +50,7 @@ export class LogSession {
 
   constructor(
     client: EventStoreDBClient,
-    private readonly options: LogSessionOptions,
+    private readonly options: LogSubscriptionOptions,
   ) {
     const { from, filter, searchWindow, signal } = options;
     this.position = from;

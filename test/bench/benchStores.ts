@@ -1,0 +1,69 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openStore } from "../../src/openParts.ts";
+import type { EventStore } from "../../src/ports/eventStore.ts";
+import { startEventStoreDb } from "../support/eventstoredb.ts";
+
+const STORE_TIMEOUT_MS = 10_000;
+
+/** A store that figures are taken on. Each `fresh` one is empty and goes away with `remove`. */
+export interface BenchStore {
+  readonly name: "sqlite" | "eventstoredb";
+  /** How many callers append at once: what group commit, or the server, is measured at. */
+  readonly callers: number;
+  fresh(): Promise<FreshStore>;
+}
+
+export interface FreshStore {
+  readonly env: Readonly<Record<string, string>>;
+  open(): Promise<EventStore>;
+  remove(): Promise<void>;
+}
+
+const MASTER_KEY = Buffer.alloc(32, "postledger-bench").toString("base64");
+
+async function freshOn(
+  storeUrlOf: (directory: string) => Promise<string>,
+  stop: () => Promise<void>,
+): Promise<FreshStore> {
+  const directory = await mkdtemp(join(tmpdir(), "postledger-bench-"));
+  const storeUrl = await storeUrlOf(directory);
+  return {
+    env: { STORE_URL: storeUrl, MASTER_KEY, DATA_DIR: directory, BOOTSTRAP: "on" },
+    open: () => openStore({ storeUrl, storeTimeoutMs: STORE_TIMEOUT_MS }),
+    async remove() {
+      await stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+const sqlite: BenchStore = {
+  name: "sqlite",
+  callers: 128,
+  fresh: () =>
+    freshOn(
+      async (directory) => `file:${directory}`,
+      async () => {},
+    ),
+};
+
+const eventStoreDb: BenchStore = {
+  name: "eventstoredb",
+  callers: 32,
+  async fresh() {
+    const server = await startEventStoreDb();
+    return freshOn(
+      async () => server.url,
+      () => server.process.kill(),
+    );
+  },
+};
+
+/** SQLite always; EventStoreDB when `eventstored` is on the PATH, and a line that says so when it is not. */
+export function benchStores(): readonly BenchStore[] {
+  if (Bun.which("eventstored")) return [sqlite, eventStoreDb];
+  process.stderr.write("EventStoreDB: no eventstored on the PATH: its figures are left out\n");
+  return [sqlite];
+}

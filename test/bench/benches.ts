@@ -1,0 +1,171 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { projections } from "../../projections/index.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { LOG_START } from "../../src/ports/eventStore.ts";
+import { rebuildReadModels } from "../../src/readModels/rebuild.ts";
+import { startTestProcess } from "../support/service.ts";
+import { until } from "../support/until.ts";
+import { bareSqliteAppends, rawAppends } from "./append.ts";
+import type { BenchStore, FreshStore } from "./benchStores.ts";
+import { httpLoad, type LoadResult } from "./httpLoad.ts";
+import { add, addRatio, type Report } from "./report.ts";
+import { startSink } from "./smtpSink.ts";
+
+const CONNECTIONS = 32;
+const WARM_REQUESTS = 3_000;
+/** Enough for some seconds each on two cores. */
+const APPENDS = { sqlite: 100_000, eventstoredb: 20_000 };
+const SENDS = { sqlite: 60_000, eventstoredb: 15_000 };
+const DELIVERIES = { sqlite: 10_000, eventstoredb: 4_000 };
+/** The promise is about memory after so many sends. */
+const MEMORY_SENDS = 200_000;
+const DELIVERY_MS_MAX = 300_000;
+
+export type Bench = (store: BenchStore, report: Report) => Promise<void>;
+
+async function onFresh(store: BenchStore, work: (fresh: FreshStore) => Promise<void>): Promise<void> {
+  const fresh = await store.fresh();
+  try {
+    await work(fresh);
+  } finally {
+    await fresh.remove();
+  }
+}
+
+async function measureAppends(store: BenchStore, report: Report): Promise<number> {
+  let perSecond = 0;
+  await onFresh(store, async (fresh) => {
+    const log = await fresh.open();
+    await rawAppends(log, store.callers, WARM_REQUESTS);
+    perSecond = await rawAppends(log, store.callers, APPENDS[store.name]);
+    await log.close();
+  });
+  return add(report, { name: "append", store: store.name, unit: "two-event appends/s", value: perSecond });
+}
+
+/** Raw two-event appends through the adapter; on SQLite beside a bare loop, so a slow adapter cannot hide. */
+export const append: Bench = async (store, report) => {
+  const bare = store.name === "sqlite" ? await bareSqliteAppends(store.callers, APPENDS.sqlite) : 0;
+  const adapter = await measureAppends(store, report);
+  if (bare === 0) return;
+  add(report, {
+    name: "append, bare SQLite loop",
+    store: store.name,
+    unit: "two-event appends/s",
+    value: bare,
+  });
+  addRatio(report, "append_vs_bare_sqlite", adapter / bare);
+};
+
+function addLoad(report: Report, name: string, store: string, load: LoadResult): void {
+  if (load.refused > 0) throw new Error(`${load.refused} requests were refused`);
+  add(report, { name, store, unit: "requests/s", value: load.perSecond });
+  add(report, { name: `${name} p50`, store, unit: "ms", value: load.p50 });
+  add(report, { name: `${name} p99`, store, unit: "ms", value: load.p99 });
+}
+
+function rssMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024;
+}
+
+/** The whole send path over HTTP, then its replay; read models follow, delivery is held. */
+export const send: Bench = async (store, report) => {
+  const raw = await measureAppends(store, report);
+  await onFresh(store, async (fresh) => {
+    const service = await startTestProcess({
+      dataDir: fresh.env.DATA_DIR as string,
+      env: { ...fresh.env, DELIVERY: "off" },
+    });
+    const { url, apiKey } = service;
+    const load = { url, apiKey, connections: CONNECTIONS };
+    await httpLoad({ ...load, requests: WARM_REQUESTS, keyPrefix: "warm-up" });
+    const sent = await httpLoad({ ...load, requests: SENDS[store.name], keyPrefix: "measured" });
+    addLoad(report, "send", store.name, sent);
+    addRatio(report, `send_vs_append_${store.name}`, sent.perSecond / raw);
+    const replayed = await httpLoad({ ...load, requests: SENDS[store.name], keyPrefix: "measured" });
+    addLoad(report, "replay", store.name, replayed);
+    addRatio(report, `replay_vs_send_${store.name}`, replayed.perSecond / sent.perSecond);
+    await service.kill("SIGTERM");
+  });
+};
+
+/** A rebuild of all read models, counted in events of the log, beside reading the log with no work done. */
+export const project: Bench = async (store, report) => {
+  await onFresh(store, async (fresh) => {
+    const log = await fresh.open();
+    await rawAppends(log, store.callers, APPENDS[store.name]);
+    const events = 2 * APPENDS[store.name];
+    const types = [...new Set(projections.flatMap((projection) => projection.events))];
+    const readStart = performance.now();
+    for await (const batch of log.readAll(LOG_START, { types })) if (batch.events.length < 0) break;
+    const readPerSecond = events / ((performance.now() - readStart) / 1_000);
+    const read = add(report, {
+      name: "read the log",
+      store: store.name,
+      unit: "events/s",
+      value: readPerSecond,
+    });
+    const startedAt = performance.now();
+    await rebuildReadModels({
+      databases: sqliteReadDatabases,
+      directory: join(fresh.env.DATA_DIR as string, "projections"),
+      logId: "bench",
+      store: log,
+      projections,
+      owner: true,
+      signal: new AbortController().signal,
+    });
+    const perSecond = events / ((performance.now() - startedAt) / 1_000);
+    add(report, { name: "project", store: store.name, unit: "events/s", value: perSecond });
+    addRatio(report, `project_vs_read_${store.name}`, perSecond / read);
+    await log.close();
+  });
+};
+
+/** Accept to SMTP sink, end to end: posts and deliveries at once, until the last outcome is recorded. */
+export const deliver: Bench = async (store, report) => {
+  const raw = await measureAppends(store, report);
+  const sink = await startSink();
+  const messages = DELIVERIES[store.name];
+  await onFresh(store, async (fresh) => {
+    const env = {
+      ...fresh.env,
+      SMTP_URL: sink.url,
+      SMTP_CONNECTIONS_MAX: "32",
+      SMTP_MESSAGES_PER_CONNECTION_MAX: "100000",
+    };
+    const service = await startTestProcess({ dataDir: fresh.env.DATA_DIR as string, env });
+    const { url, apiKey } = service;
+    const startedAt = performance.now();
+    await httpLoad({ url, apiKey, connections: CONNECTIONS, requests: messages, keyPrefix: "delivered" });
+    await until(() => sink.received() >= messages, "the last message at the sink", DELIVERY_MS_MAX);
+    const perSecond = messages / ((performance.now() - startedAt) / 1_000);
+    add(report, { name: "deliver", store: store.name, unit: "messages/s", value: perSecond });
+    addRatio(report, `deliver_vs_append_${store.name}`, perSecond / raw);
+    await service.kill("SIGTERM");
+    if (sink.received() !== messages)
+      throw new Error(`${sink.received()} messages arrived for ${messages} sends`);
+  });
+  sink.stop();
+};
+
+/** Memory of the service after many sends. */
+export const memory: Bench = async (store, report) => {
+  if (store.name !== "sqlite") return;
+  await onFresh(store, async (fresh) => {
+    const service = await startTestProcess({
+      dataDir: fresh.env.DATA_DIR as string,
+      env: { ...fresh.env, DELIVERY: "off" },
+    });
+    const { url, apiKey } = service;
+    await httpLoad({ url, apiKey, connections: CONNECTIONS, requests: MEMORY_SENDS, keyPrefix: "memory" });
+    add(report, {
+      name: "RSS after 200,000 sends",
+      store: store.name,
+      unit: "MB",
+      value: rssMb(service.pid),
+    });
+    await service.kill("SIGTERM");
+  });
+};

@@ -1,0 +1,217 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { emailAggregate } from "../../src/commands/services.ts";
+import { classifyOutcome } from "../../src/domain/email/classifyOutcome.ts";
+import {
+  DELIVERY_POLICY,
+  type DeliveryPolicy,
+  expire,
+  expireLease,
+  expiresAt,
+  recordOutcome,
+  startDelivery,
+} from "../../src/domain/email/decisions.ts";
+import type { EmailEvent } from "../../src/domain/email/events.ts";
+import { nextAction } from "../../src/domain/email/nextAction.ts";
+import { type EmailState, emailDecider, isTerminal, RESUMED } from "../../src/domain/email/state.ts";
+import { pausedMs } from "../../src/domain/workspace/state.ts";
+import { HOUR_MS, MINUTE_MS } from "../../src/kernel/time.ts";
+import {
+  ACCEPTED_AT,
+  type History,
+  mailOutcomes,
+  play,
+  type StepTaken,
+  stepsArbitrary,
+} from "../support/emailHistories.ts";
+import { foldOf } from "../support/givenWhenThen.ts";
+
+const RUNS = { numRuns: 400 };
+const HOLD: DeliveryPolicy = { ...DELIVERY_POLICY, onAmbiguous: "hold" };
+const policies = fc.constantFrom(DELIVERY_POLICY, HOLD, { ...DELIVERY_POLICY, lifetimeMs: HOUR_MS });
+
+/** Checks something of every random history. */
+function forEveryHistory(check: (history: History, policy: DeliveryPolicy) => void): void {
+  fc.assert(
+    fc.property(stepsArbitrary, policies, (steps, policy) => check(play(steps, policy), policy)),
+    RUNS,
+  );
+}
+
+const isOutcome = ({ step, attempt }: StepTaken) => step.happening.kind === "outcome" && attempt > 0;
+const tellsOfAttempt = (taken: StepTaken) => isOutcome(taken) || taken.step.happening.kind === "giveBack";
+const facts = { reply: "250 ok", transport: "smtp" };
+
+describe("whatever several workers do and however late (properties):", () => {
+  test("a message ends at most once, and its end never changes", () => {
+    forEveryHistory(({ steps }) => {
+      for (const { before, after } of steps) {
+        if (before === null || after === null) throw new Error("an accepted message has a state");
+        if (!isTerminal(before.status)) continue;
+        expect(after.status).toBe(before.status);
+        expect(after.claim).toBeNull();
+      }
+    });
+  });
+
+  test("histories end in every way there is, so the checks above have something to see", () => {
+    const seen = new Set<string>();
+    forEveryHistory(({ state }) => {
+      seen.add(state?.status ?? "");
+    });
+    for (const status of ["sending", "deferred", "sent", "bounced", "failed", "suppressed", "canceled"])
+      expect(seen).toContain(status);
+  });
+
+  test("claims are numbered without a gap, and only a message that waits is claimed", () => {
+    forEveryHistory(({ events, steps }) => {
+      const claims = events.flatMap(({ event }) =>
+        event.type === "EmailDeliveryStarted" ? event.data.attempt : [],
+      );
+      expect(claims).toEqual(claims.map((_, index) => index + 1));
+      for (const { before, events: decided } of steps) {
+        if (decided[0]?.type !== "EmailDeliveryStarted") continue;
+        expect(["queued", "deferred"]).toContain(before?.status ?? "");
+      }
+    });
+  });
+
+  test("every attempt's own outcome gets into the log once", () => {
+    forEveryHistory(({ steps }) => {
+      const settled = new Set<number>();
+      const isNew = ({ attempt }: StepTaken) => !settled.has(attempt);
+      for (const taken of steps.filter(tellsOfAttempt)) {
+        if (isOutcome(taken)) expect(taken.events.length > 0).toBe(isNew(taken));
+        if (taken.events.length > 0) settled.add(taken.attempt);
+      }
+    });
+  });
+
+  test("an outcome that was recorded gives no second event, whatever it says then", () => {
+    forEveryHistory(({ steps }, policy) => {
+      for (const { after, attempt, moment } of steps.filter(isOutcome)) {
+        const on = { policy, moment, transport: "smtp" };
+        expect(recordOutcome(after, attempt, { kind: "sent", reply: "250 again" }, on).events).toEqual([]);
+      }
+    });
+  });
+
+  test("no next attempt is set for later than the message lives", () => {
+    forEveryHistory(({ steps }, policy) => {
+      for (const { before, events, moment } of steps) {
+        const [event] = events;
+        // An operator's word is for now, whenever that is.
+        if (event?.type !== "EmailDeferred" || event.data.reason === RESUMED) continue;
+        if (before === null) throw new Error("only what was accepted is deferred");
+        const at = Date.parse(event.data.nextAttemptAt);
+        expect(at).toBeLessThanOrEqual(expiresAt(before, policy, moment.pausedMs));
+      }
+    });
+  });
+
+  test("the fold of what was stored is the state that the decisions had", () => {
+    forEveryHistory(({ events, state }) => {
+      const stored = events.map(({ event }) => event);
+      expect(foldOf(emailAggregate, stored)).toEqual(state as NonNullable<EmailState>);
+    });
+  });
+
+  test("no event but the content carries an address", () => {
+    forEveryHistory(({ events }) => {
+      for (const { event } of events) {
+        if (event.type !== "EmailContentStored") expect(JSON.stringify(event.data)).not.toContain("@");
+      }
+    });
+  });
+});
+
+/** Does what `nextAction` says until the message has ended, the relay answering `outcome` each time. */
+function drive(history: History, policy: DeliveryPolicy, answer: (attempt: number) => EmailEvent[]) {
+  let { state, now } = history;
+  const evolve = (events: readonly EmailEvent[]) => {
+    state = events.reduce(emailDecider.evolve, state);
+  };
+  for (let turn = 0; turn < 5_000; turn += 1) {
+    const moment = { now, random: 0.5, pausedMs: pausedMs(history.workspace, ACCEPTED_AT, now) };
+    const action = nextAction(state, moment, policy);
+    if (action.kind === "none") return { state, now };
+    if (action.kind === "wait") {
+      expect(action.until).toBeGreaterThan(now);
+      now = action.until;
+    } else if (action.kind === "watchLease") {
+      now += action.leaseMs;
+      evolve(expireLease(state, action.attempt, policy, { ...moment, now }).events);
+    } else if (action.kind === "expire") evolve(expire(state).events);
+    else {
+      const { outcome: attempt, events } = startDelivery(state, {
+        worker: "w",
+        transport: "smtp",
+        leaseMs: policy.leaseMs,
+      });
+      expect(attempt).not.toBeNull();
+      evolve(events);
+      evolve(answer(attempt ?? 0));
+    }
+  }
+  throw new Error(`the message is stuck: ${JSON.stringify(state)}`);
+}
+
+describe("nextAction (properties)", () => {
+  const quick: DeliveryPolicy = { ...DELIVERY_POLICY, relayRetryMs: 10 * MINUTE_MS, leaseMs: 10 * MINUTE_MS };
+  const quickPolicies = fc.constantFrom(quick, { ...quick, onAmbiguous: "hold" as const });
+
+  test("brings every message to its end within its life and its pauses, were the relay never to answer", () => {
+    fc.assert(
+      fc.property(stepsArbitrary, quickPolicies, (steps, policy) => {
+        const history = play([...steps, { happening: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
+        const { state, now } = drive(history, policy, () => []);
+        const paused = pausedMs(history.workspace, ACCEPTED_AT, now);
+        expect(isTerminal(state?.status ?? "queued")).toBe(true);
+        // The last claim may begin just before the end: it has its lease.
+        const end = ACCEPTED_AT + policy.lifetimeMs + paused + policy.leaseMs;
+        expect(now).toBeLessThanOrEqual(Math.max(end, history.now + policy.leaseMs));
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("sends what waits as soon as the relay takes it, but nothing that is held in doubt", () => {
+    fc.assert(
+      fc.property(stepsArbitrary, quickPolicies, (steps, policy) => {
+        const history = play([...steps, { happening: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
+        const wasInDoubt = history.state?.status === "deferred" && history.state.inDoubt;
+        const { state } = drive(history, policy, (attempt) => [
+          { type: "EmailSent", data: { attempt, ...facts } },
+        ]);
+        if (policy.onAmbiguous === "hold" && wasInDoubt) expect(state?.status).toBe("failed");
+        else expect(isTerminal(state?.status ?? "queued")).toBe(true);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("is none exactly for what has ended and what never was", () => {
+    const moment = { now: ACCEPTED_AT, random: 0, pausedMs: 0 };
+    expect(nextAction(null, moment, DELIVERY_POLICY)).toEqual({ kind: "none" });
+    forEveryHistory(({ steps }, policy) => {
+      for (const { after, moment: at } of steps) {
+        const { kind } = nextAction(after, at, policy);
+        expect(kind === "none").toBe(isTerminal(after?.status ?? "queued"));
+      }
+    });
+  });
+});
+
+test("classifyOutcome is total, and only an answer can end a message (property)", () => {
+  fc.assert(
+    fc.property(mailOutcomes, (outcome) => {
+      const verdict = classifyOutcome(outcome);
+      const isEnd = verdict.kind !== "deferred";
+      if (isEnd) expect(["accepted", "refused"]).toContain(outcome.kind);
+      expect(verdict.kind === "sent").toBe(outcome.kind === "accepted");
+      // What is not the message's fault burns nothing; what may have been sent is in doubt.
+      if (verdict.kind === "deferred") expect(verdict.ambiguous).toBe(outcome.kind === "unknown");
+    }),
+    { numRuns: 500 },
+  );
+});

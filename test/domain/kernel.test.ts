@@ -1,0 +1,479 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { type EmailContent, emailCodec } from "../../src/domain/email/events.ts";
+import { parseAddress } from "../../src/kernel/address.ts";
+import { apiKeyId, newApiKey } from "../../src/kernel/apiKeyText.ts";
+import { COMPRESS_ABOVE_BYTES, encodeData, UnreadableEventError } from "../../src/kernel/codec.ts";
+import { emailId, isUuid, newId, newRequestId } from "../../src/kernel/ids.ts";
+import {
+  deriveKey,
+  equalInConstantTime,
+  instanceKeys,
+  newDataKey,
+  seal,
+  unseal,
+} from "../../src/kernel/instanceKeys.ts";
+import { canonicalJson, type Json } from "../../src/kernel/json.ts";
+import { isIpv4, isPublicAddress } from "../../src/kernel/publicAddress.ts";
+import { codePoints, excerpt, isHeaderSafe } from "../../src/kernel/text.ts";
+import { epochMs, rfc3339 } from "../../src/kernel/time.ts";
+import { throughStore } from "../support/givenWhenThen.ts";
+
+/** Texts with emoji, lone surrogates and all else that JavaScript lets into a string. */
+const texts = fc.oneof(fc.string({ unit: "grapheme" }), fc.string({ unit: "binary" }), halves());
+
+function halves() {
+  const unit = fc.constantFrom("a", "\ud83d", "\ude00", "\ud800", "\udfff", "é", "\u20ac");
+  return fc.array(unit, { maxLength: 12 }).map((units) => units.join(""));
+}
+
+describe("canonical JSON", () => {
+  test("is RFC 8785's own example (§3.2.2)", () => {
+    const example = `{
+      "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+      "string": "\\u20ac$\\u000F\\u000aA'\\u0042\\u0022\\u005c\\\\\\"\\/",
+      "literals": [null, true, false]
+    }`;
+    expect(canonicalJson(JSON.parse(example))).toBe(
+      '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],' +
+        '"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}',
+    );
+  });
+
+  test("sorts keys by UTF-16 code units (RFC 8785 §3.2.3)", () => {
+    const example = {
+      "\u20ac": 1,
+      "\r": 2,
+      "\ufb33": 3,
+      "1": 4,
+      "\ud83d\ude00": 5,
+      "\u0080": 6,
+      "\u00f6": 7,
+    };
+    const keys = [...canonicalJson(example).matchAll(/:(\d)/g)].map(([, digit]) => Number(digit));
+    expect(keys).toEqual([2, 4, 6, 7, 1, 5, 3]);
+  });
+
+  test.each([
+    [0, "0"],
+    [-0, "0"],
+    [5e-324, "5e-324"],
+    [-1.7976931348623157e308, "-1.7976931348623157e+308"],
+    [9007199254740992, "9007199254740992"],
+    [295147905179352830000, "295147905179352830000"],
+    [9.999999999999997e22, "9.999999999999997e+22"],
+    [1e23, "1e+23"],
+    [0.000001, "0.000001"],
+    [333333333.33333325, "333333333.33333325"],
+  ])("writes %d as %s (RFC 8785, appendix B)", (value, expected) => {
+    expect(canonicalJson(value)).toBe(expected);
+  });
+
+  test("leaves out what is undefined, and is blind to a prototype's name", () => {
+    expect(canonicalJson({ b: 1, a: undefined } as never)).toBe('{"b":1}');
+    expect(canonicalJson(JSON.parse('{"__proto__":{"a":1}}'))).toBe('{"__proto__":{"a":1}}');
+  });
+
+  const values = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<Json>;
+
+  /** The same value with the members of every object in reverse. */
+  function reversed(value: Json): Json {
+    if (Array.isArray(value)) return value.map(reversed);
+    if (value === null || typeof value !== "object") return value;
+    return Object.fromEntries(
+      Object.entries(value)
+        .reverse()
+        .map(([key, member]) => [key, reversed(member)]),
+    );
+  }
+
+  test("is the same for the same value, whatever the order of its keys, and says it again (property)", () => {
+    fc.assert(
+      fc.property(values, (value) => {
+        const canonical = canonicalJson(value);
+        expect(canonicalJson(reversed(value))).toBe(canonical);
+        expect(canonicalJson(JSON.parse(canonical))).toBe(canonical);
+        expect(JSON.parse(canonical)).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("is equal exactly for equal values (property)", () => {
+    const near = fc.tuple(values, values).chain(([one, other]) => fc.constantFrom([one, one], [one, other]));
+    const pairs = fc.oneof(near, fc.tuple(smallValues(), smallValues()));
+    fc.assert(
+      fc.property(pairs, ([one, other]) => {
+        const isEqual = Bun.deepEquals(
+          JSON.parse(JSON.stringify(one)),
+          JSON.parse(JSON.stringify(other)),
+          true,
+        );
+        expect(canonicalJson(one as Json) === canonicalJson(other as Json)).toBe(isEqual);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  /** So few values that two of them are often equal, or nearly so. */
+  function smallValues(): fc.Arbitrary<Json> {
+    const leaf = fc.constantFrom<Json>(0, 1, "", "0", "a", null, false, [], {});
+    const key = fc.constantFrom("a", "b", "0");
+    return fc.oneof(leaf, fc.array(leaf, { maxLength: 2 }), fc.dictionary(key, leaf, { maxKeys: 2 }));
+  }
+});
+
+describe("texts", () => {
+  test("characters are code points (property)", () => {
+    fc.assert(
+      fc.property(texts, (text) => expect(codePoints(text)).toBe([...text].length)),
+      { numRuns: 500 },
+    );
+  });
+
+  test("an excerpt is a beginning that ends with a whole character (property)", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.nat(20), (text, unitsMax) => {
+        const cut = excerpt(text, unitsMax);
+        expect(text.startsWith(cut)).toBe(true);
+        expect(cut.length).toBeLessThanOrEqual(unitsMax);
+        expect(cut.length).toBeGreaterThanOrEqual(Math.min(text.length, unitsMax - 1));
+        expect(cut.isWellFormed()).toBe(true);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test.each([
+    ["", true],
+    ["Grüße 😀\t", true],
+    ["a\rb", false],
+    ["a\nb", false],
+    ["a\0b", false],
+    ["a\r\nBcc: b@example.com", false],
+  ])("%j fits a header: %p", (text, expected) => {
+    expect(isHeaderSafe(text)).toBe(expected);
+  });
+
+  test("times are RFC 3339 in UTC, and come back", () => {
+    expect(rfc3339(0)).toBe("1970-01-01T00:00:00.000Z");
+    expect(epochMs(rfc3339(1_900_000_000_123))).toBe(1_900_000_000_123);
+  });
+});
+
+describe("API keys", () => {
+  const BASE62 = [..."0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"];
+
+  test("have their form, name their id, and are all different", () => {
+    const keys = Array.from({ length: 200 }, newApiKey);
+    for (const { id, key } of keys) {
+      expect(key).toMatch(/^pl_[0-9A-Za-z]{50}$/);
+      expect(apiKeyId(key)).toBe(id);
+    }
+    expect(new Set(keys.map(({ id }) => id)).size).toBe(keys.length);
+    expect(new Set(keys.map(({ key }) => key.slice(15, 47))).size).toBe(keys.length);
+  });
+
+  test("are no longer keys after any single change", () => {
+    const { key } = newApiKey();
+    let changes = 0;
+    for (let index = 3; index < key.length; index += 1) {
+      for (const other of BASE62.filter((character) => character !== key[index])) {
+        changes += 1;
+        expect(apiKeyId(key.slice(0, index) + other + key.slice(index + 1))).toBeNull();
+      }
+    }
+    expect(changes).toBe(50 * 61);
+  });
+
+  test("are no longer keys with two neighbours swapped, cut, or longer (property)", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 3, max: 51 }), (index) => {
+        const { key } = newApiKey();
+        const swapped = `${key.slice(0, index)}${key[index + 1]}${key[index]}${key.slice(index + 2)}`;
+        if (swapped !== key) expect(apiKeyId(swapped)).toBeNull();
+        expect(apiKeyId(key.slice(0, index))).toBeNull();
+        expect(apiKeyId(`${key}0`)).toBeNull();
+        expect(apiKeyId(`${key}\n`)).toBeNull();
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test.each(["", "pl_", "pl_x", "sk_0123456789", `pl_${"0".repeat(50)}`])("%j is no key", (text) => {
+    expect(apiKeyId(text)).toBeNull();
+  });
+});
+
+describe("sealed secrets", () => {
+  const bytes = fc.uint8Array({ maxLength: 80 });
+
+  test("open under their key, and only there (property)", () => {
+    fc.assert(
+      fc.property(bytes, (plain) => {
+        const key = newDataKey();
+        const sealed = seal(key, plain);
+        expect(new Uint8Array(unseal(key, sealed) ?? [255])).toEqual(plain);
+        expect(unseal(newDataKey(), sealed)).toBeNull();
+        expect(seal(key, plain)).not.toBe(sealed);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("do not open when any byte was changed, cut off or added (property)", () => {
+    const key = newDataKey();
+    fc.assert(
+      fc.property(bytes, fc.nat(), fc.integer({ min: 1, max: 255 }), (plain, at, change) => {
+        const sealed = Buffer.from(seal(key, plain), "base64");
+        const altered = Buffer.from(sealed);
+        const index = at % sealed.length;
+        altered[index] = (altered[index] ?? 0) ^ change;
+        expect(unseal(key, altered.toString("base64"))).toBeNull();
+        expect(unseal(key, sealed.subarray(0, index).toString("base64"))).toBeNull();
+        expect(unseal(key, Buffer.concat([sealed, Buffer.of(change)]).toString("base64"))).toBeNull();
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("what is no sealed secret does not open", () => {
+    for (const text of ["", "AAAA", "not base64 at all!"]) expect(unseal(newDataKey(), text)).toBeNull();
+  });
+});
+
+describe("an instance's keys", () => {
+  const dataKey = newDataKey();
+  const keys = instanceKeys(dataKey);
+
+  test("say the same after a restart, and something else on another instance", () => {
+    const again = instanceKeys(dataKey);
+    const other = instanceKeys(newDataKey());
+    for (const hash of [keys.hashAddress("w", "a@b.co"), keys.fingerprint("w", "{}"), keys.hashApiKey("k")])
+      expect(hash).toMatch(/^[0-9a-f]{64}$/);
+    expect(again.hashAddress("w", "a@b.co")).toBe(keys.hashAddress("w", "a@b.co"));
+    expect(other.hashAddress("w", "a@b.co")).not.toBe(keys.hashAddress("w", "a@b.co"));
+    expect(again.unsealSecret(keys.sealSecret(Buffer.from("s")))).toEqual(Buffer.from("s"));
+    expect(other.unsealSecret(keys.sealSecret(Buffer.from("s")))).toBeNull();
+  });
+
+  test("tell workspaces and purposes apart", () => {
+    expect(keys.hashAddress("w", "a@b.co")).not.toBe(keys.hashAddress("x", "a@b.co"));
+    expect(keys.hashAddress("w", "a")).not.toBe(keys.fingerprint("w", "a"));
+    expect(deriveKey(dataKey, "one")).not.toEqual(deriveKey(dataKey, "other"));
+  });
+
+  test("texts are compared by what they are", () => {
+    expect(equalInConstantTime("abc", "abc")).toBe(true);
+    for (const other of ["abd", "ab", "abcd", ""]) expect(equalInConstantTime("abc", other)).toBe(false);
+  });
+});
+
+describe("ids", () => {
+  test("are uuids, and one key has one", () => {
+    const workspace = newId();
+    for (const id of [workspace, emailId(workspace, "order-1001")]) expect(isUuid(id)).toBe(true);
+    expect(isUuid(workspace.toUpperCase())).toBe(true);
+    expect(emailId(workspace, "order-1001")).toBe(emailId(workspace, "order-1001"));
+    expect(emailId(workspace, "order-1001")).not.toBe(emailId(workspace, "Order-1001"));
+    expect(emailId(workspace, "order-1001")).not.toBe(emailId(newId(), "order-1001"));
+    expect(emailId("6ba7b810-9dad-11d1-80b4-00c04fd430c8", "www.example.com")).toBe(
+      "2ed6657d-e927-568b-95e1-2665a8aea6a2",
+    );
+    expect(newRequestId()).toMatch(/^[0-9a-z]{20}$/);
+  });
+
+  test.each(["", "x", `${newId()}0`, newId().slice(1), newId().replaceAll("-", "")])(
+    "%j is no uuid",
+    (text) => {
+      expect(isUuid(text)).toBe(false);
+    },
+  );
+});
+
+describe("addresses", () => {
+  test.each([
+    ["ana@example.com", "ana@example.com", "ana@example.com"],
+    ["Ana.B+Tag@EXAMPLE.Com", "Ana.B+Tag@example.com", "ana.b+tag@example.com"],
+    ["ana@bücher.example", "ana@xn--bcher-kva.example", "ana@xn--bcher-kva.example"],
+    ["o'hara!#$%&*+/=?^_`{|}~-@a.co", "o'hara!#$%&*+/=?^_`{|}~-@a.co", "o'hara!#$%&*+/=?^_`{|}~-@a.co"],
+    [`${"a".repeat(64)}@a.co`, `${"a".repeat(64)}@a.co`, `${"a".repeat(64)}@a.co`],
+    ["a@1.example.com", "a@1.example.com", "a@1.example.com"],
+  ])("%s is sent to %s and compared as %s", (text, sent, canonical) => {
+    expect(parseAddress(text)).toEqual({ sent, canonical });
+  });
+
+  test.each([
+    "",
+    "ana",
+    "@example.com",
+    "ana@",
+    "ana@localhost",
+    "a@b@example.com",
+    "Ana <ana@example.com>",
+    "ana@example.com, bob@example.com",
+    "ana@example.com;bob@example.com",
+    "ana@example.com\r\nBcc: bob@example.com",
+    "ana@example.com\0",
+    " ana@example.com",
+    "ana@example.com ",
+    "an a@example.com",
+    '"ana"@example.com',
+    "ana(comment)@example.com",
+    ".ana@example.com",
+    "ana.@example.com",
+    "an..a@example.com",
+    "änä@example.com",
+    `${"a".repeat(65)}@example.com`,
+    "ana@example.com.",
+    "ana@.example.com",
+    "ana@example..com",
+    "ana@-example.com",
+    "ana@example-.com",
+    "ana@exa_mple.com",
+    "ana@127.0.0.1",
+    "ana@127.1",
+    "ana@[127.0.0.1]",
+    "ana@①②⑦.0.0.1",
+    "ana@exa%6dple.com",
+    "ana@example.com/path",
+    "ana@example.com?query",
+    "ana@example.com#part",
+    "ana@example.com:25",
+    `ana@${"a".repeat(64)}.com`,
+    `ana@${`${"a".repeat(60)}.`.repeat(5)}com`,
+  ])("%j is refused with a reason", (text) => {
+    const parsed = parseAddress(text);
+    expect("invalid" in parsed && parsed.invalid.length > 10).toBe(true);
+  });
+
+  test("what passes is header-safe ASCII, and passes again as itself (property)", () => {
+    const shaped = fc.tuple(texts, texts).map((parts) => `a${parts[0]}@${parts[1]}example.com`);
+    fc.assert(
+      fc.property(fc.oneof(texts, fc.emailAddress(), shaped), (text) => {
+        const parsed = parseAddress(text);
+        if ("invalid" in parsed) return;
+        expect(parsed.sent).toMatch(/^[\x21-\x7e]+$/);
+        expect(parsed.canonical).toBe(parsed.sent.toLowerCase());
+        expect(parseAddress(parsed.sent)).toEqual(parsed);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("public addresses", () => {
+  test.each([
+    "8.8.8.8",
+    "1.1.1.1",
+    "172.15.0.1",
+    "172.32.0.1",
+    "100.128.0.1",
+    "2606:4700::1111",
+    "2a00:1450::1",
+  ])("%s is one", (text) => {
+    expect(isPublicAddress(text)).toBe(true);
+  });
+
+  test.each([
+    ...["0.0.0.0", "10.0.0.1", "100.64.0.1", "127.0.0.1", "127.255.255.255", "169.254.169.254", "172.16.0.1"],
+    ...[
+      "172.31.255.255",
+      "192.0.0.1",
+      "192.0.2.1",
+      "192.88.99.1",
+      "192.168.0.1",
+      "198.18.0.1",
+      "198.51.100.1",
+    ],
+    ...["203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"],
+    ...[
+      "::",
+      "::1",
+      "::ffff:127.0.0.1",
+      "::ffff:8.8.8.8",
+      "::8.8.8.8",
+      "64:ff9b::808:808",
+      "100::1",
+      "fc00::1",
+    ],
+    ...["fd12::1", "fe80::1", "fec0::1", "ff02::1", "2001::1", "2001:db8::1", "2002:808:808::1", "3fff::1"],
+    ...["", "example.com", "8.8.8.8.8", "8.8.8.256", "[::1]"],
+  ])("%j is none", (text) => {
+    expect(isPublicAddress(text)).toBe(false);
+  });
+
+  test.each([
+    ["1.2.3.4", true],
+    ["01.2.3.4", false],
+    ["1.2.3", false],
+    ["0x1.2.3.4", false],
+    ["a.b.c.d", false],
+  ])("%s is IPv4 as the URL parser leaves it: %p", (text, expected) => {
+    expect(isIpv4(text)).toBe(expected);
+  });
+});
+
+describe("the codec", () => {
+  const content = fc.record({
+    from: fc.constant("shop@example.com"),
+    to: fc.constant("ana@example.com"),
+    subject: texts,
+    text: fc.oneof(
+      texts,
+      fc.integer({ min: 0, max: 20_000 }).map((length) => "äb".repeat(length)),
+    ),
+    metadata: fc.dictionary(fc.string(), fc.oneof(fc.string(), fc.integer(), fc.boolean()), {
+      noNullPrototype: true,
+    }),
+    variables: fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true }),
+  }) as fc.Arbitrary<EmailContent>;
+
+  test("gives back what it was given, compressed or not (property)", () => {
+    fc.assert(
+      fc.property(content, (given) => {
+        const data = { salt: "salt", content: given };
+        const event = throughStore(emailCodec, { type: "EmailContentStored", data });
+        expect(event.data).toEqual(JSON.parse(JSON.stringify(data)));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  const long = { salt: "s", content: { from: "a", to: "b", subject: "c", text: "long ".repeat(2_000) } };
+  const packed = encodeData(long, JSON.stringify(long).length) as Uint8Array;
+
+  test("compresses what is long, and nothing else", () => {
+    expect(packed).toBeInstanceOf(Uint8Array);
+    expect(packed.length).toBeLessThan(1_000);
+    expect(encodeData({ a: 1 }, COMPRESS_ABOVE_BYTES)).toEqual({ a: 1 });
+    expect(emailCodec.decode({ type: "EmailContentStored", data: packed }).data).toEqual(long);
+  });
+
+  test.each<[string, string, object]>([
+    ["an unknown type", "EmailLaunched", {}],
+    ["a type that only the prototype has", "toString", {}],
+    ["a missing field", "EmailSent", { attempt: 1, transport: "smtp" }],
+    ["a field of another type", "EmailSent", { attempt: "1", transport: "smtp", reply: "" }],
+    ["a fraction for a whole number", "EmailSent", { attempt: 1.5, transport: "smtp", reply: "" }],
+    ["a list for an object", "EmailSent", []],
+    ["half of the compressed bytes", "EmailContentStored", packed.subarray(0, packed.length >> 1)],
+    ["no bytes", "EmailContentStored", new Uint8Array()],
+    ["other bytes", "EmailContentStored", new TextEncoder().encode('{"salt":"s"}')],
+    ["compressed text that is no JSON", "EmailContentStored", Bun.zstdCompressSync("{")],
+    ["compressed JSON of another shape", "EmailContentStored", Bun.zstdCompressSync('{"a":1}')],
+    ["compressed null", "EmailContentStored", Bun.zstdCompressSync("null")],
+  ])("refuses %s", (_, type, data) => {
+    expect(() => emailCodec.decode({ type, data })).toThrow(UnreadableEventError);
+  });
+
+  test("keeps fields that a newer version has added", () => {
+    const data = { attempt: 1, transport: "smtp", reply: "", added: true };
+    expect(emailCodec.decode({ type: "EmailSent", data }).data).toEqual(data);
+  });
+
+  test("says what is wrong without saying what was written", () => {
+    const secret = { salt: "s", content: { from: "ana@example.com", to: 1, subject: "c" } };
+    expect(() => emailCodec.decode({ type: "EmailContentStored", data: secret })).toThrow(/^(?!.*ana@)/s);
+  });
+});

@@ -1,0 +1,46 @@
+import { describe, expect, test } from "bun:test";
+import { suppressionAggregate } from "../../src/commands/services.ts";
+import { suppress } from "../../src/domain/suppression/decisions.ts";
+import type { SuppressionEvent } from "../../src/domain/suppression/events.ts";
+import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
+
+const given = givenWhenThen(suppressionAggregate);
+const facts = {
+  workspaceId: "w",
+  recipientHash: "00",
+  reason: "bounce",
+  emailId: "e",
+  code: 550,
+  reply: "no",
+};
+const stored: SuppressionEvent = { type: "SuppressionAddressStored", data: { address: "ana@example.com" } };
+const suppressed: SuppressionEvent = { type: "RecipientSuppressed", data: facts };
+const unsuppressed: SuppressionEvent = {
+  type: "RecipientUnsuppressed",
+  data: { workspaceId: "w", recipientHash: "00" },
+};
+
+describe("a recipient", () => {
+  test("is suppressed once", () => {
+    given()
+      .when((state) => suppress(state, "ana@example.com", facts))
+      .then("suppressed", stored, suppressed)
+      .again("alreadySuppressed");
+  });
+
+  test("keeps the first reason", () => {
+    given(stored, suppressed)
+      .when((state) => suppress(state, "ana@example.com", { ...facts, reason: "manual", emailId: "other" }))
+      .then("alreadySuppressed");
+  });
+
+  test("that was let go is suppressed again", () => {
+    given(stored, suppressed, unsuppressed)
+      .when((state) => suppress(state, "ana@example.com", facts))
+      .then("suppressed", stored, suppressed);
+  });
+
+  test("stays suppressed without the event that held the address", () => {
+    expect(foldOf(suppressionAggregate, [suppressed])).toEqual(facts);
+  });
+});

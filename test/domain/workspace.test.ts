@@ -1,0 +1,91 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { workspaceAggregate } from "../../src/commands/services.ts";
+import { createWorkspace, pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
+import type { WorkspaceEvent } from "../../src/domain/workspace/events.ts";
+import { pausedMs } from "../../src/domain/workspace/state.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
+
+const given = givenWhenThen(workspaceAggregate);
+const NOW = Date.parse("2030-01-01T12:00:00Z");
+const created: WorkspaceEvent = { type: "WorkspaceCreated", data: { name: "shop" } };
+const paused = (at: number): WorkspaceEvent => ({ type: "SendingPaused", data: { at: rfc3339(at) } });
+const resumed = (at: number): WorkspaceEvent => ({ type: "SendingResumed", data: { at: rfc3339(at) } });
+
+describe("a workspace", () => {
+  test("is created once", () => {
+    given()
+      .when((state) => createWorkspace(state, "shop"))
+      .then("created", created)
+      .again("alreadyExists");
+  });
+
+  test("is paused once", () => {
+    given(created)
+      .when((state) => pauseSending(state, NOW))
+      .then("paused", paused(NOW))
+      .again("paused");
+  });
+
+  test("is resumed once", () => {
+    given(created, paused(NOW))
+      .when((state) => resumeSending(state, NOW + 1))
+      .then("resumed", resumed(NOW + 1))
+      .again("resumed");
+  });
+
+  test("that is not paused has nothing to resume", () => {
+    given(created)
+      .when((state) => resumeSending(state, NOW))
+      .then("resumed");
+  });
+
+  test("that was never created is neither paused nor resumed", () => {
+    given()
+      .when((state) => pauseSending(state, NOW))
+      .then("notFound");
+    given()
+      .when((state) => resumeSending(state, NOW))
+      .then("notFound");
+  });
+});
+
+describe("the time that a workspace was paused", () => {
+  const fold = (...events: WorkspaceEvent[]) => foldOf(workspaceAggregate, [created, ...events]);
+
+  test.each([
+    ["never", fold(), 0],
+    ["before all that counts", fold(paused(NOW), resumed(NOW + 10)), 0],
+    ["across the beginning", fold(paused(NOW), resumed(NOW + 30)), 10],
+    ["within", fold(paused(NOW + 30), resumed(NOW + 50)), 20],
+    ["twice", fold(paused(NOW + 30), resumed(NOW + 50), paused(NOW + 60), resumed(NOW + 65)), 25],
+    ["until now", fold(paused(NOW + 90)), 10],
+    ["only after now", fold(paused(NOW + 200)), 0],
+    ["no such workspace", foldOf(workspaceAggregate, []), 0],
+  ])("%s", (_, state, expected) => {
+    expect(pausedMs(state, NOW + 20, NOW + 100)).toBe(expected);
+  });
+
+  test("grows with the clock and never by more than the clock (property)", () => {
+    const gaps = fc.array(fc.integer({ min: 0, max: 1_000 }), { maxLength: 12 });
+    fc.assert(
+      fc.property(gaps, fc.nat(5_000), fc.nat(5_000), fc.nat(5_000), (waits, since, first, more) => {
+        let at = NOW;
+        const events = waits.map((wait, index) => {
+          at += wait;
+          return index % 2 === 0 ? paused(at) : resumed(at);
+        });
+        const state = fold(...events);
+        const now = NOW + since + first;
+        const before = pausedMs(state, NOW + since, now);
+        const after = pausedMs(state, NOW + since, now + more);
+        expect(before).toBeGreaterThanOrEqual(0);
+        expect(before).toBeLessThanOrEqual(first);
+        expect(after).toBeGreaterThanOrEqual(before);
+        expect(after - before).toBeLessThanOrEqual(more);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

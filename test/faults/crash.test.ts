@@ -1,0 +1,81 @@
+import { expect, test } from "bun:test";
+import { type CrashOptions, runCrash } from "./crashRun.ts";
+import { checkSyncs, parseTrace, whyNoTracer } from "./syncWatch.ts";
+
+/** A run that needs longer than this hangs. */
+const RUN_MS_MAX = 60_000;
+
+const SHORT: CrashOptions = { store: "sqlite", kills: 0, startKills: 0, sigterms: 0, terminalMsMax: 30_000 };
+const noTracer = await whyNoTracer();
+
+test(
+  "kill -9 in every window loses nothing and repeats nothing undeclared; SIGTERM repeats nothing",
+  async () => {
+    const report = await runCrash({ ...SHORT, kills: 6, startKills: 1, sigterms: 1 });
+    expect(report.problems).toEqual([]);
+    expect(report.killsIn).toEqual({ accept: 2, "claim to final dot": 2, "final dot to outcome": 2 });
+    expect(report.lost).toBe(0);
+    expect(report.accepted).toBeGreaterThan(50);
+    expect(report.duplicated).toBeLessThanOrEqual(report.ambiguous);
+  },
+  RUN_MS_MAX,
+);
+
+test.skipIf(noTracer !== null)(
+  `a log that does not wait for the disk is found${noTracer === null ? "" : ` (skipped: ${noTracer})`}`,
+  async () => {
+    const report = await runCrash({ ...SHORT, plant: "synchronous-off" });
+    expect(report.problems).toContain(
+      "the 202 number 1 was sent without an fdatasync or fsync of the log after it was written",
+    );
+  },
+  RUN_MS_MAX,
+);
+
+test(
+  "delivery without a claim is found",
+  async () => {
+    const windows = ["final dot to outcome"] as const;
+    const report = await runCrash({ ...SHORT, kills: 2, windows, plant: "no-claim" });
+    expect(report.problems.filter((problem) => problem.endsWith("1 times on 0 claims"))).not.toEqual([]);
+    expect(report.problems).toContain(`${report.duplicated} duplicated, but 0 declared ambiguous`);
+  },
+  RUN_MS_MAX,
+);
+
+test(
+  "claims that never run out are found",
+  async () => {
+    const windows = ["claim to final dot"] as const;
+    const report = await runCrash({ ...SHORT, kills: 1, windows, terminalMsMax: 4_000, plant: "no-lease" });
+    expect(report.lost).toBeGreaterThan(0);
+    expect(report.problems.join("\n")).toContain("is still sending");
+  },
+  RUN_MS_MAX,
+);
+
+test(
+  "a SIGTERM that does not drain is found",
+  async () => {
+    const report = await runCrash({ ...SHORT, sigterms: 1, plant: "no-drain" });
+    expect(report.problems.join("\n")).toContain("on a claim of a process that ended by SIGTERM");
+  },
+  RUN_MS_MAX,
+);
+
+test("a sync counts only after the last write of the log and before the answer, whatever thread it ran on", () => {
+  const request =
+    '10 recvfrom(40<socket:[1]>, "POST /api/v1/emails HTTP/1.1"..., 524288, 0, NULL, NULL) = 340';
+  const write = '10 pwrite64(9</d/events.db-wal>, "\\0"..., 4096, 0) = 4096';
+  const begun = "11 fdatasync(9</d/events.db-wal> <unfinished ...>";
+  const done = "11 <... fdatasync resumed>)          = 0";
+  const answer = '10 sendto(40<socket:[1]>, "HTTP/1.1 202 Accepted\\r\\n"..., 348, 0, NULL, 0) = 348';
+  const problems = (...trace: string[]) => checkSyncs(parseTrace(trace.join("\n"))).problems.length;
+  expect(problems(request, write, begun, done, answer)).toBe(0);
+  expect(problems(request, write, begun, answer, done)).toBe(1);
+  expect(problems(request, begun, write, done, answer)).toBe(1);
+  expect(problems(request, begun, done, answer)).toBe(1);
+  expect(problems(request, write, "11 fsync(9</d/events.db-wal>) = -1 EIO (error)", answer)).toBe(1);
+  expect(problems(request, write, "11 fsync(9</d/emails.1.1.db-wal>) = 0", answer)).toBe(1);
+  expect(problems(write, begun, done, request, answer)).toBe(1);
+});

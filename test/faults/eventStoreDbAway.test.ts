@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startEventStoreDb } from "../support/eventstoredb.ts";
+import { type Answer, startTestProcess, type TestProcess } from "../support/service.ts";
+import { until } from "../support/until.ts";
+import { Load } from "./load.ts";
+import { type RawSink, startRawSink } from "./rawSink.ts";
+import { askAgain, waitUntilTerminal } from "./settle.ts";
+import { readStories } from "./stories.ts";
+
+const TEST_MS_MAX = 120_000;
+/** What a call of the store may take: short, so that a request finds out soon that the store is away. */
+const STORE_TIMEOUT_MS = 1_000;
+/** A send makes one call or two, each of which may overrun by a second. */
+const ANSWER_MS_MAX = 4 * STORE_TIMEOUT_MS;
+const RECOVERY_MS_MAX = 30_000;
+const TERMINAL_MS_MAX = 30_000;
+const LOAD_MS = 700;
+const AWAY_MS = 2_500;
+const ROUNDS = 2;
+
+type Server = Awaited<ReturnType<typeof startEventStoreDb>>;
+
+describe.skipIf(!Bun.which("eventstored"))("EventStoreDB away", () => {
+  let server: Server;
+  let sink: RawSink;
+  let dataDir: string;
+  let env: Record<string, string>;
+  let service: TestProcess;
+  let load: Load;
+
+  beforeAll(async () => {
+    server = await startEventStoreDb();
+    sink = await startRawSink();
+    dataDir = await mkdtemp(join(tmpdir(), "postledger-away-"));
+    env = {
+      DATA_DIR: dataDir,
+      STORE_URL: server.url,
+      STORE_TIMEOUT_MS: String(STORE_TIMEOUT_MS),
+      MASTER_KEY: crypto.getRandomValues(new Uint8Array(32)).toBase64(),
+      SMTP_URL: `smtp://127.0.0.1:${sink.port}`,
+      DELIVERY_LEASE_MS: "2000",
+      DELIVERY_RETRY_BASE_MS: "100",
+      DELIVERY_RELAY_RETRY_MS: "100",
+      BOOTSTRAP: "on",
+    };
+    service = await startTestProcess({ dataDir, env });
+    load = new Load({ posters: 6, backlog: (accepted) => accepted - sink.copiesById.size });
+    load.backlogMax = 200;
+    load.aim(service);
+  }, TEST_MS_MAX);
+
+  afterAll(async () => {
+    await service?.kill("SIGKILL");
+    await sink?.close();
+    await server?.process.kill();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const ready = async () => (await service.call("GET", "/health/ready")).status;
+
+  async function sendWhileAway(): Promise<Answer> {
+    const { key, to, subject } = load.newPost();
+    const startedAt = performance.now();
+    const body = { from: "hello@example.com", to, subject, text: `This is ${subject}.` };
+    const answer = await service.send(key, body);
+    expect(performance.now() - startedAt).toBeLessThan(ANSWER_MS_MAX);
+    return answer;
+  }
+
+  async function beAway(): Promise<void> {
+    load.start();
+    await Bun.sleep(LOAD_MS);
+    await server.process.kill();
+    await Bun.sleep(AWAY_MS);
+    for (const answer of await Promise.all(Array.from({ length: 5 }, sendWhileAway))) {
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+      expect(answer.json).toMatchObject({ code: "INTERNAL_ERROR", status: 503, retryable: true });
+    }
+    expect(await ready()).toBe(503);
+    expect((await service.call("GET", "/health/live")).status).toBe(200);
+    await server.process.start();
+    await until(async () => (await ready()) === 200, "the service to be ready again", RECOVERY_MS_MAX);
+    await Bun.sleep(LOAD_MS);
+    await load.stop();
+  }
+
+  test(
+    "sends are refused with 503 while it is away, every 202 is in its log, and all goes on when it is back",
+    async () => {
+      for (let round = 0; round < ROUNDS; round += 1) await beAway();
+      expect(load.unavailable).toBeGreaterThan(0);
+      await askAgain(load, load.unanswered());
+      expect(load.unanswered()).toEqual([]);
+      expect(load.problems).toEqual([]);
+      expect(await waitUntilTerminal(service, load.posts, TERMINAL_MS_MAX)).toEqual([]);
+      const listed = await service.call("GET", "/api/v1/emails?status=sent&limit=100");
+      const newest = load.posts.at(-1)?.receipt?.id;
+      expect(listed.json.data.map(({ id }: { id: string }) => id)).toContain(newest);
+      expect(await service.kill("SIGTERM")).toBe(0);
+
+      const stories = await readStories(env);
+      expect(stories.size).toBe(load.posts.length);
+      for (const { receipt } of load.posts) {
+        const id = receipt?.id ?? "";
+        expect(stories.get(id)?.state?.status).toBe("sent");
+        // The process lived on and knew what it had sent, so a store that was away repeats nothing.
+        expect(sink.copiesById.get(id)).toHaveLength(1);
+      }
+    },
+    TEST_MS_MAX,
+  );
+});

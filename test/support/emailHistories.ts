@@ -1,0 +1,220 @@
+import fc from "fast-check";
+import { classifyOutcome } from "../../src/domain/email/classifyOutcome.ts";
+import {
+  cancel,
+  type DeliveryPolicy,
+  expire,
+  expireLease,
+  giveBackClaim,
+  type Moment,
+  recordOutcome,
+  resumeHeld,
+  startDelivery,
+} from "../../src/domain/email/decisions.ts";
+import type { EmailEvent } from "../../src/domain/email/events.ts";
+import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";
+import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
+import { pausedMs, type WorkspaceState, workspaceDecider } from "../../src/domain/workspace/state.ts";
+import type { Decision } from "../../src/kernel/decider.ts";
+import type { MailOutcome, MailStage } from "../../src/kernel/mailOutcome.ts";
+import { type EpochMs, rfc3339 } from "../../src/kernel/time.ts";
+
+/** When the messages of histories are accepted. */
+export const ACCEPTED_AT = Date.parse("2030-01-01T00:00:00Z");
+
+/** What happens to a message. `attemptsAgo` 0 is the newest attempt; older ones are late. */
+export type Happening =
+  | { readonly kind: "claim"; readonly worker: string }
+  | { readonly kind: "outcome"; readonly attemptsAgo: number; readonly outcome: MailOutcome }
+  | { readonly kind: "leaseExpires"; readonly attemptsAgo: number }
+  | { readonly kind: "giveBack"; readonly attemptsAgo: number; readonly why: GiveBackReason }
+  | { readonly kind: "expire" | "cancel" | "resumeHeld" | "pause" | "unpause" };
+
+export type GiveBackReason = Parameters<typeof giveBackClaim>[2];
+
+/** A happening, how long after the one before, and with what luck. */
+export interface Step {
+  readonly happening: Happening;
+  readonly waitMs: number;
+  readonly random: number;
+}
+
+/** What one step came to. */
+export interface StepTaken {
+  readonly step: Step;
+  readonly now: EpochMs;
+  readonly moment: Moment;
+  readonly before: EmailState;
+  readonly after: EmailState;
+  readonly outcome: unknown;
+  readonly events: readonly EmailEvent[];
+  /** The attempt that the step was about; 0 when about none. */
+  readonly attempt: number;
+}
+
+export interface History {
+  /** The whole stream, with the time of each event. */
+  readonly events: readonly { readonly at: EpochMs; readonly event: EmailEvent }[];
+  readonly steps: readonly StepTaken[];
+  readonly state: EmailState;
+  readonly workspace: WorkspaceState;
+  readonly now: EpochMs;
+}
+
+const stages = fc.constantFrom<MailStage>("connect", "mail", "rcpt", "data", "final");
+const replies = fc.constantFrom(
+  "250 2.0.0 queued",
+  "421 4.7.0 too busy",
+  "450 4.2.0 greylisted",
+  "451 4.3.0 system trouble",
+  "550 5.1.1 no such user",
+  "552 5.2.2 full",
+  "553 5.1.8 bad sender",
+  "550 5.7.1 refused",
+  "535 5.7.8 who are you",
+  "554 no",
+);
+
+/** Everything that a transport can say. */
+export const mailOutcomes: fc.Arbitrary<MailOutcome> = fc.oneof(
+  fc.constant<MailOutcome>({ kind: "accepted", reply: "250 2.0.0 queued" }),
+  fc
+    .record({ stage: stages, reply: replies.filter((reply) => !reply.startsWith("2")) })
+    .map(({ stage, reply }): MailOutcome => {
+      return { kind: "refused", stage, code: Number(reply.slice(0, 3)), reply };
+    }),
+  stages.map((stage): MailOutcome => ({ kind: "broken", stage, reason: "connection lost" })),
+  fc.constant<MailOutcome>({ kind: "unknown", reason: "no answer to the final dot" }),
+  fc.constant<MailOutcome>({ kind: "outOfTime" }),
+);
+
+const attemptsAgo = fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(3) });
+const whys = fc.constantFrom<GiveBackReason>(
+  "sending_paused",
+  "sender_unavailable",
+  "content_unavailable",
+  "suppressed",
+);
+
+const happenings: fc.Arbitrary<Happening> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.constantFrom("a", "b", "c").map((worker): Happening => ({ kind: "claim", worker })),
+  },
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant("outcome" as const), attemptsAgo, outcome: mailOutcomes }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("leaseExpires" as const), attemptsAgo }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("giveBack" as const), attemptsAgo, why: whys }) },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom<Happening>(
+      { kind: "expire" },
+      { kind: "cancel" },
+      { kind: "resumeHeld" },
+      { kind: "pause" },
+      { kind: "unpause" },
+    ),
+  },
+);
+
+/** Steps of every kind, most of them soon after each other and some of them days later. */
+export const stepsArbitrary: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.record({
+    happening: happenings,
+    waitMs: fc.oneof(
+      { weight: 6, arbitrary: fc.nat(300_000) },
+      { weight: 1, arbitrary: fc.nat(40 * 3_600_000) },
+    ),
+    random: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+  }),
+  { maxLength: 25, size: "max" },
+);
+
+/** The events that accept a message. */
+export function acceptance(id: string, as: "queued" | "suppressed" = "queued"): readonly EmailEvent[] {
+  const accepted = {
+    workspaceId: `workspace of ${id}`,
+    senderId: `sender of ${id}`,
+    recipientHash: `recipient of ${id}`,
+    fingerprint: `fingerprint of ${id}`,
+    acceptedAt: rfc3339(ACCEPTED_AT),
+    contentEventId: crypto.randomUUID(),
+    contentDigest: "digest",
+    contentBytes: 2,
+  };
+  const content = { from: "shop@example.com", to: "ana@example.org", subject: "Hello", text: "Hello" };
+  return [
+    { type: "EmailContentStored", data: { salt: "salt", content } },
+    as === "queued"
+      ? { type: "EmailQueued", data: accepted }
+      : { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } },
+  ];
+}
+
+interface Decided {
+  readonly attempt: number;
+  readonly decision: Decision<unknown, EmailEvent>;
+}
+
+interface DecideOn {
+  readonly policy: DeliveryPolicy;
+  readonly moment: Moment;
+}
+
+/** What the message decides of a happening, always on its newest state: the expected revision sees to that. */
+function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decided {
+  const ago = "attemptsAgo" in happening ? happening.attemptsAgo : 0;
+  const attempt = Math.max(0, (state?.attempts ?? 0) - ago);
+  const nothing: Decision<unknown, EmailEvent> = { outcome: null, events: [] };
+  if ("attemptsAgo" in happening && attempt === 0) return { attempt, decision: nothing };
+  switch (happening.kind) {
+    case "claim": {
+      const request = { worker: happening.worker, transport: "smtp", leaseMs: on.policy.leaseMs };
+      return { attempt: attempt + 1, decision: startDelivery(state, request) };
+    }
+    case "outcome": {
+      const verdict = classifyOutcome(happening.outcome);
+      return { attempt, decision: recordOutcome(state, attempt, verdict, { ...on, transport: "smtp" }) };
+    }
+    case "leaseExpires":
+      return { attempt, decision: expireLease(state, attempt, on.policy, on.moment) };
+    case "giveBack":
+      return { attempt, decision: giveBackClaim(state, attempt, happening.why, on) };
+    case "expire":
+      return { attempt: 0, decision: expire(state) };
+    case "cancel":
+      return { attempt: 0, decision: cancel(state) };
+    case "resumeHeld":
+      return { attempt: 0, decision: resumeHeld(state, on.moment.now) };
+    default:
+      return { attempt: 0, decision: nothing };
+  }
+}
+
+function decideWorkspace(workspace: WorkspaceState, kind: Happening["kind"], now: EpochMs): WorkspaceState {
+  if (kind !== "pause" && kind !== "unpause") return workspace;
+  const { events } = kind === "pause" ? pauseSending(workspace, now) : resumeSending(workspace, now);
+  return events.reduce(workspaceDecider.evolve, workspace);
+}
+
+/** Takes the steps one after the other, each decided on what the ones before have made of the message. */
+export function play(steps: readonly Step[], policy: DeliveryPolicy, id = "message"): History {
+  const events = acceptance(id).map((event) => ({ at: ACCEPTED_AT, event }));
+  let state = events.reduce<EmailState>((folded, { event }) => emailDecider.evolve(folded, event), null);
+  let workspace: WorkspaceState = { name: "shop", paused: false, pauses: [] };
+  let now = ACCEPTED_AT;
+  const taken: StepTaken[] = [];
+  for (const step of steps) {
+    now += step.waitMs;
+    workspace = decideWorkspace(workspace, step.happening.kind, now);
+    const moment = { now, random: step.random, pausedMs: pausedMs(workspace, ACCEPTED_AT, now) };
+    const { attempt, decision } = decideOn(state, step.happening, { policy, moment });
+    const after = decision.events.reduce(emailDecider.evolve, state);
+    taken.push({ step, now, moment, before: state, after, attempt, ...decision });
+    for (const event of decision.events) events.push({ at: now, event });
+    state = after;
+  }
+  return { events, steps: taken, state, workspace, now };
+}
