@@ -7,6 +7,7 @@ import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
+import { recentEmails } from "./commands/recentEmails.ts";
 import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
@@ -68,6 +69,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     },
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: config.diskFreeBytesMin,
+    recent: config.deliveryEnabled ? recentEmails() : null,
   });
   const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;
   const delivery = mailDelivery(config, logger, services, readers);

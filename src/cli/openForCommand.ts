@@ -37,6 +37,7 @@ export async function withLog<Result>(
       suppressions: { isSuppressed: () => false },
       disk: diskSpaceOf(config.dataDir),
       diskFreeBytesMin: config.diskFreeBytesMin,
+      recent: null,
     });
     const directory = join(config.dataDir, "projections");
     return await work({ services, logId, place: { databases: sqliteReadDatabases, directory, logId } });

@@ -11,6 +11,8 @@ type Stored = Extract<EmailEvent, { type: "EmailContentStored" }>["data"];
 export interface SealedContent {
   /** The data of EmailContentStored, compressed where that pays. */
   readonly event: object;
+  /** Null when the content is in the content store. */
+  readonly salt: string | null;
   readonly digest: string;
   readonly bytes: number;
 }
@@ -29,9 +31,10 @@ export async function sealContent(
   const bytes = Buffer.byteLength(json);
   const salt = crypto.randomUUID();
   const digest = saltedDigest(salt, json);
-  if (bytes <= IN_EVENT_BYTES_MAX) return { event: encodeData({ salt, content }, bytes), digest, bytes };
+  if (bytes <= IN_EVENT_BYTES_MAX)
+    return { event: encodeData({ salt, content }, bytes), salt, digest, bytes };
   const sha256 = await store.put(owner, Buffer.from(json));
-  return { event: { salt, reference: { sha256, bytes } }, digest, bytes };
+  return { event: { salt, reference: { sha256, bytes } }, salt: null, digest, bytes };
 }
 
 /** The content as it was sent; null when it was erased. */

@@ -1,4 +1,10 @@
-import { ACCEPTANCE_REVISION, type EmailContent, emailCodec, emailStream } from "../domain/email/events.ts";
+import {
+  ACCEPTANCE_REVISION,
+  type EmailContent,
+  type EmailEvent,
+  emailCodec,
+  emailStream,
+} from "../domain/email/events.ts";
 import { type Email, emailDecider } from "../domain/email/state.ts";
 import { canSend } from "../domain/sender/state.ts";
 import type { Address } from "../kernel/address.ts";
@@ -111,12 +117,34 @@ async function append(services: Services, send: SendEmail, acceptance: Acceptanc
   const events = [stored, ...toNewEvents([acceptedEvent], occasion)];
   const result = await services.store.append(emailStream(id), events, "noStream");
   if (result.outcome === "appended") {
+    if (!suppressed) remember(services, send, { id, accepted, sealed });
     const status = suppressed ? "suppressed" : "queued";
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };
   }
   const replayed = await replay(services, id, fingerprint);
   if (replayed) return replayed;
   throw new StoreError("unavailable", "the message that was accepted under this key cannot be read yet");
+}
+
+type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
+
+/** Keeps what delivery is about to need. */
+function remember(
+  { recent }: Services,
+  { content, occasion }: SendEmail,
+  {
+    id,
+    accepted,
+    sealed,
+  }: { readonly id: string; readonly accepted: Accepted; readonly sealed: SealedContent },
+): void {
+  if (recent === null || sealed.salt === null) return;
+  const at = rfc3339(occasion.at);
+  const stored: EmailEvent = { type: "EmailContentStored", data: { salt: sealed.salt, content } };
+  const queued: EmailEvent = { type: "EmailQueued", data: accepted };
+  const events = [stored, queued].map((event, sequence) => ({ sequence, at, event }));
+  const story = { state: emailDecider.evolve(null, queued), events, revision: ACCEPTANCE_REVISION };
+  recent.put(id, story, sealed.bytes);
 }
 
 /** The answer to an earlier request with this key; null when there was none. */

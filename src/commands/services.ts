@@ -17,6 +17,7 @@ import type { DiskSpace } from "../ports/diskSpace.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { SuppressionList } from "../ports/suppressionList.ts";
 import { type FoldCache, foldCache } from "./foldCache.ts";
+import type { RecentEmails } from "./recentEmails.ts";
 
 export const apiKeyAggregate = { decider: apiKeyDecider, codec: apiKeyCodec };
 export const emailAggregate = { decider: emailDecider, codec: emailCodec };
@@ -35,6 +36,8 @@ export interface Services {
   readonly disk: DiskSpace;
   /** Below this many free bytes no send is accepted. */
   readonly diskFreeBytesMin: number;
+  /** Null where nothing is delivered. */
+  readonly recent: RecentEmails | null;
   readonly apiKeys: FoldCache<ApiKeyState>;
   readonly senders: FoldCache<SenderState>;
   readonly workspaces: FoldCache<WorkspaceState>;

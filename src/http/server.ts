@@ -182,8 +182,10 @@ export function listen(options: ServerOptions): {
     port: options.port,
     idleTimeout: IDLE_TIMEOUT_SECONDS,
     maxRequestBodySize: BUN_BODY_BYTES_MAX,
-    // Else Bun answers what escapes us with a page that shows our source.
+    // Else Bun answers what escapes us with a page that shows our source. Out of development it would also let a
+    // second service take half of the requests on this port.
     development: false,
+    reusePort: false,
     error(error) {
       const requestId = newRequestId();
       options.onError(error, requestId);

@@ -68,13 +68,14 @@ export class MailDelivery {
 
   constructor(private readonly options: MailDeliveryOptions) {
     const { services, policy, worker, random, transport, onTrouble } = options;
-    const { store, content, clock } = services;
+    const { store, content, clock, recent } = services;
     const stopping = this.stopping.signal;
     const abandoned = this.abandoned.signal;
     this.context = {
       store,
       content,
       clock,
+      recent,
       policy,
       worker,
       random,

@@ -1,5 +1,5 @@
 import type { EmailEvent } from "../../src/domain/email/events.ts";
-import { isTerminal } from "../../src/domain/email/state.ts";
+import { isTerminal, LEASE_EXPIRED } from "../../src/domain/email/state.ts";
 import type { Post } from "./load.ts";
 import type { Copy, RawSink } from "./rawSink.ts";
 import { type Generation, SMTP_CONNECTIONS_MAX } from "./serviceUnderTest.ts";
@@ -115,22 +115,39 @@ interface Ambiguity {
 
 /** The declared ambiguities of one message. Only a `kill -9` may cause one: SIGTERM drains. */
 function ambiguitiesOf(id: string, { events }: Story, generations: readonly Generation[]): Ambiguity[] {
-  return events.flatMap(({ event }) => {
+  return events.flatMap(({ event, at }) => {
     if (event.type !== "EmailDeferred" || !event.data.ambiguous) return [];
-    const { attempt, reason } = event.data;
-    const claim = events.find(
-      ({ event: other }) => other.type === "EmailDeliveryStarted" && other.data.attempt === attempt,
-    );
+    const claim = claimOf(events, event.data.attempt);
     const generation = generations.find(
-      ({ startedAt, endedAt }) => claim && startedAt <= claim.at && claim.at <= endedAt,
+      ({ startedAt, endedAt }) => claim !== null && startedAt <= claim.at && claim.at <= endedAt,
     );
-    const isKill = generation?.ending === "SIGKILL";
-    const ending = generation?.ending ?? "no process that we know";
-    const problem = isKill
-      ? null
-      : `${id} is ambiguous (${reason}) on a claim of a process that ended by ${ending}`;
+    const problem = ambiguityProblem(id, event.data.reason, generation, claim && { ...claim, endedAt: at });
     return [{ generation: generation?.number ?? 0, problem }];
   });
+}
+
+function claimOf(events: Story["events"], attempt: number) {
+  for (const { event, at } of events) {
+    if (event.type === "EmailDeliveryStarted" && event.data.attempt === attempt)
+      return { at, leaseMs: event.data.leaseMs };
+  }
+  return null;
+}
+
+function ambiguityProblem(
+  id: string,
+  reason: string,
+  generation: Generation | undefined,
+  claim: { readonly at: number; readonly leaseMs: number; readonly endedAt: number } | null,
+): string | null {
+  if (claim === null) return `${id} is ambiguous (${reason}) without a claim`;
+  const { ending } = generation ?? {};
+  if (ending !== "SIGKILL")
+    return `${id} is ambiguous (${reason}) on a claim of a process that ended by ${ending}`;
+  const lastedMs = claim.endedAt - claim.at;
+  if (reason === LEASE_EXPIRED && lastedMs < claim.leaseMs)
+    return `${id} was taken over ${lastedMs} ms after its claim, before the lease of ${claim.leaseMs} ms ran out`;
+  return null;
 }
 
 function tooManyInOneKill(doubts: readonly Ambiguity[], generations: readonly Generation[]): string[] {

@@ -55,6 +55,16 @@ test(
 );
 
 test(
+  "claims that are taken over before they run out are found",
+  async () => {
+    const windows = ["claim to final dot"] as const;
+    const report = await runCrash({ ...SHORT, kills: 1, windows, plant: "ignored-lease" });
+    expect(report.problems.join("\n")).toContain("before the lease of");
+  },
+  RUN_MS_MAX,
+);
+
+test(
   "a SIGTERM that does not drain is found",
   async () => {
     const report = await runCrash({ ...SHORT, sigterms: 1, plant: "no-drain" });

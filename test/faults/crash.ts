@@ -23,7 +23,8 @@ what callers were promised, what the log says and what the sink has.
 
   --kills N     how many, 1 to ${KILLS_MAX}; ${KILLS} unless given
   --store NAME  sqlite unless given; eventstoredb takes \`eventstored\` on the PATH
-  --plant FAULT puts a fault into a copy of the program: the run must fail. ${Object.keys(PLANTS).join(", ")}
+  --plant FAULT puts a fault into a copy of the program: the run must fail. ${Object.keys(PLANTS).join(", ")};
+                the first is one of sqlite only
   --json        the result as one JSON value
 `;
 
@@ -48,6 +49,7 @@ function readCall(words: readonly string[]): Call | null {
     if (!Number.isInteger(count) || count < 1 || count > KILLS_MAX) return null;
     if (store !== "sqlite" && store !== "eventstoredb") return null;
     if (plant !== undefined && !isPlant(plant)) return null;
+    if (plant === "synchronous-off" && store !== "sqlite") return null;
     return { kills: count, store, plant: plant ?? null, json };
   } catch {
     return null;
@@ -100,4 +102,6 @@ async function main(words: readonly string[]): Promise<number> {
   return report.problems.length > 0 ? 1 : 0;
 }
 
+// Leaving in order takes the service along.
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 process.exit(await main(process.argv.slice(2)));

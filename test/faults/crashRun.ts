@@ -108,14 +108,25 @@ class CrashRun {
       const step = steps.shift();
       if (step === undefined) break;
       this.options.onProgress?.(done / (done + steps.length + 1), step);
-      if (step === "SIGTERM") await this.terminate();
-      else if (step === "start") await this.killStart();
-      else await this.kill(step);
+      if (!(await this.perform(step))) break;
       const hit = await this.start(settingsFor(steps[0]));
       // A kill that has missed its window is one more kill, not one less in the window.
       if (!hit) steps.push(step);
     }
     return this.finish(syncWatch);
+  }
+
+  /** False when the load never came to where the step was to begin: then there is nothing to go on with. */
+  private async perform(step: Step): Promise<boolean> {
+    try {
+      if (step === "SIGTERM") await this.terminate();
+      else if (step === "start") await this.killStart();
+      else await this.kill(step);
+      return true;
+    } catch (error) {
+      this.problems.push(`${step}: ${error instanceof Error ? error.message : error}`);
+      return false;
+    }
   }
 
   /** Every message gets its time to end; then everything is compared. */
@@ -231,11 +242,14 @@ class CrashRun {
 
 type Step = KillWindow | "SIGTERM" | "start";
 
-/** The kills, shared out over the windows in turn, with everything else spread among them. */
+/**
+ * The kills, shared out over the windows in turn, with everything else spread among them. The last window comes
+ * first: the first start of all must deliver too, and not only one that finds a log.
+ */
 function plan({ kills, windows = WINDOWS, startKills, sigterms }: CrashOptions): Step[] {
   const steps = Array.from(
     { length: kills },
-    (_, index): Step => windows[index % windows.length] ?? "accept",
+    (_, index): Step => windows[windows.length - 1 - (index % windows.length)] ?? "accept",
   );
   return spread(spread(steps, "start", startKills), "SIGTERM", sigterms);
 }

@@ -29,6 +29,12 @@ export const PLANTS = {
     from: "return now - since >= email.leaseMs;",
     to: "return false;",
   },
+  /** Claims last for no time at all: whoever sees one takes it over, while its worker may be sending. */
+  "ignored-lease": {
+    file: "src/reactors/mail/leaseWatch.ts",
+    from: "return now - since >= email.leaseMs;",
+    to: "return true;",
+  },
   /** SIGTERM ends the process with mail under way: it goes out again later. */
   "no-drain": {
     file: "src/reactors/mailDelivery.ts",

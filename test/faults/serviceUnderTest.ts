@@ -33,6 +33,8 @@ export interface ServiceOptions {
 export class ServiceUnderTest {
   readonly generations: Generation[] = [];
   private process: TestProcess | null = null;
+  /** Of a process that has not ended. */
+  private pid: number | null = null;
 
   private constructor(
     private readonly options: ServiceOptions,
@@ -60,7 +62,9 @@ export class ServiceUnderTest {
       env.STORE_URL = server.url;
       env.MASTER_KEY = crypto.getRandomValues(new Uint8Array(32)).toBase64();
     }
-    return new ServiceUnderTest(options, server, dataDir, env);
+    const service = new ServiceUnderTest(options, server, dataDir, env);
+    process.once("exit", () => service.pid !== null && process.kill(service.pid, "SIGKILL"));
+    return service;
   }
 
   get running(): TestProcess {
@@ -99,6 +103,7 @@ export class ServiceUnderTest {
     const exitCode = await process?.kill(signal);
     // A next start must not fall into the same millisecond, because claims are told apart by time.
     await Bun.sleep(1);
+    this.pid = null;
     Object.assign(generation, { ending: signal, endedAt: Date.now(), exitCode: exitCode ?? null });
     this.process = null;
     await Bun.sleep(1);
@@ -115,10 +120,14 @@ export class ServiceUnderTest {
     });
   }
 
-  private launch({ env = {}, ...how }: Pick<ProcessOptions, "env" | "wrapper" | "onSpawn">) {
+  private launch({ env = {}, onSpawn, ...how }: Pick<ProcessOptions, "env" | "wrapper" | "onSpawn">) {
     const { root } = this.options;
     return startTestProcess({
       ...how,
+      onSpawn: (pid) => {
+        this.pid = pid;
+        onSpawn?.(pid);
+      },
       dataDir: this.dataDir,
       env: { ...this.env, ...env },
       ...(root === undefined ? {} : { root }),

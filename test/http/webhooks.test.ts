@@ -391,16 +391,16 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     test(`holds ${ENDPOINTS_MAX} endpoints whole; the next is WEBHOOK_LIMIT_REACHED`, async () => {
       const own = await service.tenant({ sender: null });
       const urls = Array.from({ length: ENDPOINTS_MAX }, newUrl);
-      for (let first = 0; first < ENDPOINTS_MAX; first += 4) {
-        await Promise.all(urls.slice(first, first + 4).map((url) => created({ url }, own)));
-      }
+      const [last = "", ...others] = urls;
+      await service.addEndpoints(own.workspaceId, others);
+      await created({ url: last }, own);
       expectProblem(await create({ url: newUrl() }, own), 409, "WEBHOOK_LIMIT_REACHED");
       // What is there already is named as such, also where there is no room.
       expectProblem(await create({ url: urls[0] }, own), 409, "WEBHOOK_ALREADY_EXISTS");
       const { data, ...rest } = await list(own);
       expect(data.map(({ url }: { url: string }) => url).sort()).toEqual([...urls].sort());
       expect(rest).toEqual({});
-    }, 20_000);
+    });
 
     test("with a limit comes in pages that a cursor joins", async () => {
       const own = await service.tenant({ sender: null });

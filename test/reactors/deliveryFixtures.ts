@@ -5,6 +5,7 @@ import { due } from "../../projections/due.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { newSender, newWorkspace, verifySenderByHand } from "../../src/commands/manageWorkspace.ts";
 import { readStory } from "../../src/commands/readEmail.ts";
+import { type RecentEmails, recentEmails } from "../../src/commands/recentEmails.ts";
 import { sendEmail } from "../../src/commands/sendEmail.ts";
 import {
   makeServices,
@@ -182,6 +183,8 @@ export interface InstanceOptions {
   readonly sessionsMax?: number;
   readonly policy?: Partial<DeliveryPolicy>;
   readonly store?: EventStore;
+  /** Whether it is the instance that has accepted the messages, and remembers them. Default: true for `w1`. */
+  readonly hasAccepted?: boolean;
 }
 
 /** A log, a relay, a clock, a workspace with a verified sender, and instances over them. */
@@ -225,8 +228,10 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const content = memoryContent();
   const keys = instanceKeys(newDataKey());
   const running: Instance[] = [];
-  const servicesOver = (over: EventStore): Services =>
+  const recent = recentEmails();
+  const servicesOver = (over: EventStore, remembered: RecentEmails | null): Services =>
     makeServices({
+      recent: remembered,
       store: over,
       content,
       clock,
@@ -235,7 +240,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
     });
-  const services = servicesOver(store);
+  const services = servicesOver(store, recent);
   const occasion = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test", workspaceId });
   const forgetAll = () => {
     for (const known of [services, ...running.map((instance) => instance.services)]) {
@@ -261,8 +266,9 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     services,
     workspaceId,
     freeBytes: 1_000_000,
-    async start({ worker = "w1", sessionsMax = 2, policy = {}, store: over = store } = {}) {
-      const own = servicesOver(over);
+    async start({ worker = "w1", hasAccepted = worker === "w1", ...options } = {}) {
+      const { sessionsMax = 2, policy = {}, store: over = store } = options;
+      const own = servicesOver(over, hasAccepted ? recent : null);
       const instance = await startInstance(own, relay.transport(worker, sessionsMax), {
         worker,
         policy: { ...DELIVERY_POLICY, ...policy },

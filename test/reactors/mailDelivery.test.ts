@@ -739,7 +739,7 @@ describe("a fault of the store", () => {
       asked += 1;
       throw unavailable();
     };
-    await world.start({ sessionsMax: 2 });
+    await world.start({ sessionsMax: 2, hasAccepted: false });
     await until(() => asked >= 3, "three looks at the message");
     isAway = false;
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");

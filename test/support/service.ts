@@ -126,6 +126,8 @@ export interface TestProcess extends Caller {
   readonly dataDir: string;
   /** What it has written to standard error: its log. */
   log(): string;
+  /** What it has written to standard output, for people. */
+  out(): string;
   /** Sends the signal and waits for the end. */
   kill(signal: "SIGKILL" | "SIGTERM"): Promise<number>;
 }
@@ -156,7 +158,8 @@ export async function startTestProcess(options: ProcessOptions = {}): Promise<Te
   void drain(child.stderr, (text) => {
     log += text;
   });
-  await until(() => /listens on (\S+)/.test(out) || child.exitCode !== null, "the service to listen", 30_000);
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  await until(() => /listens on (\S+)/.test(out) || hasEnded(), "the service to listen", 30_000);
   const url = /listens on (\S+)/.exec(out)?.[1]?.replace(/\/$/, "");
   if (url === undefined) throw new Error(`the service did not start: ${log}`);
   const apiKey = (await readFile(join(dataDir, "bootstrap.key"), "utf8").catch(() => "")).trim();
@@ -167,6 +170,7 @@ export async function startTestProcess(options: ProcessOptions = {}): Promise<Te
     apiKey,
     dataDir,
     log: () => log,
+    out: () => out,
     async kill(signal) {
       child.kill(signal);
       return child.exited;

@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventStoreDb } from "./eventstoredb.ts";
@@ -27,6 +27,8 @@ export async function testStores(): Promise<readonly TestStore[]> {
   const owner = server.process === null ? `${server.port}` : `${server.port}-${process.pid}`;
   const contentDirectory = join(tmpdir(), `postledger-test-content-${owner}`);
   mkdirSync(contentDirectory, { recursive: true });
+  if (server.process !== null)
+    process.once("exit", () => rmSync(contentDirectory, { recursive: true, force: true }));
   const env = {
     STORE_URL: server.url,
     MASTER_KEY: SHARED_MASTER_KEY,

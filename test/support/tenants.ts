@@ -9,6 +9,7 @@ import {
   makeServices,
   type Services,
   senderAggregate,
+  webhookAggregate,
   workspaceAggregate,
 } from "../../src/commands/services.ts";
 import { transact } from "../../src/commands/transact.ts";
@@ -16,9 +17,11 @@ import { readConfig } from "../../src/config.ts";
 import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
 import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
 import { type SenderEvent, senderStream } from "../../src/domain/sender/events.ts";
+import { webhooksStream } from "../../src/domain/webhook/events.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { type Address, parseAddress } from "../../src/kernel/address.ts";
+import { newId } from "../../src/kernel/ids.ts";
 import { openContentStore, openLogInstance, openStore, systemOccasion } from "../../src/openParts.ts";
 import { type Caller, callerOf, startTestApp, type TestApp } from "./service.ts";
 import type { TestStore } from "./stores.ts";
@@ -52,6 +55,8 @@ export interface TestService {
   addSenderEvent(workspaceId: string, address: string, event: SenderEvent): Promise<void>;
   /** Appends to a message's stream what a worker or the operator would. */
   addEmailEvents(id: string, ...events: readonly EmailEvent[]): Promise<void>;
+  /** Registers webhook endpoints in one append. */
+  addEndpoints(workspaceId: string, urls: readonly string[]): Promise<void>;
   /** Stops the service and starts it again on the same data. */
   restart(): Promise<void>;
   remove(): Promise<void>;
@@ -80,6 +85,7 @@ export async function openLog(env: Environment): Promise<Services> {
     suppressions: { isSuppressed: () => false },
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: 0,
+    recent: null,
   });
 }
 
@@ -147,6 +153,14 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     },
     async addEmailEvents(id, ...events) {
       const aggregate = { ...emailAggregate, stream: emailStream(id) };
+      await transact(log.store, aggregate, () => ({ outcome: null, events }), systemOccasion("test"));
+    },
+    async addEndpoints(workspaceId, urls) {
+      const aggregate = { ...webhookAggregate, stream: webhooksStream(workspaceId) };
+      const events = urls.map((url) => {
+        const made = { endpointId: newId(), description: null, eventTypes: null, sealedSecret: "none" };
+        return { type: "WebhookEndpointRegistered" as const, data: { ...made, workspaceId, url } };
+      });
       await transact(log.store, aggregate, () => ({ outcome: null, events }), systemOccasion("test"));
     },
     async restart() {

@@ -1,5 +1,6 @@
 import type { DueEmail } from "../../../projections/due.ts";
 import { contentOf, type EmailStory, readStory } from "../../commands/readEmail.ts";
+import type { RecentEmails } from "../../commands/recentEmails.ts";
 import {
   type ClaimedEmail,
   claimEmail,
@@ -34,6 +35,8 @@ export interface DeliveryContext {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly clock: Clock;
+  /** Spares reading what this instance has just accepted; null: everything is read. */
+  readonly recent: RecentEmails | null;
   readonly policy: DeliveryPolicy;
   /** Names this worker process in claims. */
   readonly worker: string;
@@ -73,7 +76,9 @@ export function emailDelivery(context: DeliveryContext) {
     workspace: WorkspaceState,
     session: MailSession,
   ): Promise<DeliveryReport> {
-    const story = await readStory(store, due.id);
+    const recent = context.recent?.take(due.id);
+    // A claim on an older story would lose, and nothing would make us look again.
+    const story = recent?.revision === due.revision ? recent : await readStory(store, due.id);
     const moment = momentOf(context, story.state, workspace);
     const isAsKnown = story.revision === due.revision;
     if (isAsKnown && story.state && story.state.nextAttemptAt > moment.now) return { kind: "notYet" };

@@ -1,0 +1,31 @@
+import { LRUCache } from "lru-cache";
+import type { EmailStory } from "./readEmail.ts";
+
+/** Content that is kept in memory at most, in bytes of its JSON, and for how long. */
+const BYTES_MAX = 16_000_000;
+const AGE_MS_MAX = 60_000;
+
+/**
+ * Messages that this instance has just accepted, as their streams stand right after it: delivery then need not
+ * read them back. It may be wrong by the time it is used, and that is safe: the claim is appended at the
+ * revision that the story was known at, and loses when anything has happened since.
+ */
+export interface RecentEmails {
+  put(id: string, story: EmailStory, bytes: number): void;
+  /** The story, once; null when it is not here. */
+  take(id: string): EmailStory | null;
+}
+
+export function recentEmails(): RecentEmails {
+  const stories = new LRUCache<string, EmailStory>({ maxSize: BYTES_MAX, ttl: AGE_MS_MAX });
+  return {
+    put: (id, story, bytes) => {
+      stories.set(id, story, { size: bytes });
+    },
+    take(id) {
+      const story = stories.get(id) ?? null;
+      if (story !== null) stories.delete(id);
+      return story;
+    },
+  };
+}

@@ -1,0 +1,178 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ConfigError, readConfig } from "../../src/config.ts";
+import { ROOT } from "../support/service.ts";
+
+type Environment = Readonly<Record<string, string>>;
+
+const KEY = Buffer.alloc(32, 7).toString("base64");
+const ESDB = "esdb://127.0.0.1:2113?tls=false";
+
+/** What is wrong with these settings, one line each. */
+function errorsOf(env: Environment): readonly string[] {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.errors;
+    throw error;
+  }
+}
+
+/** Runs `work` with a file that holds `text`. */
+function withFile<Result>(text: string, work: (path: string) => Result): Result {
+  const directory = mkdtempSync(join(tmpdir(), "postledger-test-"));
+  const path = join(directory, "secret");
+  try {
+    writeFileSync(path, text);
+    return work(path);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+describe("settings", () => {
+  test("are all optional", () => {
+    const config = readConfig({});
+    expect(config).toMatchObject({ host: "127.0.0.1", port: 3000, bootstrap: true, smtpUrl: "outbox:" });
+    expect(config.storeUrl).toBe(`file:${config.dataDir}`);
+    expect(config.masterKey).toBeNull();
+  });
+
+  test("that are empty are as good as absent", () => {
+    expect(readConfig({ PORT: "", HOST: "", MASTER_KEY: "", STORE_URL: "", LOG_LEVEL: "" })).toEqual(
+      readConfig({}),
+    );
+  });
+
+  const wrong: readonly [string, string][] = [
+    ["PORT", "http"],
+    ["PORT", "-1"],
+    ["PORT", "65536"],
+    ["PORT", "3000.5"],
+    ["PORT", "0x10"],
+    ["PORT", " 80"],
+    ["BASE_URL", "mail.example.com"],
+    ["BASE_URL", "ftp://mail.example.com"],
+    ["BASE_URL", "http://"],
+    ["STORE_URL", "postgres://127.0.0.1"],
+    ["STORE_URL", "./data"],
+    ["CONTENT_URL", "s3://bucket"],
+    ["STORE_TIMEOUT_MS", "99"],
+    ["STORE_TIMEOUT_MS", "5s"],
+    ["MASTER_KEY", "secret"],
+    ["MASTER_KEY", Buffer.alloc(31).toString("base64")],
+    ["MASTER_KEY", Buffer.alloc(33).toString("base64")],
+    ["MASTER_KEY", "!".repeat(44)],
+    ["MASTER_KEY_PREVIOUS", "secret"],
+    ["SMTP_URL", "relay.example.com:587"],
+    ["SMTP_URL", "http://relay.example.com"],
+    ["SMTP_CONNECTIONS_MAX", "0"],
+    ["SMTP_MESSAGES_PER_CONNECTION_MAX", "0"],
+    ["SMTP_MESSAGES_PER_SECOND_MAX", "-1"],
+    ["BOOTSTRAP", "yes"],
+    ["DELIVERY", "true"],
+    ["DELIVERY_LEASE_MS", "1"],
+    ["DELIVERY_RETRY_BASE_MS", "1"],
+    ["DELIVERY_RETRY_MAX_MS", "1e3"],
+    ["DELIVERY_RELAY_RETRY_MS", "0"],
+    ["DELIVERY_LIFETIME_MS", String(73 * 3_600_000)],
+    ["DELIVERY_ON_AMBIGUOUS", "drop"],
+    ["DISK_FREE_BYTES_MIN", "256MB"],
+    ["REQUEST_TIMEOUT_MS", "0"],
+    ["DRAIN_TIMEOUT_MS", "forever"],
+    ["LOG_LEVEL", "verbose"],
+    ["LOG_REQUESTS", "none"],
+  ];
+  for (const [name, value] of wrong) {
+    test(`${name}=${value.slice(0, 30)} is refused by its name alone`, () => {
+      const errors = errorsOf({ [name]: value });
+      expect(errors).toHaveLength(1);
+      expect(errors[0]).toStartWith(`${name} must `);
+    });
+  }
+
+  test("that are wrong are all named at once", () => {
+    const errors = errorsOf({ PORT: "x", BASE_URL: "x", MASTER_KEY: "x", LOG_LEVEL: "x", DELIVERY: "x" });
+    const names = errors.map((error) => error.split(" ", 1)[0]);
+    expect(names.sort()).toEqual(["BASE_URL", "DELIVERY", "LOG_LEVEL", "MASTER_KEY", "PORT"]);
+  });
+
+  test("are refused without telling the value of a secret", () => {
+    const errors = errorsOf({
+      MASTER_KEY: "hunter2",
+      SMTP_URL: "smpt://me:hunter2@relay",
+      STORE_URL: "hunter2",
+    });
+    expect(errors).toHaveLength(3);
+    expect(errors.join()).not.toContain("hunter2");
+  });
+
+  test("SMTP_URL must be given where HOST is not loopback", () => {
+    expect(errorsOf({ HOST: "0.0.0.0" })).toEqual([expect.stringContaining("SMTP_URL must be set")]);
+    expect(errorsOf({ HOST: "0.0.0.0", SMTP_URL: "smtp://relay.example:587" })).toEqual([]);
+    for (const HOST of ["127.0.0.2", "::1", "localhost"]) expect(errorsOf({ HOST })).toEqual([]);
+  });
+
+  test("BOOTSTRAP is off where HOST is not loopback, unless it is asked for", () => {
+    const env = { HOST: "0.0.0.0", SMTP_URL: "outbox:" };
+    expect(readConfig(env).bootstrap).toBeFalse();
+    expect(readConfig({ ...env, BOOTSTRAP: "on" }).bootstrap).toBeTrue();
+  });
+
+  test("MASTER_KEY must be given with EventStoreDB", () => {
+    expect(errorsOf({ STORE_URL: ESDB })).toEqual([expect.stringMatching(/^MASTER_KEY .*must be set/)]);
+    expect(errorsOf({ STORE_URL: ESDB, MASTER_KEY: KEY })).toEqual([]);
+    expect(errorsOf({ STORE_URL: "esdb+discover://a,b,c", MASTER_KEY: KEY })).toEqual([]);
+  });
+
+  describe("secrets in files", () => {
+    const secrets: readonly [string, string, (env: Environment) => unknown][] = [
+      ["MASTER_KEY", KEY, (env) => Buffer.from(readConfig(env).masterKey ?? []).toString("base64")],
+      [
+        "MASTER_KEY_PREVIOUS",
+        KEY,
+        (env) => Buffer.from(readConfig(env).masterKeyPrevious ?? []).toString("base64"),
+      ],
+      ["SMTP_URL", "smtp://user:password@relay.example:587", (env) => readConfig(env).smtpUrl],
+      ["STORE_URL", "file:/var/lib/postledger", (env) => readConfig(env).storeUrl],
+    ];
+    for (const [name, value, read] of secrets) {
+      test(`${name}_FILE is read in place of ${name}, less its line break`, () => {
+        expect(withFile(`${value}\n`, (path) => read({ [`${name}_FILE`]: path }))).toBe(value);
+      });
+
+      test(`${name} and ${name}_FILE together are refused`, () => {
+        const errors = withFile(value, (path) => errorsOf({ [name]: value, [`${name}_FILE`]: path }));
+        expect(errors).toEqual([`${name} and ${name}_FILE must not both be set`]);
+      });
+
+      test(`${name}_FILE that is not there is refused by its name`, () => {
+        const errors = errorsOf({ [`${name}_FILE`]: "/nowhere/at/all" });
+        expect(errors.join("\n")).toContain(`${name}_FILE names a file that cannot be read`);
+      });
+    }
+
+    test("that hold no key are refused", () => {
+      for (const text of ["", "\n", "secret"]) {
+        const errors = withFile(text, (path) => errorsOf({ MASTER_KEY_FILE: path }));
+        expect(errors).toEqual([expect.stringMatching(/^MASTER_KEY must be 32 bytes/)]);
+      }
+    });
+  });
+
+  test("that are wrong stop the command with status 2 and a line for each", async () => {
+    const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "serve"], {
+      env: { ...process.env, PORT: "http", LOG_LEVEL: "verbose", STORE_URL: ESDB },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const told = (await new Response(child.stderr).text()).trim().split("\n");
+    expect(await child.exited).toBe(2);
+    expect(told).toHaveLength(3);
+    for (const name of ["PORT", "LOG_LEVEL", "MASTER_KEY"])
+      expect(told.some((line) => line.startsWith(`postledger: ${name} `))).toBeTrue();
+  });
+});
