@@ -168,6 +168,20 @@ describe("a first run", () => {
   );
 });
 
+describe("a first run inside another program", () => {
+  test("keeps its keys from others, whatever the program's umask lets through", async () => {
+    const before = process.umask(0o022);
+    const app = await startTestApp();
+    try {
+      for (const name of ["bootstrap.key", "master.key"])
+        expect((await stat(join(app.dataDir, name))).mode & 0o777).toBe(0o600);
+    } finally {
+      process.umask(before);
+      await app.remove();
+    }
+  });
+});
+
 describe("a first run that is asked not to", () => {
   test("makes no key", async () => {
     const app = await startTestApp({ env: { BOOTSTRAP: "off" } });

@@ -243,6 +243,25 @@ describe.each(await testStores())("sending on $name", (store) => {
     });
   });
 
+  test("a suppressed recipient's mail is accepted as suppressed, and a replay says the same", async () => {
+    const own = await service.tenant();
+    const before = newKey();
+    const queued = await own.send(before, message());
+    await service.suppress(own.workspaceId, "Ana@example.com");
+    let key = newKey();
+    await until(async () => {
+      key = newKey();
+      return (await own.send(key, message())).json.status === "suppressed";
+    }, "the suppression to show");
+    const suppressed = await own.send(key, message());
+    expect(Object.keys(suppressed.json).sort()).toEqual(["created_at", "id", "object", "status"]);
+    expect(suppressed.json.status).toBe("suppressed");
+    expect(suppressed.headers.get(REPLAYED)).toBe("true");
+    expect(await storedEvents(suppressed.json.id)).toEqual(["EmailContentStored", "EmailSuppressed"]);
+    expectReplay(await own.send(before, message()), queued);
+    expect((await own.send(newKey(), message({ to: "bob@example.com" }))).json.status).toBe("queued");
+  });
+
   describe("a retry of what was accepted is answered as at first", () => {
     const laterRefusals: readonly [string, number, string, (tenant: Tenant) => Promise<void>][] = [
       [

@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventStoreDb } from "./eventstoredb.ts";
@@ -27,12 +27,26 @@ export async function testStores(): Promise<readonly TestStore[]> {
   const owner = server.process === null ? `${server.port}` : `${server.port}-${process.pid}`;
   const contentDirectory = join(tmpdir(), `postledger-test-content-${owner}`);
   mkdirSync(contentDirectory, { recursive: true });
-  if (server.process !== null)
-    process.once("exit", () => rmSync(contentDirectory, { recursive: true, force: true }));
+  if (server.process !== null) removeAtEnd(contentDirectory);
   const env = {
     STORE_URL: server.url,
     MASTER_KEY: SHARED_MASTER_KEY,
     CONTENT_URL: `file:${contentDirectory}`,
   };
   return [sqlite, { name: "EventStoreDB", env, isShared: true }];
+}
+
+/** Removes the directory when this process has ended, however it does: the test runner runs no exit handlers. */
+function removeAtEnd(directory: string): void {
+  const held = globalThis as Record<symbol, unknown>;
+  const name = Symbol.for(`test.remover ${directory}`);
+  if (held[name] !== undefined) return;
+  const remover = Bun.spawn(["sh", "-c", `trap '' INT; cat >/dev/null; rm -rf "$0"`, directory], {
+    stdin: "pipe",
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  remover.unref();
+  // Held for the life of the process, because a child that is collected takes its pipe with it.
+  held[name] = remover;
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { diskSpaceOf } from "../../src/adapters/system/diskSpace.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import { issueKey, newSender, newWorkspace, verifySenderByHand } from "../../src/commands/manageWorkspace.ts";
+import { suppressRecipient } from "../../src/commands/recordMailAttempt.ts";
 import {
   emailAggregate,
   makeServices,
@@ -37,7 +38,7 @@ export interface Tenant extends Caller {
   withKey(options: KeyOptions): Promise<Tenant>;
 }
 
-export interface KeyOptions {
+interface KeyOptions {
   readonly scopes?: readonly Scope[];
   readonly expiresAt?: number | null;
 }
@@ -55,6 +56,8 @@ export interface TestService {
   addSenderEvent(workspaceId: string, address: string, event: SenderEvent): Promise<void>;
   /** Appends to a message's stream what a worker or the operator would. */
   addEmailEvents(id: string, ...events: readonly EmailEvent[]): Promise<void>;
+  /** Suppresses a recipient, as a bounce would. */
+  suppress(workspaceId: string, address: string): Promise<void>;
   /** Registers webhook endpoints in one append. */
   addEndpoints(workspaceId: string, urls: readonly string[]): Promise<void>;
   /** Stops the service and starts it again on the same data. */
@@ -65,14 +68,14 @@ export interface TestService {
 type Environment = Readonly<Record<string, string>>;
 
 /** An address that is known to be one. */
-export function addressOf(text: string): Address {
+function addressOf(text: string): Address {
   const parsed = parseAddress(text);
   if ("invalid" in parsed) throw new Error(`${text} ${parsed.invalid}`);
   return parsed;
 }
 
 /** Opens the log that `env` names beside a service, as a command does, and keeps it open. */
-export async function openLog(env: Environment): Promise<Services> {
+async function openLog(env: Environment): Promise<Services> {
   const config = readConfig(env);
   const store = await openStore(config);
   const content = openContentStore(config);
@@ -154,6 +157,12 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     async addEmailEvents(id, ...events) {
       const aggregate = { ...emailAggregate, stream: emailStream(id) };
       await transact(log.store, aggregate, () => ({ outcome: null, events }), systemOccasion("test"));
+    },
+    async suppress(workspaceId, address) {
+      const recipientHash = log.keys.hashAddress(workspaceId, addressOf(address).canonical);
+      const bounce = { emailId: newId(), code: 550, reply: "550 5.1.1 <recipient> unknown" };
+      const occasion = { ...systemOccasion("test"), workspaceId };
+      await suppressRecipient(log.store, { workspaceId, recipientHash, address, ...bounce }, occasion);
     },
     async addEndpoints(workspaceId, urls) {
       const aggregate = { ...webhookAggregate, stream: webhooksStream(workspaceId) };
