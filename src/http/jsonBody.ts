@@ -8,7 +8,11 @@ const DEPTH_MAX = 32;
 /** Deeper than this is refused before it is parsed: `JSON.parse` would go five million levels down. */
 const PARSED_DEPTH_MAX = 1_000;
 
+/** `variables` has room for half as many; millions would hold up everybody else while they are walked. */
+const VALUES_MAX = 100_000;
+
 const QUOTE = 0x22;
+const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 
 function tooLarge(): Problem {
@@ -51,18 +55,24 @@ function stringEnd(bytes: Uint8Array, start: number): number {
   return index;
 }
 
-/** Whether the text nests deeper than we let `JSON.parse` go. Brackets inside strings do not count. */
-function isTooDeepToParse(bytes: Uint8Array): boolean {
+/**
+ * What is wrong with the shape of the text, found before it is parsed and walked: it nests too deep, or holds
+ * more values than any request can need. Null when nothing is. Brackets and commas inside strings do not count.
+ */
+function shapeFault(bytes: Uint8Array): string | null {
   let depth = 0;
+  let values = 0;
   for (let index = 0; index < bytes.length; index += 1) {
     const byte = bytes[index] as number;
     if (byte === QUOTE) index = stringEnd(bytes, index);
+    else if (byte === COMMA) values += 1;
     // `[` and `{` differ in one bit, and so do `]` and `}`.
     else if ((byte | 0x20) === 0x7b) depth += 1;
     else if ((byte | 0x20) === 0x7d) depth -= 1;
-    if (depth > PARSED_DEPTH_MAX) return true;
+    if (depth > PARSED_DEPTH_MAX) return `is nested deeper than ${DEPTH_MAX} levels`;
+    if (values > VALUES_MAX) return `holds more than ${VALUES_MAX} values`;
   }
-  return false;
+  return null;
 }
 
 function pointerTo(parent: string, key: string | number): string {
@@ -108,7 +118,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 export async function readJsonBody(request: Request): Promise<Json> {
   const bytes = await readBytes(request);
   if (bytes.length === 0) throw invalid("", "is empty");
-  if (isTooDeepToParse(bytes)) throw invalid("", `is nested deeper than ${DEPTH_MAX} levels`);
+  const fault = shapeFault(bytes);
+  if (fault !== null) throw invalid("", fault);
   let value: Json;
   try {
     value = JSON.parse(utf8.decode(bytes)) as Json;

@@ -14,7 +14,6 @@ import {
   unseal,
 } from "../../src/kernel/instanceKeys.ts";
 import { canonicalJson, type Json } from "../../src/kernel/json.ts";
-import { isIpv4, isPublicAddress } from "../../src/kernel/publicAddress.ts";
 import { codePoints, excerpt, isHeaderSafe } from "../../src/kernel/text.ts";
 import { epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import { throughStore } from "../support/givenWhenThen.ts";
@@ -359,58 +358,6 @@ describe("addresses", () => {
       }),
       { numRuns: 500 },
     );
-  });
-});
-
-describe("public addresses", () => {
-  test.each([
-    "8.8.8.8",
-    "1.1.1.1",
-    "172.15.0.1",
-    "172.32.0.1",
-    "100.128.0.1",
-    "2606:4700::1111",
-    "2a00:1450::1",
-  ])("%s is one", (text) => {
-    expect(isPublicAddress(text)).toBe(true);
-  });
-
-  test.each([
-    ...["0.0.0.0", "10.0.0.1", "100.64.0.1", "127.0.0.1", "127.255.255.255", "169.254.169.254", "172.16.0.1"],
-    ...[
-      "172.31.255.255",
-      "192.0.0.1",
-      "192.0.2.1",
-      "192.88.99.1",
-      "192.168.0.1",
-      "198.18.0.1",
-      "198.51.100.1",
-    ],
-    ...["203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"],
-    ...[
-      "::",
-      "::1",
-      "::ffff:127.0.0.1",
-      "::ffff:8.8.8.8",
-      "::8.8.8.8",
-      "64:ff9b::808:808",
-      "100::1",
-      "fc00::1",
-    ],
-    ...["fd12::1", "fe80::1", "fec0::1", "ff02::1", "2001::1", "2001:db8::1", "2002:808:808::1", "3fff::1"],
-    ...["", "example.com", "8.8.8.8.8", "8.8.8.256", "[::1]"],
-  ])("%j is none", (text) => {
-    expect(isPublicAddress(text)).toBe(false);
-  });
-
-  test.each([
-    ["1.2.3.4", true],
-    ["01.2.3.4", false],
-    ["1.2.3", false],
-    ["0x1.2.3.4", false],
-    ["a.b.c.d", false],
-  ])("%s is IPv4 as the URL parser leaves it: %p", (text, expected) => {
-    expect(isIpv4(text)).toBe(expected);
   });
 });
 

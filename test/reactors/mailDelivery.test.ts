@@ -275,6 +275,35 @@ describe("after a crash", () => {
     expect(world.relay.sent).toHaveLength(0);
   });
 
+  test("a worker that is slow but alive keeps its claim in its own process", async () => {
+    const slow = gate<MailOutcome>();
+    world.relay.answer = () => slow.promise;
+    const id = await world.accept("order-1001");
+    const instance = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted");
+    await instance.caughtUp();
+    await world.settle();
+    world.pass(LEASE_MS * 2);
+    await world.settle();
+    expect(await world.events(id)).toHaveLength(3);
+    slow.resolve(ACCEPTED);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+  });
+
+  test("a message that this instance accepted and another has tried since is retried from the newest story", async () => {
+    const id = await world.accept("order-1001");
+    await appendForeign(world, id, {
+      type: "EmailDeliveryStarted",
+      data: { attempt: 1, worker: "other", leaseMs: LEASE_MS, transport: "smtp" },
+    });
+    const facts = { attempt: 1, reason: "relay_unavailable", attemptBurnt: false, ambiguous: false };
+    const nextAttemptAt = new Date(world.clock.now() + 30 * SECOND_MS).toISOString();
+    await appendForeign(world, id, { type: "EmailDeferred", data: { ...facts, nextAttemptAt } });
+    await world.start({ hasAccepted: true });
+    world.pass(30 * SECOND_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
+  });
+
   test("an outcome that comes after somebody took over is recorded, and ends the message", async () => {
     const slow = gate<MailOutcome>();
     world.relay.answer = () => slow.promise;
@@ -564,6 +593,22 @@ describe("the breaker", () => {
     world.pass(SECOND_MS);
     await until(() => faults > 0, "the fault");
     await until(() => world.relay.sent.length === 6, "all to be sent");
+  });
+
+  test("a trial that finds nothing to deliver leaves the place to the next", async () => {
+    for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
+    world.relay.refuse = () => "ECONNREFUSED";
+    const instance = await world.start({ sessionsMax: 2 });
+    await until(() => instance.delivery.relayTrouble !== null, "the breaker to open");
+    await world.setSender("SenderDisabled");
+    world.relay.refuse = () => null;
+    world.pass(SECOND_MS);
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(0);
+    await world.setSender("SenderEnabled");
+    world.pass(2 * SECOND_MS);
+    await until(() => world.relay.sent.length === 6, "all to be sent");
+    expect(instance.delivery.relayTrouble).toBeNull();
   });
 
   test("answers that speak of the relay open it too, and burn nothing", async () => {

@@ -1,5 +1,3 @@
-import { isIpv4, isPublicAddress } from "../../kernel/publicAddress.ts";
-
 /** The longest destination, in characters. */
 export const URL_CHARACTERS_MAX = 2_000;
 
@@ -7,9 +5,8 @@ export const URL_CHARACTERS_MAX = 2_000;
 const PRIVATE_NAMES = [".localhost", ".local", ".internal", ".home.arpa", ".test", ".invalid", ".onion"];
 const NAME = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])$/;
 
-function isPublicHost(hostname: string): boolean {
-  if (hostname.startsWith("[")) return isPublicAddress(hostname.slice(1, -1));
-  if (isIpv4(hostname)) return isPublicAddress(hostname);
+/** A fully qualified name. Addresses are refused, public ones too: a certificate is checked for a name. */
+function isPublicName(hostname: string): boolean {
   return NAME.test(hostname) && !PRIVATE_NAMES.some((suffix) => hostname.endsWith(suffix));
 }
 
@@ -24,7 +21,7 @@ export function normaliseDestination(text: string): string | null {
   // The parser drops the default port: any port that is left is another one.
   if (url.protocol !== "https:" || url.port !== "" || url.username !== "" || url.password !== "") return null;
   url.hostname = url.hostname.replace(/\.$/, "");
-  if (!isPublicHost(url.hostname)) return null;
+  if (!isPublicName(url.hostname)) return null;
   url.hash = "";
   return url.href;
 }
