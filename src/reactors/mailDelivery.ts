@@ -61,9 +61,13 @@ export class MailDelivery {
   private readonly handled = new LRUCache<string, number>({ max: HANDLED_MAX });
   /** Workspaces and senders that are left alone until this time. */
   private readonly held = new Map<string, number>();
+  /** Idle workers, and housekeeping between two rounds: what wakes them. */
   private readonly sleepers = new Set<() => void>();
+  private readonly keepers = new Set<() => void>();
   private candidates: DueEmail[] = [];
   private isStale = true;
+  /** When the next message becomes ready that was not so at the last look. */
+  private nextDueAt = 0;
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: MailDeliveryOptions) {
@@ -99,16 +103,18 @@ export class MailDelivery {
     this.running = Promise.all([...workers, this.keepHouse()]);
   }
 
-  /** The read model has moved. */
+  /** The read model has moved: wakes housekeeping, and as many idle workers as there is work for. */
   wake(): void {
     this.isStale = true;
-    for (const sleeper of [...this.sleepers]) sleeper();
+    for (const keeper of [...this.keepers]) keeper();
+    if (this.sleepers.size === 0) return;
+    if (this.candidates.length === 0) this.refill();
+    for (const sleeper of [...this.sleepers].slice(0, this.candidates.length)) sleeper();
   }
 
   /** Claims nothing more, and waits for what is claimed until `graceMs` have passed. */
   async stop(graceMs: number): Promise<void> {
     this.stopping.abort();
-    this.wake();
     const timer = setTimeout(() => this.abandoned.abort(), graceMs);
     const overdue = new Promise((resolve) => this.abandoned.signal.addEventListener("abort", resolve));
     await Promise.race([this.running, overdue]);
@@ -123,7 +129,7 @@ export class MailDelivery {
       if (pass && due) await this.workOn(due, pass);
       else {
         pass?.leave();
-        await this.rest(HOUSEKEEPING_MS);
+        await this.untilWork();
       }
     }
   }
@@ -135,7 +141,7 @@ export class MailDelivery {
     } catch (error) {
       pass.leave();
       this.context.onTrouble(error, due.id);
-      await this.rest(FAULT_REST_MS);
+      await this.pause(FAULT_REST_MS);
     } finally {
       pass.leave();
       this.inFlight.delete(due.id);
@@ -196,39 +202,38 @@ export class MailDelivery {
   }
 
   private refill(): void {
-    const now = this.context.clock.monotonicMs();
-    for (const [holder, until] of this.held) if (until <= now) this.held.delete(holder);
-    const rows = this.readDue((db) =>
-      readyEmails(db, this.context.clock.now(), [...this.held.keys()], CANDIDATES_MAX),
-    );
+    const now = this.context.clock.now();
+    const monotonic = this.context.clock.monotonicMs();
+    for (const [holder, until] of this.held) if (until <= monotonic) this.held.delete(holder);
+    const rows = this.readDue((db) => readyEmails(db, now, [...this.held.keys()], CANDIDATES_MAX));
+    const [nextAt = null] = this.readDue((db) => [nextReadyAt(db, now)]);
+    this.nextDueAt = nextAt ?? Number.POSITIVE_INFINITY;
     this.isStale = rows.length === CANDIDATES_MAX || this.held.size > 0;
     this.candidates = shuffled(rows, this.context.random);
   }
 
-  /** Sleeps until woken, until something becomes due, or for `maxMs`. */
-  private rest(maxMs: number): Promise<void> {
-    const dueInMs = this.msToNextDue();
+  /** Sleeps until there is work, until something becomes due, or for a moment. */
+  private async untilWork(): Promise<void> {
+    const dueInMs = Math.max(1, this.nextDueAt - this.context.clock.now());
+    await this.pause(Math.min(dueInMs, HOUSEKEEPING_MS), this.sleepers);
+    if (this.nextDueAt <= this.context.clock.now()) this.isStale = true;
+  }
+
+  /** Sleeps for `timeMs`; less when the service stops, or when what it leaves in `sleepers` is called. */
+  private pause(timeMs: number, sleepers?: Set<() => void>): Promise<void> {
+    const { signal } = this.stopping;
+    if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const done = () => {
         clearTimeout(timer);
-        this.sleepers.delete(done);
+        sleepers?.delete(done);
+        signal.removeEventListener("abort", done);
         resolve();
       };
-      const timer = setTimeout(
-        () => {
-          if (dueInMs <= maxMs) this.isStale = true;
-          done();
-        },
-        Math.min(dueInMs, maxMs),
-      );
-      this.sleepers.add(done);
+      const timer = setTimeout(done, timeMs);
+      sleepers?.add(done);
+      signal.addEventListener("abort", done);
     });
-  }
-
-  private msToNextDue(): number {
-    const now = this.context.clock.now();
-    const [at] = this.readDue((db) => [nextReadyAt(db, now)]);
-    return at === null || at === undefined ? Number.POSITIVE_INFINITY : Math.max(1, at - now);
   }
 
   /** Rows of the read model; none while it cannot be read or is damaged: its follower sees to that. */
@@ -256,7 +261,7 @@ export class MailDelivery {
       } catch (error) {
         this.context.onTrouble(error, "");
       }
-      await this.rest(HOUSEKEEPING_MS);
+      await this.pause(HOUSEKEEPING_MS, this.keepers);
     }
   }
 

@@ -30,7 +30,7 @@ const moment: Moment = { now: NOW, random: 0, pausedMs: 0 };
 const on = { policy, moment, transport: "smtp" };
 const END = ACCEPTED_AT + policy.lifetimeMs;
 
-const queued = acceptance("m");
+const queued = acceptance();
 const started = (attempt: number): EmailEvent => {
   const leaseMs = policy.leaseMs;
   return { type: "EmailDeliveryStarted", data: { attempt, worker: "w", leaseMs, transport: "smtp" } };
@@ -66,7 +66,7 @@ const ENDED: readonly (readonly [string, readonly EmailEvent[]])[] = [
   ["bounced", [...queued, started(1), bounced(1)]],
   ["expired", [...queued, expired(0)]],
   ["canceled", [...queued, canceled]],
-  ["suppressed at acceptance", acceptance("m", "suppressed")],
+  ["suppressed at acceptance", acceptance({ as: "suppressed" })],
   [
     "suppressed at delivery",
     [...queued, started(1), { type: "EmailSuppressed", data: { reason: "r", attempt: 1 } }],

@@ -132,14 +132,25 @@ export const stepsArbitrary: fc.Arbitrary<readonly Step[]> = fc.array(
   { maxLength: 25, size: "max" },
 );
 
+/** How a message is accepted. */
+export interface Accepting {
+  readonly as?: "queued" | "suppressed";
+  readonly at?: EpochMs;
+  readonly workspaceId?: string;
+  readonly senderId?: string;
+  readonly recipientHash?: string;
+}
+
 /** The events that accept a message. */
-export function acceptance(id: string, as: "queued" | "suppressed" = "queued"): readonly EmailEvent[] {
+export function acceptance(accepting: Accepting = {}): readonly EmailEvent[] {
+  const { as = "queued", at = ACCEPTED_AT } = accepting;
+  const { workspaceId = "workspace", senderId = "sender", recipientHash = "recipient" } = accepting;
   const accepted = {
-    workspaceId: `workspace of ${id}`,
-    senderId: `sender of ${id}`,
-    recipientHash: `recipient of ${id}`,
-    fingerprint: `fingerprint of ${id}`,
-    acceptedAt: rfc3339(ACCEPTED_AT),
+    workspaceId,
+    senderId,
+    recipientHash,
+    fingerprint: "fingerprint",
+    acceptedAt: rfc3339(at),
     contentEventId: crypto.randomUUID(),
     contentDigest: "digest",
     contentBytes: 2,
@@ -200,16 +211,17 @@ function decideWorkspace(workspace: WorkspaceState, kind: Happening["kind"], now
 }
 
 /** Takes the steps one after the other, each decided on what the ones before have made of the message. */
-export function play(steps: readonly Step[], policy: DeliveryPolicy, id = "message"): History {
-  const events = acceptance(id).map((event) => ({ at: ACCEPTED_AT, event }));
+export function play(steps: readonly Step[], policy: DeliveryPolicy, accepting: Accepting = {}): History {
+  const acceptedAt = accepting.at ?? ACCEPTED_AT;
+  const events = acceptance(accepting).map((event) => ({ at: acceptedAt, event }));
   let state = events.reduce<EmailState>((folded, { event }) => emailDecider.evolve(folded, event), null);
   let workspace: WorkspaceState = { name: "shop", paused: false, pauses: [] };
-  let now = ACCEPTED_AT;
+  let now = acceptedAt;
   const taken: StepTaken[] = [];
   for (const step of steps) {
     now += step.waitMs;
     workspace = decideWorkspace(workspace, step.happening.kind, now);
-    const moment = { now, random: step.random, pausedMs: pausedMs(workspace, ACCEPTED_AT, now) };
+    const moment = { now, random: step.random, pausedMs: pausedMs(workspace, acceptedAt, now) };
     const { attempt, decision } = decideOn(state, step.happening, { policy, moment });
     const after = decision.events.reduce(emailDecider.evolve, state);
     taken.push({ step, now, moment, before: state, after, attempt, ...decision });

@@ -1,0 +1,445 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  agedEmails,
+  due,
+  type LeasedEmail,
+  leasedEmails,
+  nextReadyAt,
+  readyEmails,
+  waitingEmails,
+} from "../../projections/due.ts";
+import { type EmailQuery, emails, listEmails } from "../../projections/emails.ts";
+import { projections } from "../../projections/index.ts";
+import { isSuppressed, suppressions } from "../../projections/suppressions.ts";
+import {
+  listWebhookEndpoints,
+  webhookEndpoints,
+  webhooksRevision,
+} from "../../projections/webhookEndpoints.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
+import type { EmailEvent } from "../../src/domain/email/events.ts";
+import { type Email, emailDecider, isTerminal } from "../../src/domain/email/state.ts";
+import { suppress } from "../../src/domain/suppression/decisions.ts";
+import { type SuppressionEvent, suppressionStream } from "../../src/domain/suppression/events.ts";
+import { type SuppressionState, suppressionDecider } from "../../src/domain/suppression/state.ts";
+import { registerEndpoint } from "../../src/domain/webhook/decisions.ts";
+import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
+import { type WebhooksState, webhookDecider } from "../../src/domain/webhook/state.ts";
+import { COMPRESS_ABOVE_BYTES, encodeData } from "../../src/kernel/codec.ts";
+import type { DomainEvent } from "../../src/kernel/decider.ts";
+import { type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
+import type { ProjectedEvent, ReadDatabaseFile, SqlRow } from "../../src/ports/readDatabase.ts";
+import { createTables } from "../../src/readModels/generation.ts";
+import {
+  ACCEPTED_AT,
+  type Accepting,
+  type History,
+  play,
+  stepsArbitrary,
+} from "../support/emailHistories.ts";
+
+const RUNS = { numRuns: 60 };
+
+/** One event of a made-up log. */
+interface Logged {
+  readonly stream: string;
+  readonly revision: number;
+  readonly at: EpochMs;
+  readonly event: DomainEvent;
+}
+
+function projected({ stream, revision, at, event }: Logged): ProjectedEvent {
+  const bytes = Buffer.byteLength(JSON.stringify(event.data));
+  const data =
+    bytes > COMPRESS_ABOVE_BYTES ? encodeData(event.data, bytes) : JSON.parse(JSON.stringify(event.data));
+  return { stream, revision, id: crypto.randomUUID(), type: event.type, data, metadata: { at: rfc3339(at) } };
+}
+
+/** Applies a log to every read model there is, each on its own database; `check` looks at them. */
+function project(log: readonly Logged[], check: (db: Record<string, ReadDatabaseFile>) => void): void {
+  const databases = projections.map((projection) => {
+    const db = sqliteReadDatabases.open(":memory:", "build");
+    createTables(db, projection, "log");
+    for (const logged of log) {
+      if (projection.events.includes(logged.event.type)) projection.apply(projected(logged), db);
+    }
+    return [projection.name, db] as const;
+  });
+  try {
+    check(Object.fromEntries(databases));
+  } finally {
+    for (const [, db] of databases) db.close();
+  }
+}
+
+/** Events of many streams, as a log would have them: by time, each stream in its own order. */
+function interleaved(streams: readonly (readonly Logged[])[]): readonly Logged[] {
+  return streams.flat().sort((one, other) => one.at - other.at);
+}
+
+/** A message whose whole story is known. */
+interface Told {
+  readonly id: string;
+  readonly accepting: Required<Accepting>;
+  readonly history: History;
+}
+
+function logOf({ id, history }: Told): readonly Logged[] {
+  return history.events.map(({ at, event }, revision) => ({ stream: `email-${id}`, revision, at, event }));
+}
+
+const acceptings: fc.Arbitrary<Required<Accepting>> = fc.record({
+  as: fc.oneof(
+    { weight: 9, arbitrary: fc.constant("queued" as const) },
+    { weight: 1, arbitrary: fc.constant("suppressed" as const) },
+  ),
+  // So few times that some messages share one, and their ids have to decide.
+  at: fc.nat(4).map((hours) => ACCEPTED_AT + hours * HOUR_MS),
+  workspaceId: fc.constantFrom("w1", "w1", "w2"),
+  senderId: fc.constantFrom("s1", "s2"),
+  recipientHash: fc.constantFrom("r1", "r2", "r3"),
+});
+
+const policies = fc.constantFrom(DELIVERY_POLICY, { ...DELIVERY_POLICY, onAmbiguous: "hold" as const });
+
+const told: fc.Arbitrary<readonly Told[]> = fc
+  .array(fc.tuple(fc.uuid(), acceptings, stepsArbitrary, policies), { maxLength: 15, size: "max" })
+  .map((messages) =>
+    messages.map(([id, accepting, steps, policy]) => {
+      return { id, accepting, history: play(accepting.as === "queued" ? steps : [], policy, accepting) };
+    }),
+  );
+
+function forEveryLog(check: (messages: readonly Told[], db: Record<string, ReadDatabaseFile>) => void): void {
+  fc.assert(
+    fc.property(told, (messages) => {
+      project(interleaved(messages.map(logOf)), (db) => check(messages, db));
+    }),
+    RUNS,
+  );
+}
+
+/** What the two read models must say of a message, told by its fold alone. */
+interface Expected {
+  readonly state: Email;
+  readonly updatedAt: string;
+  readonly reason: string | null;
+  /** The revision of the event that made the message ready or claimed it. */
+  readonly revision: number;
+}
+
+function reasonOf(event: EmailEvent): string | null {
+  return "reason" in event.data ? event.data.reason : null;
+}
+
+function expectedOf({ history }: Told): Expected {
+  let state: Email | null = null;
+  let expected: Omit<Expected, "state"> = { updatedAt: "", reason: null, revision: -1 };
+  for (const [revision, { at, event }] of history.events.entries()) {
+    const after: Email | null = emailDecider.evolve(state, event);
+    const isMoved = state?.status !== after?.status;
+    if (isMoved) expected = { ...expected, updatedAt: rfc3339(at) };
+    if (isMoved && after?.status !== "sending") expected = { ...expected, reason: reasonOf(event) };
+    const isResumed = state?.inDoubt !== after?.inDoubt || state?.nextAttemptAt !== after?.nextAttemptAt;
+    if (isMoved || isResumed) expected = { ...expected, revision };
+    state = after;
+  }
+  if (state === null) throw new Error("every message of these logs was accepted");
+  return { ...expected, state };
+}
+
+const byText = (one: string, other: string) => (one < other ? -1 : Number(one > other));
+
+describe("the rows of random logs (properties):", () => {
+  test("emails are what their streams fold to", () => {
+    forEveryLog((messages, db) => {
+      const rows = (db.emails as ReadDatabaseFile).all("SELECT * FROM emails ORDER BY id");
+      const expected = messages.map((message): SqlRow => {
+        const { state, updatedAt, reason } = expectedOf(message);
+        return {
+          id: message.id,
+          workspace_id: state.workspaceId,
+          status: state.status,
+          sender_id: state.senderId,
+          recipient_hash: state.recipientHash,
+          created_at: rfc3339(state.acceptedAt),
+          updated_at: updatedAt,
+          attempts: state.attempts,
+          reason,
+        };
+      });
+      expect(rows.map((row) => ({ ...row }))).toEqual(
+        expected.sort((a, b) => byText(String(a.id), String(b.id))),
+      );
+    });
+  });
+
+  test("due holds exactly the messages that have not ended, each at its time", () => {
+    forEveryLog((messages, db) => {
+      const rows = (db.due as ReadDatabaseFile).all("SELECT * FROM due ORDER BY id");
+      const expected = messages.flatMap((message): SqlRow[] => {
+        const { state, revision } = expectedOf(message);
+        if (isTerminal(state.status)) return [];
+        return [
+          {
+            id: message.id,
+            workspace_id: state.workspaceId,
+            sender_id: state.senderId,
+            state: state.claim ? "leased" : "ready",
+            due_at: state.nextAttemptAt,
+            accepted_at: state.acceptedAt,
+            revision,
+            attempt: state.attempts,
+            lease_ms: state.claim?.leaseMs ?? 0,
+          },
+        ];
+      });
+      expect(rows.map((row) => ({ ...row }))).toEqual(
+        expected.sort((a, b) => byText(String(a.id), String(b.id))),
+      );
+    });
+  });
+
+  test("no row of a message holds an address or a position", () => {
+    for (const { tables } of [emails, due, suppressions, webhookEndpoints])
+      for (const { columns } of tables) expect(columns).not.toMatch(/position|address|"to"/);
+  });
+
+  test("suppressions are what their streams fold to", () => {
+    const recipients = ["r1", "r2", "r3"];
+    const step = fc.record({
+      workspaceId: fc.constantFrom("w1", "w2"),
+      recipientHash: fc.constantFrom(...recipients),
+      reason: fc.constantFrom("bounce", "manual"),
+      isLift: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const states = new Map<string, { state: SuppressionState; since: string; next: number }>();
+        const log: Logged[] = [];
+        for (const [index, { workspaceId, recipientHash, reason, isLift }] of steps.entries()) {
+          const key = `${workspaceId} ${recipientHash}`;
+          const known = states.get(key) ?? { state: null, since: "", next: 0 };
+          const facts = { workspaceId, recipientHash };
+          const lifted: SuppressionEvent[] = [{ type: "RecipientUnsuppressed", data: facts }];
+          const { events } = isLift
+            ? { events: lifted }
+            : suppress(known.state, "ana@example.org", { ...facts, reason, emailId: `e${index}` });
+          const at = ACCEPTED_AT + index;
+          const stream = suppressionStream(key);
+          log.push(...events.map((event, offset) => ({ stream, revision: known.next + offset, at, event })));
+          const state = events.reduce(suppressionDecider.evolve, known.state);
+          const since = events.length > 0 ? rfc3339(at) : known.since;
+          states.set(key, { state, since, next: known.next + events.length });
+        }
+        project(log, ({ suppressions: rows }) => {
+          if (!rows) throw new Error("there is such a read model");
+          for (const workspaceId of ["w1", "w2"]) {
+            for (const recipientHash of recipients) {
+              const { state = null, since } = states.get(`${workspaceId} ${recipientHash}`) ?? {};
+              expect(isSuppressed(rows, workspaceId, recipientHash)).toBe(state !== null);
+              const row = rows.get(
+                "SELECT reason, email_id, created_at FROM suppressions WHERE workspace_id = ? AND recipient_hash = ?",
+                workspaceId,
+                recipientHash,
+              );
+              const expected = state && { reason: state.reason, email_id: state.emailId, created_at: since };
+              expect(row ? { ...row } : null).toEqual(expected as SqlRow | null);
+            }
+          }
+        });
+      }),
+      RUNS,
+    );
+  });
+
+  test("webhook endpoints are what their streams fold to, and each is listed once over all pages", () => {
+    const step = fc.record({
+      workspaceId: fc.constantFrom("w1", "w2"),
+      path: fc.nat(12),
+      endpointId: fc.uuid(),
+      wait: fc.nat(1),
+      eventTypes: fc.constantFrom(null, [], ["email.sent"]),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 25 }), fc.integer({ min: 1, max: 7 }), (steps, limit) => {
+        const states = new Map<string, { state: WebhooksState; next: number }>();
+        const log: Logged[] = [];
+        let at = ACCEPTED_AT;
+        for (const { workspaceId, path, endpointId, wait, eventTypes } of steps) {
+          at += wait;
+          const known = states.get(workspaceId) ?? { state: webhookDecider.initialState, next: 0 };
+          const facts = { endpointId, workspaceId, description: null, eventTypes, sealedSecret: "sealed" };
+          const { events } = registerEndpoint(known.state, { ...facts, url: `https://example.com/${path}` });
+          const stream = webhooksStream(workspaceId);
+          log.push(...events.map((event: WebhookEvent) => ({ stream, revision: known.next, at, event })));
+          const state = events.reduce(webhookDecider.evolve, known.state);
+          states.set(workspaceId, { state, next: known.next + events.length });
+        }
+        project(log, (databases) => {
+          const db = databases["webhook-endpoints"] as ReadDatabaseFile;
+          for (const workspaceId of ["w1", "w2", "w3"]) {
+            const { state, next } = states.get(workspaceId) ?? {
+              state: webhookDecider.initialState,
+              next: 0,
+            };
+            expect(webhooksRevision(db, workspaceId)).toBe(next - 1);
+            const all = listWebhookEndpoints(db, workspaceId, { limit: 100 });
+            expect(new Map(all.map(({ url, id }) => [url, id]))).toEqual(new Map(state.idByUrl));
+            const paged = pagesOf(limit, (after) =>
+              listWebhookEndpoints(db, workspaceId, { ...after, limit }),
+            );
+            expect(paged).toEqual([...all]);
+            const keys = all.map(({ createdAt, id }) => `${createdAt} ${id}`);
+            expect(keys).toEqual([...keys].sort().reverse());
+          }
+        });
+      }),
+      RUNS,
+    );
+  });
+});
+
+interface Keyed {
+  readonly id: string;
+  readonly createdAt: string;
+}
+
+/** All rows, page by page, each page after the last row of the one before. */
+function pagesOf<Row extends Keyed>(
+  limit: number,
+  page: (after: { after?: Keyed }) => readonly Row[],
+): Row[] {
+  const all: Row[] = [];
+  for (;;) {
+    const last = all.at(-1);
+    const rows = page(last ? { after: { createdAt: last.createdAt, id: last.id } } : {});
+    expect(rows.length).toBeLessThanOrEqual(limit);
+    all.push(...rows);
+    if (rows.length < limit) return all;
+  }
+}
+
+describe("the queries (properties):", () => {
+  test("listEmails finds what matches, newest first, each once over all pages", () => {
+    const times = fc.option(
+      fc.nat(5).map((hours) => rfc3339(ACCEPTED_AT + hours * HOUR_MS)),
+      { nil: undefined },
+    );
+    const filters = fc.record({
+      workspaceId: fc.constantFrom("w1", "w2", "w3"),
+      status: fc.constantFrom(undefined, undefined, "queued", "sent", "deferred", "suppressed"),
+      senderId: fc.constantFrom(undefined, undefined, "s1"),
+      recipientHash: fc.constantFrom(undefined, undefined, "r1"),
+      createdFrom: times,
+      createdBefore: times,
+      limit: fc.integer({ min: 1, max: 6 }),
+    });
+    fc.assert(
+      fc.property(told, fc.array(filters, { minLength: 5, maxLength: 5 }), (messages, queries) => {
+        project(interleaved(messages.map(logOf)), (db) => {
+          for (const filter of queries) {
+            const query = Object.fromEntries(
+              Object.entries(filter).filter(([, value]) => value !== undefined),
+            ) as unknown as EmailQuery;
+            const found = pagesOf(query.limit, (after) =>
+              listEmails(db.emails as ReadDatabaseFile, { ...query, ...after }),
+            );
+            expect(found.map(({ id }) => id)).toEqual(matching(messages, query));
+          }
+        });
+      }),
+      RUNS,
+    );
+  });
+
+  /** What a list must hold, by the folds. */
+  function matching(messages: readonly Told[], query: EmailQuery): readonly string[] {
+    const holds = (wanted: string | undefined, value: string) => wanted === undefined || wanted === value;
+    return messages
+      .map((message) => ({ id: message.id, ...expectedOf(message).state }))
+      .filter((email) => email.workspaceId === query.workspaceId)
+      .filter((email) => holds(query.status, email.status) && holds(query.senderId, email.senderId))
+      .filter((email) => holds(query.recipientHash, email.recipientHash))
+      .filter((email) => rfc3339(email.acceptedAt) >= (query.createdFrom ?? ""))
+      .filter((email) => rfc3339(email.acceptedAt) < (query.createdBefore ?? "~"))
+      .sort((a, b) => b.acceptedAt - a.acceptedAt || byText(b.id, a.id))
+      .map(({ id }) => id);
+  }
+
+  test("due messages, leases and times are those of the folds", () => {
+    const moments = fc.record({
+      now: fc.nat(80 * HOUR_MS).map((ms) => ACCEPTED_AT + ms),
+      without: fc.subarray(["w1", "s1", "w9"]),
+      limit: fc.constantFrom(1, 3, 100),
+    });
+    fc.assert(
+      fc.property(told, fc.array(moments, { minLength: 5, maxLength: 5 }), (messages, looks) => {
+        project(interleaved(messages.map(logOf)), (db) => {
+          for (const look of looks) checkLook(db.due as ReadDatabaseFile, messages, look);
+        });
+      }),
+      RUNS,
+    );
+  });
+
+  interface Look {
+    readonly now: EpochMs;
+    readonly without: readonly string[];
+    readonly limit: number;
+  }
+
+  /** At most `limit` of the candidates, those with the least keys first; which of equals is left open. */
+  function expectLeast(found: readonly string[], keys: ReadonlyMap<string, number>, limit: number): void {
+    expect(found.length).toBe(Math.min(limit, keys.size));
+    expect(new Set(found).size).toBe(found.length);
+    const foundKeys = found.map((id) => keys.get(id));
+    expect(foundKeys).toEqual([...keys.values()].sort((a, b) => a - b).slice(0, limit));
+  }
+
+  function checkLook(db: ReadDatabaseFile, messages: readonly Told[], { now, without, limit }: Look): void {
+    const open = messages
+      .map((message) => ({ id: message.id, ...expectedOf(message).state }))
+      .filter(({ status }) => !isTerminal(status));
+    const ready = open.filter(({ claim }) => claim === null);
+    const keysOf = (chosen: typeof ready, key: "nextAttemptAt" | "acceptedAt") =>
+      new Map(chosen.map((email) => [email.id, email[key]]));
+
+    const mayGo = ready.filter(
+      (email) => !without.includes(email.workspaceId) && !without.includes(email.senderId),
+    );
+    const isDue = mayGo.filter(({ nextAttemptAt }) => nextAttemptAt <= now);
+    const found = readyEmails(db, now, without, limit);
+    expectLeast(
+      found.map(({ id }) => id),
+      keysOf(isDue, "nextAttemptAt"),
+      limit,
+    );
+    for (const { id, workspaceId, senderId, revision } of found) {
+      const message = messages.find((told) => told.id === id) as Told;
+      expect({ workspaceId, senderId, revision }).toEqual({
+        workspaceId: message.accepting.workspaceId,
+        senderId: message.accepting.senderId,
+        revision: expectedOf(message).revision,
+      });
+    }
+
+    const aged = ready.filter((email) => email.acceptedAt <= now && !without.includes(email.workspaceId));
+    const foundAged = agedEmails(db, now, without, limit).map(({ id }) => id);
+    expectLeast(foundAged, keysOf(aged, "acceptedAt"), limit);
+
+    const later = ready.filter(({ nextAttemptAt }) => nextAttemptAt > now);
+    const times = later.map(({ nextAttemptAt }) => nextAttemptAt);
+    expect(nextReadyAt(db, now)).toBe(times.length === 0 ? null : Math.min(...times));
+    expectLeast([...waitingEmails(db, now, limit)], keysOf(later, "nextAttemptAt"), limit);
+
+    const leased = open.flatMap(({ id, claim }): LeasedEmail[] =>
+      claim ? [{ id, attempt: claim.attempt, leaseMs: claim.leaseMs }] : [],
+    );
+    expect([...leasedEmails(db, 100)].sort((a, b) => byText(a.id, b.id))).toEqual(
+      leased.sort((a, b) => byText(a.id, b.id)),
+    );
+  }
+});
