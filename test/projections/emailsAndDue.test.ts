@@ -20,7 +20,7 @@ import {
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
-import { type Email, emailDecider, isTerminal } from "../../src/domain/email/state.ts";
+import { type Email, type EmailState, emailDecider, isTerminal } from "../../src/domain/email/state.ts";
 import { suppress } from "../../src/domain/suppression/decisions.ts";
 import { type SuppressionEvent, suppressionStream } from "../../src/domain/suppression/events.ts";
 import { type SuppressionState, suppressionDecider } from "../../src/domain/suppression/state.ts";
@@ -135,22 +135,102 @@ function reasonOf(event: EmailEvent): string | null {
 }
 
 function expectedOf({ history }: Told): Expected {
-  let state: Email | null = null;
+  let state = emailDecider.initialState;
   let expected: Omit<Expected, "state"> = { updatedAt: "", reason: null, revision: -1 };
   for (const [revision, { at, event }] of history.events.entries()) {
-    const after: Email | null = emailDecider.evolve(state, event);
-    const isMoved = state?.status !== after?.status;
-    if (isMoved) expected = { ...expected, updatedAt: rfc3339(at) };
-    if (isMoved && after?.status !== "sending") expected = { ...expected, reason: reasonOf(event) };
-    const isResumed = state?.inDoubt !== after?.inDoubt || state?.nextAttemptAt !== after?.nextAttemptAt;
-    if (isMoved || isResumed) expected = { ...expected, revision };
+    const after = emailDecider.evolve(state, event);
+    expected = moved({ before: state, after, event, expected, at: rfc3339(at), revision });
     state = after;
   }
   if (state === null) throw new Error("every message of these logs was accepted");
   return { ...expected, state };
 }
 
+interface Movement {
+  readonly before: EmailState;
+  readonly after: EmailState;
+  readonly event: EmailEvent;
+  readonly expected: Omit<Expected, "state">;
+  readonly at: string;
+  readonly revision: number;
+}
+
+function moved({ before, after, event, expected, at, revision }: Movement): Omit<Expected, "state"> {
+  const isMoved = before?.status !== after?.status;
+  const isResumed = before?.inDoubt !== after?.inDoubt || before?.nextAttemptAt !== after?.nextAttemptAt;
+  return {
+    updatedAt: isMoved ? at : expected.updatedAt,
+    // While an attempt is under way, the reason of the one before stands.
+    reason: isMoved && after?.status !== "sending" ? reasonOf(event) : expected.reason,
+    revision: isMoved || isResumed ? revision : expected.revision,
+  };
+}
+
 const byText = (one: string, other: string) => (one < other ? -1 : Number(one > other));
+
+const RECIPIENTS = ["r1", "r2", "r3"];
+const suppressionSteps = fc.record({
+  workspaceId: fc.constantFrom("w1", "w2"),
+  recipientHash: fc.constantFrom(...RECIPIENTS),
+  reason: fc.constantFrom("bounce", "manual"),
+  isLift: fc.boolean(),
+});
+type SuppressionStep = typeof suppressionSteps extends fc.Arbitrary<infer Step> ? Step : never;
+
+interface ToldSuppression {
+  readonly state: SuppressionState;
+  readonly since: string;
+  readonly next: number;
+}
+
+interface ToldSuppressions {
+  readonly log: readonly Logged[];
+  readonly byStream: ReadonlyMap<string, ToldSuppression>;
+}
+
+/** What a step adds to a recipient's stream. Lifting a suppression is not decided anywhere yet. */
+function suppressionEvents(
+  state: SuppressionState,
+  step: SuppressionStep,
+  index: number,
+): readonly SuppressionEvent[] {
+  const { workspaceId, recipientHash, reason, isLift } = step;
+  const facts = { workspaceId, recipientHash };
+  if (isLift) return [{ type: "RecipientUnsuppressed", data: facts }];
+  return suppress(state, "ana@example.org", { ...facts, reason, emailId: `e${index}` }).events;
+}
+
+function tellSuppressions(steps: readonly SuppressionStep[]): ToldSuppressions {
+  const byStream = new Map<string, ToldSuppression>();
+  const log: Logged[] = [];
+  for (const [index, step] of steps.entries()) {
+    const stream = suppressionStream(`${step.workspaceId} ${step.recipientHash}`);
+    const known = byStream.get(stream) ?? { state: null, since: "", next: 0 };
+    const events = suppressionEvents(known.state, step, index);
+    const at = ACCEPTED_AT + index;
+    log.push(...events.map((event, offset) => ({ stream, revision: known.next + offset, at, event })));
+    byStream.set(stream, {
+      state: events.reduce<SuppressionState>(suppressionDecider.evolve, known.state),
+      since: events.length > 0 ? rfc3339(at) : known.since,
+      next: known.next + events.length,
+    });
+  }
+  return { log, byStream };
+}
+
+function checkSuppression(
+  db: ReadDatabaseFile,
+  { byStream }: ToldSuppressions,
+  { workspaceId, recipientHash }: { readonly workspaceId: string; readonly recipientHash: string },
+): void {
+  const { state = null, since } = byStream.get(suppressionStream(`${workspaceId} ${recipientHash}`)) ?? {};
+  expect(isSuppressed(db, workspaceId, recipientHash)).toBe(state !== null);
+  const sql =
+    "SELECT reason, email_id, created_at FROM suppressions WHERE workspace_id = ? AND recipient_hash = ?";
+  const row = db.get(sql, workspaceId, recipientHash);
+  const expected = state && { reason: state.reason, email_id: state.emailId, created_at: since };
+  expect(row ? { ...row } : null).toEqual(expected as SqlRow | null);
+}
 
 describe("the rows of random logs (properties):", () => {
   test("emails are what their streams fold to", () => {
@@ -208,47 +288,13 @@ describe("the rows of random logs (properties):", () => {
   });
 
   test("suppressions are what their streams fold to", () => {
-    const recipients = ["r1", "r2", "r3"];
-    const step = fc.record({
-      workspaceId: fc.constantFrom("w1", "w2"),
-      recipientHash: fc.constantFrom(...recipients),
-      reason: fc.constantFrom("bounce", "manual"),
-      isLift: fc.boolean(),
-    });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-        const states = new Map<string, { state: SuppressionState; since: string; next: number }>();
-        const log: Logged[] = [];
-        for (const [index, { workspaceId, recipientHash, reason, isLift }] of steps.entries()) {
-          const key = `${workspaceId} ${recipientHash}`;
-          const known = states.get(key) ?? { state: null, since: "", next: 0 };
-          const facts = { workspaceId, recipientHash };
-          const lifted: SuppressionEvent[] = [{ type: "RecipientUnsuppressed", data: facts }];
-          const { events } = isLift
-            ? { events: lifted }
-            : suppress(known.state, "ana@example.org", { ...facts, reason, emailId: `e${index}` });
-          const at = ACCEPTED_AT + index;
-          const stream = suppressionStream(key);
-          log.push(...events.map((event, offset) => ({ stream, revision: known.next + offset, at, event })));
-          const state = events.reduce(suppressionDecider.evolve, known.state);
-          const since = events.length > 0 ? rfc3339(at) : known.since;
-          states.set(key, { state, since, next: known.next + events.length });
-        }
-        project(log, ({ suppressions: rows }) => {
-          if (!rows) throw new Error("there is such a read model");
-          for (const workspaceId of ["w1", "w2"]) {
-            for (const recipientHash of recipients) {
-              const { state = null, since } = states.get(`${workspaceId} ${recipientHash}`) ?? {};
-              expect(isSuppressed(rows, workspaceId, recipientHash)).toBe(state !== null);
-              const row = rows.get(
-                "SELECT reason, email_id, created_at FROM suppressions WHERE workspace_id = ? AND recipient_hash = ?",
-                workspaceId,
-                recipientHash,
-              );
-              const expected = state && { reason: state.reason, email_id: state.emailId, created_at: since };
-              expect(row ? { ...row } : null).toEqual(expected as SqlRow | null);
-            }
-          }
+      fc.property(fc.array(suppressionSteps, { maxLength: 40 }), (steps) => {
+        const told = tellSuppressions(steps);
+        project(told.log, (db) => {
+          for (const workspaceId of ["w1", "w2"])
+            for (const recipientHash of RECIPIENTS)
+              checkSuppression(db.suppressions as ReadDatabaseFile, told, { workspaceId, recipientHash });
         });
       }),
       RUNS,
@@ -261,7 +307,7 @@ describe("the rows of random logs (properties):", () => {
       path: fc.nat(12),
       endpointId: fc.uuid(),
       wait: fc.nat(1),
-      eventTypes: fc.constantFrom(null, [], ["email.sent"]),
+      eventTypes: fc.constantFrom<string[] | null>(null, [], ["email.sent"]),
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 25 }), fc.integer({ min: 1, max: 7 }), (steps, limit) => {
@@ -347,7 +393,7 @@ describe("the queries (properties):", () => {
             const found = pagesOf(query.limit, (after) =>
               listEmails(db.emails as ReadDatabaseFile, { ...query, ...after }),
             );
-            expect(found.map(({ id }) => id)).toEqual(matching(messages, query));
+            expect(found.map(({ id }) => id)).toEqual([...matching(messages, query)]);
           }
         });
       }),

@@ -1,14 +1,16 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import type { LogBatch, LogFilter, Position } from "../../ports/eventStore.ts";
-import { backoffMs, deadlineIn, leftMs, pause } from "./deadline.ts";
+import { AttemptTimedOutError, backoffMs, deadlineIn, leftMs, pause } from "./deadline.ts";
 import { isPassing, unavailable } from "./failures.ts";
 import { readHead, readHeadOnce } from "./head.ts";
 import { LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
 
 /** Records that the server looks through at a time while we catch up: few notices, large pages. */
 const CATCH_UP_WINDOW = 512;
-/** At the head every record counts: a position must reach the head even when nothing matches. */
-const LIVE_WINDOW = 1;
+/** At the head a notice for every record would double what the server has to send. */
+const LIVE_WINDOW = 32;
+/** So much silence at the head makes us look whether it has moved on without anything that matched, in ms. */
+const QUIET_MS = 250;
 /** The pauses between two subscriptions, in ms. */
 const RESUBSCRIBE_MS_MIN = 50;
 const RESUBSCRIBE_MS_MAX = 2_000;
@@ -99,7 +101,42 @@ async function* catchUpThenFollow(
     yield batch;
     if (batch.caughtUp) break;
   }
-  yield* batchesOf(client, { ...reading, from, searchWindow: LIVE_WINDOW });
+  yield* liveBatches(client, { ...reading, from, searchWindow: LIVE_WINDOW }, idleMs);
+}
+
+/**
+ * At the head. Ends when it is quiet and the head lies past what the server has told of, because nothing there
+ * matched: whoever catches up anew reaches it.
+ */
+async function* liveBatches(
+  client: EventStoreDBClient,
+  options: LogSubscriptionOptions,
+  idleMs: number,
+): AsyncGenerator<LogBatch> {
+  const source = new LogSubscription(client, options);
+  let { from: position } = options;
+  try {
+    for (;;) {
+      const batch = await nextOrQuiet(source);
+      if (batch === null) {
+        if ((await readHeadOnce(client, idleMs)) > position) return;
+      } else {
+        position = batch.position;
+        yield batch;
+      }
+    }
+  } finally {
+    source.close();
+  }
+}
+
+async function nextOrQuiet(source: LogSubscription): Promise<LogBatch | null> {
+  try {
+    return await source.next(QUIET_MS);
+  } catch (error) {
+    if (error instanceof AttemptTimedOutError) return null;
+    throw error;
+  }
 }
 
 function catchUpOptions(reading: LogReading, head: Position): LogSubscriptionOptions {
