@@ -12,7 +12,7 @@ export interface TestReport {
 type Ending = "passed" | "failed" | "skipped";
 
 interface TestCase {
-  readonly path: string;
+  readonly suite: string;
   readonly file: string;
   readonly ending: Ending;
 }
@@ -31,8 +31,7 @@ function* testCases(junit: string): Iterable<TestCase> {
   for (const [, tag = "", body = ""] of junit.matchAll(
     /<testcase\b([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g,
   )) {
-    const path = `${attribute(tag, "classname")} ${attribute(tag, "name")}`;
-    yield { path, file: attribute(tag, "file"), ending: endingOf(body) };
+    yield { suite: attribute(tag, "classname"), file: attribute(tag, "file"), ending: endingOf(body) };
   }
 }
 
@@ -41,10 +40,10 @@ export function readTestReport(junit: string, files: readonly string[]): TestRep
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const eventStoreDb = { ran: 0, skipped: 0 };
   const heardOf = new Set<string>();
-  for (const { path, file, ending } of testCases(junit)) {
+  for (const { suite, file, ending } of testCases(junit)) {
     counts[ending] += 1;
     heardOf.add(file);
-    if (/eventstoredb/i.test(`${path} ${file}`)) eventStoreDb[ending === "skipped" ? "skipped" : "ran"] += 1;
+    if (/eventstoredb/i.test(`${suite} ${file}`)) eventStoreDb[ending === "skipped" ? "skipped" : "ran"] += 1;
   }
   const silentFiles = files.filter((file) => !heardOf.has(file));
   return { ...counts, eventStoreDb, silentFiles };
