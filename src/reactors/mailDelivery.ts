@@ -57,6 +57,8 @@ export class MailDelivery {
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private readonly inFlight = new Set<string>();
+  /** Messages in flight that the read model showed as due meanwhile, at a revision that is news. */
+  private readonly passedOver = new Set<string>();
   /** The newest revision that was acted on, by message: the read model may still show an older one. */
   private readonly handled = new LRUCache<string, number>({ max: HANDLED_MAX });
   /** Workspaces and senders that are left alone until this time. */
@@ -145,8 +147,8 @@ export class MailDelivery {
     } finally {
       pass.leave();
       this.inFlight.delete(due.id);
-      // Still due and nobody's: no news of the read model would make us look again.
-      if (!this.isHandled(due)) this.isStale = true;
+      // Still due and nobody's, or due again before we were done: no news of the read model would make us look.
+      if (this.passedOver.delete(due.id) || !this.isHandled(due)) this.isStale = true;
     }
   }
 
@@ -197,7 +199,9 @@ export class MailDelivery {
     for (;;) {
       const due = this.candidates.pop();
       if (due === undefined) return null;
-      if (!this.inFlight.has(due.id) && !this.isHandled(due)) return due;
+      if (this.isHandled(due)) continue;
+      if (!this.inFlight.has(due.id)) return due;
+      this.passedOver.add(due.id);
     }
   }
 

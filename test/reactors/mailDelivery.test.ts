@@ -775,6 +775,21 @@ describe("a fault of the store", () => {
     expect(world.relay.sent).toHaveLength(1);
   });
 
+  test("an answer that comes late: what became due again meanwhile is not forgotten", async () => {
+    const id = await world.accept("order-1001");
+    const answer = gate<void>();
+    world.relay.answer = (_, nth) => (nth === 1 ? refused("rcpt", "451 4.7.1 later") : ACCEPTED);
+    world.store.afterAppend = (_, types) => (types.includes("EmailDeferred") ? answer.promise : undefined);
+    const instance = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    await instance.caughtUp();
+    world.pass(HOUR_MS);
+    await quietTime(300);
+    expect(world.relay.sent).toHaveLength(1);
+    answer.resolve();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
+  });
+
   test("for as long as it lasts: the message is tried again though no news comes from the log", async () => {
     const id = await world.accept("order-1001");
     let isAway = true;
