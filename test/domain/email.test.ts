@@ -306,7 +306,7 @@ describe("giveBackClaim", () => {
     (why: Parameters<typeof giveBackClaim>[2]) => (state: Parameters<typeof giveBackClaim>[0]) =>
       giveBackClaim(state, 1, why, on);
 
-  test.each(["sending_paused", "sender_unavailable", "content_unavailable"] as const)(
+  test.each(["sending_paused", "sender_unavailable", "store_unavailable"] as const)(
     "%s: waits, and burns nothing",
     (why) => {
       const nextAttemptAt = rfc3339(NOW + 30 * SECOND_MS);
@@ -316,6 +316,13 @@ describe("giveBackClaim", () => {
         .again("notClaimed");
     },
   );
+
+  test("ends a message whose content is gone", () => {
+    given(...queued, started(1))
+      .when(giveBack("content_unavailable"))
+      .then("givenBack", { type: "EmailFailed", data: { attempt: 1, reason: "content_unavailable" } })
+      .again("notClaimed");
+  });
 
   test("ends a message to somebody who was suppressed since", () => {
     given(...queued, started(1))

@@ -141,7 +141,7 @@ export function expireLease(
   };
 }
 
-/** Ends a claim because the log says no after all: paused, sender or recipient. Burns no attempt. */
+/** Ends a claim because the log says no after all: paused, sender, recipient or content. Burns no attempt. */
 export function giveBackClaim(
   state: EmailState,
   attempt: number,
@@ -154,6 +154,10 @@ export function giveBackClaim(
       outcome: "givenBack",
       events: [{ type: "EmailSuppressed", data: { attempt, reason: "suppressed_since" } }],
     };
+  }
+  if (why === "content_unavailable") {
+    // The store answered that it has none: waiting brings nothing back.
+    return { outcome: "givenBack", events: [{ type: "EmailFailed", data: { attempt, reason: why } }] };
   }
   const at = clampToLifetime(state, on.policy, on.moment, on.policy.relayRetryMs);
   const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(at) };
