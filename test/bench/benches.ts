@@ -4,7 +4,7 @@ import { projections } from "../../projections/index.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
 import { rebuildReadModels } from "../../src/readModels/rebuild.ts";
-import { startTestProcess } from "../support/service.ts";
+import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { bareSqliteAppends, rawAppends } from "./append.ts";
 import type { BenchStore, FreshStore } from "./benchStores.ts";
@@ -14,11 +14,11 @@ import { startSink } from "./smtpSink.ts";
 
 const CONNECTIONS = 32;
 const WARM_REQUESTS = 3_000;
-const WARM_DELIVERIES = 1_000;
+const WARM_DELIVERIES = 3_000;
 /** Enough for some seconds each on two cores. */
 const APPENDS = { sqlite: 100_000, eventstoredb: 20_000 };
 const SENDS = { sqlite: 60_000, eventstoredb: 15_000 };
-const DELIVERIES = { sqlite: 10_000, eventstoredb: 4_000 };
+const DELIVERIES = { sqlite: 10_000, eventstoredb: 6_000 };
 /** The promise is about memory after so many sends. */
 const MEMORY_SENDS = 200_000;
 const DELIVERY_MS_MAX = 300_000;
@@ -32,6 +32,23 @@ async function onFresh(store: BenchStore, work: (fresh: FreshStore) => Promise<v
   } finally {
     await fresh.remove();
   }
+}
+
+/** A service of its own on an empty store; ends with the work, however that ends. */
+async function onService(
+  store: BenchStore,
+  env: Readonly<Record<string, string>>,
+  work: (service: TestProcess) => Promise<void>,
+): Promise<void> {
+  await onFresh(store, async (fresh) => {
+    const dataDir = fresh.env.DATA_DIR as string;
+    const service = await startTestProcess({ dataDir, env: { ...fresh.env, ...env } });
+    try {
+      await work(service);
+    } finally {
+      await service.kill("SIGTERM");
+    }
+  });
 }
 
 async function measureAppends(store: BenchStore, report: Report): Promise<number> {
@@ -73,12 +90,7 @@ function rssMb(pid: number): number {
 /** The whole send path over HTTP, then its replay; read models follow, delivery is held. */
 export const send: Bench = async (store, report) => {
   const raw = await measureAppends(store, report);
-  await onFresh(store, async (fresh) => {
-    const service = await startTestProcess({
-      dataDir: fresh.env.DATA_DIR as string,
-      env: { ...fresh.env, DELIVERY: "off" },
-    });
-    const { url, apiKey } = service;
+  await onService(store, { DELIVERY: "off" }, async ({ url, apiKey }) => {
     const load = { url, apiKey, connections: CONNECTIONS };
     await httpLoad({ ...load, requests: WARM_REQUESTS, keyPrefix: "warm-up" });
     const sent = await httpLoad({ ...load, requests: SENDS[store.name], keyPrefix: "measured" });
@@ -87,7 +99,6 @@ export const send: Bench = async (store, report) => {
     const replayed = await httpLoad({ ...load, requests: SENDS[store.name], keyPrefix: "measured" });
     addLoad(report, "replay", store.name, replayed);
     addRatio(report, `replay_vs_send_${store.name}`, replayed.perSecond / sent.perSecond);
-    await service.kill("SIGTERM");
   });
 };
 
@@ -124,53 +135,40 @@ export const project: Bench = async (store, report) => {
   });
 };
 
-/** Accept to SMTP sink, end to end: posts and deliveries at once, until the last outcome is recorded. */
+/** Accept to SMTP sink, end to end: posts and deliveries at once, until the last message is at the sink. */
 export const deliver: Bench = async (store, report) => {
   const raw = await measureAppends(store, report);
   const sink = await startSink();
   const messages = DELIVERIES[store.name];
-  await onFresh(store, async (fresh) => {
-    const env = {
-      ...fresh.env,
-      SMTP_URL: sink.url,
-      SMTP_CONNECTIONS_MAX: "32",
-      SMTP_MESSAGES_PER_CONNECTION_MAX: "100000",
-    };
-    const service = await startTestProcess({ dataDir: fresh.env.DATA_DIR as string, env });
-    const { url, apiKey } = service;
-    const load = { url, apiKey, connections: CONNECTIONS };
-    await httpLoad({ ...load, requests: WARM_DELIVERIES, keyPrefix: "warm-up" });
-    await until(() => sink.received() >= WARM_DELIVERIES, "the warm-up at the sink", DELIVERY_MS_MAX);
-    const startedAt = performance.now();
-    await httpLoad({ ...load, requests: messages, keyPrefix: "delivered" });
-    const expected = WARM_DELIVERIES + messages;
-    await until(() => sink.received() >= expected, "the last message at the sink", DELIVERY_MS_MAX);
-    const perSecond = messages / ((performance.now() - startedAt) / 1_000);
-    add(report, { name: "deliver", store: store.name, unit: "messages/s", value: perSecond });
-    addRatio(report, `deliver_vs_append_${store.name}`, perSecond / raw);
-    await service.kill("SIGTERM");
-    if (sink.received() !== messages)
-      throw new Error(`${sink.received()} messages arrived for ${messages} sends`);
-  });
-  sink.stop();
+  const expected = WARM_DELIVERIES + messages;
+  const env = {
+    SMTP_URL: sink.url,
+    SMTP_CONNECTIONS_MAX: String(CONNECTIONS),
+    SMTP_MESSAGES_PER_CONNECTION_MAX: "100000",
+  };
+  try {
+    await onService(store, env, async ({ url, apiKey }) => {
+      const load = { url, apiKey, connections: CONNECTIONS };
+      await httpLoad({ ...load, requests: WARM_DELIVERIES, keyPrefix: "warm-up" });
+      await until(() => sink.received() >= WARM_DELIVERIES, "the warm-up at the sink", DELIVERY_MS_MAX);
+      const startedAt = performance.now();
+      await httpLoad({ ...load, requests: messages, keyPrefix: "delivered" });
+      await until(() => sink.received() >= expected, "the last message at the sink", DELIVERY_MS_MAX);
+      const perSecond = messages / ((performance.now() - startedAt) / 1_000);
+      add(report, { name: "deliver", store: store.name, unit: "messages/s", value: perSecond });
+      addRatio(report, `deliver_vs_append_${store.name}`, perSecond / raw);
+    });
+    if (sink.received() !== expected) throw new Error(`${sink.received()} arrived for ${expected} sends`);
+  } finally {
+    sink.stop();
+  }
 };
 
 /** Memory of the service after many sends. */
 export const memory: Bench = async (store, report) => {
   if (store.name !== "sqlite") return;
-  await onFresh(store, async (fresh) => {
-    const service = await startTestProcess({
-      dataDir: fresh.env.DATA_DIR as string,
-      env: { ...fresh.env, DELIVERY: "off" },
-    });
-    const { url, apiKey } = service;
+  await onService(store, { DELIVERY: "off" }, async ({ url, apiKey, pid }) => {
     await httpLoad({ url, apiKey, connections: CONNECTIONS, requests: MEMORY_SENDS, keyPrefix: "memory" });
-    add(report, {
-      name: "RSS after 200,000 sends",
-      store: store.name,
-      unit: "MB",
-      value: rssMb(service.pid),
-    });
-    await service.kill("SIGTERM");
+    add(report, { name: "RSS after 200,000 sends", store: store.name, unit: "MB", value: rssMb(pid) });
   });
 };
