@@ -23,6 +23,13 @@ import { readinessOf } from "./readiness.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
 
+/** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
+const REMOTE_READ_SPACING_MS = 25;
+
+function isRemote({ storeUrl }: Config): boolean {
+  return !storeUrl.startsWith("file:");
+}
+
 /** A service that runs. */
 export interface RunningApp {
   readonly url: URL;
@@ -66,6 +73,8 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     keys,
     suppressions: {
       isSuppressed: (workspaceId, hash) => isSuppressed(readers.reader("suppressions"), workspaceId, hash),
+      holds: async (position, timeoutMs) =>
+        isRemote(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: config.diskFreeBytesMin,
@@ -115,6 +124,7 @@ function mailDelivery(config: Config, logger: Logger, services: Services, reader
     transport: openTransport(config),
     due: readers.reader("due"),
     policy: config.deliveryPolicy,
+    readSpacingMs: isRemote(config) ? REMOTE_READ_SPACING_MS : 0,
     worker: newId(),
     random: Math.random,
     onTrouble: (error, emailId) =>

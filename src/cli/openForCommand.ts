@@ -34,7 +34,7 @@ export async function withLog<Result>(
       clock: systemClock,
       keys,
       // Commands accept no mail, so nobody asks.
-      suppressions: { isSuppressed: () => false },
+      suppressions: { isSuppressed: () => false, holds: async () => false },
       disk: diskSpaceOf(config.dataDir),
       diskFreeBytesMin: config.diskFreeBytesMin,
       recent: null,

@@ -16,7 +16,7 @@ import { suppress } from "../domain/suppression/decisions.ts";
 import { suppressionStream } from "../domain/suppression/events.ts";
 import type { Decision } from "../kernel/decider.ts";
 import type { Occasion } from "../kernel/metadata.ts";
-import type { EventStore } from "../ports/eventStore.ts";
+import type { EventStore, Position } from "../ports/eventStore.ts";
 import { emailAggregate, suppressionAggregate } from "./services.ts";
 import { toNewEvents, transact } from "./transact.ts";
 
@@ -30,6 +30,8 @@ export interface EmailAt {
 /** A message that this worker alone may deliver, for as long as its lease lasts. */
 export interface ClaimedEmail extends EmailAt {
   readonly attempt: number;
+  /** Where in the log the claim stands. */
+  readonly position: Position;
 }
 
 /** Claims a message as it was read. Null: somebody else was first, or it no longer waits. Throws `StoreError`. */
@@ -44,7 +46,7 @@ export async function claimEmail(
   const result = await store.append(emailStream(email.id), toNewEvents(events, occasion), email.revision);
   if (result.outcome !== "appended") return null;
   const state = events.reduce(emailDecider.evolve, email.state);
-  return { id: email.id, state, revision: result.revision, attempt };
+  return { id: email.id, state, revision: result.revision, position: result.position, attempt };
 }
 
 type Decide = (state: EmailState) => Decision<unknown, EmailEvent>;

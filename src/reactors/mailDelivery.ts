@@ -25,6 +25,8 @@ export interface MailDeliveryOptions {
   /** The read model `due`. */
   readonly due: ReadDatabase;
   readonly policy: DeliveryPolicy;
+  /** See {@link DeliveryContext.readSpacingMs}. */
+  readonly readSpacingMs: number;
   readonly worker: string;
   /** In [0, 1). */
   readonly random: () => number;
@@ -37,6 +39,8 @@ const CANDIDATES_MAX = 512;
 const HOUSEKEEPING_MAX = 1_000;
 /** Leases are looked at this often; a claim is given up at most this late. */
 const HOUSEKEEPING_MS = 250;
+/** News of the read model bring a look forward, but not more often than this. */
+const HOUSEKEEPING_MS_MIN = 25;
 /** Messages whose time may be over are looked for this often. */
 const AGED_MS = 5_000;
 /** How long a paused workspace or an unavailable sender is left alone. */
@@ -68,13 +72,14 @@ export class MailDelivery {
   private readonly keepers = new Set<() => void>();
   private candidates: DueEmail[] = [];
   private isStale = true;
+  private isHouseStale = false;
   /** When the next message becomes ready that was not so at the last look. */
   private nextDueAt = 0;
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: MailDeliveryOptions) {
     const { services, policy, worker, random, transport, onTrouble } = options;
-    const { store, content, clock, recent } = services;
+    const { store, content, clock, recent, suppressions } = services;
     const stopping = this.stopping.signal;
     const abandoned = this.abandoned.signal;
     this.context = {
@@ -82,6 +87,8 @@ export class MailDelivery {
       content,
       clock,
       recent,
+      suppressions,
+      readSpacingMs: options.readSpacingMs,
       policy,
       worker,
       random,
@@ -108,6 +115,7 @@ export class MailDelivery {
   /** The read model has moved: wakes housekeeping, and as many idle workers as there is work for. */
   wake(): void {
     this.isStale = true;
+    this.isHouseStale = true;
     for (const keeper of [...this.keepers]) keeper();
     if (this.sleepers.size === 0) return;
     if (this.candidates.length === 0) this.refill();
@@ -265,7 +273,9 @@ export class MailDelivery {
       } catch (error) {
         this.context.onTrouble(error, "");
       }
-      await this.pause(HOUSEKEEPING_MS, this.keepers);
+      await this.pause(HOUSEKEEPING_MS_MIN);
+      if (!this.isHouseStale) await this.pause(HOUSEKEEPING_MS, this.keepers);
+      this.isHouseStale = false;
     }
   }
 

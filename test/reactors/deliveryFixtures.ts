@@ -236,7 +236,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       content,
       clock,
       keys,
-      suppressions: { isSuppressed: () => false },
+      suppressions: { isSuppressed: () => false, holds: async () => false },
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
     });
@@ -364,6 +364,7 @@ async function startInstance(
     transport,
     due: readers.reader("due"),
     policy,
+    readSpacingMs: 0,
     worker,
     random: () => 0,
     onTrouble: (error, id) => troubles.push({ error, id }),

@@ -85,7 +85,7 @@ async function openLog(env: Environment): Promise<Services> {
     content,
     clock: systemClock,
     keys,
-    suppressions: { isSuppressed: () => false },
+    suppressions: { isSuppressed: () => false, holds: async () => false },
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: 0,
     recent: null,

@@ -19,6 +19,7 @@ import type { EmailState } from "../../domain/email/state.ts";
 import { senderStream } from "../../domain/sender/events.ts";
 import { canSend } from "../../domain/sender/state.ts";
 import { suppressionStream } from "../../domain/suppression/events.ts";
+import type { SuppressionState } from "../../domain/suppression/state.ts";
 import { workspaceStream } from "../../domain/workspace/events.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
@@ -28,6 +29,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { MailMessage, MailSession } from "../../ports/mailTransport.ts";
+import type { SuppressionList } from "../../ports/suppressionList.ts";
 import { freshReads } from "./freshReads.ts";
 
 /** What one delivery works with. */
@@ -35,6 +37,9 @@ export interface DeliveryContext {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly clock: Clock;
+  readonly suppressions: SuppressionList;
+  /** The least time between two reads of one workspace or sender: a claim may wait for that long. */
+  readonly readSpacingMs: number;
   /** Spares reading what this instance has just accepted; null: everything is read. */
   readonly recent: RecentEmails | null;
   readonly policy: DeliveryPolicy;
@@ -60,6 +65,8 @@ export type DeliveryReport =
 
 /** This part of the lease is kept for recording the outcome: the relay gets the rest. */
 const LEASE_MARGIN = 0.1;
+/** How long to wait for the list of suppressions before the log is read in its place. */
+const LIST_WAIT_MS = 200;
 const RECORD_RETRY_MS_FIRST = 100;
 const RECORD_RETRY_MS_MAX = 5_000;
 
@@ -67,8 +74,14 @@ const RECORD_RETRY_MS_MAX = 5_000;
 export function emailDelivery(context: DeliveryContext) {
   const { store } = context;
   const reads = {
-    workspace: freshReads(async (id) => (await load(store, workspaceAggregate, workspaceStream(id))).state),
-    sender: freshReads(async (id) => (await load(store, senderAggregate, senderStream(id))).state),
+    workspace: freshReads(
+      async (id) => (await load(store, workspaceAggregate, workspaceStream(id))).state,
+      context.readSpacingMs,
+    ),
+    sender: freshReads(
+      async (id) => (await load(store, senderAggregate, senderStream(id))).state,
+      context.readSpacingMs,
+    ),
   };
 
   return async function deliver(
@@ -117,10 +130,21 @@ async function readFacts(context: DeliveryContext, reads: Reads, on: Attempt) {
   const [workspace, sender, suppression, content] = await Promise.all([
     reads.workspace(on.due.workspaceId),
     reads.sender(on.due.senderId),
-    load(context.store, suppressionAggregate, suppressionStream(on.claimed.state?.recipientHash ?? "")),
+    readSuppression(context, on),
     contentOf(context, on.due.id, on.story),
   ]);
   return { workspace, sender, suppression, content };
+}
+
+/** A list that holds the log up to the claim knows what the log knew then; for all else the log is read. */
+async function readSuppression(
+  context: DeliveryContext,
+  { due, claimed }: Attempt,
+): Promise<SuppressionState> {
+  const recipientHash = claimed.state?.recipientHash ?? "";
+  const isListCurrent = await context.suppressions.holds(claimed.position, LIST_WAIT_MS);
+  if (isListCurrent && !context.suppressions.isSuppressed(due.workspaceId, recipientHash)) return null;
+  return (await load(context.store, suppressionAggregate, suppressionStream(recipientHash))).state;
 }
 
 async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Promise<DeliveryReport> {
@@ -135,7 +159,7 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     return { kind: "notAttempted", claimRevision };
   }
   const { workspace, sender, suppression, content } = facts;
-  const ownBounce = suppression.state?.emailId === on.due.id ? suppression.state : null;
+  const ownBounce = suppression?.emailId === on.due.id ? suppression : null;
   if (ownBounce) {
     // This message's own bounce suppressed the recipient, and the crash came before the bounce was recorded.
     const { code = 550, reply = "" } = ownBounce;
@@ -143,7 +167,7 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     await record(context, on, workspace, { kind: "bounced", reason, code, reply, suppress: true });
     return { kind: "notAttempted", claimRevision };
   }
-  const refusal = refusalOf(workspace, canSend(sender), suppression.state !== null, content);
+  const refusal = refusalOf(workspace, canSend(sender), suppression !== null, content);
   if (refusal !== null || content === null) {
     await giveBack(context, on, workspace, refusal ?? "content_unavailable");
     return { kind: "notAttempted", claimRevision };

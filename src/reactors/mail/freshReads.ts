@@ -1,28 +1,39 @@
+interface Slot<Value> {
+  readonly startedAt: number;
+  readonly running: Promise<Value>;
+  next: Promise<Value> | null;
+}
+
 /**
  * Shares reads that must be fresh: whoever asks gets a value whose read began after the call. Callers that ask
- * while a read is under way share the next one, so a burst for one id costs two reads, not one each.
+ * while a read is under way, or within `spacingMs` of its beginning, share the next one: a burst for one id
+ * costs two reads, not one each, and a steady stream one every `spacingMs`.
  */
-export function freshReads<Value>(read: (id: string) => Promise<Value>): (id: string) => Promise<Value> {
-  const slots = new Map<string, { running: Promise<Value>; next: Promise<Value> | null }>();
+export function freshReads<Value>(
+  read: (id: string) => Promise<Value>,
+  spacingMs: number,
+): (id: string) => Promise<Value> {
+  const slots = new Map<string, Slot<Value>>();
+
+  const spacing = async ({ running, startedAt }: Slot<Value>): Promise<void> => {
+    await running.catch(() => {});
+    const restMs = startedAt + spacingMs - performance.now();
+    if (spacingMs > 0 && restMs > 0) await Bun.sleep(restMs);
+  };
 
   const start = (id: string): Promise<Value> => {
-    const running = read(id);
-    const slot = { running, next: null };
+    const slot: Slot<Value> = { startedAt: performance.now(), running: read(id), next: null };
     slots.set(id, slot);
-    const finish = () => {
+    void spacing(slot).then(() => {
       if (slots.get(id) === slot && slot.next === null) slots.delete(id);
-    };
-    running.then(finish, finish);
-    return running;
+    });
+    return slot.running;
   };
 
   return (id) => {
     const slot = slots.get(id);
     if (!slot) return start(id);
-    slot.next ??= slot.running.then(
-      () => start(id),
-      () => start(id),
-    );
+    slot.next ??= spacing(slot).then(() => start(id));
     return slot.next;
   };
 }
