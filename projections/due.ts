@@ -1,4 +1,4 @@
-import { emailCodec } from "../src/domain/email/events.ts";
+import { EMAIL_STATUS_EVENTS, emailCodec } from "../src/domain/email/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
@@ -40,16 +40,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 export const due: Projection = {
   name: "due",
   version: 1,
-  events: [
-    "EmailQueued",
-    "EmailSuppressed",
-    "EmailDeliveryStarted",
-    "EmailDeferred",
-    "EmailSent",
-    "EmailBounced",
-    "EmailFailed",
-    "EmailCanceled",
-  ],
+  events: EMAIL_STATUS_EVENTS,
   tables: [
     {
       name: "due",

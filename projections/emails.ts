@@ -1,4 +1,4 @@
-import { ACCEPTANCE_REVISION, emailCodec } from "../src/domain/email/events.ts";
+import { ACCEPTANCE_REVISION, EMAIL_STATUS_EVENTS, emailCodec } from "../src/domain/email/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
 
@@ -79,16 +79,7 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
 export const emails: Projection = {
   name: "emails",
   version: 1,
-  events: [
-    "EmailQueued",
-    "EmailSuppressed",
-    "EmailDeliveryStarted",
-    "EmailDeferred",
-    "EmailSent",
-    "EmailBounced",
-    "EmailFailed",
-    "EmailCanceled",
-  ],
+  events: EMAIL_STATUS_EVENTS,
   tables: [
     {
       name: "emails",

@@ -89,3 +89,15 @@ export function emailStream(id: string): string {
 
 /** Revision 0 holds the content, revision 1 the acceptance; truncation removes the first and keeps the second. */
 export const ACCEPTANCE_REVISION = 1;
+
+/** The events that move a message's status. */
+export const EMAIL_STATUS_EVENTS = [
+  "EmailQueued",
+  "EmailSuppressed",
+  "EmailDeliveryStarted",
+  "EmailDeferred",
+  "EmailSent",
+  "EmailBounced",
+  "EmailFailed",
+  "EmailCanceled",
+] as const satisfies readonly EmailEvent["type"][];
