@@ -16,6 +16,8 @@ const BATCH_EVENTS_MAX = 512;
 const BATCH_LOG_BYTES_MAX = 4n * 1_024n * 1_024n;
 /** How long a batch that is not full waits for the next events while we catch up. */
 const CATCH_UP_LINGER_MS = 2;
+/** How long the first event of a batch waits for others at the head. */
+const LIVE_LINGER_MS = 10;
 /** Events that wait in memory between the connection and the reader: past that, the server has to wait. */
 const BUFFER_EVENTS_MAX = 32;
 
@@ -47,6 +49,7 @@ export class LogSubscription {
   private readonly abort = () => this.fail(new Error("the reader has left"));
   private position: Position;
   private isLive = false;
+  private hasLingered = false;
 
   constructor(
     client: EventStoreDBClient,
@@ -121,6 +124,7 @@ export class LogSubscription {
   /** What is there, up to the bounds of a batch; up to the notice when the server says that we caught up. */
   private async take(): Promise<{ readonly items: readonly Item[]; readonly isDrained: boolean }> {
     const items: Item[] = [];
+    this.hasLingered = false;
     while (items.length < BATCH_EVENTS_MAX && !isFull(items)) {
       this.isAwake = false;
       const item = this.source.read() as Item | null;
@@ -134,10 +138,12 @@ export class LogSubscription {
     return { items, isDrained: this.source.readableLength === 0 };
   }
 
-  /** While we catch up a batch may wait to be filled. At the head it takes what this turn brings, no more. */
+  /** While we catch up a batch may wait to be filled. At the head it lingers once: news one by one cost too much. */
   private async refill(): Promise<boolean> {
     if (!this.isLive) return this.more(CATCH_UP_LINGER_MS);
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    if (this.hasLingered) return false;
+    this.hasLingered = true;
+    await Bun.sleep(LIVE_LINGER_MS);
     return this.source.readableLength > 0;
   }
 

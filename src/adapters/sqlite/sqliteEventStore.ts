@@ -27,6 +27,8 @@ export interface SqliteEventStoreOptions {
 }
 
 const TIMEOUT_MS = 5_000;
+/** How often a handle that follows the log moves what was committed into the file. */
+const CHECKPOINT_EVERY_MS = 250;
 /** How often a live subscription looks for the commits of other threads and processes. */
 const POLL_MS = 10;
 /** How long a call leaves a locked file alone before it tries again. */
@@ -114,6 +116,7 @@ class SqliteEventStore implements EventStore {
   async *subscribe(from: Position, filter: LogFilter, signal: AbortSignal): AsyncIterable<LogBatch> {
     let position = from;
     let announced = false;
+    let checkpointedAt = performance.now();
     while (!signal.aborted && !this.closed) {
       // Read before the batch: whatever is committed after it makes the wait below end at once.
       const seen = this.commitMark();
@@ -122,6 +125,10 @@ class SqliteEventStore implements EventStore {
         position = batch.position;
         announced = batch.caughtUp;
         yield batch;
+      }
+      if (performance.now() - checkpointedAt >= CHECKPOINT_EVERY_MS) {
+        checkpointedAt = performance.now();
+        this.checkpoint();
       }
       if (!batch || batch.caughtUp) await this.change(seen, signal);
     }
@@ -169,6 +176,15 @@ class SqliteEventStore implements EventStore {
         if (performance.now() >= deadline) throw new StoreError("unavailable", "the log is busy", cause);
       }
       await Bun.sleep(BUSY_RETRY_MS);
+    }
+  }
+
+  /** Moves what was committed into the file, as far as nobody has to wait for it. */
+  private checkpoint(): void {
+    try {
+      this.db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+    } catch (error) {
+      if (!isBusy(error)) throw new StoreError("unavailable", "the log cannot be used", { cause: error });
     }
   }
 
