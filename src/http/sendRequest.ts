@@ -67,12 +67,14 @@ export function sendRequest(
     ...(body.variables ? { variables: body.variables } : {}),
     ...(body.metadata ? { metadata: body.metadata } : {}),
   };
+  const { attachments = [], ...withoutAttachments } = body;
   return {
-    request: body as unknown as JsonObject,
+    // No attachments is the same content whether it is said or left out.
+    request: (attachments.length > 0 ? body : withoutAttachments) as unknown as JsonObject,
     from,
     to,
     content,
     usesTemplate: body.template_id !== undefined,
-    usesAttachments: (body.attachments?.length ?? 0) > 0,
+    usesAttachments: attachments.length > 0,
   };
 }

@@ -83,6 +83,12 @@ describe.each(await testStores())("sending on $name", (store) => {
       expectReplay(await tenant.send(key, `\n ${JSON.stringify(reversed, null, 3)}\t`), first);
     });
 
+    test("with an empty list of attachments is the same content as without", async () => {
+      const key = newKey();
+      const first = await tenant.send(key, message());
+      expectReplay(await tenant.send(key, message({ attachments: [] })), first);
+    });
+
     test("with the same text in other JSON escapes is the same content", async () => {
       const key = newKey();
       const first = await tenant.send(key, JSON.stringify(message({ text: "ü€" })));
