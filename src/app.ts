@@ -16,7 +16,7 @@ import { healthController } from "./http/health.ts";
 import { listen, type RequestLine } from "./http/server.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { newId } from "./kernel/ids.ts";
-import { openContentStore, openLogInstance, openStore, openTransport } from "./openParts.ts";
+import { isEmbedded, openContentStore, openLogInstance, openStore, openTransport } from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
 import { readinessOf } from "./readiness.ts";
@@ -25,10 +25,6 @@ import { openReaders, type Readers } from "./readModels/readers.ts";
 
 /** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
 const REMOTE_READ_SPACING_MS = 25;
-
-function isRemote({ storeUrl }: Config): boolean {
-  return !storeUrl.startsWith("file:");
-}
 
 /** A service that runs. */
 export interface RunningApp {
@@ -74,7 +70,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     suppressions: {
       isSuppressed: (workspaceId, hash) => isSuppressed(readers.reader("suppressions"), workspaceId, hash),
       holds: async (position, timeoutMs) =>
-        isRemote(config) && readers.waitForPosition("suppressions", position, timeoutMs),
+        !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: config.diskFreeBytesMin,
@@ -124,7 +120,7 @@ function mailDelivery(config: Config, logger: Logger, services: Services, reader
     transport: openTransport(config),
     due: readers.reader("due"),
     policy: config.deliveryPolicy,
-    readSpacingMs: isRemote(config) ? REMOTE_READ_SPACING_MS : 0,
+    readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
     worker: newId(),
     random: Math.random,
     onTrouble: (error, emailId) =>

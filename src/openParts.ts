@@ -1,6 +1,7 @@
-import { link, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { directoryContentStore } from "./adapters/directory/directoryContentStore.ts";
+import { readOrCreate } from "./adapters/directory/durableFile.ts";
 import { createOutboxTransport } from "./adapters/nodemailer/outboxTransport.ts";
 import { smtpOptionsFromUrl } from "./adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "./adapters/nodemailer/smtpTransport.ts";
@@ -14,10 +15,15 @@ import type { ContentStore } from "./ports/contentStore.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
 
+/** Whether the log is a file of this machine, not a server's. */
+export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
+  return storeUrl.startsWith("file:");
+}
+
 /** Opens the log that STORE_URL names. */
 export async function openStore(config: Pick<Config, "storeUrl" | "storeTimeoutMs">): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
-  if (storeUrl.startsWith("file:")) {
+  if (isEmbedded(config)) {
     return openSqliteEventStore({ path: join(storeUrl.slice("file:".length), "events.db"), timeoutMs });
   }
   // Loaded only when it is used: the client and its gRPC stack cost a start on the embedded store a third of a second.
@@ -63,25 +69,10 @@ export async function openLogInstance(
 /** The embedded store's own master key: made at the first start, in a file that only its owner can read. */
 async function ownMasterKey(dataDir: string): Promise<Uint8Array> {
   const path = join(dataDir, "master.key");
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const text = await readOrCreate(path, () => crypto.getRandomValues(new Uint8Array(32)).toBase64());
   const key = parseMasterKey(text);
   if (key === null)
     throw new ConfigError([`${path} does not hold 32 bytes in base64: restore it from a backup`]);
   return key;
-}
-
-/** The file's text; of racing creators one wins, and all read what it wrote. */
-async function readOrCreate(path: string, create: () => string): Promise<string> {
-  const read = () => readFile(path, "utf8");
-  try {
-    return await read();
-  } catch (error) {
-    if ((error as { code?: string }).code !== "ENOENT") throw error;
-  }
-  const temporary = `${path}.${crypto.randomUUID()}`;
-  await mkdir(join(path, ".."), { recursive: true, mode: 0o700 });
-  await writeFile(temporary, `${create()}\n`, { mode: 0o600, flush: true });
-  await link(temporary, path).catch(() => {});
-  await rm(temporary, { force: true });
-  return read();
 }
