@@ -120,9 +120,22 @@ export function leasedEmails(db: ReadDatabase, limit: number): readonly LeasedEm
     .map((row) => ({ id: String(row.id), attempt: Number(row.attempt), leaseMs: Number(row.lease_ms) }));
 }
 
-/** Messages that wait for a time in the future: deferred or held. */
-export function waitingEmails(db: ReadDatabase, now: EpochMs, limit: number): readonly string[] {
+/** Where a message stands among those that wait. */
+export interface WaitingEmail {
+  readonly dueAt: EpochMs;
+  readonly id: string;
+}
+
+/** Messages that wait for a time after `after`, deferred or held: a page in the order of their times. */
+export function waitingEmails(db: ReadDatabase, after: WaitingEmail, limit: number): readonly WaitingEmail[] {
+  const sql = `SELECT id, due_at FROM due WHERE state = 'ready' AND (due_at, id) > (?, ?)
+    ORDER BY due_at, id LIMIT ?`;
   return db
-    .all("SELECT id FROM due WHERE state = 'ready' AND due_at > ? ORDER BY due_at LIMIT ?", now, limit)
-    .map((row) => String(row.id));
+    .all(sql, after.dueAt, after.id, limit)
+    .map((row) => ({ dueAt: Number(row.due_at), id: String(row.id) }));
+}
+
+/** Behind every message that is due at `now`: ids are uuids, which order before it. */
+export function allDueAt(now: EpochMs): WaitingEmail {
+  return { dueAt: now, id: "~" };
 }

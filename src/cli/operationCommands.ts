@@ -1,59 +1,55 @@
 import { join } from "node:path";
-import { waitingEmails } from "../../projections/due.ts";
+import { allDueAt, waitingEmails } from "../../projections/due.ts";
 import { projections } from "../../projections/index.ts";
 import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
 import { resumeEmail } from "../commands/recordMailAttempt.ts";
 import type { Config } from "../config.ts";
-import { newRequestId } from "../kernel/ids.ts";
+import type { EpochMs } from "../kernel/time.ts";
 import { openTransport, systemOccasion } from "../openParts.ts";
+import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { listReadModels } from "../readModels/list.ts";
 import type { Command } from "./command.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
 
-/** Messages that one round of `delivery resume` looks at. */
-const RESUME_ROUND = 1_000;
+/** Messages that are read from the read model at once. */
+const PAGE_EMAILS = 1_000;
 
-async function resumeAll({
-  services,
-  place,
-}: OpenForCommand): Promise<{ resumed: number; mayRepeat: number }> {
-  const listing = await listReadModels({ ...place, store: services.store, projections });
-  const file = listing.find(({ name, status }) => name === "due" && status === "current")?.file;
-  if (!file) return { resumed: 0, mayRepeat: 0 };
-  const db = place.databases.open(join(place.directory, file), "read");
-  try {
-    return await resumeEach(services, waitingEmails(db, services.clock.now(), RESUME_ROUND));
-  } finally {
-    db.close();
+/** Every message that waits, page by page: the rows do not move while no service follows the log. */
+function* waiting(db: ReadDatabase, now: EpochMs): Iterable<string> {
+  let after = allDueAt(now);
+  for (;;) {
+    const page = waitingEmails(db, after, PAGE_EMAILS);
+    for (const { id } of page) yield id;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    after = last;
   }
 }
 
-async function resumeEach(services: OpenForCommand["services"], ids: readonly string[]) {
-  let resumed = 0;
-  let mayRepeat = 0;
-  for (const id of ids) {
-    const occasion = { ...systemOccasion("cli"), correlationId: newRequestId() };
-    const { outcome, ambiguous } = await resumeEmail(services.store, id, occasion);
-    if (outcome !== "resumed") continue;
-    resumed += 1;
-    if (ambiguous) mayRepeat += 1;
+async function resumeAll({ services, place }: OpenForCommand) {
+  const total = { resumed: 0, mayRepeat: 0 };
+  const listing = await listReadModels({ ...place, store: services.store, projections });
+  const file = listing.find(({ name, status }) => name === "due" && status === "current")?.file;
+  if (!file) return total;
+  const db = place.databases.open(join(place.directory, file), "read");
+  try {
+    for (const id of waiting(db, services.clock.now())) {
+      const { outcome, ambiguous } = await resumeEmail(services.store, id, systemOccasion("cli"));
+      if (outcome === "resumed") total.resumed += 1;
+      if (outcome === "resumed" && ambiguous) total.mayRepeat += 1;
+    }
+  } finally {
+    db.close();
   }
-  return { resumed, mayRepeat };
+  return total;
 }
 
 const resume: Command = {
   name: "delivery resume",
   summary: "Let mail that is deferred or held go on now, and say how many messages may be repeats",
-  async run(invocation) {
-    const total = { resumed: 0, mayRepeat: 0 };
-    await withLog(invocation.config, async (open) => {
-      const { resumed, mayRepeat } = await resumeAll(open);
-      total.resumed += resumed;
-      total.mayRepeat += mayRepeat;
-    });
-    invocation.print(total, [
-      `${total.resumed} messages resumed, ${total.mayRepeat} of them may have been sent before`,
-    ]);
+  async run({ config, print }) {
+    const total = await withLog(config, resumeAll);
+    print(total, [`${total.resumed} messages resumed, ${total.mayRepeat} of them may have been sent before`]);
     return 0;
   },
 };
