@@ -1,11 +1,14 @@
 import type { EmailContent, EmailEvent } from "../domain/email/events.ts";
+import { invariant } from "../kernel/assert.ts";
 import { encodeData } from "../kernel/codec.ts";
-import type { ContentOwner, ContentStore } from "../ports/contentStore.ts";
+import type { ContentFolder, ContentStore } from "../ports/contentStore.ts";
+import type { ResolvedAttachment } from "./resolveAttachments.ts";
 
 /** Content whose JSON is longer than this goes to the content store: one append is at most 1 MiB. */
 const IN_EVENT_BYTES_MAX = 512 * 1_024;
 
 type Stored = Extract<EmailEvent, { type: "EmailContentStored" }>["data"];
+type Attachments = NonNullable<EmailContent["attachments"]>;
 
 /** What an accepted message says about its content for good, and the event that holds it. */
 export interface SealedContent {
@@ -24,7 +27,7 @@ function saltedDigest(salt: string, json: string): string {
 /** Puts content where it belongs, durably, before the event that refers to it. */
 export async function sealContent(
   store: ContentStore,
-  owner: ContentOwner,
+  folder: ContentFolder,
   content: EmailContent,
 ): Promise<SealedContent> {
   const json = JSON.stringify(content);
@@ -33,18 +36,63 @@ export async function sealContent(
   const digest = saltedDigest(salt, json);
   if (bytes <= IN_EVENT_BYTES_MAX)
     return { event: encodeData({ salt, content }, bytes), salt, digest, bytes };
-  const sha256 = await store.put(owner, Buffer.from(json));
+  const sha256 = await store.put(folder, Buffer.from(json));
   return { event: { salt, reference: { sha256, bytes } }, salt: null, digest, bytes };
 }
 
 /** The content as it was sent; null when it was erased. */
 export async function openContent(
   store: ContentStore,
-  owner: ContentOwner,
+  folder: ContentFolder,
   stored: Stored | null,
 ): Promise<EmailContent | null> {
   if (stored?.content) return stored.content;
   if (!stored?.reference) return null;
-  const bytes = await store.get(owner, stored.reference.sha256);
+  const bytes = await store.get(folder, stored.reference.sha256);
   return bytes === null ? null : (JSON.parse(new TextDecoder().decode(bytes)) as EmailContent);
+}
+
+/**
+ * Gives the message bytes of its own, durably: an upload may go the next moment. Null when one of the uploads
+ * has gone already.
+ */
+export async function keepAttachments(
+  store: ContentStore,
+  folder: ContentFolder,
+  attachments: readonly ResolvedAttachment[],
+): Promise<Attachments | null> {
+  const kept: Attachments = [];
+  for (const { filename, contentType, bytes, source } of attachments) {
+    if (source.kind === "direct") {
+      kept.push({ filename, contentType, bytes, sha256: await store.put(folder, source.content) });
+      continue;
+    }
+    const { id: uploadId, sha256 } = source;
+    if (!(await store.link(source.folder, sha256, folder))) return null;
+    kept.push({ filename, contentType, bytes, sha256, uploadId });
+  }
+  return kept;
+}
+
+/** A file of a message with its bytes. */
+export interface OpenAttachment {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly content: Uint8Array;
+}
+
+/** The bytes of all files of a message, in order; null when any of them is gone. */
+export async function openAttachments(
+  store: ContentStore,
+  folder: ContentFolder,
+  attachments: Attachments,
+): Promise<readonly OpenAttachment[] | null> {
+  const opened: OpenAttachment[] = [];
+  for (const { filename, contentType, sha256, bytes } of attachments) {
+    const content = await store.get(folder, sha256);
+    if (content === null) return null;
+    invariant(content.byteLength === bytes, "a file is as long as its message says");
+    opened.push({ filename, contentType, content });
+  }
+  return opened;
 }

@@ -1,6 +1,7 @@
 import { type EmailContent, type EmailEvent, emailCodec, emailStream } from "../domain/email/events.ts";
 import { type Email, type EmailState, emailDecider } from "../domain/email/state.ts";
 import { emailId } from "../kernel/ids.ts";
+import type { ContentFolder } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { openContent } from "./emailContent.ts";
 import type { Services } from "./services.ts";
@@ -39,16 +40,20 @@ export async function readStory(store: EventStore, id: string): Promise<EmailSto
   }
 }
 
+/** Where a message's bytes are that are too large for its events. */
+export function folderOf(id: string, { workspaceId, contentEventId }: Email): ContentFolder {
+  return { workspaceId, ownerId: id, folderId: contentEventId };
+}
+
 /** The content that a story begins with; null when it was erased. */
-export function contentOf(
+export async function contentOf(
   services: Pick<Services, "content">,
   id: string,
   story: EmailStory,
 ): Promise<EmailContent | null> {
   const first = story.events[0]?.event;
-  const stored = first?.type === "EmailContentStored" ? first.data : null;
-  const owner = { workspaceId: story.state?.workspaceId ?? "", ownerId: id };
-  return openContent(services.content, owner, stored);
+  if (story.state === null || first?.type !== "EmailContentStored") return null;
+  return openContent(services.content, folderOf(id, story.state), first.data);
 }
 
 /** A message with all that can be told about it. */

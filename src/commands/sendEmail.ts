@@ -10,12 +10,19 @@ import { canSend } from "../domain/sender/state.ts";
 import type { Address } from "../kernel/address.ts";
 import { invariant } from "../kernel/assert.ts";
 import type { DomainEvent } from "../kernel/decider.ts";
-import { emailId } from "../kernel/ids.ts";
+import { emailId, newId } from "../kernel/ids.ts";
 import { canonicalJson, type JsonObject } from "../kernel/json.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
-import { type SealedContent, sealContent } from "./emailContent.ts";
+import { keepAttachments, type SealedContent, sealContent } from "./emailContent.ts";
+import { renderForSend } from "./renderForSend.ts";
+import {
+  type AttachmentRefusal,
+  type RequestedAttachment,
+  type ResolvedAttachment,
+  resolveAttachments,
+} from "./resolveAttachments.ts";
 import type { Services } from "./services.ts";
 import { toNewEvents } from "./transact.ts";
 
@@ -23,13 +30,14 @@ import { toNewEvents } from "./transact.ts";
 export interface SendEmail {
   readonly workspaceId: string;
   readonly idempotencyKey: string;
-  /** The request as it was sent: what a retry is compared by. */
+  /** The request as it was sent, direct files by their digests: what a retry is compared by. */
   readonly request: JsonObject;
   readonly from: Address;
   readonly to: Address;
+  /** What the request says itself; a template's output takes the place of subject, html and text. */
   readonly content: EmailContent;
-  readonly usesTemplate: boolean;
-  readonly usesAttachments: boolean;
+  readonly template: { readonly id: string; readonly versionId: string | null } | null;
+  readonly attachments: readonly RequestedAttachment[];
   readonly occasion: Occasion;
 }
 
@@ -40,16 +48,26 @@ export interface Receipt {
   readonly acceptedAt: string;
 }
 
-export type SendRefusal =
+export type SendRefusalCode =
   | "SENDER_UNAVAILABLE"
   | "SENDING_PAUSED"
   | "TEMPLATE_UNAVAILABLE"
-  | "ATTACHMENT_TYPE_UNSUPPORTED";
+  | "INVALID_TEMPLATE_DATA"
+  | AttachmentRefusal
+  | "STORAGE_LIMIT_EXCEEDED"
+  | "DAILY_LIMIT_REACHED";
+
+export interface SendRefusal {
+  readonly kind: "refused";
+  readonly code: SendRefusalCode;
+  /** What is wrong where, by JSON Pointers (RFC 6901) into the body; empty when the code says it all. */
+  readonly faults: readonly { readonly pointer: string; readonly message: string }[];
+}
 
 export type SendOutcome =
   | { readonly kind: "accepted"; readonly receipt: Receipt; readonly replayed: boolean }
   | { readonly kind: "conflict" }
-  | { readonly kind: "refused"; readonly code: SendRefusal };
+  | SendRefusal;
 
 /**
  * Accepts one message: one append of its content and its acceptance, expected to begin the stream that the
@@ -59,69 +77,162 @@ export type SendOutcome =
 export async function sendEmail(services: Services, send: SendEmail): Promise<SendOutcome> {
   const id = emailId(send.workspaceId, send.idempotencyKey);
   const fingerprint = services.keys.fingerprint(send.workspaceId, canonicalJson(send.request));
-  const senderId = services.keys.hashAddress(send.workspaceId, send.from.canonical);
-  const refusal = await refusalOf(services, send, senderId);
-  if (refusal !== null) {
-    // We look for a replay before a refusal, so a retry of what was accepted is never refused by what happened since.
-    return (await replay(services, id, fingerprint)) ?? { kind: "refused", code: refusal };
-  }
+  const request = { id, fingerprint, contentEventId: newId() };
+  // Files are dear to check and to store, so a retry is looked for before them; all else is cheaper than a look.
+  const known = send.attachments.length > 0 ? await replay(services, request) : null;
+  if (known) return known;
+  const prepared = await prepare(services, send);
+  // We look for a replay before a refusal, so a retry of what was accepted is never refused by what happened since.
+  if (prepared.kind === "refused") return (await replay(services, request)) ?? prepared;
   if (services.disk.freeBytes() < services.diskFreeBytesMin) {
-    const replayed = await replay(services, id, fingerprint);
+    const replayed = await replay(services, request);
     if (replayed) return replayed;
     throw new StoreError("unavailable", "the data directory's disk is nearly full");
   }
-  const sealed = await sealContent(
-    services.content,
-    { workspaceId: send.workspaceId, ownerId: id },
-    send.content,
-  );
-  return append(services, send, { id, fingerprint, senderId, sealed });
+  const outcome = await withinLimits(services, { ...send, ...request, ...prepared });
+  return outcome.kind === "refused" ? ((await replay(services, request)) ?? outcome) : outcome;
 }
 
-async function refusalOf(services: Services, send: SendEmail, senderId: string): Promise<SendRefusal | null> {
-  if (!canSend(await services.senders.get(senderId))) return "SENDER_UNAVAILABLE";
-  if ((await services.workspaces.get(send.workspaceId))?.paused) return "SENDING_PAUSED";
-  if (send.usesTemplate) return "TEMPLATE_UNAVAILABLE";
-  if (send.usesAttachments) return "ATTACHMENT_TYPE_UNSUPPORTED";
-  return null;
-}
-
-interface Acceptance {
+/** What names a request and its message. */
+interface RequestNames {
   readonly id: string;
   readonly fingerprint: string;
-  readonly senderId: string;
-  readonly sealed: SealedContent;
+  /** The event id of the content, if this request is the one that is accepted. */
+  readonly contentEventId: string;
 }
 
-async function append(services: Services, send: SendEmail, acceptance: Acceptance): Promise<SendOutcome> {
-  const { id, fingerprint, senderId, sealed } = acceptance;
-  const { workspaceId, occasion } = send;
+/** A send that every check but the limits has passed. */
+interface Prepared {
+  readonly kind: "prepared";
+  readonly senderId: string;
+  readonly content: EmailContent;
+  readonly templateVersionId: string | null;
+  readonly resolved: readonly ResolvedAttachment[];
+}
+
+type PreparedSend = Omit<SendEmail, "content"> & RequestNames & Prepared;
+
+function refused(code: SendRefusalCode, faults: SendRefusal["faults"] = []): SendRefusal {
+  return { kind: "refused", code, faults };
+}
+
+/** Everything that depends on state but takes nothing, in the order of answers (design: HTTP). */
+async function prepare(services: Services, send: SendEmail): Promise<Prepared | SendRefusal> {
+  const { workspaceId } = send;
+  const senderId = services.keys.hashAddress(workspaceId, send.from.canonical);
+  const sender = await services.senders.get(senderId);
+  if (!canSend(sender)) return refused("SENDER_UNAVAILABLE");
+  if ((await services.workspaces.get(workspaceId))?.paused) return refused("SENDING_PAUSED");
+  const rendered = await renderedContent(services, send);
+  if (rendered.kind === "refused") return rendered;
+  const files = await resolveAttachments(services, workspaceId, send.attachments);
+  if (files.kind === "refused") {
+    return refused(files.code, [{ pointer: files.pointer, message: files.message }]);
+  }
+  const fromName = sender.displayName === null ? {} : { fromName: sender.displayName };
+  return {
+    kind: "prepared",
+    senderId,
+    content: { ...rendered.content, ...fromName },
+    templateVersionId: rendered.versionId,
+    resolved: files.attachments,
+  };
+}
+
+interface Rendered {
+  readonly kind: "rendered";
+  readonly content: EmailContent;
+  readonly versionId: string | null;
+}
+
+async function renderedContent(services: Services, send: SendEmail): Promise<Rendered | SendRefusal> {
+  const { content, template, workspaceId } = send;
+  if (template === null) return { kind: "rendered", content, versionId: null };
+  const { variables = {} } = content;
+  const outcome = await renderForSend(services, {
+    workspaceId,
+    templateId: template.id,
+    versionId: template.versionId,
+    variables,
+  });
+  if (outcome.kind === "unavailable") return refused("TEMPLATE_UNAVAILABLE");
+  if (outcome.kind === "invalidData") return refused("INVALID_TEMPLATE_DATA", outcome.faults);
+  const { html: _html, text: _text, ...rest } = content;
+  const { kind: _kind, versionId, ...output } = outcome;
+  return { kind: "rendered", content: { ...rest, ...output }, versionId };
+}
+
+/** Bytes that the message takes from the storage allowance: its direct files. Uploads are counted as uploads. */
+function directBytes(attachments: readonly ResolvedAttachment[]): number {
+  return attachments.reduce((sum, { source, bytes }) => sum + (source.kind === "direct" ? bytes : 0), 0);
+}
+
+/** Takes what the limits allow, and gives it back unless the message was accepted. */
+async function withinLimits(services: Services, send: PreparedSend): Promise<SendOutcome> {
+  const { workspaceId, occasion, id } = send;
+  const bytes = directBytes(send.resolved);
+  // Racing requests with one key share the message's id, and each must let go of its own only.
+  const holder = `${emailStream(id)}/${send.contentEventId}`;
+  if (bytes > 0 && !(await services.storage.reserve(workspaceId, holder, bytes, occasion))) {
+    return refused("STORAGE_LIMIT_EXCEEDED");
+  }
+  let used = false;
+  try {
+    if (!(await services.quota.take(workspaceId, occasion.at))) return refused("DAILY_LIMIT_REACHED");
+    used = true;
+    const outcome = await accept(services, send);
+    used = outcome.kind === "accepted" && !outcome.replayed;
+    if (!used) services.quota.giveBack(workspaceId, occasion.at);
+    return outcome;
+  } finally {
+    // What is thrown leaves the outcome unknown: then the reservation waits for whoever sweeps them up.
+    if (!used && bytes > 0) await services.storage.release(workspaceId, holder, occasion);
+  }
+}
+
+async function accept(services: Services, send: PreparedSend): Promise<SendOutcome> {
+  const { workspaceId, id, contentEventId } = send;
+  const folder = { workspaceId, ownerId: id, folderId: contentEventId };
+  const attachments = await keepAttachments(services.content, folder, send.resolved);
+  if (attachments === null) return refused("ATTACHMENT_EXPIRED");
+  const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
+  const sealed = await sealContent(services.content, folder, content);
+  return append(services, { ...send, content }, sealed);
+}
+
+async function append(services: Services, send: PreparedSend, sealed: SealedContent): Promise<SendOutcome> {
+  const { workspaceId, occasion, id, fingerprint, senderId, contentEventId } = send;
   const recipientHash = services.keys.hashAddress(workspaceId, send.to.canonical);
   const suppressed = services.suppressions.isSuppressed(workspaceId, recipientHash);
   const acceptedAt = rfc3339(occasion.at);
-  const [stored] = toNewEvents([{ type: "EmailContentStored", data: sealed.event }], occasion);
-  invariant(stored, "one event in, one event out");
   const accepted = {
     workspaceId,
     senderId,
     recipientHash,
     fingerprint,
     acceptedAt,
-    contentEventId: stored.id,
+    contentEventId,
     contentDigest: sealed.digest,
     contentBytes: sealed.bytes,
+    ...(send.template === null ? {} : { templateId: send.template.id }),
+    ...(send.templateVersionId === null ? {} : { templateVersionId: send.templateVersionId }),
   };
   const acceptedEvent: DomainEvent = suppressed
     ? { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } }
     : { type: "EmailQueued", data: accepted };
-  const events = [stored, ...toNewEvents([acceptedEvent], occasion)];
+  const [stored, queued] = toNewEvents(
+    [{ type: "EmailContentStored", data: sealed.event }, acceptedEvent],
+    occasion,
+  );
+  invariant(stored && queued, "two events in, two events out");
+  const events = [{ ...stored, id: contentEventId }, queued];
   const result = await services.store.append(emailStream(id), events, "noStream");
   if (result.outcome === "appended") {
     if (!suppressed) remember(services, send, { id, accepted, sealed });
     const status = suppressed ? "suppressed" : "queued";
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };
   }
-  const replayed = await replay(services, id, fingerprint);
+  const replayed = await replay(services, send);
   if (replayed) return replayed;
   throw new StoreError("unavailable", "the message that was accepted under this key cannot be read yet");
 }
@@ -131,7 +242,7 @@ type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
 /** Keeps what delivery is about to need. */
 function remember(
   { recent }: Services,
-  { content, occasion }: SendEmail,
+  { content, occasion }: Pick<SendEmail, "content" | "occasion">,
   {
     id,
     accepted,
@@ -148,7 +259,10 @@ function remember(
 }
 
 /** The answer to an earlier request with this key; null when there was none. */
-async function replay(services: Services, id: string, fingerprint: string): Promise<SendOutcome | null> {
+async function replay(
+  services: Services,
+  { id, fingerprint }: Pick<RequestNames, "id" | "fingerprint">,
+): Promise<SendOutcome | null> {
   const email = await readAcceptance(services, id);
   if (email === null) return null;
   if (email.fingerprint !== fingerprint) return { kind: "conflict" };

@@ -16,8 +16,10 @@ import type { ContentStore } from "../ports/contentStore.ts";
 import type { DiskSpace } from "../ports/diskSpace.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { SuppressionList } from "../ports/suppressionList.ts";
+import { type DailyQuota, dailyQuota } from "./dailyQuota.ts";
 import { type FoldCache, foldCache } from "./foldCache.ts";
 import type { RecentEmails } from "./recentEmails.ts";
+import { type StorageLedger, storageLedger } from "./storageLedger.ts";
 
 export const apiKeyAggregate = { decider: apiKeyDecider, codec: apiKeyCodec };
 export const emailAggregate = { decider: emailDecider, codec: emailCodec };
@@ -41,16 +43,20 @@ export interface Services {
   readonly apiKeys: FoldCache<ApiKeyState>;
   readonly senders: FoldCache<SenderState>;
   readonly workspaces: FoldCache<WorkspaceState>;
+  readonly quota: DailyQuota;
+  readonly storage: StorageLedger;
 }
 
-type Given = Omit<Services, "apiKeys" | "senders" | "workspaces">;
+type Given = Omit<Services, "apiKeys" | "senders" | "workspaces" | "quota" | "storage">;
 
-/** Adds the caches of what decisions read. */
+/** Adds the caches of what decisions read, and the keepers of limits. */
 export function makeServices(given: Given): Services {
   return {
     ...given,
     apiKeys: foldCache(given.store, apiKeyAggregate, apiKeyStream),
     senders: foldCache(given.store, senderAggregate, senderStream),
     workspaces: foldCache(given.store, workspaceAggregate, workspaceStream),
+    quota: dailyQuota(),
+    storage: storageLedger(),
   };
 }

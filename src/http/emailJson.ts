@@ -63,6 +63,11 @@ export function emailJson(view: EmailView) {
     reply_to: content?.replyTo ?? null,
     html: content?.html ?? null,
     text: content?.text ?? null,
+    template_id: email.templateId,
+    template_version_id: email.templateVersionId,
+    attachments: (content?.attachments ?? []).map(({ filename, contentType, bytes }) => {
+      return { filename, content_type: contentType, size_bytes: bytes };
+    }),
     metadata: content?.metadata ?? null,
     next_attempt_at: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,
     content_erased: email.contentErased,

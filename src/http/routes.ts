@@ -2,7 +2,7 @@ import type { Scope } from "../domain/apiKey/scopes.ts";
 
 /** An operation: its method, its path below BASE_URL, and the scope that its key must hold; null: no key. */
 export interface Route {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "DELETE";
   readonly path: string;
   readonly scope: Scope | null;
 }
@@ -13,8 +13,57 @@ export const routes = {
   listEmails: { method: "GET", path: "/api/v1/emails", scope: "email:read" },
   getEmail: { method: "GET", path: "/api/v1/emails/:id", scope: "email:read" },
   cancelEmail: { method: "POST", path: "/api/v1/emails/:id/cancel", scope: "email:send" },
+  createTemplate: { method: "POST", path: "/api/v1/templates", scope: "template:manage" },
+  listTemplates: { method: "GET", path: "/api/v1/templates", scope: "template:manage" },
+  getTemplate: { method: "GET", path: "/api/v1/templates/:id", scope: "template:manage" },
+  archiveTemplate: { method: "POST", path: "/api/v1/templates/:id/archive", scope: "template:manage" },
+  draftTemplateVersion: { method: "POST", path: "/api/v1/templates/:id/versions", scope: "template:manage" },
+  listTemplateVersions: { method: "GET", path: "/api/v1/templates/:id/versions", scope: "template:manage" },
+  getTemplateVersion: {
+    method: "GET",
+    path: "/api/v1/templates/:id/versions/:version_id",
+    scope: "template:manage",
+  },
+  publishTemplateVersion: {
+    method: "POST",
+    path: "/api/v1/templates/:id/versions/:version_id/publish",
+    scope: "template:manage",
+  },
+  previewTemplateVersion: {
+    method: "POST",
+    path: "/api/v1/templates/:id/versions/:version_id/preview",
+    scope: "template:manage",
+  },
+  uploadAttachment: { method: "POST", path: "/api/v1/attachments", scope: "attachment:manage" },
+  listAttachments: { method: "GET", path: "/api/v1/attachments", scope: "attachment:manage" },
+  getAttachment: { method: "GET", path: "/api/v1/attachments/:id", scope: "attachment:manage" },
+  deleteAttachment: { method: "DELETE", path: "/api/v1/attachments/:id", scope: "attachment:manage" },
+  addSuppression: { method: "POST", path: "/api/v1/suppressions", scope: "suppression:manage" },
+  listSuppressions: { method: "GET", path: "/api/v1/suppressions", scope: "suppression:manage" },
+  getSuppression: { method: "GET", path: "/api/v1/suppressions/:address", scope: "suppression:manage" },
+  removeSuppression: { method: "DELETE", path: "/api/v1/suppressions/:address", scope: "suppression:manage" },
+  addSender: { method: "POST", path: "/api/v1/senders", scope: "sender:manage" },
+  listSenders: { method: "GET", path: "/api/v1/senders", scope: "sender:manage" },
+  getSender: { method: "GET", path: "/api/v1/senders/:id", scope: "sender:manage" },
+  requestSenderVerification: {
+    method: "POST",
+    path: "/api/v1/senders/:id/verification",
+    scope: "sender:manage",
+  },
+  disableSender: { method: "POST", path: "/api/v1/senders/:id/disable", scope: "sender:manage" },
+  enableSender: { method: "POST", path: "/api/v1/senders/:id/enable", scope: "sender:manage" },
+  showSenderVerification: { method: "GET", path: "/senders/verify/:token", scope: null },
+  confirmSenderVerification: { method: "POST", path: "/senders/verify/:token", scope: null },
+  getWorkspace: { method: "GET", path: "/api/v1/workspace", scope: "workspace:manage" },
+  pauseSending: { method: "POST", path: "/api/v1/workspace/pause", scope: "workspace:manage" },
+  resumeSending: { method: "POST", path: "/api/v1/workspace/resume", scope: "workspace:manage" },
+  issueApiKey: { method: "POST", path: "/api/v1/api-keys", scope: "workspace:manage" },
+  listApiKeys: { method: "GET", path: "/api/v1/api-keys", scope: "workspace:manage" },
+  revokeApiKey: { method: "POST", path: "/api/v1/api-keys/:id/revoke", scope: "workspace:manage" },
   listWebhooks: { method: "GET", path: "/webhooks", scope: "webhook:manage" },
   registerWebhook: { method: "POST", path: "/webhooks", scope: "webhook:manage" },
+  openApi: { method: "GET", path: "/openapi.json", scope: null },
+  docs: { method: "GET", path: "/docs", scope: null },
   live: { method: "GET", path: "/health/live", scope: null },
   ready: { method: "GET", path: "/health/ready", scope: null },
 } as const satisfies Record<string, Route>;
@@ -29,3 +78,5 @@ export function methodsOf(path: string): readonly string[] {
   const methods = patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
   return methods.includes("GET") ? [...methods, "HEAD"] : methods;
 }
+
+export type RouteName = keyof typeof routes;

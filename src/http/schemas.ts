@@ -27,14 +27,14 @@ TypeRegistry.Set<TextOptions>("Text", ({ minLength = 0, maxLength }, value) => {
 FormatRegistry.Set("uuid", isUuid);
 
 /** A string whose length is counted in code points, as JSON Schema and the contract do; TypeBox counts UTF-16 units. */
-function Text(options: TextOptions): TUnsafe<string> {
+export function Text(options: TextOptions): TUnsafe<string> {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options } as unknown as TSchema);
 }
 
-const Uuid = Type.String({ format: "uuid" });
+export const Uuid = Type.String({ format: "uuid" });
 
 /** Any member name: TypeBox's own pattern stops at a line break, and lets the value under such a name go unchecked. */
-const AnyName = Type.String({ pattern: "^[\\s\\S]*$" });
+export const AnyName = Type.String({ pattern: "^[\\s\\S]*$" });
 
 const DirectAttachment = Type.Object(
   { filename: Type.String(), content_type: Type.String(), content: Type.String() },
@@ -62,8 +62,8 @@ export const SendEmailBody = Type.Object(
 );
 export type SendEmailBody = Static<typeof SendEmailBody>;
 
-const Limit = Type.String({ pattern: "^([1-9][0-9]?|100)$", description: "1 to 100." });
-const Cursor = Type.String({ description: "`next_cursor` of the page before." });
+export const Limit = Type.String({ pattern: "^([1-9][0-9]?|100)$", description: "1 to 100." });
+export const Cursor = Type.String({ description: "`next_cursor` of the page before." });
 
 const Status = Type.Union(
   (["queued", "sending", "deferred", "sent", "bounced", "failed", "suppressed", "canceled"] as const).map(

@@ -1,3 +1,4 @@
+import type { RequestedAttachment } from "../commands/resolveAttachments.ts";
 import type { SendEmail } from "../commands/sendEmail.ts";
 import { type Address, parseAddress } from "../kernel/address.ts";
 import type { JsonObject } from "../kernel/json.ts";
@@ -67,14 +68,38 @@ export function sendRequest(
     ...(body.variables ? { variables: body.variables } : {}),
     ...(body.metadata ? { metadata: body.metadata } : {}),
   };
-  const { attachments = [], ...withoutAttachments } = body;
   return {
-    // No attachments is the same content whether it is said or left out.
-    request: (attachments.length > 0 ? body : withoutAttachments) as unknown as JsonObject,
+    request: comparable(body),
     from,
     to,
     content,
-    usesTemplate: body.template_id !== undefined,
-    usesAttachments: attachments.length > 0,
+    template:
+      body.template_id === undefined
+        ? null
+        : {
+            id: body.template_id.toLowerCase(),
+            versionId: body.template_version_id?.toLowerCase() ?? null,
+          },
+    attachments: (body.attachments ?? []).map(requestedAttachment),
   };
+}
+
+type Attachment = NonNullable<SendEmailBody["attachments"]>[number];
+
+function requestedAttachment(attachment: Attachment): RequestedAttachment {
+  if (typeof attachment === "string") return { kind: "upload", id: attachment.toLowerCase() };
+  const { filename, content_type: contentType, content } = attachment;
+  return { kind: "direct", filename, contentType, content };
+}
+
+/** What a retry is compared by: the request as it was sent, with direct files by the digests of their text. */
+function comparable({ attachments = [], ...body }: SendEmailBody): JsonObject {
+  // No attachments is the same content whether it is said or left out.
+  if (attachments.length === 0) return body as unknown as JsonObject;
+  const digested = attachments.map((attachment) =>
+    typeof attachment === "string"
+      ? attachment
+      : { ...attachment, content: new Bun.CryptoHasher("sha256").update(attachment.content).digest("hex") },
+  );
+  return { ...body, attachments: digested } as unknown as JsonObject;
 }

@@ -6,14 +6,48 @@ export interface ContentOwner {
   readonly ownerId: string;
 }
 
-/** Where bytes are kept that are too large for an event. Nothing is shared between owners. */
+/**
+ * Where one request puts its bytes: a folder that no other request writes, named by a fresh uuid. So a folder
+ * that its owner's stream does not name, and that is older than any request can be, never will be named.
+ */
+export interface ContentFolder extends ContentOwner {
+  readonly folderId: string;
+}
+
+/** A folder that a sweep has come upon. */
+export interface FoundFolder extends ContentFolder {
+  /** When the newest thing in it was written, epoch ms, by the content store's clock. */
+  readonly modifiedAt: number;
+}
+
+/** Bytes on their way in. Ends with `finish` or `abort`, once. */
+export interface ContentWriter {
+  /** Takes the next bytes; settles when more may come. */
+  write(chunk: Uint8Array): Promise<void>;
+  /** Makes the whole durable. Answers its lower-case hex SHA-256, which is its name in the folder, and its length. */
+  finish(): Promise<{ readonly sha256: string; readonly bytes: number }>;
+  /** Leaves nothing behind. */
+  abort(): Promise<void>;
+}
+
+/** Where bytes are kept that are too large for an event. Nothing is shared between owners. Throws `StoreError`. */
 export interface ContentStore {
   /** Identifies this store for the life of the log, so that a wrong directory or bucket is noticed. */
   identity(): Promise<string>;
-  /** Keeps `bytes` durably and answers their lower-case hex SHA-256, which is their name under the owner. */
-  put(owner: ContentOwner, bytes: Uint8Array, options?: CallOptions): Promise<string>;
+  /** Keeps `bytes` durably and answers their lower-case hex SHA-256, which is their name in the folder. */
+  put(folder: ContentFolder, bytes: Uint8Array, options?: CallOptions): Promise<string>;
+  /** Opens one file for writing, so that it never is in memory as a whole. */
+  writer(folder: ContentFolder): Promise<ContentWriter>;
   /** The bytes, checked against `sha256`; null when there are none. */
-  get(owner: ContentOwner, sha256: string, options?: CallOptions): Promise<Uint8Array | null>;
+  get(folder: ContentFolder, sha256: string, options?: CallOptions): Promise<Uint8Array | null>;
+  /**
+   * Gives `to` the bytes too, durably: removing either owner leaves the other's. False when `from` has none.
+   */
+  link(from: ContentFolder, sha256: string, to: ContentFolder, options?: CallOptions): Promise<boolean>;
   /** Removes everything of this owner. Repeatable. */
   removeOwner(owner: ContentOwner, options?: CallOptions): Promise<void>;
+  /** Removes one folder. Repeatable. */
+  removeFolder(folder: ContentFolder, options?: CallOptions): Promise<void>;
+  /** Every folder there is, in no order; one that is written or removed meanwhile may be missing. */
+  folders(): AsyncIterable<FoundFolder>;
 }

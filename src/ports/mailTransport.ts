@@ -1,6 +1,13 @@
 import type { MailOutcome } from "../kernel/mailOutcome.ts";
 import type { EpochMs } from "../kernel/time.ts";
 
+/** A file of a message, delivered as an attachment (RFC 2183). */
+export interface MailAttachment {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly content: Uint8Array;
+}
+
 /** One message, ready to be built as MIME (RFC 5322, RFC 2045). Addresses are bare addr-specs. */
 export interface MailMessage {
   /** The message's uuid: goes into `X-Postledger-Id` and, with the sender's domain, into the Message-ID. */
@@ -8,11 +15,15 @@ export interface MailMessage {
   readonly messageId: string;
   readonly date: EpochMs;
   readonly from: string;
+  /** The display name beside `from`. */
+  readonly fromName?: string;
   readonly to: string;
   readonly replyTo?: string;
   readonly subject: string;
   readonly html?: string;
   readonly text?: string;
+  /** In the order of delivery. */
+  readonly attachments?: readonly MailAttachment[];
 }
 
 /** One place at the relay: a connection that is open and has been greeted. Used for one message at a time. */

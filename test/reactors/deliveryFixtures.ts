@@ -25,12 +25,12 @@ import { instanceKeys, newDataKey } from "../../src/kernel/instanceKeys.ts";
 import type { MailOutcome } from "../../src/kernel/mailOutcome.ts";
 import type { Occasion } from "../../src/kernel/metadata.ts";
 import type { Clock } from "../../src/ports/clock.ts";
-import type { ContentStore } from "../../src/ports/contentStore.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import type { MailMessage, MailTransport, SessionResult } from "../../src/ports/mailTransport.ts";
 import { MailDelivery } from "../../src/reactors/mailDelivery.ts";
 import { followReadModels } from "../../src/readModels/follow.ts";
 import { openReaders } from "../../src/readModels/readers.ts";
+import { memoryContentStore } from "../support/memoryContentStore.ts";
 import { memoryEventStore } from "../support/memoryEventStore.ts";
 import { until } from "../support/until.ts";
 
@@ -54,21 +54,6 @@ export function testClock(): TestClock {
     setBack(ms) {
       wall -= ms;
     },
-  };
-}
-
-/** Content in memory. */
-function memoryContent(): ContentStore {
-  const kept = new Map<string, Uint8Array>();
-  return {
-    identity: async () => "content",
-    async put({ ownerId }, bytes) {
-      const sha256 = new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
-      kept.set(`${ownerId}/${sha256}`, bytes);
-      return sha256;
-    },
-    get: async ({ ownerId }, sha256) => kept.get(`${ownerId}/${sha256}`) ?? null,
-    async removeOwner() {},
   };
 }
 
@@ -225,7 +210,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const store = watchedStore(log);
   const clock = testClock();
   const relay = scriptedRelay();
-  const content = memoryContent();
+  const content = memoryContentStore();
   const keys = instanceKeys(newDataKey());
   const running: Instance[] = [];
   const recent = recentEmails();
@@ -284,8 +269,8 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
         from: addressOf(from),
         to: addressOf(to),
         content: { from, to, subject: "Hello", text: key },
-        usesTemplate: false,
-        usesAttachments: false,
+        template: null,
+        attachments: [],
         occasion: occasion(),
       });
       if (result.kind !== "accepted") throw new Error(`not accepted: ${JSON.stringify(result)}`);

@@ -52,16 +52,21 @@ const LAYERS: readonly Layer[] = [
     name: "http",
     files: /^src\/http\//,
     own: [COMMANDS, DOMAIN, QUERIES, PORTS, KERNEL],
-    modules: ["elysia", "@sinclair/typebox"],
+    modules: ["elysia", "@sinclair/typebox", "busboy", "rate-limiter-flexible", "node:stream"],
   },
 ];
 
 /** The vendor of each adapter: one for each folder. Node's own modules are free to all but `node:sqlite`. */
 const VENDORS: Readonly<Record<string, readonly string[]>> = {
+  clamav: [],
   directory: [],
+  dns: [],
   eventstoredb: ["@eventstore/db-client"],
+  files: ["file-type", "yauzl"],
+  liquidjs: ["liquidjs"],
   nodemailer: ["nodemailer"],
   pino: ["pino"],
+  s3: ["bun"],
   sqlite: ["node:sqlite"],
   system: [],
 };

@@ -1,9 +1,22 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/codec.ts";
 
+/** A file of a message. Its bytes are in the content store, under the message's own folder. */
+const EmailAttachment = Type.Object({
+  filename: Type.String(),
+  contentType: Type.String(),
+  bytes: Type.Integer(),
+  sha256: Type.String(),
+  /** The upload that it was linked from; absent for a file that came with the request. */
+  uploadId: Type.Optional(Type.String()),
+});
+export type EmailAttachment = Static<typeof EmailAttachment>;
+
 /** What a person sent: the only place of the log, beside the sender's own stream, that holds an address. */
 export const EmailContent = Type.Object({
   from: Type.String(),
+  /** The sender's display name as it was at acceptance. */
+  fromName: Type.Optional(Type.String()),
   to: Type.String(),
   replyTo: Type.Optional(Type.String()),
   subject: Type.String(),
@@ -13,6 +26,7 @@ export const EmailContent = Type.Object({
   metadata: Type.Optional(
     Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
   ),
+  attachments: Type.Optional(Type.Array(EmailAttachment)),
 });
 export type EmailContent = Static<typeof EmailContent>;
 
@@ -26,9 +40,12 @@ const Accepted = {
   recipientHash: Type.String(),
   fingerprint: Type.String(),
   acceptedAt: Type.String(),
+  /** The event id of revision 0, which also names the message's folder in the content store. */
   contentEventId: Type.String(),
   contentDigest: Type.String(),
   contentBytes: Type.Integer(),
+  templateId: Type.Optional(Type.String()),
+  templateVersionId: Type.Optional(Type.String()),
 };
 
 const schemas = {

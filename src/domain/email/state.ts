@@ -29,6 +29,9 @@ export interface Email {
   readonly recipientHash: string;
   readonly fingerprint: string;
   readonly acceptedAt: EpochMs;
+  readonly contentEventId: string;
+  readonly templateId: string | null;
+  readonly templateVersionId: string | null;
   /** The status that the 202 carried: a replay repeats it whatever happened since. */
   readonly acceptedAs: "queued" | "suppressed";
   /** Claims so far; the number of a claim names its attempt. */
@@ -61,7 +64,8 @@ export function isWaiting(status: EmailStatus): boolean {
 type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
 
 function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
-  const { workspaceId, senderId, recipientHash, fingerprint } = data;
+  const { workspaceId, senderId, recipientHash, fingerprint, contentEventId } = data;
+  const { templateId = null, templateVersionId = null } = data;
   const acceptedAt = epochMs(data.acceptedAt);
   return {
     status: acceptedAs,
@@ -70,6 +74,9 @@ function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
     recipientHash,
     fingerprint,
     acceptedAt,
+    contentEventId,
+    templateId,
+    templateVersionId,
     acceptedAs,
     attempts: 0,
     attemptsBurnt: 0,

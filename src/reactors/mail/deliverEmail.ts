@@ -1,5 +1,6 @@
 import type { DueEmail } from "../../../projections/due.ts";
-import { contentOf, type EmailStory, readStory } from "../../commands/readEmail.ts";
+import { type OpenAttachment, openAttachments } from "../../commands/emailContent.ts";
+import { contentOf, type EmailStory, folderOf, readStory } from "../../commands/readEmail.ts";
 import type { RecentEmails } from "../../commands/recentEmails.ts";
 import {
   type ClaimedEmail,
@@ -131,9 +132,22 @@ async function readFacts(context: DeliveryContext, reads: Reads, on: Attempt) {
     reads.workspace(on.due.workspaceId),
     reads.sender(on.due.senderId),
     readSuppression(context, on),
-    contentOf(context, on.due.id, on.story),
+    readContent(context, on),
   ]);
   return { workspace, sender, suppression, content };
+}
+
+/** Everything that goes into the message; null when any of it is gone. */
+interface WholeContent extends EmailContent {
+  readonly files: readonly OpenAttachment[];
+}
+
+async function readContent(context: DeliveryContext, { due, story }: Attempt): Promise<WholeContent | null> {
+  const content = await contentOf(context, due.id, story);
+  if (content === null || story.state === null) return null;
+  const { attachments = [] } = content;
+  const files = await openAttachments(context.content, folderOf(due.id, story.state), attachments);
+  return files === null ? null : { ...content, files };
 }
 
 /** A list that holds the log up to the claim knows what the log knew then; for all else the log is read. */
@@ -202,9 +216,9 @@ function refusalOf(
   return content === null ? "content_unavailable" : null;
 }
 
-function mailMessage({ due, story }: Attempt, content: EmailContent): MailMessage {
+function mailMessage({ due, story }: Attempt, content: WholeContent): MailMessage {
   invariant(story.state, "a claimed message was accepted");
-  const { from, to, subject, replyTo, html, text } = content;
+  const { from, fromName, to, subject, replyTo, html, text, files } = content;
   return {
     id: due.id,
     // The same for every repeat, so that receivers can drop one.
@@ -213,9 +227,11 @@ function mailMessage({ due, story }: Attempt, content: EmailContent): MailMessag
     from,
     to,
     subject,
+    ...(fromName === undefined ? {} : { fromName }),
     ...(replyTo === undefined ? {} : { replyTo }),
     ...(html === undefined ? {} : { html }),
     ...(text === undefined ? {} : { text }),
+    ...(files.length === 0 ? {} : { attachments: files }),
   };
 }
 

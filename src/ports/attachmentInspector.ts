@@ -1,0 +1,22 @@
+/** A file as its sender describes it, and its bytes. */
+export interface InspectedFile {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
+}
+
+/** What became of a look at a file. Reasons are for the person who sent it. */
+export type InspectionResult =
+  | { readonly kind: "sound" }
+  /** The format is none of the supported ones. */
+  | { readonly kind: "unsupported"; readonly reason: string }
+  /** The name, the type and the content do not go together, or the content is not allowed. */
+  | { readonly kind: "invalid"; readonly reason: string };
+
+/** Looks into files before they are sent. Pure but for a malware scanner, where there is one. */
+export interface AttachmentInspector {
+  /** What the name and the declared type alone tell: no bytes needed. */
+  inspectName(file: Omit<InspectedFile, "bytes">): InspectionResult;
+  /** Everything. Throws `StoreError` `unavailable` when the malware scanner cannot be asked. */
+  inspect(file: InspectedFile): Promise<InspectionResult>;
+}

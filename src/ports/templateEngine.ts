@@ -1,0 +1,23 @@
+/** A template's source that was found sound, ready to be rendered any number of times. */
+export interface CompiledTemplate {
+  /**
+   * The output. Bounded in time and size: past a bound it is `failed`, with a reason for the template's author.
+   * Sees own properties of `variables` only.
+   */
+  render(variables: Readonly<Record<string, unknown>>): RenderResult;
+}
+
+export type RenderResult =
+  | { readonly kind: "rendered"; readonly output: string }
+  | { readonly kind: "failed"; readonly reason: string };
+
+export type CompileResult =
+  | { readonly kind: "compiled"; readonly template: CompiledTemplate }
+  /** `reason` names the line and what is wrong, for the template's author. */
+  | { readonly kind: "invalid"; readonly reason: string };
+
+/** Turns the source of a template into something that renders. */
+export interface TemplateEngine {
+  /** `html`: output of variables is escaped by default; `text`: it is not. */
+  compile(source: string, kind: "html" | "text"): CompileResult;
+}
