@@ -74,6 +74,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     },
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: config.diskFreeBytesMin,
+    limitsDefault: config.limitsDefault,
     recent: config.deliveryEnabled ? recentEmails() : null,
   });
   const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "./domain/email/decisions.ts";
+import type { WorkspaceLimits } from "./domain/workspace/limits.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
 export interface Config {
@@ -27,6 +28,7 @@ export interface Config {
   readonly deliveryEnabled: boolean;
   readonly deliveryPolicy: DeliveryPolicy;
   readonly diskFreeBytesMin: number;
+  readonly limitsDefault: WorkspaceLimits;
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly logLevel: string;
@@ -145,6 +147,18 @@ function deliveryPolicy(reader: Reader): DeliveryPolicy {
   };
 }
 
+function limitsDefault(reader: Reader): WorkspaceLimits {
+  const perSecond = { min: 0, max: 1_000_000 };
+  return {
+    messagesPerDay: reader.integer("LIMIT_MESSAGES_PER_DAY", 1_000_000, { min: 0, max: 2 ** 50 }),
+    storageBytes: reader.integer("LIMIT_STORAGE_BYTES", 1_000_000_000, { min: 0, max: 2 ** 50 }),
+    keyRequestsPerSecond: reader.integer("LIMIT_KEY_REQUESTS_PER_SECOND", 2_000, perSecond),
+    workspaceRequestsPerSecond: reader.integer("LIMIT_WORKSPACE_REQUESTS_PER_SECOND", 4_000, perSecond),
+    attachmentRetentionHours: reader.integer("ATTACHMENT_RETENTION_HOURS", 24, { min: 1, max: 24 * 365 }),
+    archiveAttachments: false,
+  };
+}
+
 function storeUrl(reader: Reader, dataDir: string): string {
   const url = reader.secret("STORE_URL") ?? `file:${dataDir}`;
   if (!/^(file:|esdb(\+discover)?:\/\/)/.test(url))
@@ -185,6 +199,7 @@ export function readConfig(env: Environment): Config {
     deliveryEnabled: reader.choice("DELIVERY", "on", ["on", "off"]) === "on",
     deliveryPolicy: deliveryPolicy(reader),
     diskFreeBytesMin: reader.integer("DISK_FREE_BYTES_MIN", 256 * MIB, { min: 0, max: 2 ** 50 }),
+    limitsDefault: limitsDefault(reader),
     requestTimeoutMs: reader.integer("REQUEST_TIMEOUT_MS", 15_000, { min: 100, max: 10 * MINUTE_MS }),
     drainTimeoutMs: reader.integer("DRAIN_TIMEOUT_MS", 25_000, { min: 0, max: 10 * MINUTE_MS }),
     logLevel: reader.choice("LOG_LEVEL", "info", LOG_LEVELS),

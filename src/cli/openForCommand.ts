@@ -37,6 +37,7 @@ export async function withLog<Result>(
       suppressions: { isSuppressed: () => false, holds: async () => false },
       disk: diskSpaceOf(config.dataDir),
       diskFreeBytesMin: config.diskFreeBytesMin,
+      limitsDefault: config.limitsDefault,
       recent: null,
     });
     const directory = join(config.dataDir, "projections");

@@ -9,6 +9,7 @@ import { suppressionDecider } from "../domain/suppression/state.ts";
 import { webhookCodec } from "../domain/webhook/events.ts";
 import { webhookDecider } from "../domain/webhook/state.ts";
 import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
+import type { WorkspaceLimits } from "../domain/workspace/limits.ts";
 import { type WorkspaceState, workspaceDecider } from "../domain/workspace/state.ts";
 import type { InstanceKeys } from "../kernel/instanceKeys.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -38,6 +39,8 @@ export interface Services {
   readonly disk: DiskSpace;
   /** Below this many free bytes no send is accepted. */
   readonly diskFreeBytesMin: number;
+  /** What a workspace may use unless it was set for itself. */
+  readonly limitsDefault: WorkspaceLimits;
   /** Null where nothing is delivered. */
   readonly recent: RecentEmails | null;
   readonly apiKeys: FoldCache<ApiKeyState>;

@@ -9,8 +9,10 @@ export interface StorageLedger {
   reserve(workspaceId: string, holder: string, bytes: number, occasion: Occasion): Promise<boolean>;
   /** Lets go of what `holder` has reserved. Repeatable. */
   release(workspaceId: string, holder: string, occasion: Occasion): Promise<void>;
+  /** Bytes that are reserved now. */
+  used(workspaceId: string): Promise<number>;
 }
 
 export function storageLedger(): StorageLedger {
-  return { reserve: async () => true, release: async () => {} };
+  return { reserve: async () => true, release: async () => {}, used: async () => 0 };
 }

@@ -14,6 +14,7 @@ import {
   workspaceAggregate,
 } from "../../src/commands/services.ts";
 import { toNewEvents, transact } from "../../src/commands/transact.ts";
+import { readConfig } from "../../src/config.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import type { EmailState } from "../../src/domain/email/state.ts";
@@ -224,6 +225,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       suppressions: { isSuppressed: () => false, holds: async () => false },
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
+      limitsDefault: readConfig({}).limitsDefault,
     });
   const services = servicesOver(store, recent);
   const occasion = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test", workspaceId });

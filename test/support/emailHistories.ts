@@ -215,7 +215,7 @@ export function play(steps: readonly Step[], policy: DeliveryPolicy, accepting: 
   const acceptedAt = accepting.at ?? ACCEPTED_AT;
   const events = acceptance(accepting).map((event) => ({ at: acceptedAt, event }));
   let state = events.reduce<EmailState>((folded, { event }) => emailDecider.evolve(folded, event), null);
-  let workspace: WorkspaceState = { name: "shop", paused: false, pauses: [] };
+  let workspace: WorkspaceState = { name: "shop", paused: false, pauses: [], limits: {} };
   let now = acceptedAt;
   const taken: StepTaken[] = [];
   for (const step of steps) {

@@ -80,6 +80,8 @@ const TEST_ENVIRONMENT: Environment = {
   PORT: "0",
   LOG_LEVEL: "silent",
   DISK_FREE_BYTES_MIN: "0",
+  LIMIT_KEY_REQUESTS_PER_SECOND: "0",
+  LIMIT_WORKSPACE_REQUESTS_PER_SECOND: "0",
 };
 
 async function directoryFor(options: ServiceOptions): Promise<string> {

@@ -88,6 +88,7 @@ async function openLog(env: Environment): Promise<Services> {
     suppressions: { isSuppressed: () => false, holds: async () => false },
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: 0,
+    limitsDefault: config.limitsDefault,
     recent: null,
   });
 }

@@ -1,6 +1,7 @@
 import type { Decision } from "../../kernel/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { WorkspaceEvent } from "./events.ts";
+import type { WorkspaceLimits } from "./limits.ts";
 import type { WorkspaceState } from "./state.ts";
 
 export function createWorkspace(
@@ -28,4 +29,19 @@ export function resumeSending(
   if (state === null) return { outcome: "notFound", events: [] };
   const events = state.paused ? [{ type: "SendingResumed" as const, data: { at: rfc3339(now) } }] : [];
   return { outcome: "resumed", events };
+}
+
+type Changes = Extract<WorkspaceEvent, { type: "LimitsChanged" }>["data"];
+
+/** Sets limits of this workspace alone; null goes back to the instance's default. What changes nothing gives no events. */
+export function changeLimits(
+  state: WorkspaceState,
+  changes: Changes,
+): Decision<"changed" | "notFound", WorkspaceEvent> {
+  if (state === null) return { outcome: "notFound", events: [] };
+  const news = Object.entries(changes).filter(
+    ([name, value]) => (state.limits[name as keyof WorkspaceLimits] ?? null) !== value,
+  );
+  if (news.length === 0) return { outcome: "changed", events: [] };
+  return { outcome: "changed", events: [{ type: "LimitsChanged", data: Object.fromEntries(news) }] };
 }

@@ -1,10 +1,23 @@
-import { Type } from "@sinclair/typebox";
+import { type TSchema, Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+
+const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
 const schemas = {
   WorkspaceCreated: Type.Object({ name: Type.String() }),
   SendingPaused: Type.Object({ at: Type.String() }),
   SendingResumed: Type.Object({ at: Type.String() }),
+  /** Only what changes; null goes back to the instance's default. */
+  LimitsChanged: Type.Partial(
+    Type.Object({
+      messagesPerDay: Nullable(Type.Integer()),
+      storageBytes: Nullable(Type.Integer()),
+      keyRequestsPerSecond: Nullable(Type.Integer()),
+      workspaceRequestsPerSecond: Nullable(Type.Integer()),
+      attachmentRetentionHours: Nullable(Type.Integer()),
+      archiveAttachments: Nullable(Type.Boolean()),
+    }),
+  ),
 };
 
 /** The case names are the storage format. */

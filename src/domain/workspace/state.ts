@@ -2,6 +2,7 @@ import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { WorkspaceEvent } from "./events.ts";
+import type { WorkspaceLimits } from "./limits.ts";
 
 /** A time during which sending was paused; `to` is null while it lasts. */
 export interface Pause {
@@ -13,6 +14,8 @@ export interface Workspace {
   readonly name: string;
   readonly paused: boolean;
   readonly pauses: readonly Pause[];
+  /** What was set for this workspace itself. */
+  readonly limits: Partial<WorkspaceLimits>;
 }
 
 /** `null` before the workspace was created. */
@@ -37,13 +40,23 @@ function evolveExisting(
         pauses: state.pauses.map((pause) => (pause.to === null ? { ...pause, to } : pause)),
       };
     }
+    case "LimitsChanged":
+      return { ...state, limits: changedLimits(state.limits, event.data) };
     default:
       return never(event);
   }
 }
 
+type Changes = Extract<WorkspaceEvent, { type: "LimitsChanged" }>["data"];
+
+function changedLimits(limits: Workspace["limits"], changes: Changes): Workspace["limits"] {
+  const own = Object.entries({ ...limits, ...changes }).filter(([, value]) => value !== null);
+  return Object.fromEntries(own);
+}
+
 function evolve(state: WorkspaceState, event: WorkspaceEvent): WorkspaceState {
-  if (event.type === "WorkspaceCreated") return { name: event.data.name, paused: false, pauses: [] };
+  if (event.type === "WorkspaceCreated")
+    return { name: event.data.name, paused: false, pauses: [], limits: {} };
   return state === null ? null : evolveExisting(state, event);
 }
 

@@ -1,0 +1,22 @@
+import type { WorkspaceState } from "./state.ts";
+
+/** What a workspace may use. Set by the operator: for all by the environment, for one by the command line. */
+export interface WorkspaceLimits {
+  /** Accepted messages a UTC day. */
+  readonly messagesPerDay: number;
+  /** Bytes of temporary files: uploads, and direct attachments of messages that have not ended. */
+  readonly storageBytes: number;
+  /** Requests a second with one API key, on each instance; 0: no limit. */
+  readonly keyRequestsPerSecond: number;
+  /** Requests a second with all keys of the workspace, on each instance; 0: no limit. */
+  readonly workspaceRequestsPerSecond: number;
+  /** How long an upload is kept after it was made, and a message's files at least after it was accepted. */
+  readonly attachmentRetentionHours: number;
+  /** Whether zip, eml, p7s and pkpass files are taken. */
+  readonly archiveAttachments: boolean;
+}
+
+/** The limits of one workspace: its own where they were set, else the instance's. */
+export function limitsOf(workspace: WorkspaceState, defaults: WorkspaceLimits): WorkspaceLimits {
+  return { ...defaults, ...workspace?.limits };
+}
