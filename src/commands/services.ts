@@ -6,8 +6,10 @@ import { senderCodec, senderStream } from "../domain/sender/events.ts";
 import { type SenderState, senderDecider } from "../domain/sender/state.ts";
 import { suppressionCodec } from "../domain/suppression/events.ts";
 import { suppressionDecider } from "../domain/suppression/state.ts";
-import { webhookCodec } from "../domain/webhook/events.ts";
-import { webhookDecider } from "../domain/webhook/state.ts";
+import { webhookCodec, webhooksStream } from "../domain/webhook/events.ts";
+import { type WebhooksState, webhookDecider } from "../domain/webhook/state.ts";
+import { webhookDeliveryCodec } from "../domain/webhookDelivery/events.ts";
+import { webhookDeliveryDecider } from "../domain/webhookDelivery/state.ts";
 import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
 import type { WorkspaceLimits } from "../domain/workspace/limits.ts";
 import { type WorkspaceState, workspaceDecider } from "../domain/workspace/state.ts";
@@ -27,6 +29,7 @@ export const emailAggregate = { decider: emailDecider, codec: emailCodec };
 export const senderAggregate = { decider: senderDecider, codec: senderCodec };
 export const suppressionAggregate = { decider: suppressionDecider, codec: suppressionCodec };
 export const webhookAggregate = { decider: webhookDecider, codec: webhookCodec };
+export const webhookDeliveryAggregate = { decider: webhookDeliveryDecider, codec: webhookDeliveryCodec };
 export const workspaceAggregate = { decider: workspaceDecider, codec: workspaceCodec };
 
 /** What every command works with. */
@@ -46,11 +49,13 @@ export interface Services {
   readonly apiKeys: FoldCache<ApiKeyState>;
   readonly senders: FoldCache<SenderState>;
   readonly workspaces: FoldCache<WorkspaceState>;
+  /** The endpoints of each workspace. */
+  readonly webhooks: FoldCache<WebhooksState>;
   readonly quota: DailyQuota;
   readonly storage: StorageLedger;
 }
 
-type Given = Omit<Services, "apiKeys" | "senders" | "workspaces" | "quota" | "storage">;
+type Given = Omit<Services, "apiKeys" | "senders" | "workspaces" | "webhooks" | "quota" | "storage">;
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
 export function makeServices(given: Given): Services {
@@ -59,6 +64,7 @@ export function makeServices(given: Given): Services {
     apiKeys: foldCache(given.store, apiKeyAggregate, apiKeyStream),
     senders: foldCache(given.store, senderAggregate, senderStream),
     workspaces: foldCache(given.store, workspaceAggregate, workspaceStream),
+    webhooks: foldCache(given.store, webhookAggregate, webhooksStream),
     quota: dailyQuota(),
     storage: storageLedger(),
   };

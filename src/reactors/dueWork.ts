@@ -15,6 +15,13 @@ export interface WorkPass {
   leave(): void;
 }
 
+/** Bounds of those that items belong to. */
+export interface Admission<Item> {
+  readonly holderOf: (item: Item) => string;
+  /** Whether there is a place for it now; if not, its holder's items are put aside until `release`. */
+  readonly admits: (item: Item) => boolean;
+}
+
 export interface DueWorkOptions<Item extends DueItem, Pass extends WorkPass> {
   readonly clock: Clock;
   /** In [0, 1). */
@@ -28,6 +35,8 @@ export interface DueWorkOptions<Item extends DueItem, Pass extends WorkPass> {
   readonly nextReadyAt: (now: EpochMs) => EpochMs | null;
   /** Null: nothing can be worked on now. */
   readonly enter: () => Pass | null;
+  /** Where holders have bounds of their own. */
+  readonly admission?: Admission<Item>;
   /** Does the work and answers the newest revision that it acted on; null when it did not act. */
   readonly handle: (item: Item, pass: Pass) => Promise<number | null>;
   readonly onTrouble: (error: unknown, id: string) => void;
@@ -53,6 +62,8 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   private readonly handled = new LRUCache<string, number>({ max: HANDLED_MAX });
   /** Holders whose items are left alone until this time. */
   private readonly held = new Map<string, number>();
+  /** Items that wait for their holder to be released, by holder. */
+  private readonly aside = new Map<string, Item[]>();
   private readonly working = new Set<Promise<void>>();
   private readonly sleeper: Sleeper;
   private candidates: Item[] = [];
@@ -81,6 +92,16 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   /** Leaves everything of this holder alone for a while. */
   hold(holder: string, timeMs: number): void {
     this.held.set(holder, this.options.clock.monotonicMs() + timeMs);
+  }
+
+  /** There is a place for this holder's items again. */
+  release(holder: string): void {
+    const items = this.aside.get(holder);
+    if (!items) return;
+    this.aside.delete(holder);
+    this.held.delete(holder);
+    this.candidates.push(...items);
+    this.sleeper.wake();
   }
 
   /** The holders that are left alone. */
@@ -138,9 +159,18 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
       const item = this.candidates.pop();
       if (item === undefined) return null;
       if (this.isHandled(item)) continue;
-      if (!this.inFlight.has(item.id)) return item;
-      this.passedOver.add(item.id);
+      if (this.inFlight.has(item.id)) this.passedOver.add(item.id);
+      else if (this.options.admission?.admits(item) === false) this.putAside(item, this.options.admission);
+      else return item;
     }
+  }
+
+  private putAside(item: Item, { holderOf }: Admission<Item>): void {
+    const holder = holderOf(item);
+    const items = this.aside.get(holder) ?? [];
+    items.push(item);
+    this.aside.set(holder, items);
+    this.held.set(holder, Number.POSITIVE_INFINITY);
   }
 
   private refill(): void {

@@ -9,6 +9,7 @@ import { StoreError } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
 import { DueWork } from "./dueWork.ts";
+import { LeaseWatch } from "./leaseWatch.ts";
 import {
   type DeliveryContext,
   type DeliveryReport,
@@ -16,7 +17,6 @@ import {
   momentOf,
   occasionOf,
 } from "./mail/deliverEmail.ts";
-import { LeaseWatch } from "./mail/leaseWatch.ts";
 import { RelayBreaker, type RelayPass } from "./mail/relayBreaker.ts";
 import { Sleeper } from "./sleeper.ts";
 
