@@ -55,7 +55,14 @@ function projected({ stream, revision, at, event }: Logged): ProjectedEvent {
   const bytes = Buffer.byteLength(JSON.stringify(event.data));
   const data =
     bytes > COMPRESS_ABOVE_BYTES ? encodeData(event.data, bytes) : JSON.parse(JSON.stringify(event.data));
-  return { stream, revision, id: crypto.randomUUID(), type: event.type, data, metadata: { at: rfc3339(at) } };
+  return {
+    stream,
+    revision,
+    id: crypto.randomUUID(),
+    type: event.type,
+    data,
+    metadata: { at: rfc3339(at), workspaceId: "w1" },
+  };
 }
 
 /** Applies a log to every read model there is, each on its own database; `check` looks at them. */
