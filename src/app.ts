@@ -16,9 +16,17 @@ import { healthController } from "./http/health.ts";
 import { listen, type RequestLine } from "./http/server.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { newId } from "./kernel/ids.ts";
-import { isEmbedded, openContentStore, openLogInstance, openStore, openTransport } from "./openParts.ts";
+import {
+  isEmbedded,
+  openContentStore,
+  openLogInstance,
+  openStore,
+  openTransport,
+  openWebhookTransport,
+} from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
+import { WebhookDelivery } from "./reactors/webhookDelivery.ts";
 import { readinessOf } from "./readiness.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
@@ -80,6 +88,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;
   const delivery = mailDelivery(config, logger, services, readers);
   const { storeUrl, storeTimeoutMs, dataDir } = config;
+  const webhooks = webhookDelivery(config, logger, services, readers);
   const readModels = hostReadModels({
     start: { storeUrl, storeTimeoutMs, dataDir, logId },
     onEvent(event) {
@@ -87,19 +96,28 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
       if (event.type === "failed")
         logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
       delivery.wake();
+      webhooks.wake();
     },
     onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),
   });
   await readersOpen(readers, config.storeTimeoutMs);
-  if (config.deliveryEnabled) delivery.start();
+  if (config.deliveryEnabled) {
+    delivery.start();
+    webhooks.start();
+  }
   const server = serve(config, logger, { services, readers, delivery });
   return {
     url: server.url,
     bootstrapKey,
     hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
     async stop() {
-      const drained = Promise.all([server.stop(), delivery.stop(config.drainTimeoutMs)]);
-      const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
+      const { drainTimeoutMs } = config;
+      const drained = Promise.all([
+        server.stop(),
+        delivery.stop(drainTimeoutMs),
+        webhooks.stop(drainTimeoutMs),
+      ]);
+      const timer = setTimeout(() => server.kill(), drainTimeoutMs);
       await drained;
       clearTimeout(timer);
       await readModels.stop();
@@ -129,6 +147,25 @@ function mailDelivery(config: Config, logger: Logger, services: Services, reader
   });
 }
 
+function webhookDelivery(
+  config: Config,
+  logger: Logger,
+  services: Services,
+  readers: Readers,
+): WebhookDelivery {
+  return new WebhookDelivery({
+    services,
+    transport: openWebhookTransport(config),
+    deliveries: readers.reader("webhook-deliveries"),
+    policy: config.webhooks.policy,
+    worker: newId(),
+    userAgent: "Postledger-Webhooks",
+    random: Math.random,
+    onTrouble: (error, deliveryId) =>
+      logger.warn({ deliveryId, reason: reasonOf(error) }, "webhook delivery was interrupted"),
+  });
+}
+
 interface Serving {
   readonly services: Services;
   readonly readers: Readers;
@@ -141,6 +178,7 @@ function serve(config: Config, logger: Logger, { services, readers, delivery }: 
     emailsController({ services, basePath, emails: readers.reader("emails") }),
     webhooksController({
       services,
+      allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
       endpoints: readers.reader("webhook-endpoints"),
       whenEndpoints: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
     }),

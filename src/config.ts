@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "./domain/email/decisions.ts";
+import { WEBHOOK_POLICY, type WebhookPolicy } from "./domain/webhookDelivery/decisions.ts";
 import type { WorkspaceLimits } from "./domain/workspace/limits.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
@@ -29,10 +30,21 @@ export interface Config {
   readonly deliveryPolicy: DeliveryPolicy;
   readonly diskFreeBytesMin: number;
   readonly limitsDefault: WorkspaceLimits;
+  /** Name servers, `address` or `address:port`; empty: the system's. */
+  readonly dnsServers: readonly string[];
+  readonly webhooks: WebhookSettings;
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly logLevel: string;
   readonly logRequests: "failed" | "all";
+}
+
+export interface WebhookSettings {
+  /** `host:port` pairs that may be private: for development only. */
+  readonly allowedPrivateHosts: ReadonlySet<string>;
+  /** PEM of further certificate authorities; null: the system's alone. */
+  readonly certificateAuthorities: string | null;
+  readonly policy: WebhookPolicy;
 }
 
 /** Settings that cannot be worked with: each error names its variable and what it takes. */
@@ -82,13 +94,27 @@ class Reader {
     const value = this.text(name, "");
     const file = this.text(`${name}_FILE`, "");
     if (value !== "" && file !== "") this.errors.push(`${name} and ${name}_FILE must not both be set`);
-    if (value !== "" || file === "") return value === "" ? null : value;
+    return value === "" ? this.file(`${name}_FILE`) : value;
+  }
+
+  /** What is in the file that the variable names; null when it is not set. */
+  file(name: string): string | null {
+    const path = this.text(name, "");
+    if (path === "") return null;
     try {
-      return readFileSync(file, "utf8").trim();
+      return readFileSync(path, "utf8").trim();
     } catch {
-      this.errors.push(`${name}_FILE names a file that cannot be read`);
+      this.errors.push(`${name} names a file that cannot be read`);
       return null;
     }
+  }
+
+  /** Values between commas; none when it is not set. */
+  list(name: string): readonly string[] {
+    return this.text(name, "")
+      .split(",")
+      .map((value) => value.trim())
+      .filter((value) => value !== "");
   }
 
   key(name: string): Uint8Array | null {
@@ -147,6 +173,24 @@ function deliveryPolicy(reader: Reader): DeliveryPolicy {
   };
 }
 
+function webhookSettings(reader: Reader): WebhookSettings {
+  const hosts = reader.list("WEBHOOK_ALLOW_PRIVATE_HOSTS");
+  if (!hosts.every((host) => /^[a-z0-9._-]+:\d{1,5}$/.test(host))) {
+    reader.errors.push("WEBHOOK_ALLOW_PRIVATE_HOSTS must be host:port pairs between commas, in lower case");
+  }
+  return {
+    allowedPrivateHosts: new Set(hosts),
+    certificateAuthorities: reader.file("WEBHOOK_CA_FILE"),
+    policy: {
+      ...WEBHOOK_POLICY,
+      leaseMs: reader.integer("WEBHOOK_LEASE_MS", WEBHOOK_POLICY.leaseMs, {
+        min: 16_000,
+        max: 60 * MINUTE_MS,
+      }),
+    },
+  };
+}
+
 function limitsDefault(reader: Reader): WorkspaceLimits {
   const perSecond = { min: 0, max: 1_000_000 };
   return {
@@ -200,6 +244,8 @@ export function readConfig(env: Environment): Config {
     deliveryPolicy: deliveryPolicy(reader),
     diskFreeBytesMin: reader.integer("DISK_FREE_BYTES_MIN", 256 * MIB, { min: 0, max: 2 ** 50 }),
     limitsDefault: limitsDefault(reader),
+    dnsServers: reader.list("DNS_SERVERS"),
+    webhooks: webhookSettings(reader),
     requestTimeoutMs: reader.integer("REQUEST_TIMEOUT_MS", 15_000, { min: 100, max: 10 * MINUTE_MS }),
     drainTimeoutMs: reader.integer("DRAIN_TIMEOUT_MS", 25_000, { min: 0, max: 10 * MINUTE_MS }),
     logLevel: reader.choice("LOG_LEVEL", "info", LOG_LEVELS),
@@ -209,6 +255,12 @@ export function readConfig(env: Environment): Config {
     reader.errors.push(
       "MASTER_KEY (or MASTER_KEY_FILE) must be set with an esdb:// STORE_URL: all instances share it",
     );
+  }
+  if (
+    config.webhooks.allowedPrivateHosts.size > 0 &&
+    !isLoopback(config.baseUrl.hostname.replace(/[[\]]/g, ""))
+  ) {
+    reader.errors.push("WEBHOOK_ALLOW_PRIVATE_HOSTS is for development: BASE_URL must be loopback with it");
   }
   if (reader.errors.length > 0) throw new ConfigError(reader.errors);
   return config;

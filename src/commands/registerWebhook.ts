@@ -4,6 +4,7 @@ import { webhooksStream } from "../domain/webhook/events.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
+import { webhookSecretText } from "../kernel/webhookSignature.ts";
 import { type Services, webhookAggregate } from "./services.ts";
 import { transact } from "./transact.ts";
 
@@ -49,11 +50,12 @@ export async function registerWebhook(
     (state) => registerEndpoint(state, endpoint),
     occasion,
   );
+  services.webhooks.forget(workspaceId);
   if (outcome !== "registered") return { kind: outcome };
   return {
     kind: "registered",
     id,
-    secret: `whsec_${secret.toString("base64")}`,
+    secret: webhookSecretText(secret),
     createdAt: rfc3339(occasion.at),
   };
 }

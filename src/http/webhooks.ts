@@ -18,6 +18,8 @@ import { ListWebhooksQuery, RegisterWebhookBody } from "./schemas.ts";
 
 interface WebhooksOptions {
   readonly services: Services;
+  /** `host:port` pairs that may be destinations though they are not public: for development. */
+  readonly allowedPrivateHosts: ReadonlySet<string>;
   /** The read model `webhook-endpoints`. */
   readonly endpoints: ReadDatabase;
   /** Waits until its rows satisfy `ready`, looking again whenever they move; false after `timeoutMs`. */
@@ -30,12 +32,17 @@ const LIST_WAIT_MS = 1_000;
 const REFUSALS = { alreadyExists: "WEBHOOK_ALREADY_EXISTS", limitReached: "WEBHOOK_LIMIT_REACHED" } as const;
 
 /** Registering and listing webhook endpoints. */
-export function webhooksController({ services, endpoints, whenEndpoints }: WebhooksOptions) {
+export function webhooksController({
+  services,
+  allowedPrivateHosts,
+  endpoints,
+  whenEndpoints,
+}: WebhooksOptions) {
   return new Elysia({ normalize: false })
     .post(
       routes.registerWebhook.path,
       async ({ body, request, set }) => {
-        const url = normaliseDestination(body.url);
+        const url = normaliseDestination(body.url, allowedPrivateHosts);
         checkEventTypes(body.event_types ?? null);
         if (url === null) throw new Problem("INVALID_WEBHOOK_URL");
         const description = body.description ?? null;
