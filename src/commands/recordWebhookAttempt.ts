@@ -1,6 +1,3 @@
-import { disableEndpoint } from "../domain/webhook/decisions.ts";
-import { webhooksStream } from "../domain/webhook/events.ts";
-import type { DisabledReason } from "../domain/webhook/state.ts";
 import type { WebhookVerdict } from "../domain/webhookDelivery/classifyOutcome.ts";
 import {
   type AttemptFacts,
@@ -22,7 +19,7 @@ import { type WebhookDeliveryState, webhookDeliveryDecider } from "../domain/web
 import type { Decision } from "../kernel/decider.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import type { EventStore } from "../ports/eventStore.ts";
-import { type Services, webhookAggregate, webhookDeliveryAggregate } from "./services.ts";
+import { webhookDeliveryAggregate } from "./services.ts";
 import { load, toNewEvents, transact } from "./transact.ts";
 
 /** A delivery at a known revision; null: its stream was never written. */
@@ -113,19 +110,4 @@ export function expireWebhookLease(store: EventStore, id: string, attempt: numbe
 export function redeliverWebhook(store: EventStore, id: string, origin: DeliveryOrigin, occasion: Occasion) {
   const aggregate = { ...webhookDeliveryAggregate, stream: webhookDeliveryStream(id) };
   return transact(store, aggregate, (state) => requestRedelivery(state, origin, occasion.at), occasion);
-}
-
-/** Disables an endpoint, by its owner or because nothing gets through to it. */
-export async function disableWebhookEndpoint(
-  services: Pick<Services, "store" | "webhooks">,
-  workspaceId: string,
-  on: { readonly endpointId: string; readonly reason: DisabledReason },
-  occasion: Occasion,
-) {
-  const aggregate = { ...webhookAggregate, stream: webhooksStream(workspaceId) };
-  const decide = (state: Parameters<typeof disableEndpoint>[0]) =>
-    disableEndpoint(state, on.endpointId, on.reason);
-  const outcome = await transact(services.store, aggregate, decide, occasion);
-  services.webhooks.forget(workspaceId);
-  return outcome;
 }

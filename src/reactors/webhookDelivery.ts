@@ -5,11 +5,8 @@ import {
   readyWebhooks,
   type WebhookDeliveryRow,
 } from "../../projections/webhookDeliveries.ts";
-import {
-  disableWebhookEndpoint,
-  expireWebhookLease,
-  readWebhookDelivery,
-} from "../commands/recordWebhookAttempt.ts";
+import { disableWebhookEndpoint } from "../commands/manageWebhooks.ts";
+import { expireWebhookLease, readWebhookDelivery } from "../commands/recordWebhookAttempt.ts";
 import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
 import { DueWork, type WorkPass } from "./dueWork.ts";
@@ -153,7 +150,7 @@ export class WebhookDelivery {
     const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, HOUSEKEEPING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {
       const { occasion } = recordingOf(this.context, workspaceId);
-      await disableWebhookEndpoint(services, workspaceId, { endpointId, reason: "failing" }, occasion);
+      await disableWebhookEndpoint(services, { workspaceId, endpointId }, "failing", occasion);
     }
   }
 }

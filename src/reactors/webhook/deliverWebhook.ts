@@ -1,8 +1,8 @@
 import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries.ts";
+import { disableWebhookEndpoint } from "../../commands/manageWebhooks.ts";
 import {
   type ClaimedWebhook,
   claimWebhook,
-  disableWebhookEndpoint,
   readWebhookDelivery,
   recordWebhookAttempt,
   skipWebhook,
@@ -146,10 +146,9 @@ async function conclude(
     recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
   );
   if (verdict.kind === "gone") {
-    const gone = { endpointId, reason: "gone" } as const;
     const occasion = occasionOf(context, workspaceId);
     await persist(context, claimed.id, () =>
-      disableWebhookEndpoint(context.services, workspaceId, gone, occasion),
+      disableWebhookEndpoint(context.services, { workspaceId, endpointId }, "gone", occasion),
     );
   }
   return { revision: revision + 1, gotThrough: gotThrough(verdict) };
