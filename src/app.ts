@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { version } from "../package.json";
 import { projections } from "../projections/index.ts";
 import { isSuppressed } from "../projections/suppressions.ts";
 import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
@@ -13,6 +14,9 @@ import { type Config, ConfigError } from "./config.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
 import { emailsController } from "./http/emails.ts";
 import { healthController } from "./http/health.ts";
+import { openApiDocument } from "./http/openApi.ts";
+import { operations } from "./http/operations.ts";
+import { referenceController } from "./http/reference.ts";
 import { listen, type RequestLine } from "./http/server.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { newId } from "./kernel/ids.ts";
@@ -183,6 +187,10 @@ function serve(config: Config, logger: Logger, { services, readers, delivery }: 
       whenEndpoints: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
     }),
     healthController(readinessOf({ config, services, readers, delivery })),
+    referenceController({
+      basePath,
+      document: openApiDocument({ operations, baseUrl: config.baseUrl, version }),
+    }),
   ];
   return listen({
     host: config.host,
