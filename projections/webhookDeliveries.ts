@@ -329,6 +329,18 @@ export function listWebhookDeliveries(
   return db.all(sql, ...conditions.flatMap(([, values]) => values), limit).map(deliveryRow);
 }
 
+/** Deliveries of an endpoint, made since a time, that nobody tries any more and that did not get through. */
+export function failedWebhooks(
+  db: ReadDatabase,
+  endpointId: string,
+  since: string,
+  limit: number,
+): readonly WebhookDeliveryRow[] {
+  const sql = `SELECT * FROM deliveries WHERE endpoint_id = ? AND created_at >= ?
+    AND status IN ('exhausted', 'skipped') ORDER BY created_at, id LIMIT ?`;
+  return db.all(sql, endpointId, since, limit).map(deliveryRow);
+}
+
 /** One delivery of an endpoint; null when it has none of this id. */
 export function webhookDelivery(db: ReadDatabase, endpointId: string, id: string): WebhookDeliveryRow | null {
   const row = db.get("SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?", endpointId, id);

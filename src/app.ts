@@ -12,12 +12,16 @@ import { recentEmails } from "./commands/recentEmails.ts";
 import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
+import { currentEndpoints } from "./http/currentEndpoints.ts";
 import { emailsController } from "./http/emails.ts";
 import { healthController } from "./http/health.ts";
 import { openApiDocument } from "./http/openApi.ts";
 import { operations } from "./http/operations.ts";
+import type { ReadModel } from "./http/readModel.ts";
 import { referenceController } from "./http/reference.ts";
 import { listen, type RequestLine } from "./http/server.ts";
+import { webhookDeliveriesController } from "./http/webhookDeliveries.ts";
+import { webhookEndpointsController } from "./http/webhookEndpoints.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { newId } from "./kernel/ids.ts";
 import {
@@ -178,14 +182,25 @@ interface Serving {
 
 function serve(config: Config, logger: Logger, { services, readers, delivery }: Serving) {
   const basePath = config.baseUrl.pathname.replace(/\/$/, "");
+  const readModel = (name: string): ReadModel => ({
+    db: readers.reader(name),
+    whenCurrent: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
+  });
+  const webhooks = {
+    services,
+    basePath,
+    allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
+    currentEndpoints: currentEndpoints({
+      services,
+      db: readers.reader("webhook-endpoints"),
+      when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
+    }),
+  };
   const controllers = [
     emailsController({ services, basePath, emails: readers.reader("emails") }),
-    webhooksController({
-      services,
-      allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
-      endpoints: readers.reader("webhook-endpoints"),
-      whenEndpoints: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
-    }),
+    webhooksController(webhooks),
+    webhookEndpointsController(webhooks),
+    webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
     healthController(readinessOf({ config, services, readers, delivery })),
     referenceController({
       basePath,

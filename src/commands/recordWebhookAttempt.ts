@@ -13,6 +13,7 @@ import {
 import {
   type DeliveryOrigin,
   type WebhookDeliveryEvent,
+  webhookDeliveryCodec,
   webhookDeliveryStream,
 } from "../domain/webhookDelivery/events.ts";
 import { type WebhookDeliveryState, webhookDeliveryDecider } from "../domain/webhookDelivery/state.ts";
@@ -21,6 +22,9 @@ import type { Occasion } from "../kernel/metadata.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "./services.ts";
 import { load, toNewEvents, transact } from "./transact.ts";
+
+/** A delivery asked for many times over has a longer story; then its beginning is told. */
+const STORY_EVENTS_MAX = 1_000;
 
 /** A delivery at a known revision; null: its stream was never written. */
 export interface WebhookAt {
@@ -37,6 +41,20 @@ export interface ClaimedWebhook extends WebhookAt {
 /** A delivery as the log has it now. Throws `StoreError`. */
 export async function readWebhookDelivery(store: EventStore, id: string): Promise<WebhookAt> {
   return { id, ...(await load(store, webhookDeliveryAggregate, webhookDeliveryStream(id))) };
+}
+
+/** One event of a delivery's story. */
+export interface WebhookStoryEvent {
+  readonly at: string;
+  readonly event: WebhookDeliveryEvent;
+}
+
+/** Everything that happened to a delivery; nothing when it was never attempted. Throws `StoreError`. */
+export async function readWebhookStory(store: EventStore, id: string): Promise<readonly WebhookStoryEvent[]> {
+  const events = await store.read(webhookDeliveryStream(id), 0, STORY_EVENTS_MAX);
+  return events.map((recorded) => {
+    return { at: String(recorded.metadata.at), event: webhookDeliveryCodec.decode(recorded) };
+  });
 }
 
 /** Claims a delivery as it was read. Null: somebody else was first, or it no longer waits. Throws `StoreError`. */

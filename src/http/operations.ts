@@ -2,12 +2,14 @@ import { emailOperations } from "./emailSchemas.ts";
 import { healthOperations } from "./healthSchemas.ts";
 import type { Operations } from "./operation.ts";
 import { referenceOperations } from "./referenceSchemas.ts";
+import { webhookDeliveryOperations } from "./webhookDeliverySchemas.ts";
 import { webhookOperations } from "./webhookSchemas.ts";
 
 /** Every operation that the service describes, in the order of the reference page. */
 export const operations: Operations = {
   ...emailOperations,
   ...webhookOperations,
+  ...webhookDeliveryOperations,
   ...healthOperations,
   ...referenceOperations,
 };

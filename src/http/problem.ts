@@ -26,6 +26,7 @@ const TABLE = {
   NOT_FOUND: { status: 404, title: "There is nothing under this address in this workspace" },
   METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
   EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
+  WEBHOOK_DISABLED: { status: 409, title: "The webhook endpoint is disabled" },
   WEBHOOK_LIMIT_REACHED: { status: 409, title: "The workspace has as many webhook endpoints as it can" },
 } as const;
 
