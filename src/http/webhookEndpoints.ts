@@ -10,7 +10,7 @@ import {
   updateWebhookEndpoint,
 } from "../commands/manageWebhooks.ts";
 import { normaliseDestination } from "../domain/webhook/destination.ts";
-import { HOUR_MS, SECOND_MS } from "../kernel/time.ts";
+import { SECOND_MS } from "../kernel/time.ts";
 import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
 import { invalid, Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
@@ -20,7 +20,7 @@ import { RotateSecretQuery, UpdateWebhookBody } from "./webhookSchemas.ts";
 import type { WebhooksOptions } from "./webhooks.ts";
 
 /** How long two secrets sign after a rotation, unless it is said. */
-const OVERLAP_MS_DEFAULT = 24 * HOUR_MS;
+const OVERLAP_SECONDS_DEFAULT = 86_400;
 
 interface Call {
   readonly request: Request;
@@ -85,8 +85,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
     .post(
       routes.rotateWebhookSecret.path,
       async ({ query, ...call }) => {
-        const seconds = query.overlap_seconds;
-        const overlapMs = seconds === undefined ? OVERLAP_MS_DEFAULT : Number(seconds) * SECOND_MS;
+        const overlapMs = Number(query.overlap_seconds ?? OVERLAP_SECONDS_DEFAULT) * SECOND_MS;
         const rotated = await rotateWebhookSecret(services, nameOf(call), overlapMs, occasion(call));
         if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
         return { ...(await shown(call)), secret: rotated.secret };
