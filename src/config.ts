@@ -44,6 +44,8 @@ export interface WebhookSettings {
   readonly allowedPrivateHosts: ReadonlySet<string>;
   /** PEM of further certificate authorities; null: the system's alone. */
   readonly certificateAuthorities: string | null;
+  /** The whole of one call, look-up and answer included. */
+  readonly callTimeoutMs: number;
   readonly policy: WebhookPolicy;
 }
 
@@ -178,17 +180,27 @@ function webhookSettings(reader: Reader): WebhookSettings {
   if (!hosts.every((host) => /^[a-z0-9._-]+:\d{1,5}$/.test(host))) {
     reader.errors.push("WEBHOOK_ALLOW_PRIVATE_HOSTS must be host:port pairs between commas, in lower case");
   }
+  const callTimeoutMs = reader.integer("WEBHOOK_CALL_TIMEOUT_MS", 15_000, { min: 100, max: 60_000 });
   return {
     allowedPrivateHosts: new Set(hosts),
     certificateAuthorities: reader.file("WEBHOOK_CA_FILE"),
+    callTimeoutMs,
     policy: {
       ...WEBHOOK_POLICY,
-      leaseMs: reader.integer("WEBHOOK_LEASE_MS", WEBHOOK_POLICY.leaseMs, {
-        min: 16_000,
-        max: 60 * MINUTE_MS,
-      }),
+      // Twice what a call may take: the rest is for the record of its outcome.
+      leaseMs: 2 * callTimeoutMs,
+      scheduleMs: webhookSchedule(reader),
     },
   };
+}
+
+function webhookSchedule(reader: Reader): readonly number[] {
+  const texts = reader.list("WEBHOOK_SCHEDULE_MS");
+  if (texts.length === 0) return WEBHOOK_POLICY.scheduleMs;
+  const isSound = texts.length <= 100 && texts.every((text) => /^\d{1,9}$/.test(text));
+  if (!isSound)
+    reader.errors.push("WEBHOOK_SCHEDULE_MS must be 1 to 100 waits in milliseconds between commas");
+  return texts.map(Number);
 }
 
 function limitsDefault(reader: Reader): WorkspaceLimits {

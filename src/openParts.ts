@@ -53,8 +53,8 @@ export function openTransport(config: Config): MailTransport {
 
 /** What calls webhook endpoints. */
 export function openWebhookTransport({ dnsServers, webhooks }: Config): WebhookTransport {
-  const { allowedPrivateHosts, certificateAuthorities } = webhooks;
-  return webhookTransport({ dnsServers, allowedPrivateHosts, certificateAuthorities });
+  const { allowedPrivateHosts, certificateAuthorities, callTimeoutMs } = webhooks;
+  return webhookTransport({ dnsServers, allowedPrivateHosts, certificateAuthorities, callTimeoutMs });
 }
 
 /** Something that the operator or the system does, not a caller. */

@@ -77,14 +77,13 @@ export async function claimWebhook(
 type Decide = (state: WebhookDeliveryState) => Decision<unknown, WebhookDeliveryEvent>;
 
 /** Appends what `decide` says at the known revision, and otherwise at whatever the stream has become. */
-async function record(store: EventStore, at: WebhookAt, decide: Decide, occasion: Occasion): Promise<number> {
+async function record(store: EventStore, at: WebhookAt, decide: Decide, occasion: Occasion): Promise<void> {
   const { events } = decide(at.state);
-  if (events.length === 0) return at.revision ?? -1;
+  if (events.length === 0) return;
   const stream = webhookDeliveryStream(at.id);
   const result = await store.append(stream, toNewEvents(events, occasion), at.revision ?? "noStream");
-  if (result.outcome === "appended") return result.revision;
+  if (result.outcome === "appended") return;
   await transact(store, { ...webhookDeliveryAggregate, stream }, decide, occasion);
-  return at.revision ?? -1;
 }
 
 /** How outcomes are recorded. */
@@ -94,13 +93,13 @@ export interface WebhookRecording {
   readonly occasion: Occasion;
 }
 
-/** Records what became of an attempt, even late. Answers the revision it is known at. Throws `StoreError`. */
+/** Records what became of an attempt, even late. Throws `StoreError`. */
 export function recordWebhookAttempt(
   store: EventStore,
   claimed: ClaimedWebhook,
   { verdict, facts }: { readonly verdict: WebhookVerdict; readonly facts: AttemptFacts },
   on: WebhookRecording,
-): Promise<number> {
+): Promise<void> {
   const decide: Decide = (state) => recordAttempt(state, claimed.attempt, verdict, { ...on, facts });
   return record(store, claimed, decide, on.occasion);
 }
@@ -114,7 +113,7 @@ export function skipWebhook(
     reason,
   }: { readonly origin: DeliveryOrigin; readonly reason: Parameters<typeof skipDelivery>[2] },
   occasion: Occasion,
-): Promise<number> {
+): Promise<void> {
   return record(store, delivery, (state) => skipDelivery(state, origin, reason), occasion);
 }
 

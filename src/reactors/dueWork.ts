@@ -37,7 +37,10 @@ export interface DueWorkOptions<Item extends DueItem, Pass extends WorkPass> {
   readonly enter: () => Pass | null;
   /** Where holders have bounds of their own. */
   readonly admission?: Admission<Item>;
-  /** Does the work and answers the newest revision that it acted on; null when it did not act. */
+  /**
+   * Does the work and answers the newest revision that it acted on: its claim, not the outcome, which may make the
+   * item due again. Null when it did not act.
+   */
   readonly handle: (item: Item, pass: Pass) => Promise<number | null>;
   readonly onTrouble: (error: unknown, id: string) => void;
 }

@@ -11,8 +11,6 @@ import {
 
 /** From the look-up's end to the end of the TLS handshake. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** The whole call, look-up and answer included. */
-const CALL_TIMEOUT_MS = 15_000;
 /** What is read of an answer; then the connection is destroyed. */
 const ANSWER_BYTES_MAX = 16_384;
 /** The largest Retry-After that is believed, in seconds: the schedule's longest wait, doubled. */
@@ -21,6 +19,8 @@ const RETRY_AFTER_SECONDS_MAX = 172_800;
 export interface WebhookTransportOptions extends DestinationOptions {
   /** Further certificate authorities (PEM) that endpoints' certificates may come from; null: the system's alone. */
   readonly certificateAuthorities: string | null;
+  /** The whole call, look-up and answer included. */
+  readonly callTimeoutMs: number;
 }
 
 type Vetted = Extract<DestinationAddress, { kind: "address" }>;
@@ -41,7 +41,8 @@ export function webhookTransport(options: WebhookTransportOptions): WebhookTrans
       if (destination.kind === "refused") {
         return { kind: "failed", reason: destination.reason, durationMs: durationMs() };
       }
-      const remainingMs = CALL_TIMEOUT_MS - durationMs();
+      if (signal.aborted) return { kind: "notSent", reason: "stopping", durationMs: durationMs() };
+      const remainingMs = Math.max(0, options.callTimeoutMs - durationMs());
       const exchange = new Exchange(call, destination, options.certificateAuthorities);
       const outcome = await exchange.run(remainingMs, signal);
       return { ...outcome, durationMs: durationMs() };

@@ -42,7 +42,7 @@ export interface WebhookContext {
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 
-/** What the scheduler learns: the newest revision known, and whether the endpoint was got through to. */
+/** What the scheduler learns: the newest revision that was acted on, and whether the endpoint was got through to. */
 export interface WebhookReport {
   readonly revision: number | null;
   readonly gotThrough: boolean | null;
@@ -72,8 +72,8 @@ export async function deliverWebhook(
   const endpoint = endpoints.get(row.endpointId);
   if (endpoint === undefined || endpoint.disabledReason !== null) {
     const reason = endpoint === undefined ? "endpoint_deleted" : "endpoint_disabled";
-    const revision = await skipWebhook(store, at, { origin, reason }, occasionOf(context, row.workspaceId));
-    return { revision: revision + 1, gotThrough: null };
+    await skipWebhook(store, at, { origin, reason }, occasionOf(context, row.workspaceId));
+    return { revision: row.revision, gotThrough: null };
   }
   const payload = await webhookPayload(services, origin);
   if (context.stopping.aborted) return NOT_ACTED;
@@ -135,14 +135,15 @@ function gotThrough(verdict: WebhookVerdict): boolean | null {
 
 async function conclude(
   context: WebhookContext,
-  { workspaceId, endpointId }: WebhookDeliveryRow,
+  row: WebhookDeliveryRow,
   claimed: ClaimedWebhook,
   outcome: WebhookOutcome,
 ): Promise<WebhookReport> {
+  const { workspaceId, endpointId } = row;
   const { store } = context.services;
   const verdict = classifyOutcome(outcome);
   const attempt = { verdict, facts: factsOf(outcome) };
-  const revision = await persist(context, claimed.id, () =>
+  await persist(context, claimed.id, () =>
     recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
   );
   if (verdict.kind === "gone") {
@@ -151,7 +152,8 @@ async function conclude(
       disableWebhookEndpoint(context.services, { workspaceId, endpointId }, "gone", occasion),
     );
   }
-  return { revision: revision + 1, gotThrough: gotThrough(verdict) };
+  // The claim is what was acted on: the outcome may make the delivery due again, and that is news.
+  return { revision: row.revision + 1, gotThrough: gotThrough(verdict) };
 }
 
 /** The moment and the occasion of a decision about a delivery of this workspace. */
@@ -172,14 +174,11 @@ function occasionOf(
 }
 
 /** Goes on until it is in the log, whatever the store does: an outcome that is known must not be lost. */
-async function persist<Result>(
-  context: WebhookContext,
-  id: string,
-  work: () => Promise<Result>,
-): Promise<Result> {
+async function persist(context: WebhookContext, id: string, work: () => Promise<unknown>): Promise<void> {
   for (let delayMs = RECORD_RETRY_MS_FIRST; ; delayMs = Math.min(RECORD_RETRY_MS_MAX, delayMs * 2)) {
     try {
-      return await work();
+      await work();
+      return;
     } catch (error) {
       if (!(error instanceof StoreError) || context.abandoned.aborted) throw error;
       context.onTrouble(error, id);
