@@ -7,6 +7,7 @@ import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
+import { CONTENT_SWEEP_AGE_MS } from "./commands/contentAge.ts";
 import { recentEmails } from "./commands/recentEmails.ts";
 import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
@@ -18,6 +19,7 @@ import { webhooksController } from "./http/webhooks.ts";
 import { newId } from "./kernel/ids.ts";
 import { isEmbedded, openContentStore, openLogInstance, openStore, openTransport } from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
+import { ContentSweeper } from "./reactors/contentSweeper.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
 import { readinessOf } from "./readiness.ts";
 import { hostReadModels } from "./readModelHost.ts";
@@ -92,13 +94,15 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   });
   await readersOpen(readers, config.storeTimeoutMs);
   if (config.deliveryEnabled) delivery.start();
+  const sweeper = contentSweeper(config, logger, services);
+  sweeper.start();
   const server = serve(config, logger, { services, readers, delivery });
   return {
     url: server.url,
     bootstrapKey,
     hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
     async stop() {
-      const drained = Promise.all([server.stop(), delivery.stop(config.drainTimeoutMs)]);
+      const drained = Promise.all([server.stop(), delivery.stop(config.drainTimeoutMs), sweeper.stop()]);
       const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
@@ -126,6 +130,20 @@ function mailDelivery(config: Config, logger: Logger, services: Services, reader
     random: Math.random,
     onTrouble: (error, emailId) =>
       logger.warn({ emailId, reason: reasonOf(error) }, "delivery was interrupted"),
+  });
+}
+
+function contentSweeper(config: Config, logger: Logger, { store, content }: Services): ContentSweeper {
+  return new ContentSweeper({
+    store,
+    content,
+    ageMs: CONTENT_SWEEP_AGE_MS,
+    intervalMs: config.contentSweepIntervalMs,
+    random: Math.random,
+    onSwept: ({ removed }) => {
+      if (removed > 0) logger.info({ folders: removed }, "content that nothing names was removed");
+    },
+    onTrouble: (error, folder) => logger.warn({ folder, reason: reasonOf(error) }, "a sweep was interrupted"),
   });
 }
 

@@ -15,6 +15,7 @@ import { canonicalJson, type JsonObject } from "../kernel/json.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
+import { contentDeadline } from "./contentAge.ts";
 import { keepAttachments, type SealedContent, sealContent } from "./emailContent.ts";
 import { renderForSend } from "./renderForSend.ts";
 import {
@@ -193,10 +194,12 @@ async function withinLimits(services: Services, send: PreparedSend): Promise<Sen
 async function accept(services: Services, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, id, contentEventId } = send;
   const folder = { workspaceId, ownerId: id, folderId: contentEventId };
+  const requireInTime = contentDeadline(services.clock);
   const attachments = await keepAttachments(services.content, folder, send.resolved);
   if (attachments === null) return refused("ATTACHMENT_EXPIRED");
   const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
   const sealed = await sealContent(services.content, folder, content);
+  requireInTime();
   return append(services, { ...send, content }, sealed);
 }
 
