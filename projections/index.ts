@@ -1,17 +1,8 @@
-import { attachments } from "./attachments.ts";
 import { due } from "./due.ts";
 import { emails } from "./emails.ts";
-import { messageFiles } from "./messageFiles.ts";
 import type { Projection } from "./projection.ts";
 import { suppressions } from "./suppressions.ts";
 import { webhookEndpoints } from "./webhookEndpoints.ts";
 
 /** Every read model of Postledger. */
-export const projections: readonly Projection[] = [
-  emails,
-  webhookEndpoints,
-  suppressions,
-  due,
-  attachments,
-  messageFiles,
-];
+export const projections: readonly Projection[] = [emails, webhookEndpoints, suppressions, due];
