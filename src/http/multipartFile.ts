@@ -73,7 +73,7 @@ function startParse(headers: Headers): Parse {
     parse.info ??= { filename: filename ?? "", contentType: mimeType };
   });
   parse.parser.on("field", (name) => {
-    parse.fault ??= invalid(`/${name ?? ""}`, "is not the one part that is taken: file, with a file name");
+    parse.fault ??= partFault(name, undefined, "8bit");
   });
   parse.parser.on("error", () => {
     parse.fault ??= malformed("is malformed or ends early");
@@ -144,10 +144,9 @@ async function* bodyOf(request: Request): AsyncGenerator<Uint8Array, void, void>
   }
 }
 
-/** Settles when the parser has taken the chunk, or when it never will. */
+/** Settles when the parser has taken the chunk. What it finds wrong is in the parse by then. */
 function written(parser: busboy.Busboy, chunk: Uint8Array): Promise<void> {
   return new Promise((resolve) => {
-    parser.once("error", () => resolve());
     parser.write(chunk, () => resolve());
   });
 }
