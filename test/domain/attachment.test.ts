@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { attachmentAggregate, emailAggregate } from "../../src/commands/services.ts";
-import { deleteUpload, noteBytesRemoved, retire, settleCheck } from "../../src/domain/attachment/decisions.ts";
+import {
+  deleteUpload,
+  noteBytesRemoved,
+  retire,
+  settleCheck,
+} from "../../src/domain/attachment/decisions.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
 import { attachmentDecider, isSpent } from "../../src/domain/attachment/state.ts";
 import { expireAttachments } from "../../src/domain/email/decisions.ts";

@@ -12,7 +12,8 @@ const part = (head: string, body: Uint8Array | string) =>
     Buffer.from(body as string),
     Buffer.from("\r\n"),
   ]);
-const form = (...parts: readonly Uint8Array[]) => Buffer.concat([...parts, Buffer.from(`--${BOUNDARY}--\r\n`)]);
+const form = (...parts: readonly Uint8Array[]) =>
+  Buffer.concat([...parts, Buffer.from(`--${BOUNDARY}--\r\n`)]);
 
 /** A body in pieces, and how many of them were asked for. */
 function pieces(bodies: Iterable<Uint8Array>) {
@@ -129,8 +130,16 @@ describe("the file of a multipart body", () => {
 
   test.each([
     ["a field", form(part('Content-Disposition: form-data; name="file"', "hello")), "/file"],
-    ["another field before", form(part('Content-Disposition: form-data; name="x"', ""), part(HEAD, "a")), "/x"],
-    ["another field behind", form(part(HEAD, "a"), part('Content-Disposition: form-data; name="x"', "")), "/x"],
+    [
+      "another field before",
+      form(part('Content-Disposition: form-data; name="x"', ""), part(HEAD, "a")),
+      "/x",
+    ],
+    [
+      "another field behind",
+      form(part(HEAD, "a"), part('Content-Disposition: form-data; name="x"', "")),
+      "/x",
+    ],
     ["another name", form(part(HEAD.replace("file", "files"), "a")), "/files"],
     ["no name", form(part(HEAD.replace('name="file"; ', ""), "a")), "/"],
     ["an empty file name", form(part(HEAD.replace("a.txt", ""), "a")), "/file"],
