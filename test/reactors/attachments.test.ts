@@ -134,8 +134,7 @@ describe("checks", () => {
       [1_000, 3],
       [2_000, 4],
     ] as const) {
-      world.pass(rest - 1);
-      world.pass(1);
+      world.pass(rest);
       await until(() => instance.troubles.length === times, `to be asked ${times} times`);
     }
     expect(asked).toBe(4);
@@ -343,5 +342,17 @@ describe("retention", () => {
       expect(new Set(types).size).toBe(types.length);
     }
     expect((await emailTypes(id)).filter((type) => type === "EmailAttachmentsExpired")).toHaveLength(1);
+  });
+});
+
+describe("a send", () => {
+  test("takes its direct files from the allowance, and nothing when it is refused", async () => {
+    world.storage.allowance = 1_000;
+    const id = await world.accept([txt(600)]);
+    const { folderId } = await emailFolder(id);
+    expect(world.storage.held).toEqual(new Map([[`${emailStream(id)}/${folderId}`, 600]]));
+    await expect(world.accept([txt(401)])).rejects.toThrow("STORAGE_LIMIT_EXCEEDED");
+    expect(world.storage.held.size).toBe(1);
+    await world.accept([txt(400)]);
   });
 });
