@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { expireEmailFiles, expireUpload } from "../../src/commands/expireFiles.ts";
 import { readStory } from "../../src/commands/readEmail.ts";
 import { attachmentAggregate } from "../../src/commands/services.ts";
 import { transact } from "../../src/commands/transact.ts";
@@ -18,6 +19,8 @@ import { until } from "../support/until.ts";
 
 const PATH = "/api/v1/attachments";
 const FILE_BYTES_MAX = 5_000_000;
+/** For tests that make many requests, or large ones. */
+const SLOW_MS = 30_000;
 const FIELDS = [
   "content_type",
   "created_at",
@@ -157,15 +160,19 @@ describe.each(await testStores())("attachments on $name", (store) => {
       ]);
     });
 
-    test("a file of 5,000,000 bytes is taken, in a form and in JSON", async () => {
-      const file = txt(FILE_BYTES_MAX);
-      for (const answer of [await upload(file), await uploadJson(direct(file))]) {
-        expect({ status: answer.status, size: answer.json.size_bytes }).toEqual({
-          status: 201,
-          size: FILE_BYTES_MAX,
-        });
-      }
-    });
+    test(
+      "a file of 5,000,000 bytes is taken, in a form and in JSON",
+      async () => {
+        const file = txt(FILE_BYTES_MAX);
+        for (const answer of [await upload(file), await uploadJson(direct(file))]) {
+          expect({ status: answer.status, size: answer.json.size_bytes }).toEqual({
+            status: 201,
+            size: FILE_BYTES_MAX,
+          });
+        }
+      },
+      SLOW_MS,
+    );
 
     const withForm = (parts: string, contentType = "multipart/form-data; boundary=b") =>
       tenant.call("POST", PATH, { body: parts, headers: { "content-type": contentType } });
@@ -288,26 +295,34 @@ describe.each(await testStores())("attachments on $name", (store) => {
         socket.on("close", () => resolve({ answer, sent }));
       });
 
-    test("a file without an end is refused while it comes, and leaves nothing", async () => {
-      const own = await service.tenant();
-      const { answer, sent } = await endless(own);
-      expect(answer).toStartWith("HTTP/1.1 413");
-      expect(sent).toBeGreaterThan(FILE_BYTES_MAX);
-      await until(async () => (await owners(own.workspaceId)).length === 0, "nothing to be left");
-    });
+    test(
+      "a file without an end is refused while it comes, and leaves nothing",
+      async () => {
+        const own = await service.tenant();
+        const { answer, sent } = await endless(own);
+        expect(answer).toStartWith("HTTP/1.1 413");
+        expect(sent).toBeGreaterThan(FILE_BYTES_MAX);
+        await until(async () => (await owners(own.workspaceId)).length === 0, "nothing to be left");
+      },
+      SLOW_MS,
+    );
 
-    test("what was refused leaves nothing", async () => {
-      const own = await service.tenant();
-      await upload(txt(FILE_BYTES_MAX + 1), own);
-      await upload(txt(0), own);
-      await own.call("POST", PATH, {
-        body: part(HEAD, "hello"),
-        headers: { "content-type": "multipart/form-data; boundary=b" },
-      });
-      await uploadJson(direct(txt(0)), own);
-      expect(await owners(own.workspaceId)).toEqual([]);
-      expect((await own.call("GET", PATH)).json).toEqual({ data: [], next_cursor: null });
-    });
+    test(
+      "what was refused leaves nothing",
+      async () => {
+        const own = await service.tenant();
+        await upload(txt(FILE_BYTES_MAX + 1), own);
+        await upload(txt(0), own);
+        await own.call("POST", PATH, {
+          body: part(HEAD, "hello"),
+          headers: { "content-type": "multipart/form-data; boundary=b" },
+        });
+        await uploadJson(direct(txt(0)), own);
+        expect(await owners(own.workspaceId)).toEqual([]);
+        expect((await own.call("GET", PATH)).json).toEqual({ data: [], next_cursor: null });
+      },
+      SLOW_MS,
+    );
 
     test("a caller that hangs up midway leaves nothing", async () => {
       const own = await service.tenant();
@@ -329,27 +344,31 @@ describe.each(await testStores())("attachments on $name", (store) => {
   });
 
   describe("the list", () => {
-    test("shows at once what was uploaded, newest first, and pages", async () => {
-      const own = await service.tenant();
-      const ids: string[] = [];
-      for (let index = 0; index < 5; index += 1) {
-        ids.unshift((await upload(pdf(`${index}.pdf`), own)).json.id);
-        const { json } = await own.call("GET", PATH);
-        expect(json.data.map(({ id }: { id: string }) => id)).toEqual(ids);
-      }
-      for (const id of ids) await untilStatus(id, "ready", own);
-      const whole = (await own.call("GET", PATH)).json;
-      expect(whole.next_cursor).toBeNull();
-      const paged: unknown[] = [];
-      let query = "?limit=2";
-      for (let page = 0; page < 3; page += 1) {
-        const { data, next_cursor: cursor } = (await own.call("GET", PATH + query)).json;
-        paged.push(...data);
-        query = `?limit=2&cursor=${cursor}`;
-      }
-      expect(paged).toEqual(whole.data);
-      expect(whole.data[0]).toEqual((await read(ids[0] ?? "", own)).json);
-    });
+    test(
+      "shows at once what was uploaded, newest first, and pages",
+      async () => {
+        const own = await service.tenant();
+        const ids: string[] = [];
+        for (let index = 0; index < 5; index += 1) {
+          ids.unshift((await upload(pdf(`${index}.pdf`), own)).json.id);
+          const { json } = await own.call("GET", PATH);
+          expect(json.data.map(({ id }: { id: string }) => id)).toEqual(ids);
+        }
+        for (const id of ids) await untilStatus(id, "ready", own);
+        const whole = (await own.call("GET", PATH)).json;
+        expect(whole.next_cursor).toBeNull();
+        const paged: unknown[] = [];
+        let query = "?limit=2";
+        for (let page = 0; page < 3; page += 1) {
+          const { data, next_cursor: cursor } = (await own.call("GET", PATH + query)).json;
+          paged.push(...data);
+          query = `?limit=2&cursor=${cursor}`;
+        }
+        expect(paged).toEqual(whole.data);
+        expect(whole.data[0]).toEqual((await read(ids[0] ?? "", own)).json);
+      },
+      SLOW_MS,
+    );
 
     test("can be of one status", async () => {
       const own = await service.tenant();
@@ -638,21 +657,64 @@ describe.each(await testStores())("attachments on $name", (store) => {
       expect(await filesOf(answer.json.id)).toEqual([asSent(file)]);
     });
 
-    test("that races with the end of its upload is accepted with all bytes, or told 410", async () => {
-      const check = async (answer: Answer, file: SampleFile) => {
-        if (answer.status === 202)
-          expect(await filesOf(answer.json.id)).toEqual([asSent(file), asSent(file)]);
-        else expectProblem(answer, 410, "ATTACHMENT_EXPIRED");
-      };
-      for (let round = 0; round < 12; round += 1) {
-        const file = pdf();
-        const id = await ready(file);
-        const sends = Array.from({ length: 3 }, () => tenant.send(newKey(), attached(id, id)));
-        const [removed, ...answers] = await Promise.all([remove(id), ...sends]);
-        expect(removed.status).toBe(204);
-        for (const answer of answers) await check(answer, file);
-      }
+    test("shows that its files have expired, once it has ended and their time is over", async () => {
+      const [uploaded, sent] = [pdf(), txt(300)];
+      const uploadId = await ready(uploaded);
+      const key = newKey();
+      const body = attached(uploadId, direct(sent));
+      const { json } = await tenant.send(key, body);
+      const occasion = { ...systemOccasion("test"), workspaceId: tenant.workspaceId };
+      const later = { ...occasion, at: Date.now() + 25 * HOUR_MS };
+      await expireEmailFiles(service.log, json.id, later);
+      expect(await filesOf(json.id)).toEqual([uploaded, sent].map(asSent));
+      expect((await tenant.call("POST", `/api/v1/emails/${json.id}/cancel`)).status).toBe(200);
+      await expireEmailFiles(service.log, json.id, occasion);
+      expect(await filesOf(json.id)).toEqual([uploaded, sent].map(asSent));
+      for (let time = 0; time < 2; time += 1) await expireEmailFiles(service.log, json.id, later);
+
+      expect((await filesOf(json.id)).map(({ bytes }) => bytes.toString())).toEqual(["gone", "gone"]);
+      const shown = (await tenant.call("GET", `/api/v1/emails/${json.id}`)).json;
+      expect(shown).toMatchObject({
+        status: "canceled",
+        text: "It works.",
+        attachments: [
+          { filename: uploaded.filename, size_bytes: uploaded.bytes.length, expired: true },
+          { filename: sent.filename, size_bytes: 300, expired: true },
+        ],
+      });
+      expect(shown.timeline.map(({ type }: { type: string }) => type)).toEqual([
+        "content_stored",
+        "queued",
+        "canceled",
+        "attachments_expired",
+      ]);
+      // The upload goes by its own time, and a retry still gets the first answer.
+      expect((await read(uploadId)).json.status).toBe("ready");
+      await expireUpload(service.log, uploadId, later);
+      expect((await read(uploadId)).json.status).toBe("expired");
+      expect((await tenant.send(key, body)).json).toEqual(json);
+      expectProblem(await tenant.send(newKey(), body), 410, "ATTACHMENT_EXPIRED");
     });
+
+    test(
+      "that races with the end of its upload is accepted with all bytes, or told 410",
+      async () => {
+        const check = async (answer: Answer, file: SampleFile) => {
+          if (answer.status === 202)
+            expect(await filesOf(answer.json.id)).toEqual([asSent(file), asSent(file)]);
+          else expectProblem(answer, 410, "ATTACHMENT_EXPIRED");
+        };
+        for (let round = 0; round < 5; round += 1) {
+          const file = pdf();
+          const id = await ready(file);
+          const sends = Array.from({ length: 3 }, () => tenant.send(newKey(), attached(id, id)));
+          const [removed, ...answers] = await Promise.all([remove(id), ...sends]);
+          expect(removed.status).toBe(204);
+          for (const answer of answers) await check(answer, file);
+        }
+      },
+      SLOW_MS,
+    );
   });
 });
 
