@@ -11,14 +11,26 @@ import { recentEmails } from "./commands/recentEmails.ts";
 import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
+import { attachmentsController } from "./http/attachments.ts";
 import { emailsController } from "./http/emails.ts";
 import { healthController } from "./http/health.ts";
+import type { ReadModel } from "./http/readModel.ts";
 import { listen, type RequestLine } from "./http/server.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { newId } from "./kernel/ids.ts";
-import { isEmbedded, openContentStore, openLogInstance, openStore, openTransport } from "./openParts.ts";
+import {
+  isEmbedded,
+  openContentStore,
+  openInspector,
+  openLogInstance,
+  openStore,
+  openTransport,
+} from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
+import { attachmentChecks } from "./reactors/attachmentChecks.ts";
+import { attachmentRetention } from "./reactors/attachmentRetention.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
+import type { RowWorker } from "./reactors/rowWorker.ts";
 import { readinessOf } from "./readiness.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
@@ -72,6 +84,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
       holds: async (position, timeoutMs) =>
         !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
+    inspector: openInspector(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: config.diskFreeBytesMin,
     limitsDefault: config.limitsDefault,
@@ -79,6 +92,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   });
   const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;
   const delivery = mailDelivery(config, logger, services, readers);
+  const attachmentWork = workOnAttachments(logger, services, readers);
   const { storeUrl, storeTimeoutMs, dataDir } = config;
   const readModels = hostReadModels({
     start: { storeUrl, storeTimeoutMs, dataDir, logId },
@@ -87,18 +101,22 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
       if (event.type === "failed")
         logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
       delivery.wake();
+      for (const worker of attachmentWork) worker.wake();
     },
     onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),
   });
   await readersOpen(readers, config.storeTimeoutMs);
   if (config.deliveryEnabled) delivery.start();
+  for (const worker of attachmentWork) worker.start();
   const server = serve(config, logger, { services, readers, delivery });
   return {
     url: server.url,
     bootstrapKey,
     hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
     async stop() {
-      const drained = Promise.all([server.stop(), delivery.stop(config.drainTimeoutMs)]);
+      const workers = [delivery, ...attachmentWork];
+      const stopped = workers.map((worker) => worker.stop(config.drainTimeoutMs));
+      const drained = Promise.all([server.stop(), ...stopped]);
       const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
@@ -129,6 +147,20 @@ function mailDelivery(config: Config, logger: Logger, services: Services, reader
   });
 }
 
+/** What checks uploads, and what lets go of files whose time is over. */
+function workOnAttachments(logger: Logger, services: Services, readers: Readers): readonly RowWorker[] {
+  const shared = {
+    services,
+    attachments: readers.reader("attachments"),
+    actor: `worker:${newId()}`,
+    random: Math.random,
+    onTrouble: (error: unknown, id: string) =>
+      logger.warn({ id, reason: reasonOf(error) }, "work on an attachment was interrupted"),
+  };
+  const messageFiles = readers.reader("message-files");
+  return [attachmentChecks(shared), attachmentRetention({ ...shared, messageFiles })];
+}
+
 interface Serving {
   readonly services: Services;
   readonly readers: Readers;
@@ -137,8 +169,13 @@ interface Serving {
 
 function serve(config: Config, logger: Logger, { services, readers, delivery }: Serving) {
   const basePath = config.baseUrl.pathname.replace(/\/$/, "");
+  const readModel = (name: string): ReadModel => ({
+    db: readers.reader(name),
+    whenCurrent: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
+  });
   const controllers = [
     emailsController({ services, basePath, emails: readers.reader("emails") }),
+    attachmentsController({ services, basePath, attachments: readModel("attachments") }),
     webhooksController({
       services,
       endpoints: readers.reader("webhook-endpoints"),

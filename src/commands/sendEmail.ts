@@ -16,6 +16,7 @@ import type { Occasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { keepAttachments, type SealedContent, sealContent } from "./emailContent.ts";
+import { directBytes, type FileFacts, fileFacts } from "./emailFiles.ts";
 import { renderForSend } from "./renderForSend.ts";
 import {
   type AttachmentRefusal,
@@ -162,11 +163,6 @@ async function renderedContent(services: Services, send: SendEmail): Promise<Ren
   return { kind: "rendered", content: { ...rest, ...output }, versionId };
 }
 
-/** Bytes that the message takes from the storage allowance: its direct files. Uploads are counted as uploads. */
-function directBytes(attachments: readonly ResolvedAttachment[]): number {
-  return attachments.reduce((sum, { source, bytes }) => sum + (source.kind === "direct" ? bytes : 0), 0);
-}
-
 /** Takes what the limits allow, and gives it back unless the message was accepted. */
 async function withinLimits(services: Services, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, occasion, id } = send;
@@ -197,10 +193,13 @@ async function accept(services: Services, send: PreparedSend): Promise<SendOutco
   if (attachments === null) return refused("ATTACHMENT_EXPIRED");
   const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
   const sealed = await sealContent(services.content, folder, content);
-  return append(services, { ...send, content }, sealed);
+  const files = await fileFacts(services, send);
+  return append(services, { ...send, content, files }, sealed);
 }
 
-async function append(services: Services, send: PreparedSend, sealed: SealedContent): Promise<SendOutcome> {
+type SendWithFiles = PreparedSend & { readonly files: FileFacts };
+
+async function append(services: Services, send: SendWithFiles, sealed: SealedContent): Promise<SendOutcome> {
   const { workspaceId, occasion, id, fingerprint, senderId, contentEventId } = send;
   const recipientHash = services.keys.hashAddress(workspaceId, send.to.canonical);
   const suppressed = services.suppressions.isSuppressed(workspaceId, recipientHash);
@@ -214,6 +213,7 @@ async function append(services: Services, send: PreparedSend, sealed: SealedCont
     contentEventId,
     contentDigest: sealed.digest,
     contentBytes: sealed.bytes,
+    ...send.files,
     ...(send.template === null ? {} : { templateId: send.template.id }),
     ...(send.templateVersionId === null ? {} : { templateVersionId: send.templateVersionId }),
   };

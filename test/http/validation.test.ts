@@ -392,7 +392,10 @@ describe.each(await testStores())("validating a send on $name", (store) => {
         const parts = { template_id, template_version_id: template_id, subject: undefined };
         expectProblem(await tenant.send(newKey(), message(parts)), 422, "TEMPLATE_UNAVAILABLE");
         const attached = await tenant.send(newKey(), message({ attachments: [template_id] }));
-        expectProblem(attached, 422, "ATTACHMENT_TYPE_UNSUPPORTED");
+        expectProblem(attached, 400, "INVALID_REQUEST");
+        expect(attached.json.errors).toEqual([
+          { pointer: "/attachments/0", message: "is not an upload of this workspace" },
+        ]);
       });
     }
 

@@ -25,6 +25,7 @@ import { type Address, parseAddress } from "../../src/kernel/address.ts";
 import { instanceKeys, newDataKey } from "../../src/kernel/instanceKeys.ts";
 import type { MailOutcome } from "../../src/kernel/mailOutcome.ts";
 import type { Occasion } from "../../src/kernel/metadata.ts";
+import { openInspector } from "../../src/openParts.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import type { MailMessage, MailTransport, SessionResult } from "../../src/ports/mailTransport.ts";
@@ -223,6 +224,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       clock,
       keys,
       suppressions: { isSuppressed: () => false, holds: async () => false },
+      inspector: openInspector(),
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
       limitsDefault: readConfig({}).limitsDefault,

@@ -36,6 +36,9 @@ export function memoryContentStore(): ContentStore {
       if (bytes) await put(to, bytes);
       return bytes !== undefined;
     },
+    async removeFile(folder, sha256) {
+      kept.delete(`${pathOf(folder)}/${sha256}`);
+    },
     removeOwner: async ({ workspaceId, ownerId }) => removeBelow(`${workspaceId}/${ownerId}`),
     removeFolder: async (folder) => removeBelow(pathOf(folder)),
     async *folders() {

@@ -23,7 +23,13 @@ import { pauseSending, resumeSending } from "../../src/domain/workspace/decision
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { type Address, parseAddress } from "../../src/kernel/address.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { openContentStore, openLogInstance, openStore, systemOccasion } from "../../src/openParts.ts";
+import {
+  openContentStore,
+  openInspector,
+  openLogInstance,
+  openStore,
+  systemOccasion,
+} from "../../src/openParts.ts";
 import { type Caller, callerOf, startTestApp, type TestApp } from "./service.ts";
 import type { TestStore } from "./stores.ts";
 
@@ -86,6 +92,7 @@ async function openLog(env: Environment): Promise<Services> {
     clock: systemClock,
     keys,
     suppressions: { isSuppressed: () => false, holds: async () => false },
+    inspector: openInspector(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: 0,
     limitsDefault: config.limitsDefault,

@@ -72,6 +72,7 @@ export function directoryContentStore(root: string): ContentStore {
         if (linked) await syncFolder(path);
         return linked;
       }),
+    removeFile: (folder, sha256) => guarded(() => rm(join(folderPath(folder), sha256), { force: true })),
     removeOwner: (owner) => guarded(() => rm(ownerPath(owner), { recursive: true, force: true })),
     removeFolder: (folder) => guarded(() => rm(folderPath(folder), { recursive: true, force: true })),
     folders: () => foldersIn(root),
