@@ -461,6 +461,13 @@ describe.each(await testStores())("validating a send on $name", (store) => {
       await expectAccepted(message({ text: `${"[{".repeat(5_000)}\\"[` }));
     });
 
+    for (const strange of ['{"toString":1}', '[{"toString":null}]', '{"valueOf":2,"then":3,"toJSON":4}']) {
+      test(`${strange} in place of text is refused as any other object`, async () => {
+        await expectInvalid(withMembers(`"subject":${strange}`), "/subject");
+        await expectInvalid(withMembers(`"metadata":{"a":${strange}}`), "/metadata/a");
+      });
+    }
+
     test("a field named __proto__ is an unknown field", async () => {
       await expectInvalid(withMembers('"__proto__":{"from":"x"}'), "/__proto__");
     });
