@@ -8,8 +8,8 @@ export const FUZZ_PLANTS = {
   /** Everybody's list shows the endpoints of others too. */
   "shared-list": {
     file: "projections/webhookEndpoints.ts",
-    from: "const conditions = [\"workspace_id = ?\"]",
-    to: "const conditions = [\"workspace_id >= ?\"]",
+    from: "WHERE workspace_id = ? AND (created_at",
+    to: "WHERE workspace_id >= ? AND (created_at",
   },
   /** Everybody reads everybody's messages by their ids. */
   "no-owner": {
