@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { version } from "../package.json";
 import { projections } from "../projections/index.ts";
 import { isSuppressed } from "../projections/suppressions.ts";
 import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
@@ -14,7 +15,10 @@ import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
 import { attachmentsController } from "./http/attachments.ts";
 import { emailsController } from "./http/emails.ts";
 import { healthController } from "./http/health.ts";
+import { openApiDocument } from "./http/openApi.ts";
+import { operations } from "./http/operations.ts";
 import type { ReadModel } from "./http/readModel.ts";
+import { referenceController } from "./http/reference.ts";
 import { listen, type RequestLine } from "./http/server.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { newId } from "./kernel/ids.ts";
@@ -182,6 +186,10 @@ function serve(config: Config, logger: Logger, { services, readers, delivery }: 
       whenEndpoints: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
     }),
     healthController(readinessOf({ config, services, readers, delivery })),
+    referenceController({
+      basePath,
+      document: openApiDocument({ operations, baseUrl: config.baseUrl, version }),
+    }),
   ];
   return listen({
     host: config.host,

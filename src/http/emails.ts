@@ -9,6 +9,7 @@ import { isUuid } from "../kernel/ids.ts";
 import { epochMs, rfc3339 } from "../kernel/time.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { emailJson, emailSummaryJson } from "./emailJson.ts";
+import { ListEmailsQuery, SendEmailBody } from "./emailSchemas.ts";
 import {
   authorize,
   authorizeThenRead,
@@ -20,7 +21,7 @@ import {
 import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
-import { ListEmailsQuery, NoQuery, SendEmailBody } from "./schemas.ts";
+import { NoQuery } from "./schemas.ts";
 import { sendRequest } from "./sendRequest.ts";
 
 interface EmailsOptions {

@@ -102,6 +102,12 @@ function checkValue(value: Json, pointer: string, depth: number): void {
   }
 }
 
+/** Elysia writes a wrong value into a text, which throws where a member named toString hides the method. */
+function keepPrintable(value: object): void {
+  if (!Object.hasOwn(value, "toString")) return;
+  Object.defineProperty(value, Symbol.toPrimitive, { value: () => "an object" });
+}
+
 function checkMembers(value: JsonObject | readonly Json[], pointer: string, depth: number): void {
   if (depth > DEPTH_MAX) throw invalid(pointer, `is nested deeper than ${DEPTH_MAX} levels`);
   if (Array.isArray(value)) {
@@ -114,6 +120,7 @@ function checkMembers(value: JsonObject | readonly Json[], pointer: string, dept
     });
     return;
   }
+  keepPrintable(value);
   for (const [key, member] of Object.entries(value)) {
     const at = pointerTo(pointer, key);
     if (!key.isWellFormed()) throw invalid(at, "has a name with a lone surrogate");

@@ -31,6 +31,11 @@ const TABLE = {
 
 export type ProblemCode = keyof typeof TABLE;
 
+/** The status and the title that go with a code. Where the operation may work a little later, 503 stands in for 500. */
+export function problemFacts(code: ProblemCode): { readonly status: number; readonly title: string } {
+  return TABLE[code];
+}
+
 /** One wrong value: `pointer` is a JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter. */
 export interface ProblemDetail {
   readonly pointer: string;

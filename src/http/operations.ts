@@ -1,0 +1,15 @@
+import { attachmentOperations } from "./attachmentSchemas.ts";
+import { emailOperations } from "./emailSchemas.ts";
+import { healthOperations } from "./healthSchemas.ts";
+import type { Operations } from "./operation.ts";
+import { referenceOperations } from "./referenceSchemas.ts";
+import { webhookOperations } from "./webhookSchemas.ts";
+
+/** Every operation that the service describes, in the order of the reference page. */
+export const operations: Operations = {
+  ...emailOperations,
+  ...attachmentOperations,
+  ...webhookOperations,
+  ...healthOperations,
+  ...referenceOperations,
+};
