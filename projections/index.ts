@@ -1,3 +1,4 @@
+import { apiKeys } from "./apiKeys.ts";
 import { due } from "./due.ts";
 import { emails } from "./emails.ts";
 import type { Projection } from "./projection.ts";
@@ -5,4 +6,4 @@ import { suppressions } from "./suppressions.ts";
 import { webhookEndpoints } from "./webhookEndpoints.ts";
 
 /** Every read model of Postledger. */
-export const projections: readonly Projection[] = [emails, webhookEndpoints, suppressions, due];
+export const projections: readonly Projection[] = [emails, webhookEndpoints, suppressions, due, apiKeys];

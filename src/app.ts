@@ -11,10 +11,14 @@ import { recentEmails } from "./commands/recentEmails.ts";
 import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
+import { apiKeysController } from "./http/apiKeys.ts";
 import { emailsController } from "./http/emails.ts";
 import { healthController } from "./http/health.ts";
+import type { ReadModel } from "./http/readModel.ts";
 import { listen, type RequestLine } from "./http/server.ts";
+import { suppressionsController } from "./http/suppressions.ts";
 import { webhooksController } from "./http/webhooks.ts";
+import { workspaceController } from "./http/workspace.ts";
 import { newId } from "./kernel/ids.ts";
 import { isEmbedded, openContentStore, openLogInstance, openStore, openTransport } from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
@@ -137,6 +141,10 @@ interface Serving {
 
 function serve(config: Config, logger: Logger, { services, readers, delivery }: Serving) {
   const basePath = config.baseUrl.pathname.replace(/\/$/, "");
+  const readModel = (name: string): ReadModel => ({
+    db: readers.reader(name),
+    whenCurrent: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
+  });
   const controllers = [
     emailsController({ services, basePath, emails: readers.reader("emails") }),
     webhooksController({
@@ -144,6 +152,9 @@ function serve(config: Config, logger: Logger, { services, readers, delivery }: 
       endpoints: readers.reader("webhook-endpoints"),
       whenEndpoints: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
     }),
+    suppressionsController({ services, basePath, suppressions: readModel("suppressions") }),
+    workspaceController({ services, emails: readModel("emails") }),
+    apiKeysController({ services, basePath, apiKeys: readModel("api-keys") }),
     healthController(readinessOf({ config, services, readers, delivery })),
   ];
   return listen({

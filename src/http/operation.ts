@@ -23,6 +23,8 @@ export interface Operation {
     readonly contentType?: string;
     readonly description?: string;
   };
+  /** The status under which the same schema is answered when there was nothing to do, where it is another one. */
+  readonly repeat?: { readonly status: 200; readonly description: string };
   /**
    * Codes of its own. What every operation of its kind can answer is added by the document: UNAUTHORIZED,
    * FORBIDDEN and RATE_LIMITED with a scope; INVALID_REQUEST and PAYLOAD_TOO_LARGE with a body; INTERNAL_ERROR.

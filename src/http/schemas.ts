@@ -62,6 +62,12 @@ export const SendEmailBody = Type.Object(
 );
 export type SendEmailBody = Static<typeof SendEmailBody>;
 
+export const DateTime = Type.String({ format: "date-time" });
+
+export function Nullable<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()]);
+}
+
 export const Limit = Type.String({ pattern: "^([1-9][0-9]?|100)$", description: "1 to 100." });
 export const Cursor = Type.String({ description: "`next_cursor` of the page before." });
 

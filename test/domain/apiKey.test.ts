@@ -1,9 +1,15 @@
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import { apiKeyAggregate } from "../../src/commands/services.ts";
-import { issueApiKey, revokeApiKey } from "../../src/domain/apiKey/decisions.ts";
+import {
+  type IssueRefusal,
+  issueApiKey,
+  issueRefusal,
+  revokeApiKey,
+} from "../../src/domain/apiKey/decisions.ts";
 import type { ApiKeyEvent } from "../../src/domain/apiKey/events.ts";
 import { isScope, SCOPES } from "../../src/domain/apiKey/scopes.ts";
-import { isUsable } from "../../src/domain/apiKey/state.ts";
+import { type ApiKey, isUsable } from "../../src/domain/apiKey/state.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
 const given = givenWhenThen(apiKeyAggregate);
@@ -53,5 +59,52 @@ describe("an API key", () => {
   test("knows its scopes", () => {
     for (const scope of SCOPES) expect(isScope(scope)).toBe(true);
     for (const text of ["", "email", "email:SEND", "email:*", "toString"]) expect(isScope(text)).toBe(false);
+  });
+});
+
+describe("a key that issues another one", () => {
+  const scopes = ["email:send", "email:read", "workspace:manage"];
+  const timeless = foldOf(apiKeyAggregate, [{ type: "ApiKeyIssued", data: { ...facts, scopes } }]) as ApiKey;
+  const brief: ApiKey = { ...timeless, expiresAt: NOW };
+  const outlives: IssueRefusal = { kind: "outlivesIssuer", expiresAt: NOW };
+  const lacks = (...missing: string[]): IssueRefusal => ({ kind: "scopesNotHeld", scopes: missing });
+
+  test.each<[string, ApiKey, readonly string[], number | null, IssueRefusal | null]>([
+    ["all that it holds", timeless, scopes, null, null],
+    ["some of it, for a time", timeless, ["email:read"], NOW, null],
+    [
+      "a scope that it does not hold",
+      timeless,
+      ["email:send", "sender:manage"],
+      null,
+      lacks("sender:manage"),
+    ],
+    ["scopes that it does not hold", timeless, ["a", "email:send", "b"], null, lacks("a", "b")],
+    ["less time than it has", brief, scopes, NOW - 1, null],
+    ["as much time as it has", brief, scopes, NOW, null],
+    ["more time than it has", brief, scopes, NOW + 1, outlives],
+    ["for ever, having a time itself", brief, scopes, null, outlives],
+    ["neither scope nor time that it has", brief, ["sender:manage"], null, lacks("sender:manage")],
+  ])("%s", (_, issuer, wanted, expiresAt, refusal) => {
+    expect(issueRefusal(issuer, { scopes: wanted, expiresAt })).toEqual(refusal);
+  });
+
+  test("can never give what it has not, by however many keys in between (property)", () => {
+    const wanted = fc.record({
+      scopes: fc.subarray([...SCOPES], { minLength: 1 }),
+      expiresAt: fc.option(fc.integer({ min: NOW, max: NOW + 10 }), { nil: null }),
+    });
+    fc.assert(
+      fc.property(wanted, fc.array(wanted, { maxLength: 8 }), (first, chain) => {
+        const root: ApiKey = { ...timeless, scopes: new Set(first.scopes), expiresAt: first.expiresAt };
+        const last = chain.reduce<ApiKey>((issuer, next) => {
+          if (issueRefusal(issuer, next) !== null) return issuer;
+          return { ...issuer, scopes: new Set(next.scopes), expiresAt: next.expiresAt };
+        }, root);
+        for (const scope of last.scopes) expect(root.scopes.has(scope)).toBeTrue();
+        const endOf = (key: ApiKey) => key.expiresAt ?? Number.POSITIVE_INFINITY;
+        expect(endOf(last)).toBeLessThanOrEqual(endOf(root));
+      }),
+    );
   });
 });
