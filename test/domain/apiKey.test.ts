@@ -69,24 +69,23 @@ describe("a key that issues another one", () => {
   const outlives: IssueRefusal = { kind: "outlivesIssuer", expiresAt: NOW };
   const lacks = (...missing: string[]): IssueRefusal => ({ kind: "scopesNotHeld", scopes: missing });
 
-  test.each<[string, ApiKey, readonly string[], number | null, IssueRefusal | null]>([
-    ["all that it holds", timeless, scopes, null, null],
-    ["some of it, for a time", timeless, ["email:read"], NOW, null],
+  test.each<[string, ApiKey, Parameters<typeof issueRefusal>[1], IssueRefusal | null]>([
+    ["all that it holds", timeless, { scopes, expiresAt: null }, null],
+    ["some of it, for a time", timeless, { scopes: ["email:read"], expiresAt: NOW }, null],
+    ["a scope that it does not hold", timeless, { scopes: ["a"], expiresAt: null }, lacks("a")],
     [
-      "a scope that it does not hold",
+      "such scopes among its own",
       timeless,
-      ["email:send", "sender:manage"],
-      null,
-      lacks("sender:manage"),
+      { scopes: ["a", ...scopes, "b"], expiresAt: null },
+      lacks("a", "b"),
     ],
-    ["scopes that it does not hold", timeless, ["a", "email:send", "b"], null, lacks("a", "b")],
-    ["less time than it has", brief, scopes, NOW - 1, null],
-    ["as much time as it has", brief, scopes, NOW, null],
-    ["more time than it has", brief, scopes, NOW + 1, outlives],
-    ["for ever, having a time itself", brief, scopes, null, outlives],
-    ["neither scope nor time that it has", brief, ["sender:manage"], null, lacks("sender:manage")],
-  ])("%s", (_, issuer, wanted, expiresAt, refusal) => {
-    expect(issueRefusal(issuer, { scopes: wanted, expiresAt })).toEqual(refusal);
+    ["less time than it has", brief, { scopes, expiresAt: NOW - 1 }, null],
+    ["as much time as it has", brief, { scopes, expiresAt: NOW }, null],
+    ["more time than it has", brief, { scopes, expiresAt: NOW + 1 }, outlives],
+    ["for ever, having a time itself", brief, { scopes, expiresAt: null }, outlives],
+    ["neither scope nor time that it has", brief, { scopes: ["a"], expiresAt: null }, lacks("a")],
+  ])("%s", (_, issuer, wanted, refusal) => {
+    expect(issueRefusal(issuer, wanted)).toEqual(refusal);
   });
 
   test("can never give what it has not, by however many keys in between (property)", () => {
@@ -97,10 +96,10 @@ describe("a key that issues another one", () => {
     fc.assert(
       fc.property(wanted, fc.array(wanted, { maxLength: 8 }), (first, chain) => {
         const root: ApiKey = { ...timeless, scopes: new Set(first.scopes), expiresAt: first.expiresAt };
-        const last = chain.reduce<ApiKey>((issuer, next) => {
-          if (issueRefusal(issuer, next) !== null) return issuer;
-          return { ...issuer, scopes: new Set(next.scopes), expiresAt: next.expiresAt };
-        }, root);
+        let last = root;
+        for (const next of chain)
+          if (issueRefusal(last, next) === null)
+            last = { ...root, scopes: new Set(next.scopes), expiresAt: next.expiresAt };
         for (const scope of last.scopes) expect(root.scopes.has(scope)).toBeTrue();
         const endOf = (key: ApiKey) => key.expiresAt ?? Number.POSITIVE_INFINITY;
         expect(endOf(last)).toBeLessThanOrEqual(endOf(root));

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { activeApiKeys, apiKeys, listApiKeys } from "../../projections/apiKeys.ts";
+import { type ApiKeyRow, activeApiKeys, apiKeys, listApiKeys } from "../../projections/apiKeys.ts";
 import { emails, emailsOfDay } from "../../projections/emails.ts";
 import type { Projection } from "../../projections/projection.ts";
-import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
+import { listSuppressions, type SuppressionRow, suppressions } from "../../projections/suppressions.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { issueApiKey, revokeApiKey } from "../../src/domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
@@ -73,82 +73,132 @@ const newestFirst = (
   other: { readonly createdAt: string; readonly id: string },
 ) => (`${one.createdAt} ${one.id}` < `${other.createdAt} ${other.id}` ? 1 : -1);
 
+interface SuppressionStep {
+  readonly workspaceId: string;
+  readonly hash: string;
+  readonly reason: string;
+  readonly isLift: boolean;
+  readonly wait: number;
+}
+
+interface ToldSuppression extends SuppressionRow {
+  readonly workspaceId: string;
+  readonly reason: string;
+}
+
+/** Suppresses and lifts, step by step; answers the log and what stands at its end. */
+function tellSuppressions(steps: readonly SuppressionStep[]) {
+  const log = new Log();
+  const states = new Map<string, SuppressionState>();
+  const standing = new Map<string, ToldSuppression>();
+  let at = START;
+  for (const { workspaceId, hash, reason, isLift, wait } of steps) {
+    at += wait;
+    const recipientHash = `${workspaceId}${hash}`;
+    const stream = suppressionStream(recipientHash);
+    const state = states.get(stream) ?? null;
+    const facts = { workspaceId, recipientHash, reason };
+    const { events } = isLift ? unsuppress(state) : suppress(state, { address: "ana@example.com" }, facts);
+    if (events.length === 0) continue;
+    states.set(stream, events.reduce(suppressionDecider.evolve, state));
+    const id = log.append(stream, at, events);
+    standing.delete(stream);
+    const row = { ...facts, id, createdAt: rfc3339(at), revision: log.revision(stream) };
+    if (!isLift) standing.set(stream, row);
+  }
+  return { log, standing: [...standing.values()] };
+}
+
 describe("suppressions", () => {
   const step = fc.record({
     workspaceId: fc.constantFrom("w1", "w2"),
-    recipientHash: fc.constantFrom("r1", "r2", "r3", "r4"),
+    hash: fc.constantFrom("r1", "r2", "r3", "r4"),
     reason: fc.constantFrom("bounce", "manual"),
     isLift: fc.boolean(),
     wait: fc.nat(1),
   });
+  const times = fc.nat(20).map((ms) => rfc3339(START + ms));
   const filters = fc.record(
-    {
-      reason: fc.constantFrom("bounce", "manual"),
-      createdFrom: fc.nat(20).map((ms) => rfc3339(START + ms)),
-      createdBefore: fc.nat(20).map((ms) => rfc3339(START + ms)),
-    },
+    { reason: fc.constantFrom("bounce", "manual"), createdFrom: times, createdBefore: times },
     { requiredKeys: [] },
   );
+  const queries = fc.record({
+    workspaceId: fc.constantFrom("w1", "w2", "w3"),
+    filter: filters,
+    limit: fc.integer({ min: 1, max: 4 }),
+  });
 
   test("are listed as their streams have them, newest first, each once over all pages (property)", () => {
     fc.assert(
-      fc.property(
-        fc.array(step, { maxLength: 40 }),
-        filters,
-        fc.integer({ min: 1, max: 4 }),
-        (steps, filter, limit) => {
-          const log = new Log();
-          const states = new Map<string, SuppressionState>();
-          const expected = new Map<string, Record<string, unknown> & { id: string; createdAt: string }>();
-          let at = START;
-          for (const { workspaceId, recipientHash: hash, reason, isLift, wait } of steps) {
-            at += wait;
-            const recipientHash = `${workspaceId}${hash}`;
-            const stream = suppressionStream(recipientHash);
-            const state = states.get(stream) ?? null;
-            const facts = { workspaceId, recipientHash, reason };
-            const { events } = isLift
-              ? unsuppress(state)
-              : suppress(state, { address: "ana@example.com" }, facts);
-            if (events.length === 0) continue;
-            states.set(stream, events.reduce(suppressionDecider.evolve, state));
-            const id = log.append(stream, at, events);
-            const createdAt = rfc3339(at);
-            if (isLift) expected.delete(stream);
-            else
-              expected.set(stream, {
+      fc.property(fc.array(step, { maxLength: 40 }), fc.array(queries, { maxLength: 5 }), (steps, asked) => {
+        const { log, standing } = tellSuppressions(steps);
+        projected(suppressions, log, (db) => {
+          for (const { workspaceId, filter, limit } of asked) {
+            const { reason, createdFrom = "", createdBefore = "~" } = filter;
+            const expected = standing
+              .filter((row) => row.workspaceId === workspaceId && row.reason === (reason ?? row.reason))
+              .filter(({ createdAt }) => createdAt >= createdFrom && createdAt < createdBefore)
+              .map(({ id, recipientHash, createdAt, revision }) => ({
                 id,
                 recipientHash,
                 createdAt,
-                revision: log.revision(stream),
-                workspaceId,
-                reason,
-              });
+                revision,
+              }))
+              .sort(newestFirst);
+            const query = { workspaceId, ...filter, limit };
+            expect(allPages(limit, (after) => listSuppressions(db, { ...query, ...after }))).toEqual(
+              expected,
+            );
           }
-          projected(suppressions, log, (db) => {
-            for (const workspaceId of ["w1", "w2", "w3"]) {
-              const matching = [...expected.values()]
-                .filter((row) => row.workspaceId === workspaceId)
-                .filter((row) => filter.reason === undefined || row.reason === filter.reason)
-                .filter(
-                  (row) =>
-                    row.createdAt >= (filter.createdFrom ?? "") &&
-                    row.createdAt < (filter.createdBefore ?? "~"),
-                )
-                .map(({ workspaceId: _workspace, reason: _reason, ...row }) => row)
-                .sort(newestFirst);
-              const found = allPages(limit, (after) =>
-                listSuppressions(db, { workspaceId, ...filter, ...after, limit }),
-              );
-              expect(found as unknown).toEqual(matching);
-            }
-          });
-        },
-      ),
+        });
+      }),
       RUNS,
     );
   });
 });
+
+interface KeyStep {
+  readonly workspaceId: string;
+  readonly id: string;
+  readonly expiresInMs: number | null;
+  readonly scopes: readonly string[];
+  readonly isRevoked: boolean;
+  readonly wait: number;
+}
+
+interface ToldKey {
+  readonly id: string;
+  readonly key: ApiKey;
+  readonly createdAt: string;
+}
+
+const HASH = "5ecret";
+
+/** Issues and revokes, step by step; answers the log and what its streams fold to. */
+function tellKeys(steps: readonly KeyStep[]) {
+  const log = new Log();
+  const keys = new Map<string, ToldKey>();
+  let at = START;
+  for (const { workspaceId, id, expiresInMs, scopes, isRevoked, wait } of steps) {
+    at += wait;
+    const known = keys.get(id);
+    const expiry = expiresInMs === null ? {} : { expiresAt: rfc3339(at + expiresInMs) };
+    const issued = { workspaceId, name: `key ${at}`, hash: HASH, scopes: [...scopes], ...expiry };
+    const state = known?.key ?? null;
+    const { events } = isRevoked ? revokeApiKey(state) : issueApiKey(state, issued);
+    if (events.length === 0) continue;
+    log.append(apiKeyStream(id), at, events);
+    const key = events.reduce<ApiKeyState>(apiKeyDecider.evolve, state);
+    if (key !== null) keys.set(id, { id, key, createdAt: known?.createdAt ?? rfc3339(at) });
+  }
+  return { log, keys: [...keys.values()] };
+}
+
+function rowOf({ id, key, createdAt }: ToldKey): ApiKeyRow {
+  const { name, scopes, revoked } = key;
+  const expiresAt = key.expiresAt === null ? null : rfc3339(key.expiresAt);
+  return { id, name, scopes: [...scopes], expiresAt, revoked, createdAt };
+}
 
 describe("API keys", () => {
   const step = fc.record({
@@ -159,50 +209,27 @@ describe("API keys", () => {
     isRevoked: fc.boolean(),
     wait: fc.nat(1),
   });
+  const looks = fc.record({
+    workspaceId: fc.constantFrom("w1", "w2", "w3"),
+    now: fc.nat(25).map((ms) => START + ms),
+    limit: fc.integer({ min: 1, max: 4 }),
+  });
 
   test("are listed and counted as their streams have them (property)", () => {
     fc.assert(
-      fc.property(
-        fc.array(step, { maxLength: 30 }),
-        fc.nat(25),
-        fc.integer({ min: 1, max: 4 }),
-        (steps, later, limit) => {
-          const log = new Log();
-          const known = new Map<string, { readonly key: ApiKey; readonly createdAt: string }>();
-          let at = START;
-          for (const { workspaceId, id, expiresInMs, scopes, isRevoked, wait } of steps) {
-            at += wait;
-            const state: ApiKeyState = known.get(id)?.key ?? null;
-            const expiry = expiresInMs === null ? {} : { expiresAt: rfc3339(at + expiresInMs) };
-            const issued = { workspaceId, name: `key ${at}`, hash: "5ecret", scopes, ...expiry };
-            const { events } = isRevoked ? revokeApiKey(state) : issueApiKey(state, issued);
-            const key = events.reduce(apiKeyDecider.evolve, state);
-            if (events.length > 0) log.append(apiKeyStream(id), at, events);
-            if (key !== null) known.set(id, { key, createdAt: known.get(id)?.createdAt ?? rfc3339(at) });
+      fc.property(fc.array(step, { maxLength: 30 }), fc.array(looks, { maxLength: 5 }), (steps, asked) => {
+        const { log, keys } = tellKeys(steps);
+        projected(apiKeys, log, (db) => {
+          for (const { workspaceId, now, limit } of asked) {
+            const own = keys.filter(({ key }) => key.workspaceId === workspaceId);
+            const found = allPages(limit, (after) => listApiKeys(db, { workspaceId, ...after, limit }));
+            expect(found).toEqual(own.map(rowOf).sort(newestFirst));
+            const active = own.filter(({ key }) => isUsable(key, now)).length;
+            expect(activeApiKeys(db, workspaceId, rfc3339(now))).toBe(active);
           }
-          const now = START + later;
-          projected(apiKeys, log, (db) => {
-            for (const workspaceId of ["w1", "w2", "w3"]) {
-              const own = [...known].filter(([, { key }]) => key.workspaceId === workspaceId);
-              const expected = own
-                .map(([id, { key, createdAt }]) => ({
-                  id,
-                  name: key.name,
-                  scopes: [...key.scopes],
-                  expiresAt: key.expiresAt === null ? null : rfc3339(key.expiresAt),
-                  revoked: key.revoked,
-                  createdAt,
-                }))
-                .sort(newestFirst);
-              const found = allPages(limit, (after) => listApiKeys(db, { workspaceId, ...after, limit }));
-              expect(found).toEqual(expected);
-              const active = own.filter(([, { key }]) => isUsable(key, now)).length;
-              expect(activeApiKeys(db, workspaceId, rfc3339(now))).toBe(active);
-            }
-            expect(JSON.stringify(db.all("SELECT * FROM api_keys"))).not.toContain("5ecret");
-          });
-        },
-      ),
+          expect(JSON.stringify(db.all("SELECT * FROM api_keys"))).not.toContain(HASH);
+        });
+      }),
       RUNS,
     );
   });
