@@ -10,6 +10,7 @@ import { until } from "../support/until.ts";
 
 const PATH = "/api/v1/suppressions";
 const NOTE_CHARACTERS_MAX = 500;
+const DELIVERY_MS_MAX = 30_000;
 
 const pathOf = (address: string) => `${PATH}/${encodeURIComponent(address)}`;
 
@@ -334,42 +335,54 @@ describe.each(await testStores())("delivery and suppressions on $name", (store) 
 
   const statusOf = async (id: string) => (await tenant.call("GET", `/api/v1/emails/${id}`)).json.status;
 
-  test("a recipient that its own server refuses for good is suppressed until that is removed", async () => {
-    const to = "Nobody@example.com";
-    reply = { code: 550, text: "5.1.1 no such user" };
-    const { json: email } = await tenant.send(newKey(), message({ to }));
-    await until(async () => (await statusOf(email.id)) === "bounced", "the message to bounce");
-    const { json } = await list(tenant);
-    expect(json.data).toHaveLength(1);
-    expect(json.data[0]).toMatchObject({ address: to, reason: "bounce", email_id: email.id, note: null });
-    expect((await get(tenant, "nobody@example.com")).json).toEqual(json.data[0]);
-    expect((await tenant.send(newKey(), message({ to }))).json.status).toBe("suppressed");
+  test(
+    "a recipient that its own server refuses for good is suppressed until that is removed",
+    async () => {
+      const to = "Nobody@example.com";
+      reply = { code: 550, text: "5.1.1 no such user" };
+      const { json: email } = await tenant.send(newKey(), message({ to }));
+      await until(async () => (await statusOf(email.id)) === "bounced", "the message to bounce");
+      const { json } = await list(tenant);
+      expect(json.data).toHaveLength(1);
+      expect(json.data[0]).toMatchObject({ address: to, reason: "bounce", email_id: email.id, note: null });
+      expect((await get(tenant, "nobody@example.com")).json).toEqual(json.data[0]);
+      expect((await tenant.send(newKey(), message({ to }))).json.status).toBe("suppressed");
 
-    reply = undefined;
-    expect((await remove(tenant, to)).status).toBe(204);
-    const { json: next } = await tenant.send(newKey(), message({ to }));
-    expect(next.status).toBe("queued");
-    await until(async () => (await statusOf(next.id)) === "sent", "the next message to be sent");
-    expect(sink.record.messages.map((received) => received.to)).toEqual([[to]]);
-  });
+      reply = undefined;
+      expect((await remove(tenant, to)).status).toBe(204);
+      const { json: next } = await tenant.send(newKey(), message({ to }));
+      expect(next.status).toBe("queued");
+      await until(async () => (await statusOf(next.id)) === "sent", "the next message to be sent");
+      expect(sink.record.messages.map((received) => received.to)).toEqual([[to]]);
+    },
+    DELIVERY_MS_MAX,
+  );
 
-  test("a recipient that is suppressed between acceptance and delivery gets nothing", async () => {
-    const to = "late@example.com";
-    reply = { code: 450, text: "4.2.1 later" };
-    const { json: email } = await tenant.send(newKey(), message({ to }));
-    await until(async () => (await statusOf(email.id)) === "deferred", "the message to be deferred");
-    await add(tenant, { address: to });
-    await until(async () => (await statusOf(email.id)) === "suppressed", "the message to end");
-    expect((await get(tenant, to)).json).toMatchObject({ reason: "manual", email_id: null });
-    reply = undefined;
-  });
+  test(
+    "a recipient that is suppressed between acceptance and delivery gets nothing",
+    async () => {
+      const to = "late@example.com";
+      reply = { code: 450, text: "4.2.1 later" };
+      const { json: email } = await tenant.send(newKey(), message({ to }));
+      await until(async () => (await statusOf(email.id)) === "deferred", "the message to be deferred");
+      await add(tenant, { address: to });
+      await until(async () => (await statusOf(email.id)) === "suppressed", "the message to end");
+      expect((await get(tenant, to)).json).toMatchObject({ reason: "manual", email_id: null });
+      reply = undefined;
+    },
+    DELIVERY_MS_MAX,
+  );
 
-  test("a refusal that says nothing of the address suppresses nobody", async () => {
-    const to = "full@example.com";
-    reply = { code: 552, text: "5.2.2 mailbox full" };
-    const { json: email } = await tenant.send(newKey(), message({ to }));
-    await until(async () => (await statusOf(email.id)) === "bounced", "the message to bounce");
-    reply = undefined;
-    expectProblem(await get(tenant, to), 404, "NOT_FOUND");
-  });
+  test(
+    "a refusal that says nothing of the address suppresses nobody",
+    async () => {
+      const to = "full@example.com";
+      reply = { code: 552, text: "5.2.2 mailbox full" };
+      const { json: email } = await tenant.send(newKey(), message({ to }));
+      await until(async () => (await statusOf(email.id)) === "bounced", "the message to bounce");
+      reply = undefined;
+      expectProblem(await get(tenant, to), 404, "NOT_FOUND");
+    },
+    DELIVERY_MS_MAX,
+  );
 });

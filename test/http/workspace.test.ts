@@ -10,6 +10,7 @@ import { until } from "../support/until.ts";
 
 const PATH = "/api/v1/workspace";
 const COMMAND_MS_MAX = 30_000;
+const DELIVERY_MS_MAX = 30_000;
 
 function expectProblem(answer: Answer, status: number, code: string): void {
   expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
@@ -279,25 +280,29 @@ describe.each(await testStores())("queued mail of a paused workspace on $name", 
     await sink.close();
   });
 
-  test("waits while others' goes out, and goes when sending is resumed", async () => {
-    const statusOf = async (caller: Tenant, id: string) =>
-      (await caller.call("GET", `/api/v1/emails/${id}`)).json.status;
-    const [held, free] = [await service.tenant(), await service.tenant()];
-    reply = { code: 450, text: "4.2.1 later" };
-    const { json: waiting } = await held.send(newKey(), message({ to: "held@example.com" }));
-    await until(async () => (await statusOf(held, waiting.id)) === "deferred", "the message to wait");
-    await pause(held);
-    reply = undefined;
-    // Accepted after it and delivered since: the relay takes mail, and the message's time has come.
-    for (let round = 0; round < 5; round += 1) {
-      const { json: other } = await free.send(newKey(), message({ to: "free@example.com" }));
-      await until(async () => (await statusOf(free, other.id)) === "sent", "the others' message");
-    }
-    const { json: email } = await held.call("GET", `/api/v1/emails/${waiting.id}`);
-    expect(email.status).not.toBe("sent");
-    expect(sink.record.messages.flatMap(({ to }) => to)).not.toContain("held@example.com");
-    await resume(held);
-    await until(async () => (await statusOf(held, waiting.id)) === "sent", "the message to go");
-    expect(sink.record.messages.flatMap(({ to }) => to)).toContain("held@example.com");
-  });
+  test(
+    "waits while others' goes out, and goes when sending is resumed",
+    async () => {
+      const statusOf = async (caller: Tenant, id: string) =>
+        (await caller.call("GET", `/api/v1/emails/${id}`)).json.status;
+      const [held, free] = [await service.tenant(), await service.tenant()];
+      reply = { code: 450, text: "4.2.1 later" };
+      const { json: waiting } = await held.send(newKey(), message({ to: "held@example.com" }));
+      await until(async () => (await statusOf(held, waiting.id)) === "deferred", "the message to wait");
+      await pause(held);
+      reply = undefined;
+      // Accepted after it and delivered since: the relay takes mail, and the message's time has come.
+      for (let round = 0; round < 5; round += 1) {
+        const { json: other } = await free.send(newKey(), message({ to: "free@example.com" }));
+        await until(async () => (await statusOf(free, other.id)) === "sent", "the others' message");
+      }
+      const { json: email } = await held.call("GET", `/api/v1/emails/${waiting.id}`);
+      expect(email.status).not.toBe("sent");
+      expect(sink.record.messages.flatMap(({ to }) => to)).not.toContain("held@example.com");
+      await resume(held);
+      await until(async () => (await statusOf(held, waiting.id)) === "sent", "the message to go");
+      expect(sink.record.messages.flatMap(({ to }) => to)).toContain("held@example.com");
+    },
+    DELIVERY_MS_MAX,
+  );
 });
