@@ -1,3 +1,4 @@
+import { apiKeys } from "./apiKeys.ts";
 import { attachments } from "./attachments.ts";
 import { due } from "./due.ts";
 import { emails } from "./emails.ts";
@@ -14,4 +15,5 @@ export const projections: readonly Projection[] = [
   due,
   attachments,
   messageFiles,
+  apiKeys,
 ];

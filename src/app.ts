@@ -12,6 +12,7 @@ import { recentEmails } from "./commands/recentEmails.ts";
 import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
+import { apiKeysController } from "./http/apiKeys.ts";
 import { attachmentsController } from "./http/attachments.ts";
 import { emailsController } from "./http/emails.ts";
 import { healthController } from "./http/health.ts";
@@ -20,7 +21,9 @@ import { operations } from "./http/operations.ts";
 import type { ReadModel } from "./http/readModel.ts";
 import { referenceController } from "./http/reference.ts";
 import { listen, type RequestLine } from "./http/server.ts";
+import { suppressionsController } from "./http/suppressions.ts";
 import { webhooksController } from "./http/webhooks.ts";
+import { workspaceController } from "./http/workspace.ts";
 import { newId } from "./kernel/ids.ts";
 import {
   isEmbedded,
@@ -185,6 +188,9 @@ function serve(config: Config, logger: Logger, { services, readers, delivery }: 
       endpoints: readers.reader("webhook-endpoints"),
       whenEndpoints: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
     }),
+    suppressionsController({ services, basePath, suppressions: readModel("suppressions") }),
+    workspaceController({ services, emails: readModel("emails") }),
+    apiKeysController({ services, basePath, apiKeys: readModel("api-keys") }),
     healthController(readinessOf({ config, services, readers, delivery })),
     referenceController({
       basePath,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "./domain/email/decisions.ts";
-import type { WorkspaceLimits } from "./domain/workspace/limits.ts";
+import { LIMIT_RANGES, type WorkspaceLimits } from "./domain/workspace/limits.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
 export interface Config {
@@ -148,13 +148,18 @@ function deliveryPolicy(reader: Reader): DeliveryPolicy {
 }
 
 function limitsDefault(reader: Reader): WorkspaceLimits {
-  const perSecond = { min: 0, max: 1_000_000 };
+  const limit = (variable: string, name: keyof typeof LIMIT_RANGES, fallback: number) =>
+    reader.integer(variable, fallback, LIMIT_RANGES[name]);
   return {
-    messagesPerDay: reader.integer("LIMIT_MESSAGES_PER_DAY", 1_000_000, { min: 0, max: 2 ** 50 }),
-    storageBytes: reader.integer("LIMIT_STORAGE_BYTES", 1_000_000_000, { min: 0, max: 2 ** 50 }),
-    keyRequestsPerSecond: reader.integer("LIMIT_KEY_REQUESTS_PER_SECOND", 2_000, perSecond),
-    workspaceRequestsPerSecond: reader.integer("LIMIT_WORKSPACE_REQUESTS_PER_SECOND", 4_000, perSecond),
-    attachmentRetentionHours: reader.integer("ATTACHMENT_RETENTION_HOURS", 24, { min: 1, max: 24 * 365 }),
+    messagesPerDay: limit("LIMIT_MESSAGES_PER_DAY", "messagesPerDay", 1_000_000),
+    storageBytes: limit("LIMIT_STORAGE_BYTES", "storageBytes", 1_000_000_000),
+    keyRequestsPerSecond: limit("LIMIT_KEY_REQUESTS_PER_SECOND", "keyRequestsPerSecond", 2_000),
+    workspaceRequestsPerSecond: limit(
+      "LIMIT_WORKSPACE_REQUESTS_PER_SECOND",
+      "workspaceRequestsPerSecond",
+      4_000,
+    ),
+    attachmentRetentionHours: limit("ATTACHMENT_RETENTION_HOURS", "attachmentRetentionHours", 24),
     archiveAttachments: false,
   };
 }

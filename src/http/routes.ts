@@ -59,6 +59,7 @@ export const routes = {
   resumeSending: { method: "POST", path: "/api/v1/workspace/resume", scope: "workspace:manage" },
   issueApiKey: { method: "POST", path: "/api/v1/api-keys", scope: "workspace:manage" },
   listApiKeys: { method: "GET", path: "/api/v1/api-keys", scope: "workspace:manage" },
+  getApiKey: { method: "GET", path: "/api/v1/api-keys/:id", scope: "workspace:manage" },
   revokeApiKey: { method: "POST", path: "/api/v1/api-keys/:id/revoke", scope: "workspace:manage" },
   listWebhooks: { method: "GET", path: "/webhooks", scope: "webhook:manage" },
   registerWebhook: { method: "POST", path: "/webhooks", scope: "webhook:manage" },

@@ -44,6 +44,7 @@ export const DirectAttachment = Type.Object(
   { additionalProperties: false },
 );
 
+/** RFC 3339, in answers: requests are not checked against it. */
 export const DateTime = Type.String({ format: "date-time" });
 
 export function Nullable<Schema extends TSchema>(schema: Schema) {

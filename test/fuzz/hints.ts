@@ -216,7 +216,7 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   issueApiKey: {
     body: ({ workspace }) => ({ name: workspace.canary(), scopes: ["email:read"], expires_at: null }),
   },
-
+  getApiKey: { needs: "issueApiKey", params: oneOf("api_key") },
   revokeApiKey: {
     needs: "issueApiKey",
     // The keys that the requests themselves are made with stay.

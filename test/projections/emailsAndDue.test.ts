@@ -22,7 +22,7 @@ import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Email, type EmailState, emailDecider, isTerminal } from "../../src/domain/email/state.ts";
-import { suppress } from "../../src/domain/suppression/decisions.ts";
+import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
 import { type SuppressionEvent, suppressionStream } from "../../src/domain/suppression/events.ts";
 import { type SuppressionState, suppressionDecider } from "../../src/domain/suppression/state.ts";
 import { registerEndpoint } from "../../src/domain/webhook/decisions.ts";
@@ -189,7 +189,7 @@ interface ToldSuppressions {
   readonly byStream: ReadonlyMap<string, ToldSuppression>;
 }
 
-/** What a step adds to a recipient's stream. Lifting a suppression is not decided anywhere yet. */
+/** What a step adds to a recipient's stream. */
 function suppressionEvents(
   state: SuppressionState,
   step: SuppressionStep,
@@ -197,8 +197,8 @@ function suppressionEvents(
 ): readonly SuppressionEvent[] {
   const { workspaceId, recipientHash, reason, isLift } = step;
   const facts = { workspaceId, recipientHash };
-  if (isLift) return [{ type: "RecipientUnsuppressed", data: facts }];
-  return suppress(state, "ana@example.org", { ...facts, reason, emailId: `e${index}` }).events;
+  if (isLift) return unsuppress(state).events;
+  return suppress(state, { address: "ana@example.org" }, { ...facts, reason, emailId: `e${index}` }).events;
 }
 
 function tellSuppressions(steps: readonly SuppressionStep[]): ToldSuppressions {
