@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { projections } from "../projections/index.ts";
 import { isSuppressed } from "../projections/suppressions.ts";
+import { createDnsResolver } from "./adapters/dns/dnsResolver.ts";
 import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
@@ -13,12 +14,15 @@ import { type Config, ConfigError } from "./config.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
 import { emailsController } from "./http/emails.ts";
 import { healthController } from "./http/health.ts";
+import { senderPagesController, sendersController } from "./http/senders.ts";
 import { listen, type RequestLine } from "./http/server.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { newId } from "./kernel/ids.ts";
 import { isEmbedded, openContentStore, openLogInstance, openStore, openTransport } from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
+import type { MailTransport } from "./ports/mailTransport.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
+import { SenderVerification } from "./reactors/senderVerification.ts";
 import { readinessOf } from "./readiness.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
@@ -78,7 +82,9 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     recent: config.deliveryEnabled ? recentEmails() : null,
   });
   const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;
-  const delivery = mailDelivery(config, logger, services, readers);
+  const transport = openTransport(config);
+  const delivery = mailDelivery(config, logger, { services, readers, transport });
+  const verification = senderVerification(config, logger, { services, readers, transport });
   const { storeUrl, storeTimeoutMs, dataDir } = config;
   const readModels = hostReadModels({
     start: { storeUrl, storeTimeoutMs, dataDir, logId },
@@ -91,14 +97,21 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),
   });
   await readersOpen(readers, config.storeTimeoutMs);
-  if (config.deliveryEnabled) delivery.start();
+  if (config.deliveryEnabled) {
+    delivery.start();
+    verification?.start();
+  }
   const server = serve(config, logger, { services, readers, delivery });
   return {
     url: server.url,
     bootstrapKey,
     hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
     async stop() {
-      const drained = Promise.all([server.stop(), delivery.stop(config.drainTimeoutMs)]);
+      const drained = Promise.all([
+        server.stop(),
+        delivery.stop(config.drainTimeoutMs),
+        verification?.stop(config.drainTimeoutMs),
+      ]);
       const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
@@ -115,10 +128,16 @@ async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
   await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
 }
 
-function mailDelivery(config: Config, logger: Logger, services: Services, readers: Readers): MailDelivery {
+interface Mailing {
+  readonly services: Services;
+  readonly readers: Readers;
+  readonly transport: MailTransport;
+}
+
+function mailDelivery(config: Config, logger: Logger, { services, readers, transport }: Mailing) {
   return new MailDelivery({
     services,
-    transport: openTransport(config),
+    transport,
     due: readers.reader("due"),
     policy: config.deliveryPolicy,
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
@@ -126,6 +145,22 @@ function mailDelivery(config: Config, logger: Logger, services: Services, reader
     random: Math.random,
     onTrouble: (error, emailId) =>
       logger.warn({ emailId, reason: reasonOf(error) }, "delivery was interrupted"),
+  });
+}
+
+/** Null where there is no address to mail links from. */
+function senderVerification(config: Config, logger: Logger, { services, readers, transport }: Mailing) {
+  const { verificationFrom: from, baseUrl } = config;
+  if (from === null) return null;
+  return new SenderVerification({
+    services,
+    transport,
+    mails: readers.reader("senders"),
+    from,
+    baseUrl: baseUrl.href.replace(/\/$/, ""),
+    worker: newId(),
+    onTrouble: (error, verificationId) =>
+      logger.warn({ verificationId, reason: reasonOf(error) }, "a verification mail was interrupted"),
   });
 }
 
@@ -137,6 +172,11 @@ interface Serving {
 
 function serve(config: Config, logger: Logger, { services, readers, delivery }: Serving) {
   const basePath = config.baseUrl.pathname.replace(/\/$/, "");
+  const readModel = (name: string) => ({
+    db: readers.reader(name),
+    whenCurrent: async (timeoutMs: number) =>
+      readers.waitForPosition(name, await services.store.head(), timeoutMs),
+  });
   const controllers = [
     emailsController({ services, basePath, emails: readers.reader("emails") }),
     webhooksController({
@@ -144,6 +184,14 @@ function serve(config: Config, logger: Logger, { services, readers, delivery }: 
       endpoints: readers.reader("webhook-endpoints"),
       whenEndpoints: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
     }),
+    sendersController({
+      services,
+      basePath,
+      senders: readModel("senders"),
+      dns: createDnsResolver(config.dnsServers),
+      mailsLinks: config.verificationFrom !== null,
+    }),
+    senderPagesController(services),
     healthController(readinessOf({ config, services, readers, delivery })),
   ];
   return listen({

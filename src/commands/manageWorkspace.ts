@@ -1,16 +1,13 @@
 import { issueApiKey, revokeApiKey } from "../domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../domain/apiKey/events.ts";
 import type { Scope } from "../domain/apiKey/scopes.ts";
-import { addSender, verifySender } from "../domain/sender/decisions.ts";
-import { senderStream } from "../domain/sender/events.ts";
 import { createWorkspace } from "../domain/workspace/decisions.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
-import type { Address } from "../kernel/address.ts";
 import { newApiKey } from "../kernel/apiKeyText.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { type EpochMs, rfc3339 } from "../kernel/time.ts";
-import { apiKeyAggregate, type Services, senderAggregate, workspaceAggregate } from "./services.ts";
+import { apiKeyAggregate, type Services, workspaceAggregate } from "./services.ts";
 import { transact } from "./transact.ts";
 
 /** Creates a workspace and answers its id. */
@@ -60,42 +57,5 @@ export async function revokeKey(services: Services, id: string, occasion: Occasi
   const aggregate = { ...apiKeyAggregate, stream: apiKeyStream(id) };
   const outcome = await transact(services.store, aggregate, revokeApiKey, occasion);
   services.apiKeys.forget(id);
-  return outcome;
-}
-
-/** Adds a sending address; it cannot send before it is verified. Null when there is no such workspace. */
-export async function newSender(
-  services: Services,
-  workspaceId: string,
-  address: Address,
-  occasion: Occasion,
-) {
-  if ((await services.workspaces.get(workspaceId)) === null) return null;
-  const id = services.keys.hashAddress(workspaceId, address.canonical);
-  const outcome = await transact(
-    services.store,
-    { ...senderAggregate, stream: senderStream(id) },
-    (state) => addSender(state, { workspaceId, address: address.sent }),
-    { ...occasion, workspaceId },
-  );
-  services.senders.forget(id);
-  return outcome;
-}
-
-/** Marks a sending address as verified on the operator's word. */
-export async function verifySenderByHand(
-  services: Services,
-  workspaceId: string,
-  address: Address,
-  occasion: Occasion,
-) {
-  const id = services.keys.hashAddress(workspaceId, address.canonical);
-  const outcome = await transact(
-    services.store,
-    { ...senderAggregate, stream: senderStream(id) },
-    (state) => verifySender(state, "operator"),
-    { ...occasion, workspaceId },
-  );
-  services.senders.forget(id);
   return outcome;
 }

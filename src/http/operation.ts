@@ -22,7 +22,11 @@ export interface Operation {
     readonly schema: TSchema | null;
     readonly contentType?: string;
     readonly description?: string;
+    /** The status of a repeat that made nothing new; the body is the same. */
+    readonly repeatStatus?: 200;
   };
+  /** Refusals that are answered as a page for people, in the content type of the success. */
+  readonly pages?: readonly (404 | 410)[];
   /**
    * Codes of its own. What every operation of its kind can answer is added by the document: UNAUTHORIZED,
    * FORBIDDEN and RATE_LIMITED with a scope; INVALID_REQUEST and PAYLOAD_TOO_LARGE with a body; INTERNAL_ERROR.

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { due } from "../../projections/due.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
-import { newSender, newWorkspace, verifySenderByHand } from "../../src/commands/manageWorkspace.ts";
+import { markVerified, newSender } from "../../src/commands/manageSender.ts";
+import { newWorkspace } from "../../src/commands/manageWorkspace.ts";
 import { readStory } from "../../src/commands/readEmail.ts";
 import { type RecentEmails, recentEmails } from "../../src/commands/recentEmails.ts";
 import { sendEmail } from "../../src/commands/sendEmail.ts";
@@ -242,8 +243,9 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   });
   const senderId = keys.hashAddress(workspaceId, SENDER.canonical);
   for (const sender of [SENDER, addressOf("news@example.com")]) {
-    await newSender(services, workspaceId, sender, occasion());
-    await verifySenderByHand(services, workspaceId, sender, occasion());
+    const name = { kind: "address", address: sender } as const;
+    const added = await newSender(services, { workspaceId, name }, occasion());
+    if (added) await markVerified(services, added.id, "operator", occasion());
   }
 
   const world: DeliveryWorld = {
