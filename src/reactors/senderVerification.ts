@@ -41,7 +41,7 @@ const MAILS_MAX = 64;
 const AT_ONCE_MAX = 4;
 const LOOK_MS = 250;
 /** How long the relay is left alone after a connection to it has failed. */
-const RELAY_REST_MS = 5_000;
+const RELAY_REST_MS = 2_000;
 export const VERIFICATION_LEASE_MS = 2 * MINUTE_MS;
 /** This part of the lease is kept for recording the outcome: the relay gets the rest. */
 const LEASE_MARGIN = 0.1;

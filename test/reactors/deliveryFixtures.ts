@@ -195,7 +195,10 @@ export interface DeliveryWorld {
   settle(): Promise<void>;
   pause(): Promise<void>;
   unpause(): Promise<void>;
-  setSender(type: "SenderDisabled" | "SenderEnabled"): Promise<void>;
+  /** Of shop@example.com, unless another sender's id is given. */
+  setSender(type: "SenderDisabled" | "SenderEnabled", id?: string): Promise<void>;
+  /** Adds a domain on whose word its addresses may send, and answers its id. */
+  addDomain(domain: string): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -230,10 +233,10 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     });
   const services = servicesOver(store, recent);
   const occasion = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test", workspaceId });
-  const forgetAll = () => {
+  const forgetAll = (sender = senderId) => {
     for (const known of [services, ...running.map((instance) => instance.services)]) {
       known.workspaces.forget(workspaceId);
-      known.senders.forget(senderId);
+      known.senders.forget(sender);
     }
   };
   const workspaceId = await newWorkspace(services, "shop", {
@@ -320,11 +323,17 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       await transact(store, workspace, (state) => resumeSending(state, clock.now()), occasion());
       forgetAll();
     },
-    async setSender(type) {
+    async setSender(type, id = senderId) {
       const event: SenderEvent = { type, data: {} };
-      const sender = { ...senderAggregate, stream: senderStream(senderId) };
+      const sender = { ...senderAggregate, stream: senderStream(id) };
       await transact(store, sender, () => ({ outcome: null, events: [event] }), occasion());
-      forgetAll();
+      forgetAll(id);
+    },
+    async addDomain(domain) {
+      const added = await newSender(services, { workspaceId, name: { kind: "domain", domain } }, occasion());
+      if (added === null) throw new Error("there is no such workspace");
+      await markVerified(services, added.id, "operator", occasion());
+      return added.id;
     },
     async close() {
       for (const instance of running) await instance.stop(0);
