@@ -287,7 +287,7 @@ describe.each(await testStores())("senders on $name", (store) => {
       ["the value in upper case", (value) => [[value.toUpperCase()]]],
       ["the value with something behind it", (value) => [[`${value}0`]]],
       ["the value with something before it", (value) => [[` ${value}`]]],
-      ["half of the value", (value) => [[value.slice(0, 40)]]],
+      ["all of the value but its end", (value) => [[value.slice(0, -1)]]],
       ["the proof alone", (value) => [[value.slice(value.indexOf("=") + 1)]]],
     ];
     for (const [what, records] of refusals) {
