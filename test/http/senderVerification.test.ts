@@ -85,6 +85,13 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
   const eventsOf = async (id: string) =>
     (await service.log.store.read(senderStream(id), 0, 100)).map(({ type }) => type);
 
+  /** The mail may be read before its worker has noted that it was sent. */
+  const untilSent = (id: string) =>
+    until(
+      async () => (await eventsOf(id)).includes("SenderVerificationMailSent"),
+      "the mail to be noted as sent",
+    );
+
   test("from the request to the first send", async () => {
     const address = newAddress();
     const { id } = await add(address);
@@ -92,6 +99,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
     expect(requested.status).toBe(200);
     expect(requested.json).toMatchObject({ id, status: "unverified", verified_by: null });
     const path = await linkTo(address);
+    await untilSent(id);
 
     expectProblem(await tenant.send(newKey(), message({ from: address })), 422, "SENDER_UNAVAILABLE");
     const shown = await page("GET", path);
@@ -255,6 +263,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
 
   test("a sender that is verified gets no mail", async () => {
     const { id, address, path } = await asked();
+    await untilSent(id);
     await page("POST", path);
     const again = await ask(id);
     expect(again.status).toBe(200);
