@@ -149,13 +149,15 @@ export class SenderVerification {
   private async mail({ id, senderId, expiredAttempt }: DueMail, session: MailSession): Promise<void> {
     const { services, worker } = this.options;
     const { clock } = services;
+    const sender = await services.senders.get(senderId);
+    if (sender === null) return;
     const startedAt = clock.monotonicMs();
     const claim = { requestId: id, worker, leaseMs: VERIFICATION_LEASE_MS, expiredAttempt };
     const claimed = await transactSender(
       services,
       senderId,
       (state) => claimVerificationMail(state, { ...claim, now: clock.now() }),
-      this.occasion(),
+      this.occasion(sender.workspaceId),
     );
     if (claimed === null) return;
     const leaseMs = VERIFICATION_LEASE_MS * (1 - LEASE_MARGIN);
@@ -167,7 +169,7 @@ export class SenderVerification {
         services,
         senderId,
         (state) => settleVerificationMail(state, attempt, result),
-        this.occasion(),
+        this.occasion(sender.workspaceId),
       );
     });
   }
@@ -201,9 +203,14 @@ export class SenderVerification {
     };
   }
 
-  private occasion(): Occasion {
+  private occasion(workspaceId: string): Occasion {
     const { services, worker } = this.options;
-    return { at: services.clock.now(), correlationId: newRequestId(), actor: `worker:${worker}` };
+    return {
+      at: services.clock.now(),
+      correlationId: newRequestId(),
+      actor: `worker:${worker}`,
+      workspaceId,
+    };
   }
 
   private pause(timeMs: number): Promise<void> {
