@@ -4,6 +4,7 @@ import { due } from "./due.ts";
 import { emails } from "./emails.ts";
 import { messageFiles } from "./messageFiles.ts";
 import type { Projection } from "./projection.ts";
+import { senders } from "./senders.ts";
 import { suppressions } from "./suppressions.ts";
 import { webhookEndpoints } from "./webhookEndpoints.ts";
 
@@ -12,6 +13,7 @@ export const projections: readonly Projection[] = [
   emails,
   webhookEndpoints,
   suppressions,
+  senders,
   due,
   attachments,
   messageFiles,

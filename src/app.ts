@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { version } from "../package.json";
 import { projections } from "../projections/index.ts";
 import { isSuppressed } from "../projections/suppressions.ts";
+import { createDnsResolver } from "./adapters/dns/dnsResolver.ts";
 import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
@@ -20,6 +21,7 @@ import { openApiDocument } from "./http/openApi.ts";
 import { operations } from "./http/operations.ts";
 import type { ReadModel } from "./http/readModel.ts";
 import { referenceController } from "./http/reference.ts";
+import { senderPagesController, sendersController } from "./http/senders.ts";
 import { listen, type RequestLine } from "./http/server.ts";
 import { suppressionsController } from "./http/suppressions.ts";
 import { webhooksController } from "./http/webhooks.ts";
@@ -34,10 +36,12 @@ import {
   openTransport,
 } from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
+import type { MailTransport } from "./ports/mailTransport.ts";
 import { attachmentChecks } from "./reactors/attachmentChecks.ts";
 import { attachmentRetention } from "./reactors/attachmentRetention.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
 import type { RowWorker } from "./reactors/rowWorker.ts";
+import { SenderVerification } from "./reactors/senderVerification.ts";
 import { readinessOf } from "./readiness.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
@@ -98,8 +102,10 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     recent: config.deliveryEnabled ? recentEmails() : null,
   });
   const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;
-  const delivery = mailDelivery(config, logger, services, readers);
   const attachmentWork = workOnAttachments(logger, services, readers);
+  const transport = openTransport(config);
+  const delivery = mailDelivery(config, logger, { services, readers, transport });
+  const verification = senderVerification(config, logger, { services, readers, transport });
   const { storeUrl, storeTimeoutMs, dataDir } = config;
   const readModels = hostReadModels({
     start: { storeUrl, storeTimeoutMs, dataDir, logId },
@@ -113,15 +119,18 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),
   });
   await readersOpen(readers, config.storeTimeoutMs);
-  if (config.deliveryEnabled) delivery.start();
   for (const worker of attachmentWork) worker.start();
+  if (config.deliveryEnabled) {
+    delivery.start();
+    verification?.start();
+  }
   const server = serve(config, logger, { services, readers, delivery });
   return {
     url: server.url,
     bootstrapKey,
     hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
     async stop() {
-      const workers = [delivery, ...attachmentWork];
+      const workers = [delivery, ...(verification ? [verification] : []), ...attachmentWork];
       const stopped = workers.map((worker) => worker.stop(config.drainTimeoutMs));
       const drained = Promise.all([server.stop(), ...stopped]);
       const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
@@ -140,10 +149,16 @@ async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
   await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
 }
 
-function mailDelivery(config: Config, logger: Logger, services: Services, readers: Readers): MailDelivery {
+interface Mailing {
+  readonly services: Services;
+  readonly readers: Readers;
+  readonly transport: MailTransport;
+}
+
+function mailDelivery(config: Config, logger: Logger, { services, readers, transport }: Mailing) {
   return new MailDelivery({
     services,
-    transport: openTransport(config),
+    transport,
     due: readers.reader("due"),
     policy: config.deliveryPolicy,
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
@@ -166,6 +181,22 @@ function workOnAttachments(logger: Logger, services: Services, readers: Readers)
   };
   const messageFiles = readers.reader("message-files");
   return [attachmentChecks(shared), attachmentRetention({ ...shared, messageFiles })];
+}
+
+/** Null where there is no address to mail links from. */
+function senderVerification(config: Config, logger: Logger, { services, readers, transport }: Mailing) {
+  const { verificationFrom: from, baseUrl } = config;
+  if (from === null) return null;
+  return new SenderVerification({
+    services,
+    transport,
+    mails: readers.reader("senders"),
+    from,
+    baseUrl: baseUrl.href.replace(/\/$/, ""),
+    worker: newId(),
+    onTrouble: (error, verificationId) =>
+      logger.warn({ verificationId, reason: reasonOf(error) }, "a verification mail was interrupted"),
+  });
 }
 
 interface Serving {
@@ -191,6 +222,14 @@ function serve(config: Config, logger: Logger, { services, readers, delivery }: 
     suppressionsController({ services, basePath, suppressions: readModel("suppressions") }),
     workspaceController({ services, emails: readModel("emails") }),
     apiKeysController({ services, basePath, apiKeys: readModel("api-keys") }),
+    sendersController({
+      services,
+      basePath,
+      senders: readModel("senders"),
+      dns: createDnsResolver(config.dnsServers),
+      mailsLinks: config.verificationFrom !== null,
+    }),
+    senderPagesController(services),
     healthController(readinessOf({ config, services, readers, delivery })),
     referenceController({
       basePath,

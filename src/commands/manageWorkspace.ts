@@ -1,18 +1,15 @@
 import { issueApiKey, revokeApiKey } from "../domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../domain/apiKey/events.ts";
 import type { Scope } from "../domain/apiKey/scopes.ts";
-import { addSender, verifySender } from "../domain/sender/decisions.ts";
-import { senderStream } from "../domain/sender/events.ts";
 import { changeLimits, createWorkspace, pauseSending, resumeSending } from "../domain/workspace/decisions.ts";
 import { type WorkspaceEvent, workspaceStream } from "../domain/workspace/events.ts";
 import type { WorkspaceState } from "../domain/workspace/state.ts";
-import type { Address } from "../kernel/address.ts";
 import { newApiKey } from "../kernel/apiKeyText.ts";
 import type { Decision } from "../kernel/decider.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { type EpochMs, rfc3339 } from "../kernel/time.ts";
-import { apiKeyAggregate, type Services, senderAggregate, workspaceAggregate } from "./services.ts";
+import { apiKeyAggregate, type Services, workspaceAggregate } from "./services.ts";
 import { load, transact, writtenFirstAt } from "./transact.ts";
 
 /** Creates a workspace and answers its id. */
@@ -120,42 +117,5 @@ export async function revokeKey(services: Services, id: string, occasion: Occasi
     occasion,
   );
   services.apiKeys.forget(id);
-  return outcome;
-}
-
-/** Adds a sending address; it cannot send before it is verified. Null when there is no such workspace. */
-export async function newSender(
-  services: Services,
-  workspaceId: string,
-  address: Address,
-  occasion: Occasion,
-) {
-  if ((await services.workspaces.get(workspaceId)) === null) return null;
-  const id = services.keys.hashAddress(workspaceId, address.canonical);
-  const outcome = await transact(
-    services.store,
-    { ...senderAggregate, stream: senderStream(id) },
-    (state) => addSender(state, { workspaceId, address: address.sent }),
-    { ...occasion, workspaceId },
-  );
-  services.senders.forget(id);
-  return outcome;
-}
-
-/** Marks a sending address as verified on the operator's word. */
-export async function verifySenderByHand(
-  services: Services,
-  workspaceId: string,
-  address: Address,
-  occasion: Occasion,
-) {
-  const id = services.keys.hashAddress(workspaceId, address.canonical);
-  const outcome = await transact(
-    services.store,
-    { ...senderAggregate, stream: senderStream(id) },
-    (state) => verifySender(state, "operator"),
-    { ...occasion, workspaceId },
-  );
-  services.senders.forget(id);
   return outcome;
 }

@@ -6,7 +6,6 @@ import {
   emailStream,
 } from "../domain/email/events.ts";
 import { type Email, emailDecider } from "../domain/email/state.ts";
-import { canSend } from "../domain/sender/state.ts";
 import type { Address } from "../kernel/address.ts";
 import { invariant } from "../kernel/assert.ts";
 import type { DomainEvent } from "../kernel/decider.ts";
@@ -24,6 +23,7 @@ import {
   type ResolvedAttachment,
   resolveAttachments,
 } from "./resolveAttachments.ts";
+import { type SenderAuthority, senderAuthority } from "./senderAuthority.ts";
 import type { Services } from "./services.ts";
 import { toNewEvents } from "./transact.ts";
 
@@ -105,7 +105,7 @@ interface RequestNames {
 /** A send that every check but the limits has passed. */
 interface Prepared {
   readonly kind: "prepared";
-  readonly senderId: string;
+  readonly sender: SenderAuthority;
   readonly content: EmailContent;
   readonly templateVersionId: string | null;
   readonly resolved: readonly ResolvedAttachment[];
@@ -120,9 +120,8 @@ function refused(code: SendRefusalCode, faults: SendRefusal["faults"] = []): Sen
 /** Everything that depends on state but takes nothing, in the order of answers (design: HTTP). */
 async function prepare(services: Services, send: SendEmail): Promise<Prepared | SendRefusal> {
   const { workspaceId } = send;
-  const senderId = services.keys.hashAddress(workspaceId, send.from.canonical);
-  const sender = await services.senders.get(senderId);
-  if (!canSend(sender)) return refused("SENDER_UNAVAILABLE");
+  const sender = await senderAuthority(services, workspaceId, send.from);
+  if (sender === null) return refused("SENDER_UNAVAILABLE");
   if ((await services.workspaces.get(workspaceId))?.paused) return refused("SENDING_PAUSED");
   const rendered = await renderedContent(services, send);
   if (rendered.kind === "refused") return rendered;
@@ -133,7 +132,7 @@ async function prepare(services: Services, send: SendEmail): Promise<Prepared | 
   const fromName = sender.displayName === null ? {} : { fromName: sender.displayName };
   return {
     kind: "prepared",
-    senderId,
+    sender,
     content: { ...rendered.content, ...fromName },
     templateVersionId: rendered.versionId,
     resolved: files.attachments,
@@ -200,7 +199,8 @@ async function accept(services: Services, send: PreparedSend): Promise<SendOutco
 type SendWithFiles = PreparedSend & { readonly files: FileFacts };
 
 async function append(services: Services, send: SendWithFiles, sealed: SealedContent): Promise<SendOutcome> {
-  const { workspaceId, occasion, id, fingerprint, senderId, contentEventId } = send;
+  const { workspaceId, occasion, id, fingerprint, contentEventId } = send;
+  const { senderId, domainSenderId } = send.sender;
   const recipientHash = services.keys.hashAddress(workspaceId, send.to.canonical);
   const suppressed = services.suppressions.isSuppressed(workspaceId, recipientHash);
   const acceptedAt = rfc3339(occasion.at);
@@ -214,6 +214,7 @@ async function append(services: Services, send: SendWithFiles, sealed: SealedCon
     contentDigest: sealed.digest,
     contentBytes: sealed.bytes,
     ...send.files,
+    ...(domainSenderId === null ? {} : { authorityId: domainSenderId }),
     ...(send.template === null ? {} : { templateId: send.template.id }),
     ...(send.templateVersionId === null ? {} : { templateVersionId: send.templateVersionId }),
   };

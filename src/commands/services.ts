@@ -8,6 +8,8 @@ import { senderCodec, senderStream } from "../domain/sender/events.ts";
 import { type SenderState, senderDecider } from "../domain/sender/state.ts";
 import { suppressionCodec } from "../domain/suppression/events.ts";
 import { suppressionDecider } from "../domain/suppression/state.ts";
+import { verificationAllowanceCodec } from "../domain/verificationAllowance/events.ts";
+import { verificationAllowanceDecider } from "../domain/verificationAllowance/state.ts";
 import { webhookCodec } from "../domain/webhook/events.ts";
 import { webhookDecider } from "../domain/webhook/state.ts";
 import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
@@ -30,6 +32,10 @@ export const attachmentAggregate = { decider: attachmentDecider, codec: attachme
 export const emailAggregate = { decider: emailDecider, codec: emailCodec };
 export const senderAggregate = { decider: senderDecider, codec: senderCodec };
 export const suppressionAggregate = { decider: suppressionDecider, codec: suppressionCodec };
+export const verificationAllowanceAggregate = {
+  decider: verificationAllowanceDecider,
+  codec: verificationAllowanceCodec,
+};
 export const webhookAggregate = { decider: webhookDecider, codec: webhookCodec };
 export const workspaceAggregate = { decider: workspaceDecider, codec: workspaceCodec };
 

@@ -4,6 +4,7 @@ import { emailOperations } from "./emailSchemas.ts";
 import { healthOperations } from "./healthSchemas.ts";
 import type { Operations } from "./operation.ts";
 import { referenceOperations } from "./referenceSchemas.ts";
+import { senderOperations } from "./senderSchemas.ts";
 import { suppressionOperations } from "./suppressionSchemas.ts";
 import { webhookOperations } from "./webhookSchemas.ts";
 import { workspaceOperations } from "./workspaceSchemas.ts";
@@ -13,6 +14,7 @@ export const operations: Operations = {
   ...emailOperations,
   ...attachmentOperations,
   ...suppressionOperations,
+  ...senderOperations,
   ...workspaceOperations,
   ...apiKeyOperations,
   ...webhookOperations,

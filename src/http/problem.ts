@@ -26,6 +26,12 @@ const TABLE = {
   NOT_FOUND: { status: 404, title: "There is nothing under this address in this workspace" },
   METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
   EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
+  RECIPIENT_SUPPRESSED: { status: 409, title: "The address is on the workspace's suppression list" },
+  SENDER_VERIFICATION_UNAVAILABLE: { status: 409, title: "This service cannot mail verification links" },
+  SENDER_VERIFICATION_FAILED: {
+    status: 422,
+    title: "The domain does not publish the record that was expected",
+  },
   WEBHOOK_LIMIT_REACHED: { status: 409, title: "The workspace has as many webhook endpoints as it can" },
   API_KEY_LIMIT_REACHED: { status: 409, title: "The workspace has as many active API keys as it can" },
 } as const;

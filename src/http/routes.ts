@@ -74,6 +74,14 @@ const patterns = Object.values(routes).map((route) => ({
   pattern: new RegExp(`^${route.path.replace(/:[a-z_]+/g, "[^/]+")}/?$`),
 }));
 
+/** What stands behind these in a path is a secret or an address. */
+const PRIVATE_TAIL = /(\/senders\/verify\/|\/api\/v1\/suppressions\/).+$/s;
+
+/** A path as a log line may tell it. */
+export function loggedPath(path: string): string {
+  return path.replace(PRIVATE_TAIL, "$1…");
+}
+
 /** The methods that a path takes, for 405 and its Allow header; none for an unknown path. */
 export function methodsOf(path: string): readonly string[] {
   const methods = patterns.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);

@@ -6,7 +6,7 @@ import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { makeDeadlines } from "./deadlines.ts";
 import { factsOf, openFacts, type RequestFacts, shareFacts } from "./frontDoor.ts";
 import { Problem, type ProblemDetail, problemResponse } from "./problem.ts";
-import { methodsOf } from "./routes.ts";
+import { loggedPath, methodsOf } from "./routes.ts";
 
 /** What a server tells about a request once it is answered. No address, key or content is in it. */
 export interface RequestLine {
@@ -181,7 +181,7 @@ function requestLine(request: Request, response: Response, facts: RequestFacts):
   return {
     requestId: facts.requestId,
     method: request.method,
-    path: pathOf(request),
+    path: loggedPath(pathOf(request)),
     status: response.status,
     code: facts.code,
     workspaceId: facts.principal?.workspaceId ?? null,

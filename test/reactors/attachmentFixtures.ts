@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { attachments } from "../../projections/attachments.ts";
 import { messageFiles } from "../../projections/messageFiles.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
-import { newSender, newWorkspace, verifySenderByHand } from "../../src/commands/manageWorkspace.ts";
+import { markVerified, newSender, senderIdOf } from "../../src/commands/manageSender.ts";
+import { newWorkspace } from "../../src/commands/manageWorkspace.ts";
 import { sendEmail } from "../../src/commands/sendEmail.ts";
 import { emailAggregate, makeServices, type Services } from "../../src/commands/services.ts";
 import type { StorageLedger } from "../../src/commands/storageLedger.ts";
@@ -119,8 +120,12 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
     if ("invalid" in parsed) throw new Error(parsed.invalid);
     return parsed;
   };
-  await newSender(services, workspaceId, address(SENDER), at());
-  await verifySenderByHand(services, workspaceId, address(SENDER), at());
+  const name = { kind: "address", address: address(SENDER) } as const;
+  await newSender(services, { workspaceId, name }, at());
+  await markVerified(services, senderIdOf(services.keys, workspaceId, name), "operator", {
+    ...at(),
+    workspaceId,
+  });
   let sends = 0;
 
   const world: AttachmentWorld = {

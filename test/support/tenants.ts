@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { diskSpaceOf } from "../../src/adapters/system/diskSpace.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
-import { issueKey, newSender, newWorkspace, verifySenderByHand } from "../../src/commands/manageWorkspace.ts";
+import { markVerified, newSender, senderIdOf } from "../../src/commands/manageSender.ts";
+import { issueKey, newWorkspace } from "../../src/commands/manageWorkspace.ts";
 import { suppressRecipient } from "../../src/commands/recordMailAttempt.ts";
 import {
   emailAggregate,
@@ -145,8 +146,10 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
       const workspaceId = await newWorkspace(log, "test", systemOccasion("test"));
       workspaceIds.push(workspaceId);
       if (sender !== null) {
-        await newSender(log, workspaceId, addressOf(sender), systemOccasion("test"));
-        await verifySenderByHand(log, workspaceId, addressOf(sender), systemOccasion("test"));
+        const name = { kind: "address", address: addressOf(sender) } as const;
+        await newSender(log, { workspaceId, name }, systemOccasion("test"));
+        const id = senderIdOf(log.keys, workspaceId, name);
+        await markVerified(log, id, "operator", { ...systemOccasion("test"), workspaceId });
       }
       return tenantWith(workspaceId, key);
     },

@@ -37,6 +37,8 @@ const ContentReference = Type.Object({ sha256: Type.String(), bytes: Type.Intege
 const Accepted = {
   workspaceId: Type.String(),
   senderId: Type.String(),
+  /** The sender on whose word it was accepted, when that is the address' domain and not the address itself. */
+  authorityId: Type.Optional(Type.String()),
   recipientHash: Type.String(),
   fingerprint: Type.String(),
   acceptedAt: Type.String(),

@@ -26,6 +26,8 @@ export interface Email {
   readonly status: EmailStatus;
   readonly workspaceId: string;
   readonly senderId: string;
+  /** The sender on whose word it may leave: its address' own, or the domain's. */
+  readonly authorityId: string;
   readonly recipientHash: string;
   readonly fingerprint: string;
   readonly acceptedAt: EpochMs;
@@ -70,12 +72,14 @@ type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
 
 function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
   const { workspaceId, senderId, recipientHash, fingerprint, contentEventId } = data;
-  const { templateId = null, templateVersionId = null, directBytes = 0, attachmentsUntil } = data;
+  const { templateId = null, templateVersionId = null, authorityId = senderId } = data;
+  const { directBytes = 0, attachmentsUntil } = data;
   const acceptedAt = epochMs(data.acceptedAt);
   return {
     status: acceptedAs,
     workspaceId,
     senderId,
+    authorityId,
     recipientHash,
     fingerprint,
     acceptedAt,
