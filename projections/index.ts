@@ -1,8 +1,21 @@
+import { apiKeys } from "./apiKeys.ts";
+import { attachments } from "./attachments.ts";
 import { due } from "./due.ts";
 import { emails } from "./emails.ts";
+import { messageFiles } from "./messageFiles.ts";
 import type { Projection } from "./projection.ts";
+import { senders } from "./senders.ts";
 import { suppressions } from "./suppressions.ts";
 import { webhookEndpoints } from "./webhookEndpoints.ts";
 
 /** Every read model of Postledger. */
-export const projections: readonly Projection[] = [emails, webhookEndpoints, suppressions, due];
+export const projections: readonly Projection[] = [
+  emails,
+  webhookEndpoints,
+  suppressions,
+  senders,
+  due,
+  attachments,
+  messageFiles,
+  apiKeys,
+];

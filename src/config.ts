@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
+import { isIPv4, isIPv6 } from "node:net";
 import { resolve } from "node:path";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "./domain/email/decisions.ts";
-import type { WorkspaceLimits } from "./domain/workspace/limits.ts";
+import { LIMIT_RANGES, type WorkspaceLimits } from "./domain/workspace/limits.ts";
+import { parseAddress } from "./kernel/address.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
 export interface Config {
@@ -32,6 +34,10 @@ export interface Config {
   /** 0: no limit. */
   readonly smtpMessagesPerSecondMax: number;
   /** Whether a log that was never used gets a workspace, a sender and a key to begin with. */
+  /** Where mail with verification links comes from; null: addresses cannot be verified by mail. */
+  readonly verificationFrom: string | null;
+  /** Name servers that are asked for domains' records, `address` or `address:port`; none: the machine's own. */
+  readonly dnsServers: readonly string[];
   readonly bootstrap: boolean;
   readonly deliveryEnabled: boolean;
   readonly deliveryPolicy: DeliveryPolicy;
@@ -167,15 +173,48 @@ function deliveryPolicy(reader: Reader): DeliveryPolicy {
 }
 
 function limitsDefault(reader: Reader): WorkspaceLimits {
-  const perSecond = { min: 0, max: 1_000_000 };
+  const limit = (variable: string, name: keyof typeof LIMIT_RANGES, fallback: number) =>
+    reader.integer(variable, fallback, LIMIT_RANGES[name]);
   return {
-    messagesPerDay: reader.integer("LIMIT_MESSAGES_PER_DAY", 1_000_000, { min: 0, max: 2 ** 50 }),
-    storageBytes: reader.integer("LIMIT_STORAGE_BYTES", 1_000_000_000, { min: 0, max: 2 ** 50 }),
-    keyRequestsPerSecond: reader.integer("LIMIT_KEY_REQUESTS_PER_SECOND", 2_000, perSecond),
-    workspaceRequestsPerSecond: reader.integer("LIMIT_WORKSPACE_REQUESTS_PER_SECOND", 4_000, perSecond),
-    attachmentRetentionHours: reader.integer("ATTACHMENT_RETENTION_HOURS", 24, { min: 1, max: 24 * 365 }),
+    messagesPerDay: limit("LIMIT_MESSAGES_PER_DAY", "messagesPerDay", 1_000_000),
+    storageBytes: limit("LIMIT_STORAGE_BYTES", "storageBytes", 1_000_000_000),
+    keyRequestsPerSecond: limit("LIMIT_KEY_REQUESTS_PER_SECOND", "keyRequestsPerSecond", 2_000),
+    workspaceRequestsPerSecond: limit(
+      "LIMIT_WORKSPACE_REQUESTS_PER_SECOND",
+      "workspaceRequestsPerSecond",
+      4_000,
+    ),
+    attachmentRetentionHours: limit("ATTACHMENT_RETENTION_HOURS", "attachmentRetentionHours", 24),
     archiveAttachments: false,
   };
+}
+
+function verificationFrom(reader: Reader): string | null {
+  const text = reader.text("VERIFICATION_FROM", "");
+  if (text === "") return null;
+  const address = parseAddress(text);
+  if ("sent" in address) return address.sent;
+  reader.errors.push("VERIFICATION_FROM must be one bare address such as postmaster@example.com");
+  return null;
+}
+
+function dnsServers(reader: Reader): readonly string[] {
+  const servers = reader
+    .text("DNS_SERVERS", "")
+    .split(",")
+    .map((server) => server.trim())
+    .filter((server) => server !== "");
+  const isServer = (server: string) => {
+    const [, bracketed, plain, port = "53"] = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(server) ?? [];
+    const isHost = isIPv6(server) || isIPv6(bracketed ?? "") || isIPv4(plain ?? "");
+    return isHost && Number(port) >= 1 && Number(port) <= 65_535;
+  };
+  if (!servers.every(isServer)) {
+    reader.errors.push(
+      "DNS_SERVERS must be IP addresses with commas between them: 192.0.2.53,[2001:db8::53]:53",
+    );
+  }
+  return servers;
 }
 
 function storeUrl(reader: Reader, dataDir: string): string {
@@ -255,6 +294,8 @@ export function readConfig(env: Environment): Config {
       max: 1_000_000,
     }),
     smtpMessagesPerSecondMax: reader.integer("SMTP_MESSAGES_PER_SECOND_MAX", 0, { min: 0, max: 100_000 }),
+    verificationFrom: verificationFrom(reader),
+    dnsServers: dnsServers(reader),
     bootstrap: reader.choice("BOOTSTRAP", isLoopback(host) ? "on" : "off", ["on", "off"]) === "on",
     deliveryEnabled: reader.choice("DELIVERY", "on", ["on", "off"]) === "on",
     deliveryPolicy: deliveryPolicy(reader),

@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { directoryContentStore } from "./adapters/directory/directoryContentStore.ts";
 import { readOrCreate } from "./adapters/directory/durableFile.ts";
+import { fileInspector } from "./adapters/files/fileInspector.ts";
 import { createOutboxTransport } from "./adapters/nodemailer/outboxTransport.ts";
 import { smtpOptionsFromUrl } from "./adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "./adapters/nodemailer/smtpTransport.ts";
@@ -13,6 +14,7 @@ import { type OpenInstance, openInstance } from "./commands/openInstance.ts";
 import { type Config, ConfigError, parseMasterKey } from "./config.ts";
 import { newRequestId } from "./kernel/ids.ts";
 import type { Occasion } from "./kernel/metadata.ts";
+import type { AttachmentInspector } from "./ports/attachmentInspector.ts";
 import type { ContentStore } from "./ports/contentStore.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
@@ -37,6 +39,11 @@ export async function openStore(config: Pick<Config, "storeUrl" | "storeTimeoutM
 export function openContentStore(config: Config): ContentStore {
   if (config.s3 !== null) return s3ContentStore({ ...config.s3, timeoutMs: config.contentTimeoutMs });
   return directoryContentStore(config.contentUrl.slice("file:".length));
+}
+
+/** What looks into files before they are sent. */
+export function openInspector(): AttachmentInspector {
+  return fileInspector();
 }
 
 /** The transport that SMTP_URL names. */

@@ -5,7 +5,7 @@ import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import { makeServices, type Services } from "../commands/services.ts";
 import type { Config } from "../config.ts";
-import { openContentStore, openLogInstance, openStore } from "../openParts.ts";
+import { openContentStore, openInspector, openLogInstance, openStore } from "../openParts.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */
 export interface OpenForCommand {
@@ -35,6 +35,7 @@ export async function withLog<Result>(
       keys,
       // Commands accept no mail, so nobody asks.
       suppressions: { isSuppressed: () => false, holds: async () => false },
+      inspector: openInspector(),
       disk: diskSpaceOf(config.dataDir),
       diskFreeBytesMin: config.diskFreeBytesMin,
       limitsDefault: config.limitsDefault,

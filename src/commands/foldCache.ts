@@ -3,7 +3,7 @@ import type { DomainEvent } from "../kernel/decider.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { type Aggregate, load } from "./transact.ts";
 
-/** The promise is one second; the rest is for the read itself. */
+/** The promise is one second, counted from when a read begins; the rest is for the decision itself. */
 const AGE_MS_MAX = 900;
 const ENTRIES_MAX = 10_000;
 
@@ -21,16 +21,21 @@ export function foldCache<State, Event extends DomainEvent>(
   aggregate: Aggregate<State, Event>,
   streamOf: (id: string) => string,
 ): FoldCache<State> {
-  const entries = new LRUCache<string, { readonly state: State }>({
+  // Reads under way are entries too: who asks meanwhile shares them, and who asks after `forget` begins a new one.
+  const entries = new LRUCache<string, { readonly state: Promise<State> }>({
     max: ENTRIES_MAX,
     ttl: AGE_MS_MAX,
-    fetchMethod: async (id) => ({ state: (await load(store, aggregate, streamOf(id))).state }),
   });
+  const read = (id: string): Promise<State> => {
+    const entry = { state: load(store, aggregate, streamOf(id)).then(({ state }) => state) };
+    entries.set(id, entry);
+    entry.state.catch(() => {
+      if (entries.peek(id) === entry) entries.delete(id);
+    });
+    return entry.state;
+  };
   return {
-    async get(id) {
-      const entry = entries.get(id) ?? (await entries.fetch(id)) ?? (await entries.forceFetch(id));
-      return entry.state;
-    },
+    get: (id) => entries.get(id)?.state ?? read(id),
     forget: (id) => {
       entries.delete(id);
     },

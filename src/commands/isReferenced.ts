@@ -1,7 +1,11 @@
+import { attachmentStream } from "../domain/attachment/events.ts";
+import { isSpent } from "../domain/attachment/state.ts";
 import { ACCEPTANCE_REVISION, emailCodec, emailStream } from "../domain/email/events.ts";
 import { type EmailState, emailDecider } from "../domain/email/state.ts";
 import type { ContentFolder } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
+import { attachmentAggregate } from "./services.ts";
+import { load } from "./transact.ts";
 
 /** Events of one stream that are read at once. */
 const PAGE_EVENTS = 500;
@@ -17,7 +21,8 @@ export async function isReferenced(
 ): Promise<boolean> {
   const email = await readEmailState(store, ownerId);
   if (email !== null) return email.contentEventId === folderId && !email.contentErased;
-  return (await store.lastRevision(`attachment-${ownerId}`)) !== null;
+  const { state: upload } = await load(store, attachmentAggregate, attachmentStream(ownerId));
+  return upload !== null && !isSpent(upload) && folderId === ownerId;
 }
 
 /** A message without its content, which is not asked for: it may be large, and may be erased. */

@@ -6,7 +6,6 @@ import {
   emailStream,
 } from "../domain/email/events.ts";
 import { type Email, emailDecider } from "../domain/email/state.ts";
-import { canSend } from "../domain/sender/state.ts";
 import type { Address } from "../kernel/address.ts";
 import { invariant } from "../kernel/assert.ts";
 import type { DomainEvent } from "../kernel/decider.ts";
@@ -17,6 +16,7 @@ import { rfc3339 } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { contentDeadline } from "./contentAge.ts";
 import { keepAttachments, type SealedContent, sealContent } from "./emailContent.ts";
+import { directBytes, type FileFacts, fileFacts } from "./emailFiles.ts";
 import { renderForSend } from "./renderForSend.ts";
 import {
   type AttachmentRefusal,
@@ -24,6 +24,7 @@ import {
   type ResolvedAttachment,
   resolveAttachments,
 } from "./resolveAttachments.ts";
+import { type SenderAuthority, senderAuthority } from "./senderAuthority.ts";
 import type { Services } from "./services.ts";
 import { toNewEvents } from "./transact.ts";
 
@@ -105,7 +106,7 @@ interface RequestNames {
 /** A send that every check but the limits has passed. */
 interface Prepared {
   readonly kind: "prepared";
-  readonly senderId: string;
+  readonly sender: SenderAuthority;
   readonly content: EmailContent;
   readonly templateVersionId: string | null;
   readonly resolved: readonly ResolvedAttachment[];
@@ -120,9 +121,8 @@ function refused(code: SendRefusalCode, faults: SendRefusal["faults"] = []): Sen
 /** Everything that depends on state but takes nothing, in the order of answers (design: HTTP). */
 async function prepare(services: Services, send: SendEmail): Promise<Prepared | SendRefusal> {
   const { workspaceId } = send;
-  const senderId = services.keys.hashAddress(workspaceId, send.from.canonical);
-  const sender = await services.senders.get(senderId);
-  if (!canSend(sender)) return refused("SENDER_UNAVAILABLE");
+  const sender = await senderAuthority(services, workspaceId, send.from);
+  if (sender === null) return refused("SENDER_UNAVAILABLE");
   if ((await services.workspaces.get(workspaceId))?.paused) return refused("SENDING_PAUSED");
   const rendered = await renderedContent(services, send);
   if (rendered.kind === "refused") return rendered;
@@ -133,7 +133,7 @@ async function prepare(services: Services, send: SendEmail): Promise<Prepared | 
   const fromName = sender.displayName === null ? {} : { fromName: sender.displayName };
   return {
     kind: "prepared",
-    senderId,
+    sender,
     content: { ...rendered.content, ...fromName },
     templateVersionId: rendered.versionId,
     resolved: files.attachments,
@@ -161,11 +161,6 @@ async function renderedContent(services: Services, send: SendEmail): Promise<Ren
   const { html: _html, text: _text, ...rest } = content;
   const { kind: _kind, versionId, ...output } = outcome;
   return { kind: "rendered", content: { ...rest, ...output }, versionId };
-}
-
-/** Bytes that the message takes from the storage allowance: its direct files. Uploads are counted as uploads. */
-function directBytes(attachments: readonly ResolvedAttachment[]): number {
-  return attachments.reduce((sum, { source, bytes }) => sum + (source.kind === "direct" ? bytes : 0), 0);
 }
 
 /** Takes what the limits allow, and gives it back unless the message was accepted. */
@@ -199,12 +194,16 @@ async function accept(services: Services, send: PreparedSend): Promise<SendOutco
   if (attachments === null) return refused("ATTACHMENT_EXPIRED");
   const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
   const sealed = await sealContent(services.content, folder, content);
+  const files = await fileFacts(services, send);
   requireInTime();
-  return append(services, { ...send, content }, sealed);
+  return append(services, { ...send, content, files }, sealed);
 }
 
-async function append(services: Services, send: PreparedSend, sealed: SealedContent): Promise<SendOutcome> {
-  const { workspaceId, occasion, id, fingerprint, senderId, contentEventId } = send;
+type SendWithFiles = PreparedSend & { readonly files: FileFacts };
+
+async function append(services: Services, send: SendWithFiles, sealed: SealedContent): Promise<SendOutcome> {
+  const { workspaceId, occasion, id, fingerprint, contentEventId } = send;
+  const { senderId, domainSenderId } = send.sender;
   const recipientHash = services.keys.hashAddress(workspaceId, send.to.canonical);
   const suppressed = services.suppressions.isSuppressed(workspaceId, recipientHash);
   const acceptedAt = rfc3339(occasion.at);
@@ -217,6 +216,8 @@ async function append(services: Services, send: PreparedSend, sealed: SealedCont
     contentEventId,
     contentDigest: sealed.digest,
     contentBytes: sealed.bytes,
+    ...send.files,
+    ...(domainSenderId === null ? {} : { authorityId: domainSenderId }),
     ...(send.template === null ? {} : { templateId: send.template.id }),
     ...(send.templateVersionId === null ? {} : { templateVersionId: send.templateVersionId }),
   };

@@ -1,17 +1,22 @@
 import { apiKeyCodec, apiKeyStream } from "../domain/apiKey/events.ts";
 import { type ApiKeyState, apiKeyDecider } from "../domain/apiKey/state.ts";
+import { attachmentCodec } from "../domain/attachment/events.ts";
+import { attachmentDecider } from "../domain/attachment/state.ts";
 import { emailCodec } from "../domain/email/events.ts";
 import { emailDecider } from "../domain/email/state.ts";
 import { senderCodec, senderStream } from "../domain/sender/events.ts";
 import { type SenderState, senderDecider } from "../domain/sender/state.ts";
 import { suppressionCodec } from "../domain/suppression/events.ts";
 import { suppressionDecider } from "../domain/suppression/state.ts";
+import { verificationAllowanceCodec } from "../domain/verificationAllowance/events.ts";
+import { verificationAllowanceDecider } from "../domain/verificationAllowance/state.ts";
 import { webhookCodec } from "../domain/webhook/events.ts";
 import { webhookDecider } from "../domain/webhook/state.ts";
 import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
 import type { WorkspaceLimits } from "../domain/workspace/limits.ts";
 import { type WorkspaceState, workspaceDecider } from "../domain/workspace/state.ts";
 import type { InstanceKeys } from "../kernel/instanceKeys.ts";
+import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { DiskSpace } from "../ports/diskSpace.ts";
@@ -23,9 +28,14 @@ import type { RecentEmails } from "./recentEmails.ts";
 import { type StorageLedger, storageLedger } from "./storageLedger.ts";
 
 export const apiKeyAggregate = { decider: apiKeyDecider, codec: apiKeyCodec };
+export const attachmentAggregate = { decider: attachmentDecider, codec: attachmentCodec };
 export const emailAggregate = { decider: emailDecider, codec: emailCodec };
 export const senderAggregate = { decider: senderDecider, codec: senderCodec };
 export const suppressionAggregate = { decider: suppressionDecider, codec: suppressionCodec };
+export const verificationAllowanceAggregate = {
+  decider: verificationAllowanceDecider,
+  codec: verificationAllowanceCodec,
+};
 export const webhookAggregate = { decider: webhookDecider, codec: webhookCodec };
 export const workspaceAggregate = { decider: workspaceDecider, codec: workspaceCodec };
 
@@ -36,6 +46,7 @@ export interface Services {
   readonly clock: Clock;
   readonly keys: InstanceKeys;
   readonly suppressions: SuppressionList;
+  readonly inspector: AttachmentInspector;
   readonly disk: DiskSpace;
   /** Below this many free bytes no send is accepted. */
   readonly diskFreeBytesMin: number;

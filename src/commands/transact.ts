@@ -1,3 +1,4 @@
+import { invariant } from "../kernel/assert.ts";
 import type { Codec, StoredEvent } from "../kernel/codec.ts";
 import type { Decider, Decision, DomainEvent } from "../kernel/decider.ts";
 import { newId } from "../kernel/ids.ts";
@@ -38,6 +39,13 @@ export async function load<State, Event extends DomainEvent>(
     }
     if (page.length < PAGE_EVENTS) return { state, revision };
   }
+}
+
+/** When a stream was begun (RFC 3339). For streams that are there and are never truncated. */
+export async function writtenFirstAt(store: EventStore, stream: string): Promise<string> {
+  const [first] = await store.read(stream, 0, 1);
+  invariant(first, "a stream that was folded to something has a first event");
+  return String(first.metadata.at);
 }
 
 /** Turns what a decision says into what a store takes: fresh ids and metadata. */

@@ -6,9 +6,10 @@ import { type Receipt, type SendRefusal, sendEmail } from "../commands/sendEmail
 import type { Services } from "../commands/services.ts";
 import { parseAddress } from "../kernel/address.ts";
 import { isUuid } from "../kernel/ids.ts";
-import { epochMs, rfc3339 } from "../kernel/time.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
+import { dateTime } from "./dateTime.ts";
 import { emailJson, emailSummaryJson } from "./emailJson.ts";
+import { ListEmailsQuery, SendEmailBody } from "./emailSchemas.ts";
 import {
   authorize,
   authorizeThenRead,
@@ -20,7 +21,7 @@ import {
 import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
-import { ListEmailsQuery, NoQuery, SendEmailBody } from "./schemas.ts";
+import { NoQuery } from "./schemas.ts";
 import { sendRequest } from "./sendRequest.ts";
 
 interface EmailsOptions {
@@ -135,8 +136,8 @@ function emailQuery(
     ...(status === undefined ? {} : { status }),
     ...(from === undefined ? {} : { senderId: addressHash(services, workspaceId, "/from", from) }),
     ...(to === undefined ? {} : { recipientHash: addressHash(services, workspaceId, "/to", to) }),
-    ...(since === undefined ? {} : { createdFrom: time("/created_from", since) }),
-    ...(before === undefined ? {} : { createdBefore: time("/created_before", before) }),
+    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
+    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
     ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
   };
 }
@@ -145,19 +146,4 @@ function addressHash(services: Services, workspaceId: string, pointer: string, t
   const parsed = parseAddress(text);
   if ("invalid" in parsed) throw invalid(pointer, parsed.invalid);
   return services.keys.hashAddress(workspaceId, parsed.canonical);
-}
-
-const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;
-/** Times are compared as text, which orders years of four digits only. */
-const YEAR_9999_END = Date.UTC(10_000, 0, 1) - 1;
-
-function time(pointer: string, text: string): string {
-  const day = DATE_TIME.exec(text)?.[1];
-  const at = day === undefined ? Number.NaN : epochMs(text);
-  // The engine turns 30 February into 2 March.
-  const isDay = day !== undefined && rfc3339(epochMs(`${day}T00:00:00Z`) || 0).startsWith(day);
-  if (!isDay || Number.isNaN(at) || at > YEAR_9999_END) {
-    throw invalid(pointer, "is not an RFC 3339 date-time");
-  }
-  return rfc3339(at);
 }

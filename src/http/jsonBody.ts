@@ -19,12 +19,21 @@ function tooLarge(): Problem {
   return new Problem("PAYLOAD_TOO_LARGE", { detail: `the body is over ${BODY_BYTES_MAX} bytes` });
 }
 
+/** The media type of the Content-Type header, without its parameters; "" where there is none. */
+export function mediaTypeOf(headers: Headers): string {
+  return (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
 /** Refuses what is not plain JSON before any of the body is read. */
 export function requireJson(headers: Headers): void {
-  const type = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
-  if (type !== "application/json") {
+  if (mediaTypeOf(headers) !== "application/json") {
     throw new Problem("INVALID_REQUEST", { detail: "the Content-Type must be application/json" });
   }
+  requireIdentity(headers);
+}
+
+/** Refuses a body that is compressed. */
+export function requireIdentity(headers: Headers): void {
   const encoding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
   if (encoding !== "identity") {
     throw new Problem("INVALID_REQUEST", { detail: "the Content-Encoding must be identity" });
@@ -93,6 +102,12 @@ function checkValue(value: Json, pointer: string, depth: number): void {
   }
 }
 
+/** Elysia writes a wrong value into a text, which throws where a member named toString hides the method. */
+function keepPrintable(value: object): void {
+  if (!Object.hasOwn(value, "toString")) return;
+  Object.defineProperty(value, Symbol.toPrimitive, { value: () => "an object" });
+}
+
 function checkMembers(value: JsonObject | readonly Json[], pointer: string, depth: number): void {
   if (depth > DEPTH_MAX) throw invalid(pointer, `is nested deeper than ${DEPTH_MAX} levels`);
   if (Array.isArray(value)) {
@@ -105,6 +120,7 @@ function checkMembers(value: JsonObject | readonly Json[], pointer: string, dept
     });
     return;
   }
+  keepPrintable(value);
   for (const [key, member] of Object.entries(value)) {
     const at = pointerTo(pointer, key);
     if (!key.isWellFormed()) throw invalid(at, "has a name with a lone surrogate");

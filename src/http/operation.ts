@@ -2,6 +2,16 @@ import type { TObject, TSchema } from "@sinclair/typebox";
 import type { ProblemCode } from "./problem.ts";
 import type { RouteName } from "./routes.ts";
 
+/** An answer other than the problems. `schema` is null where it has no body; `contentType` is JSON unless given. */
+export interface OperationAnswer {
+  readonly status: 200 | 201 | 202 | 204 | 304 | 404 | 410 | 503;
+  readonly schema: TSchema | null;
+  readonly contentType?: string;
+  readonly description?: string;
+  /** Response headers of its own; X-Request-Id, Location and the like are said once for all. */
+  readonly headers?: TObject;
+}
+
 /** What an operation takes and answers, for the OpenAPI document: the same schemas that requests are checked by. */
 export interface Operation {
   /** What it does, as a short sentence without a full stop. */
@@ -9,6 +19,8 @@ export interface Operation {
   readonly description?: string;
   /** Groups operations on the reference page. */
   readonly tag: string;
+  /** Path parameters by name, where they are not what the document supposes: `id` and `…_id` are UUIDs, others text. */
+  readonly params?: TObject;
   /** Header parameters of its own; Authorization is said once for all. */
   readonly headers?: TObject;
   readonly query?: TObject;
@@ -16,16 +28,14 @@ export interface Operation {
   readonly body?: TSchema;
   /** The body as multipart/form-data, where that is taken too. */
   readonly multipart?: TSchema;
-  /** The answer when all is well. `schema` is null where it has no body; `contentType` is JSON unless given. */
-  readonly success: {
-    readonly status: 200 | 201 | 202 | 204;
-    readonly schema: TSchema | null;
-    readonly contentType?: string;
-    readonly description?: string;
-  };
+  /** The answer when all is well. */
+  readonly success: OperationAnswer;
+  /** Further answers: 304 to a conditional request, 200 to a repeat, a page for people in place of a problem. */
+  readonly also?: readonly OperationAnswer[];
   /**
    * Codes of its own. What every operation of its kind can answer is added by the document: UNAUTHORIZED,
-   * FORBIDDEN and RATE_LIMITED with a scope; INVALID_REQUEST and PAYLOAD_TOO_LARGE with a body; INTERNAL_ERROR.
+   * FORBIDDEN, RATE_LIMITED and INVALID_REQUEST with a scope; INVALID_REQUEST and PAYLOAD_TOO_LARGE with a body;
+   * INTERNAL_ERROR with a scope or a path parameter, because it then reads what is stored.
    */
   readonly problems: readonly ProblemCode[];
 }

@@ -26,10 +26,22 @@ const TABLE = {
   NOT_FOUND: { status: 404, title: "There is nothing under this address in this workspace" },
   METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
   EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
+  RECIPIENT_SUPPRESSED: { status: 409, title: "The address is on the workspace's suppression list" },
+  SENDER_VERIFICATION_UNAVAILABLE: { status: 409, title: "This service cannot mail verification links" },
+  SENDER_VERIFICATION_FAILED: {
+    status: 422,
+    title: "The domain does not publish the record that was expected",
+  },
   WEBHOOK_LIMIT_REACHED: { status: 409, title: "The workspace has as many webhook endpoints as it can" },
+  API_KEY_LIMIT_REACHED: { status: 409, title: "The workspace has as many active API keys as it can" },
 } as const;
 
 export type ProblemCode = keyof typeof TABLE;
+
+/** The status and the title that go with a code. Where the operation may work a little later, 503 stands in for 500. */
+export function problemFacts(code: ProblemCode): { readonly status: number; readonly title: string } {
+  return TABLE[code];
+}
 
 /** One wrong value: `pointer` is a JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter. */
 export interface ProblemDetail {

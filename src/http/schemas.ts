@@ -1,13 +1,4 @@
-import {
-  FormatRegistry,
-  Kind,
-  type Static,
-  type TSchema,
-  type TUnsafe,
-  Type,
-  TypeRegistry,
-} from "@sinclair/typebox";
-import { ADDRESS_CHARACTERS_MAX } from "../kernel/address.ts";
+import { FormatRegistry, Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from "@sinclair/typebox";
 import { isUuid } from "../kernel/ids.ts";
 import { codePoints } from "../kernel/text.ts";
 
@@ -31,75 +22,47 @@ export function Text(options: TextOptions): TUnsafe<string> {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options } as unknown as TSchema);
 }
 
+/** Spec: Limits. */
+export const FILENAME_CHARACTERS_MAX = 255;
+
 export const Uuid = Type.String({ format: "uuid" });
 
 /** Any member name: TypeBox's own pattern stops at a line break, and lets the value under such a name go unchecked. */
 export const AnyName = Type.String({ pattern: "^[\\s\\S]*$" });
 
-const DirectAttachment = Type.Object(
-  { filename: Type.String(), content_type: Type.String(), content: Type.String() },
-  { additionalProperties: false },
-);
-
-/** The send operation's body (spec: Email request). Rules that span fields are in `http/sendRequest.ts`. */
-export const SendEmailBody = Type.Object(
+/** A file that comes with a request (spec: Direct attachment). */
+export const DirectAttachment = Type.Object(
   {
-    from: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "A verified Sending Address." }),
-    to: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Exactly one recipient." }),
-    reply_to: Type.Optional(Text({ maxLength: ADDRESS_CHARACTERS_MAX })),
-    subject: Type.Optional(Text({ minLength: 1, maxLength: 998 })),
-    html: Type.Optional(Text({ maxLength: 500_000 })),
-    text: Type.Optional(Text({ maxLength: 200_000 })),
-    template_id: Type.Optional(Uuid),
-    template_version_id: Type.Optional(Uuid),
-    variables: Type.Optional(Type.Record(AnyName, Type.Unknown())),
-    metadata: Type.Optional(
-      Type.Record(AnyName, Type.Union([Text({ maxLength: 500 }), Type.Number(), Type.Boolean()])),
-    ),
-    attachments: Type.Optional(Type.Array(Type.Union([Uuid, DirectAttachment]))),
+    filename: Text({
+      minLength: 1,
+      maxLength: FILENAME_CHARACTERS_MAX,
+      description: "Carries a supported extension.",
+    }),
+    content_type: Type.String({ description: "The supported MIME type of the extension and the content." }),
+    content: Type.String({ description: "Standard Base64 of at most 5,000,000 bytes; no data URL." }),
   },
   { additionalProperties: false },
 );
-export type SendEmailBody = Static<typeof SendEmailBody>;
+
+/** RFC 3339, in answers: requests are not checked against it. */
+export const DateTime = Type.String({ format: "date-time" });
+
+export function Nullable<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()]);
+}
 
 export const Limit = Type.String({ pattern: "^([1-9][0-9]?|100)$", description: "1 to 100." });
 export const Cursor = Type.String({ description: "`next_cursor` of the page before." });
 
-const Status = Type.Union(
-  (["queued", "sending", "deferred", "sent", "bounced", "failed", "suppressed", "canceled"] as const).map(
-    (status) => Type.Literal(status),
-  ),
-);
-
-export const ListEmailsQuery = Type.Object(
-  {
-    idempotency_key: Type.Optional(Type.String()),
-    status: Type.Optional(Status),
-    from: Type.Optional(Type.String()),
-    to: Type.Optional(Type.String()),
-    created_from: Type.Optional(Type.String({ description: "RFC 3339; included." })),
-    created_before: Type.Optional(Type.String({ description: "RFC 3339; not included." })),
-    limit: Type.Optional(Limit),
-    cursor: Type.Optional(Cursor),
-  },
-  { additionalProperties: false },
-);
-export type ListEmailsQuery = Static<typeof ListEmailsQuery>;
-
 export const NoQuery = Type.Object({}, { additionalProperties: false });
 
-export const RegisterWebhookBody = Type.Object(
-  {
-    url: Type.String(),
-    description: Type.Optional(Type.Union([Text({ maxLength: 500 }), Type.Null()])),
-    event_types: Type.Optional(
-      Type.Union([Type.Array(Type.String(), { minItems: 1, uniqueItems: true }), Type.Null()]),
-    ),
-  },
-  { additionalProperties: false },
-);
-
-export const ListWebhooksQuery = Type.Object(
-  { limit: Type.Optional(Limit), cursor: Type.Optional(Cursor) },
-  { additionalProperties: false },
-);
+/** One page of a list: its items, and where the next page begins. */
+export function pageSchema<Item extends TSchema>(item: Item) {
+  return Type.Object(
+    {
+      data: Type.Array(item, { maxItems: 100 }),
+      next_cursor: Type.Union([Type.String(), Type.Null()], { description: "Null on the last page." }),
+    },
+    { additionalProperties: false },
+  );
+}

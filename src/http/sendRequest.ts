@@ -3,8 +3,8 @@ import type { SendEmail } from "../commands/sendEmail.ts";
 import { type Address, parseAddress } from "../kernel/address.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { codePoints, isHeaderSafe } from "../kernel/text.ts";
+import type { SendEmailBody } from "./emailSchemas.ts";
 import { invalid } from "./problem.ts";
-import type { SendEmailBody } from "./schemas.ts";
 
 const VARIABLES_CHARACTERS_MAX = 100_000;
 const METADATA_KEY_CHARACTERS_MAX = 80;

@@ -6,7 +6,7 @@ import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { makeDeadlines } from "./deadlines.ts";
 import { factsOf, openFacts, type RequestFacts, shareFacts } from "./frontDoor.ts";
 import { Problem, type ProblemDetail, problemResponse } from "./problem.ts";
-import { methodsOf } from "./routes.ts";
+import { loggedPath, methodsOf } from "./routes.ts";
 
 /** What a server tells about a request once it is answered. No address, key or content is in it. */
 export interface RequestLine {
@@ -124,7 +124,9 @@ export function makeFetch(options: ServerOptions): (request: Request) => Promise
   const deadlines = makeDeadlines(options.requestTimeoutMs);
   return async (request) => {
     const facts = openFacts(request, newRequestId());
-    const answer = Promise.resolve(handle(routable(request, facts)));
+    const answer = hasReadablePath(request)
+      ? Promise.resolve(handle(routable(request, facts)))
+      : Promise.resolve(unreadablePath(facts));
     const response = await deadlines.within(answer, () => tooLate(facts));
     options.onRequest(response.status, () => requestLine(request, response, facts));
     return request.method === "HEAD" ? new Response(null, response) : response;
@@ -141,6 +143,22 @@ function targetOf({ url }: Request): string {
 
 function pathOf(request: Request): string {
   return targetOf(request).split(/[?#]/, 1)[0] ?? "";
+}
+
+/** Whether what is percent-encoded in the path is text (RFC 3986 §2.1): the router throws where it is not. */
+function hasReadablePath(request: Request): boolean {
+  if (!request.url.includes("%")) return true;
+  try {
+    decodeURIComponent(pathOf(request));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function unreadablePath(facts: RequestFacts): Response {
+  facts.code = "NOT_FOUND";
+  return problemResponse(new Problem("NOT_FOUND"), facts.requestId);
 }
 
 /** The request as Elysia can route it: with a whole URL, and HEAD as GET, which is answered alike but for the body. */
@@ -163,7 +181,7 @@ function requestLine(request: Request, response: Response, facts: RequestFacts):
   return {
     requestId: facts.requestId,
     method: request.method,
-    path: pathOf(request),
+    path: loggedPath(pathOf(request)),
     status: response.status,
     code: facts.code,
     workspaceId: facts.principal?.workspaceId ?? null,

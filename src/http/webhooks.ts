@@ -14,7 +14,7 @@ import { authorize, authorizeThenRead, occasionOf, principalOf } from "./frontDo
 import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
-import { ListWebhooksQuery, RegisterWebhookBody } from "./schemas.ts";
+import { ListWebhooksQuery, RegisterWebhookBody } from "./webhookSchemas.ts";
 
 interface WebhooksOptions {
   readonly services: Services;

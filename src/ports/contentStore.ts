@@ -59,12 +59,12 @@ export interface ContentStore {
    * Gives `to` the bytes too, durably: removing either owner leaves the other's. False when `from` has none.
    */
   link(from: ContentFolder, sha256: string, to: ContentFolder, options?: CallOptions): Promise<boolean>;
+  /** Removes one file of a folder and leaves the others. Repeatable. */
+  removeFile(folder: ContentFolder, sha256: string, options?: CallOptions): Promise<void>;
   /** Removes everything of this owner. Repeatable. */
   removeOwner(owner: ContentOwner, options?: CallOptions): Promise<void>;
   /** Removes one folder. Repeatable. */
   removeFolder(folder: ContentFolder, options?: CallOptions): Promise<void>;
-  /** Removes one file of a folder. Repeatable. */
-  removeFile(folder: ContentFolder, sha256: string, options?: CallOptions): Promise<void>;
   /** Removes what interrupted writes have left in a folder that nobody writes any more. Repeatable. */
   removeTemporary(folder: ContentFolder, options?: CallOptions): Promise<void>;
   /** Every folder there is, in no order; one that is written or removed meanwhile may be missing. */

@@ -5,7 +5,7 @@ import { expireEmail, expireEmailLease } from "../commands/recordMailAttempt.ts"
 import type { Services } from "../commands/services.ts";
 import type { DeliveryPolicy } from "../domain/email/decisions.ts";
 import { nextAction } from "../domain/email/nextAction.ts";
-import { canSend } from "../domain/sender/state.ts";
+import { authorityOf } from "../domain/sender/state.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
@@ -168,13 +168,15 @@ export class MailDelivery {
 
   private async handle(due: DueEmail, pass: RelayPass): Promise<void> {
     const { workspaces, senders } = this.options.services;
-    const [workspace, sender] = await Promise.all([
+    const [workspace, sender, domain] = await Promise.all([
       workspaces.get(due.workspaceId),
       senders.get(due.senderId),
+      due.authorityId === due.senderId ? null : senders.get(due.authorityId),
     ]);
-    if (workspace?.paused || !canSend(sender)) {
-      const holder = workspace?.paused ? due.workspaceId : due.senderId;
-      this.held.set(holder, this.context.clock.monotonicMs() + HOLD_MS);
+    if (workspace?.paused || authorityOf(sender, domain) === null) {
+      const holder = sender?.disabled ? due.senderId : due.authorityId;
+      const until = this.context.clock.monotonicMs() + HOLD_MS;
+      this.held.set(workspace?.paused ? due.workspaceId : holder, until);
       return;
     }
     const opened = await this.options.transport.session(this.stopping.signal);

@@ -80,6 +80,8 @@ describe.skipIf(!Bun.which("eventstored"))("EventStoreDB away", () => {
       expect(answer.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
       expect(answer.json).toMatchObject({ code: "INTERNAL_ERROR", status: 503, retryable: true });
     }
+    const listed = await service.call("GET", "/webhooks");
+    expect(listed).toMatchObject({ status: 503, json: { code: "INTERNAL_ERROR", retryable: true } });
     expect(await ready()).toBe(503);
     expect((await service.call("GET", "/health/live")).status).toBe(200);
     await server.process.start();

@@ -75,6 +75,14 @@ describe("settings", () => {
     ["SMTP_CONNECTIONS_MAX", "0"],
     ["SMTP_MESSAGES_PER_CONNECTION_MAX", "0"],
     ["SMTP_MESSAGES_PER_SECOND_MAX", "-1"],
+    ["VERIFICATION_FROM", "postmaster"],
+    ["VERIFICATION_FROM", "Postmaster <postmaster@example.com>"],
+    ["DNS_SERVERS", "ns1.example.com"],
+    ["DNS_SERVERS", "192.0.2.53,192.0.2.256"],
+    ["DNS_SERVERS", "192.0.2.53:0"],
+    ["DNS_SERVERS", "192.0.2.53:65536"],
+    ["DNS_SERVERS", "[192.0.2.53]:53"],
+    ["DNS_SERVERS", "[2001:db8::53"],
     ["BOOTSTRAP", "yes"],
     ["DELIVERY", "true"],
     ["DELIVERY_LEASE_MS", "1"],
@@ -96,6 +104,17 @@ describe("settings", () => {
       expect(errors[0]).toStartWith(`${name} must `);
     });
   }
+
+  test("DNS_SERVERS are IP addresses of either kind, with or without a port", () => {
+    const servers = ["192.0.2.53", "192.0.2.53:5353", "2001:db8::53", "[2001:db8::53]", "[::1]:5353"];
+    expect(readConfig({ DNS_SERVERS: servers.join(", ") }).dnsServers).toEqual(servers);
+    expect(readConfig({}).dnsServers).toEqual([]);
+  });
+
+  test("VERIFICATION_FROM is kept as it is written into mail", () => {
+    expect(readConfig({ VERIFICATION_FROM: "Post@Example.COM" }).verificationFrom).toBe("Post@example.com");
+    expect(readConfig({}).verificationFrom).toBeNull();
+  });
 
   test("that are wrong are all named at once", () => {
     const errors = errorsOf({ PORT: "x", BASE_URL: "x", MASTER_KEY: "x", LOG_LEVEL: "x", DELIVERY: "x" });

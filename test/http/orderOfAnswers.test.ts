@@ -20,8 +20,8 @@ interface Fault {
   readonly what: string;
   /** Found in the answer's detail, where the code alone does not tell which check it was. */
   readonly detail?: RegExp;
-  /** Is in the workspace's state: goes with a send in a paused workspace. */
-  readonly isPause?: true;
+  /** Where the fault is in the workspace's state and not in the request: brings that state about, before any request. */
+  readonly impose?: (service: TestService, tenants: Tenants) => Promise<void>;
   readonly spoil: (send: Send, tenants: Tenants) => void;
 }
 
@@ -101,7 +101,13 @@ const FAULTS: readonly Fault[] = [
       send.body.from = "nobody@example.com";
     },
   },
-  { code: "SENDING_PAUSED", status: 403, what: "a paused workspace", isPause: true, spoil: () => {} },
+  {
+    code: "SENDING_PAUSED",
+    status: 403,
+    what: "a paused workspace",
+    impose: (service, { sender }) => service.pause(sender.workspaceId),
+    spoil: () => {},
+  },
   {
     code: "TEMPLATE_UNAVAILABLE",
     status: 422,
@@ -113,19 +119,27 @@ const FAULTS: readonly Fault[] = [
   {
     code: "ATTACHMENT_TYPE_UNSUPPORTED",
     status: 422,
-    what: "an attachment",
+    what: "a program as an attachment",
     spoil: (send) => {
-      send.body.attachments = [crypto.randomUUID()];
+      send.body.attachments = [{ filename: "a.exe", content_type: "application/pdf", content: "JVBERi0=" }];
     },
   },
 ];
+
+/** Names the state that a workspace must be in to show these faults; "" for none. */
+function stateOf(faults: readonly Fault[]): string {
+  return faults
+    .filter(({ impose }) => impose !== undefined)
+    .map(({ what }) => what)
+    .join(" + ");
+}
 
 const PAIRS = FAULTS.flatMap((first, index) => FAULTS.slice(index + 1).map((second) => ({ first, second })));
 
 describe.each(await testStores())("the order of answers to a send on $name", (store) => {
   let service: TestService;
-  let active: Tenants;
-  let paused: Tenants;
+  /** One workspace for each state that a test needs. */
+  const tenantsByState = new Map<string, Tenants>();
   const rows: string[] = [];
 
   const makeTenants = async (): Promise<Tenants> => {
@@ -139,10 +153,14 @@ describe.each(await testStores())("the order of answers to a send on $name", (st
 
   beforeAll(async () => {
     service = await startService(store);
-    active = await makeTenants();
-    paused = await makeTenants();
-    await service.pause(paused.sender.workspaceId);
-    // What the service read of the workspace before the pause it may go by for a second; a new one knows nothing.
+    const combinations = [[], ...FAULTS.map((fault) => [fault]), ...PAIRS.map(Object.values<Fault>), FAULTS];
+    for (const faults of combinations) {
+      if (tenantsByState.has(stateOf(faults))) continue;
+      const tenants = await makeTenants();
+      for (const { impose } of faults) await impose?.(service, tenants);
+      tenantsByState.set(stateOf(faults), tenants);
+    }
+    // What the service read of a workspace before that it may go by for a second; a new one knows nothing.
     await service.restart();
   });
   afterAll(async () => {
@@ -150,8 +168,14 @@ describe.each(await testStores())("the order of answers to a send on $name", (st
     await service.remove();
   });
 
+  const tenantsIn = (faults: readonly Fault[]): Tenants => {
+    const tenants = tenantsByState.get(stateOf(faults));
+    if (!tenants) throw new Error(`no workspace was made for: ${stateOf(faults)}`);
+    return tenants;
+  };
+
   const answerTo = async (faults: readonly Fault[]): Promise<Answer> => {
-    const tenants = faults.some(({ isPause }) => isPause) ? paused : active;
+    const tenants = tenantsIn(faults);
     const send: Send = {
       authorization: `Bearer ${tenants.sender.apiKey}`,
       idempotencyKey: newKey(),
@@ -197,7 +221,8 @@ describe.each(await testStores())("the order of answers to a send on $name", (st
 
   test("a replay comes before every refusal that depends on state", async () => {
     const content = { subject: "The first" };
-    const answer = await paused.sender.send(paused.usedKey, message(content));
+    const { sender, usedKey } = tenantsIn(FAULTS);
+    const answer = await sender.send(usedKey, message(content));
     expect({ status: answer.status, replayed: answer.headers.get("idempotent-replayed") }).toEqual({
       status: 202,
       replayed: "true",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { emailStream } from "../../src/domain/email/events.ts";
-import { rawRequest } from "../support/rawRequest.ts";
+import { rawCall } from "../support/rawRequest.ts";
 import type { Answer } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
 import { message, newKey, SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
@@ -126,20 +126,22 @@ describe.each(await testStores())("sending on $name", (store) => {
       const key = newKey();
       const first = await tenant.send(key, message());
       const body = JSON.stringify(message());
-      const raw = await rawRequest(service.url, [
-        "POST /api/v1/emails HTTP/1.1",
-        "Host: localhost",
-        `Authorization: Bearer ${tenant.apiKey}`,
-        `Idempotency-Key: \t  ${key}  `,
-        "Content-Type: application/json",
-        `Content-Length: ${body.length}`,
-        "Connection: close",
-        "",
+      const answer = await rawCall(
+        service.url,
+        ["POST", "/api/v1/emails"],
+        {
+          Authorization: `Bearer ${tenant.apiKey}`,
+          "Idempotency-Key": `\t  ${key}  `,
+          "Content-Type": "application/json",
+          "Content-Length": String(body.length),
+        },
         body,
-      ]);
-      expect(raw).toStartWith("HTTP/1.1 202 ");
-      expect(raw.toLowerCase()).toContain("idempotent-replayed: true");
-      expect(raw).toEndWith(first.text);
+      );
+      expect({ status: answer.status, replayed: answer.headers.get(REPLAYED) }).toEqual({
+        status: 202,
+        replayed: "true",
+      });
+      expect(answer.text).toBe(first.text);
     });
 
     test("belongs to its workspace alone", async () => {

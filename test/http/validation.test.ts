@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { checkAnswer } from "../support/answerLog.ts";
 import type { Answer } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
@@ -195,7 +196,9 @@ describe.each(await testStores())("validating a send on $name", (store) => {
         "content-type": "application/json",
       };
       const response = await fetch(service.url + PATH, { method: "POST", headers, body });
-      return { status: response.status, json: (await response.json()) as Answer["json"] };
+      const text = await response.text();
+      checkAnswer(service.url, "POST", PATH, { status: response.status, headers: response.headers, text });
+      return { status: response.status, json: JSON.parse(text) as Answer["json"] };
     };
     const ways: readonly [string, (bytes: Uint8Array) => Uint8Array | ReadableStream<Uint8Array>][] = [
       ["with a Content-Length", (bytes) => bytes],
@@ -392,7 +395,10 @@ describe.each(await testStores())("validating a send on $name", (store) => {
         const parts = { template_id, template_version_id: template_id, subject: undefined };
         expectProblem(await tenant.send(newKey(), message(parts)), 422, "TEMPLATE_UNAVAILABLE");
         const attached = await tenant.send(newKey(), message({ attachments: [template_id] }));
-        expectProblem(attached, 422, "ATTACHMENT_TYPE_UNSUPPORTED");
+        expectProblem(attached, 400, "INVALID_REQUEST");
+        expect(attached.json.errors).toEqual([
+          { pointer: "/attachments/0", message: "is not an upload of this workspace" },
+        ]);
       });
     }
 
@@ -457,6 +463,13 @@ describe.each(await testStores())("validating a send on $name", (store) => {
     test("brackets inside strings are no depth", async () => {
       await expectAccepted(message({ text: `${"[{".repeat(5_000)}\\"[` }));
     });
+
+    for (const strange of ['{"toString":1}', '[{"toString":null}]', '{"valueOf":2,"then":3,"toJSON":4}']) {
+      test(`${strange} in place of text is refused as any other object`, async () => {
+        await expectInvalid(withMembers(`"subject":${strange}`), "/subject");
+        await expectInvalid(withMembers(`"metadata":{"a":${strange}}`), "/metadata/a");
+      });
+    }
 
     test("a field named __proto__ is an unknown field", async () => {
       await expectInvalid(withMembers('"__proto__":{"from":"x"}'), "/__proto__");

@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { CONTENT_SWEEP_AGE_MS } from "../../src/commands/contentAge.ts";
+import { deleteAttachment } from "../../src/commands/deleteAttachment.ts";
+import { uploadFolder } from "../../src/commands/readAttachment.ts";
 import { readEmail } from "../../src/commands/readEmail.ts";
 import { toNewEvents } from "../../src/commands/transact.ts";
+import { attachmentStream } from "../../src/domain/attachment/events.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { emailId } from "../../src/kernel/ids.ts";
 import { systemOccasion } from "../../src/openParts.ts";
@@ -28,8 +31,10 @@ function newFolder(parts: Partial<ContentFolder> = {}): ContentFolder {
   };
 }
 
-async function append(stream: string, type: string): Promise<void> {
-  await world.store.append(stream, toNewEvents([{ type, data: {} }], systemOccasion("test")), "noStream");
+async function uploaded(): Promise<string> {
+  const outcome = await world.upload();
+  if (outcome.kind !== "uploaded") throw new Error(outcome.message);
+  return outcome.id;
 }
 
 describe("a sweep", () => {
@@ -66,18 +71,35 @@ describe("a sweep", () => {
     expect(await world.files()).toEqual([]);
   });
 
-  test("leaves the content of an upload", async () => {
-    const folder = newFolder();
-    await world.content.put(folder, NOTHING);
-    await append(`attachment-${folder.ownerId}`, "AttachmentUploaded");
+  test("leaves the content of an upload while it is pending or ready, and takes it afterwards", async () => {
+    const id = await uploaded();
+    const sweep = async () => {
+      world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
+      return world.sweeper().sweep();
+    };
+    expect(await sweep()).toMatchObject({ checked: 1, removed: 0 });
+    await world.check(id);
+    expect(await sweep()).toMatchObject({ checked: 1, removed: 0 });
+    const expired = { type: "AttachmentExpired", data: { reason: "deleted" } };
+    await world.store.append(attachmentStream(id), toNewEvents([expired], systemOccasion("test")), 1);
+    expect(await sweep()).toMatchObject({ checked: 1, removed: 1 });
+    expect(await world.files()).toEqual([]);
+  });
+
+  test("leaves the files of a message, whatever became of the upload that they are from", async () => {
+    const id = await uploaded();
+    await world.check(id);
+    const attachments = [{ kind: "upload", id } as const];
+    expect((await world.send("order-1", 0, { attachments })).kind).toBe("accepted");
+    await deleteAttachment(world.services, id, { ...systemOccasion("test"), workspaceId: world.workspaceId });
     world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
     expect(await world.sweeper().sweep()).toMatchObject({ checked: 1, removed: 0 });
+    expect(await world.files()).toHaveLength(2);
   });
 
   test("takes what an interrupted write has left in a folder that stays", async () => {
-    const folder = newFolder();
-    const sha256 = await world.content.put(folder, NOTHING);
-    await append(`attachment-${folder.ownerId}`, "AttachmentUploaded");
+    const folder = uploadFolder(world.workspaceId, await uploaded());
+    const [kept = "none"] = await world.files();
     const writer = await world.content.writer(folder);
     await writer.write(NOTHING);
     expect(await world.files()).toHaveLength(2);
@@ -85,7 +107,7 @@ describe("a sweep", () => {
     expect(await world.files()).toHaveLength(2);
     world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
     await world.sweeper().sweep();
-    expect(await world.files()).toEqual([expect.stringContaining(sha256)]);
+    expect(await world.files()).toEqual([kept]);
     await writer.abort();
   });
 
@@ -225,12 +247,33 @@ describe("a send", () => {
         return sha256;
       };
       const services = world.servicesOver({ content: { ...world.content, put } });
-      const failure = await world.send("order-1", 0, services).catch((error: unknown) => error);
+      const failure = await world.send("order-1", 0, { services }).catch((error: unknown) => error);
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ failure: "unavailable" });
       expect(await world.store.lastRevision(emailStream(emailId(world.workspaceId, "order-1")))).toBeNull();
       isSlow = false;
-      expect(await world.send("order-1", 0, services)).toMatchObject({ kind: "accepted", replayed: false });
+      expect(await world.send("order-1", 0, { services })).toMatchObject({
+        kind: "accepted",
+        replayed: false,
+      });
     },
   );
+});
+
+describe("an upload", () => {
+  test("that took so long that its bytes may be gone is not kept", async () => {
+    const writer: typeof world.content.writer = async (folder) => {
+      const inner = await world.content.writer(folder);
+      return {
+        ...inner,
+        write: async (chunk) => {
+          await inner.write(chunk);
+          world.clock.advance(6 * MINUTE_MS);
+        },
+      };
+    };
+    const services = world.servicesOver({ content: { ...world.content, writer } });
+    expect(await world.upload(services).catch((error: unknown) => error)).toBeInstanceOf(StoreError);
+    expect(await world.files()).toEqual([]);
+  });
 });

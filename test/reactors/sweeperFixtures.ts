@@ -2,17 +2,22 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { directoryContentStore } from "../../src/adapters/directory/directoryContentStore.ts";
+import { checkAttachment } from "../../src/commands/checkAttachment.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../../src/commands/contentAge.ts";
-import { newSender, newWorkspace, verifySenderByHand } from "../../src/commands/manageWorkspace.ts";
+import { markVerified, newSender } from "../../src/commands/manageSender.ts";
+import { newWorkspace } from "../../src/commands/manageWorkspace.ts";
+import type { RequestedAttachment } from "../../src/commands/resolveAttachments.ts";
 import { type SendOutcome, sendEmail } from "../../src/commands/sendEmail.ts";
 import { emailAggregate, makeServices, type Services } from "../../src/commands/services.ts";
 import { transact } from "../../src/commands/transact.ts";
+import { type UploadOutcome, uploadAttachment } from "../../src/commands/uploadAttachment.ts";
 import { readConfig } from "../../src/config.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { type Address, parseAddress } from "../../src/kernel/address.ts";
 import { folderPath } from "../../src/kernel/contentPath.ts";
 import { instanceKeys, newDataKey } from "../../src/kernel/instanceKeys.ts";
 import type { Occasion } from "../../src/kernel/metadata.ts";
+import { openInspector } from "../../src/openParts.ts";
 import type { ContentFolder, ContentStore } from "../../src/ports/contentStore.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { ContentSweeper, type ContentSweeperOptions } from "../../src/reactors/contentSweeper.ts";
@@ -21,6 +26,14 @@ import { type TestClock, testClock } from "./deliveryFixtures.ts";
 
 /** More than an event holds. */
 const HTML_CHARACTERS = 262_200;
+
+interface SendOptions {
+  readonly services?: Services;
+  readonly attachments?: readonly RequestedAttachment[];
+}
+
+/** What an upload of these tests holds. */
+export const UPLOADED = "uploaded in two parts";
 
 /** Content in real files under a test's clock, the log in memory, and a workspace to send from. */
 export interface SweptWorld {
@@ -33,7 +46,11 @@ export interface SweptWorld {
   servicesOver(parts: Partial<Pick<Services, "store" | "content">>): Services;
   sweeper(options?: Partial<ContentSweeperOptions>): ContentSweeper;
   /** Sends content that is too large for an event; `variant` makes it another request. */
-  send(key: string, variant: number, services?: Services): Promise<SendOutcome>;
+  send(key: string, variant: number, options?: SendOptions): Promise<SendOutcome>;
+  /** Uploads a file, not yet checked. */
+  upload(services?: Services): Promise<UploadOutcome>;
+  /** Checks an upload, so that it can be sent. */
+  check(id: string): Promise<void>;
   htmlOf(key: string, variant: number): string;
   erase(id: string): Promise<void>;
   /** Paths of all files of content. */
@@ -63,6 +80,14 @@ function clocked(inner: ContentStore, clock: TestClock): ContentStore {
     ...inner,
     now: async () => clock.now(),
     put: (folder, bytes, options) => stamped(folder, () => inner.put(folder, bytes, options)),
+    async writer(folder) {
+      const writer = await stamped(folder, () => inner.writer(folder));
+      return {
+        ...writer,
+        write: (chunk) => stamped(folder, () => writer.write(chunk)),
+        finish: () => stamped(folder, () => writer.finish()),
+      };
+    },
     link: (from, sha256, to, options) => stamped(to, () => inner.link(from, sha256, to, options)),
     async *folders() {
       for await (const folder of inner.folders()) {
@@ -86,17 +111,20 @@ export async function sweptWorld(): Promise<SweptWorld> {
       clock,
       keys,
       suppressions: { isSuppressed: () => false, holds: async () => false },
+      inspector: openInspector(),
       disk: { freeBytes: () => 1 },
       diskFreeBytesMin: 0,
       limitsDefault: readConfig({}).limitsDefault,
       recent: null,
     });
   const services = servicesOver({});
-  const occasion = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test" });
-  const workspaceId = await newWorkspace(services, "shop", occasion());
+  const system = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test" });
+  const workspaceId = await newWorkspace(services, "shop", system());
+  const occasion = (): Occasion => ({ ...system(), workspaceId });
   const from = addressOf("shop@example.com");
-  await newSender(services, workspaceId, from, occasion());
-  await verifySenderByHand(services, workspaceId, from, occasion());
+  const name = { kind: "address", address: from } as const;
+  const added = await newSender(services, { workspaceId, name }, occasion());
+  if (added) await markVerified(services, added.id, "operator", occasion());
   const htmlOf = (key: string, variant: number) => `${key} ${variant} ${"ü".repeat(HTML_CHARACTERS)}`;
   return {
     clock,
@@ -119,7 +147,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
         },
         ...options,
       }),
-    send: (key, variant, over = services) =>
+    send: (key, variant, { services: over = services, attachments = [] } = {}) =>
       sendEmail(over, {
         workspaceId,
         idempotencyKey: key,
@@ -133,9 +161,18 @@ export async function sweptWorld(): Promise<SweptWorld> {
           html: htmlOf(key, variant),
         },
         template: null,
-        attachments: [],
+        attachments,
         occasion: occasion(),
       }),
+    upload: (over = services) =>
+      uploadAttachment(over, {
+        workspaceId,
+        filename: "notes.txt",
+        contentType: "text/plain",
+        chunks: [Buffer.from(UPLOADED.slice(0, 8)), Buffer.from(UPLOADED.slice(8))],
+        occasion: occasion(),
+      }),
+    check: (id) => checkAttachment(services, id, occasion()),
     async erase(id) {
       const event = { type: "EmailContentErased" as const, data: { reason: "requested" } };
       const aggregate = { ...emailAggregate, stream: emailStream(id) };

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createLogger } from "../../src/adapters/pino/logger.ts";
 import { type RunningApp, startApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
+import { checkAnswer, noteService } from "./answerLog.ts";
 import { until } from "./until.ts";
 
 type Environment = Readonly<Record<string, string>>;
@@ -45,7 +46,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Makes requests to `url` with `apiKey`. */
+/** Makes requests to `url` with `apiKey`. An answer that is not as the OpenAPI document says throws. */
 export function callerOf(url: string, apiKey: string): Caller {
   const caller: Caller = {
     async call(method, path, { body, headers = {} } = {}) {
@@ -62,6 +63,7 @@ export function callerOf(url: string, apiKey: string): Caller {
         ...(body === undefined ? {} : { body: payload as string }),
       });
       const text = await response.text();
+      checkAnswer(url, method, path, { status: response.status, headers: response.headers, text });
       const isJson = /json/.test(response.headers.get("content-type") ?? "");
       return {
         status: response.status,
@@ -103,6 +105,7 @@ export async function startTestApp(options: ServiceOptions = {}): Promise<TestAp
   const config = readConfig({ ...TEST_ENVIRONMENT, DATA_DIR: dataDir, ...options.env });
   const app = await startApp(config, createLogger(config.logLevel));
   const url = app.url.href.replace(/\/$/, "") + config.baseUrl.pathname.replace(/\/$/, "");
+  noteService(url, { ...options.env });
   const apiKey = await readFile(join(dataDir, "bootstrap.key"), "utf8").then(
     (text) => text.trim(),
     () => "",
@@ -164,6 +167,7 @@ export async function startTestProcess(options: ProcessOptions = {}): Promise<Te
   await until(() => /listens on (\S+)/.test(out) || hasEnded(), "the service to listen", 30_000);
   const url = /listens on (\S+)/.exec(out)?.[1]?.replace(/\/$/, "");
   if (url === undefined) throw new Error(`the service did not start: ${log}`);
+  noteService(url, env);
   const apiKey = (await readFile(join(dataDir, "bootstrap.key"), "utf8").catch(() => "")).trim();
   return {
     ...callerOf(url, apiKey),

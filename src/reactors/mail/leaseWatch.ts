@@ -11,7 +11,7 @@ export class LeaseWatch {
   constructor(private readonly clock: Clock) {}
 
   /** The claims whose lease has run out, out of all that are under way. */
-  expired(leased: readonly LeasedEmail[]): readonly LeasedEmail[] {
+  expired<Lease extends LeasedEmail>(leased: readonly Lease[]): readonly Lease[] {
     const now = this.clock.monotonicMs();
     const seen = new Map<string, number>();
     const expired = leased.filter((email) => {

@@ -1,0 +1,52 @@
+import { type TObject, Type } from "@sinclair/typebox";
+import { type Components, jsonSchema } from "./jsonSchema.ts";
+import type { DocumentContent, DocumentOperation, DocumentParameter } from "./openApi.ts";
+import type { Operation } from "./operation.ts";
+import type { Route } from "./routes.ts";
+import { Uuid } from "./schemas.ts";
+
+function parameters(
+  schema: TObject | undefined,
+  place: DocumentParameter["in"],
+  components: Components,
+): readonly DocumentParameter[] {
+  if (schema === undefined) return [];
+  return Object.entries(schema.properties).map(([name, property]) => {
+    const { description, ...rest } = jsonSchema(property, components);
+    return {
+      name,
+      in: place,
+      required: schema.required?.includes(name) ?? false,
+      ...(typeof description === "string" ? { description } : {}),
+      schema: rest,
+    };
+  });
+}
+
+/** What a path's parameters are when the operation does not say: ids are UUIDs. */
+function paramsOf({ path }: Route): TObject {
+  const names = [...path.matchAll(/:([a-z_]+)/g)].map(([, name = ""]) => name);
+  const schemaOf = (name: string) => (/(^|_)id$/.test(name) ? Uuid : Type.String({ minLength: 1 }));
+  return Type.Object(Object.fromEntries(names.map((name) => [name, schemaOf(name)])));
+}
+
+/** The parameters and the body that an operation takes. */
+export function requestOf(
+  route: Route,
+  { params = paramsOf(route), query, headers, body, multipart }: Operation,
+  components: Components,
+): Pick<DocumentOperation, "parameters" | "requestBody"> {
+  const all = [
+    ...parameters(params, "path", components),
+    ...parameters(query, "query", components),
+    ...parameters(headers, "header", components),
+  ];
+  const content: DocumentContent = {
+    ...(body ? { "application/json": { schema: jsonSchema(body, components) } } : {}),
+    ...(multipart ? { "multipart/form-data": { schema: jsonSchema(multipart, components) } } : {}),
+  };
+  return {
+    ...(all.length > 0 ? { parameters: all } : {}),
+    ...(body || multipart ? { requestBody: { required: true, content } } : {}),
+  };
+}

@@ -1,0 +1,27 @@
+import { Type } from "@sinclair/typebox";
+
+/** The body of every refusal: RFC 9457 and our own members. */
+export const ProblemBody = Type.Object(
+  {
+    type: Type.String({ pattern: "^urn:postledger:problem:[a-z-]+$" }),
+    title: Type.String(),
+    status: Type.Integer({ minimum: 400, maximum: 599 }),
+    detail: Type.String({ description: "What is wrong with this request, for people." }),
+    code: Type.String({ pattern: "^[A-Z_]+$", description: "What is wrong, for programs." }),
+    request_id: Type.String({ description: "Names this request in the service's log." }),
+    retryable: Type.Boolean({ description: "Whether the same request may be sent again as it is." }),
+    errors: Type.Array(
+      Type.Object(
+        {
+          pointer: Type.String({
+            description: "A JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter.",
+          }),
+          message: Type.String(),
+        },
+        { additionalProperties: false },
+      ),
+      { description: "Each wrong value; empty when the code says it all." },
+    ),
+  },
+  { $id: "Problem", additionalProperties: false, description: "A refusal (RFC 9457)." },
+);

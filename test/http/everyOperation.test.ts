@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { positionText } from "../../src/adapters/sqlite/groupCommit.ts";
+import { LogReader } from "../../src/adapters/sqlite/logReader.ts";
+import { routes } from "../../src/http/routes.ts";
+import { type Described, described } from "../support/documentedAnswers.ts";
+import { rawCall } from "../support/rawRequest.ts";
+import { testStores } from "../support/stores.ts";
+import { newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+
+const BODY_BYTES_MAX = 16_000_000;
+
+const guarded = described.filter(({ operation }) => operation.security.length > 0);
+const reading = described.filter(({ operation }) => operation.requestBody !== undefined);
+/** What looks at anything stored: the document says INTERNAL_ERROR of it. */
+const storing = described.filter(({ operation }) => operation.responses[500] !== undefined);
+
+/** The operation's path with ids that nobody has. */
+function pathOf({ path }: Described): string {
+  return path.replace(/\{[a-z_]+\}/g, () => crypto.randomUUID());
+}
+
+function headersFor({ operation }: Described): Record<string, string> {
+  const needsKey = operation.parameters?.some(({ name }) => name === "Idempotency-Key");
+  return needsKey ? { "idempotency-key": newKey() } : {};
+}
+
+describe.each(await testStores())("every operation on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  const problemOf = ({ status, json }: { status: number; json: { code?: string } | null }) => ({
+    status,
+    code: json?.code,
+  });
+
+  test.each(guarded)("$name refuses what it does not know by name", async (one) => {
+    const hasBody = one.operation.requestBody !== undefined;
+    const answer = await tenant.call(one.method, hasBody ? pathOf(one) : `${pathOf(one)}?nonsense=1`, {
+      ...(hasBody ? { body: { nonsense: 1 } } : {}),
+      headers: headersFor(one),
+    });
+    expect(problemOf(answer)).toEqual({ status: 400, code: "INVALID_REQUEST" });
+    expect(answer.text).toContain("nonsense");
+  });
+
+  test.each(reading)(
+    "$name refuses a body of more than 16,000,000 bytes by its length alone",
+    async (one) => {
+      const answer = await rawCall(service.url, [one.method, pathOf(one)], {
+        Authorization: `Bearer ${tenant.apiKey}`,
+        ...headersFor(one),
+        "Content-Type": "application/json",
+        "Content-Length": String(BODY_BYTES_MAX + 1),
+      });
+      expect(problemOf({ ...answer, json: JSON.parse(answer.text) })).toEqual({
+        status: 413,
+        code: "PAYLOAD_TOO_LARGE",
+      });
+    },
+  );
+});
+
+/** The embedded store is in the test's own process, so that it can be made to fail at will. */
+describe("every operation while the log", () => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await startService({ name: "SQLite", env: {}, isShared: false });
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  /** Asks with a key that the service has not seen, so that it has to read. */
+  const answerTo = async (one: Described, fault: typeof LogReader.prototype.stream) => {
+    const fresh = await tenant.withKey({});
+    const path = pathOf(one);
+    const body = one.operation.requestBody === undefined ? {} : { body: {} };
+    const spies = [
+      spyOn(LogReader.prototype, "stream").mockImplementation(fault),
+      spyOn(LogReader.prototype, "head").mockImplementation(() => fault("", 0, 1).length),
+    ];
+    try {
+      return await fresh.call(one.method, path, { ...body, headers: headersFor(one) });
+    } finally {
+      for (const spy of spies) spy.mockRestore();
+    }
+  };
+
+  test.each(storing)("cannot be read: $name is unavailable and says when to come back", async (one) => {
+    const answer = await answerTo(one, () => {
+      throw new Error("disk I/O error");
+    });
+    expect(answer).toMatchObject({ status: 503, json: { code: "INTERNAL_ERROR", retryable: true } });
+    expect(answer.text).not.toContain("disk");
+  });
+
+  test.each(storing)("holds what cannot be understood: $name says only that it failed", async (one) => {
+    const answer = await answerTo(one, (stream) => [
+      {
+        stream,
+        revision: 0,
+        position: positionText(1),
+        id: crypto.randomUUID(),
+        type: "Gibberish",
+        data: {},
+        metadata: {},
+      },
+    ]);
+    expect(answer).toMatchObject({ status: 500, json: { code: "INTERNAL_ERROR", errors: [] } });
+    expect(answer.text).not.toContain("Gibberish");
+  });
+});
+
+test("every route is in the document", () => {
+  expect(described.map(({ name }) => String(name)).sort()).toEqual(Object.keys(routes).sort());
+});
