@@ -9,6 +9,7 @@ import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
+import { CONTENT_SWEEP_AGE_MS } from "./commands/contentAge.ts";
 import { recentEmails } from "./commands/recentEmails.ts";
 import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
@@ -39,6 +40,7 @@ import type { EventStore } from "./ports/eventStore.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
 import { attachmentChecks } from "./reactors/attachmentChecks.ts";
 import { attachmentRetention } from "./reactors/attachmentRetention.ts";
+import { ContentSweeper } from "./reactors/contentSweeper.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
 import type { RowWorker } from "./reactors/rowWorker.ts";
 import { SenderVerification } from "./reactors/senderVerification.ts";
@@ -124,6 +126,8 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     delivery.start();
     verification?.start();
   }
+  const sweeper = contentSweeper(config, logger, services);
+  sweeper.start();
   const server = serve(config, logger, { services, readers, delivery });
   return {
     url: server.url,
@@ -132,7 +136,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     async stop() {
       const workers = [delivery, ...(verification ? [verification] : []), ...attachmentWork];
       const stopped = workers.map((worker) => worker.stop(config.drainTimeoutMs));
-      const drained = Promise.all([server.stop(), ...stopped]);
+      const drained = Promise.all([server.stop(), sweeper.stop(), ...stopped]);
       const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
@@ -166,6 +170,20 @@ function mailDelivery(config: Config, logger: Logger, { services, readers, trans
     random: Math.random,
     onTrouble: (error, emailId) =>
       logger.warn({ emailId, reason: reasonOf(error) }, "delivery was interrupted"),
+  });
+}
+
+function contentSweeper(config: Config, logger: Logger, { store, content }: Services): ContentSweeper {
+  return new ContentSweeper({
+    store,
+    content,
+    ageMs: CONTENT_SWEEP_AGE_MS,
+    intervalMs: config.contentSweepIntervalMs,
+    random: Math.random,
+    onSwept: ({ removed }) => {
+      if (removed > 0) logger.info({ folders: removed }, "content that nothing names was removed");
+    },
+    onTrouble: (error, folder) => logger.warn({ folder, reason: reasonOf(error) }, "a sweep was interrupted"),
   });
 }
 

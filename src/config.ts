@@ -12,8 +12,16 @@ export interface Config {
   /** Where callers reach the service; its path prefixes routes and links. */
   readonly baseUrl: URL;
   readonly dataDir: string;
-  /** `file:<directory>`: where content is kept that is too large for an event. Instances of one log share it. */
+  /**
+   * `file:<directory>` or `s3://<bucket>[/<prefix>]`: where content is kept that is too large for an event.
+   * Instances of one log share it, and no two logs do.
+   */
   readonly contentUrl: string;
+  /** Where and as whom `s3://` is reached; null with a directory. */
+  readonly s3: S3Settings | null;
+  readonly contentTimeoutMs: number;
+  /** How often each instance looks for content that no message and no upload names. */
+  readonly contentSweepIntervalMs: number;
   readonly storeUrl: string;
   readonly storeTimeoutMs: number;
   /** 32 bytes; null: the embedded store makes its own. */
@@ -39,6 +47,17 @@ export interface Config {
   readonly drainTimeoutMs: number;
   readonly logLevel: string;
   readonly logRequests: "failed" | "all";
+}
+
+export interface S3Settings {
+  /** Without the bucket, which is the first part of every path. */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  /** Empty, or ends with `/`. */
+  readonly prefix: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
 }
 
 /** Settings that cannot be worked with: each error names its variable and what it takes. */
@@ -207,8 +226,42 @@ function storeUrl(reader: Reader, dataDir: string): string {
 
 function contentUrl(reader: Reader, dataDir: string): string {
   const url = reader.text("CONTENT_URL", `file:${dataDir}/content`);
-  if (!url.startsWith("file:")) reader.errors.push("CONTENT_URL must begin with file:");
+  if (!/^(file:|s3:)/.test(url)) reader.errors.push("CONTENT_URL must begin with file: or s3://");
   return url;
+}
+
+/** Characters that need no escape in a path, so that a signature cannot depend on how they are escaped. */
+const S3_URL = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)\/?$/;
+
+function s3Settings(reader: Reader, contentUrl: string): S3Settings | null {
+  if (!contentUrl.startsWith("s3:")) return null;
+  const [, bucket = "", path = ""] = S3_URL.exec(contentUrl) ?? [];
+  if (bucket === "") {
+    reader.errors.push("CONTENT_URL must be s3://<bucket> or s3://<bucket>/<prefix>, without credentials");
+  }
+  const region = reader.text("S3_REGION", "us-east-1");
+  const endpoint = reader.url("S3_ENDPOINT", `https://s3.${region}.amazonaws.com`);
+  if (endpoint.pathname !== "/" || endpoint.search !== "" || endpoint.username !== "") {
+    reader.errors.push("S3_ENDPOINT must be a scheme, a host and a port alone");
+  }
+  // Bun's client would add one to our own credentials, and it would run out while we run.
+  for (const name of ["AWS_SESSION_TOKEN", "S3_SESSION_TOKEN"]) {
+    if (reader.text(name, "") !== "") reader.errors.push(`${name} must not be set with an s3:// CONTENT_URL`);
+  }
+  return {
+    endpoint: endpoint.origin,
+    region,
+    bucket,
+    prefix: path === "" ? "" : `${path.slice(1)}/`,
+    accessKeyId: requiredSecret(reader, "S3_ACCESS_KEY_ID"),
+    secretAccessKey: requiredSecret(reader, "S3_SECRET_ACCESS_KEY"),
+  };
+}
+
+function requiredSecret(reader: Reader, name: string): string {
+  const value = reader.secret(name);
+  if (value === null) reader.errors.push(`${name} (or ${name}_FILE) must be set with an s3:// CONTENT_URL`);
+  return value ?? "";
 }
 
 /** Reads and checks the environment. Throws {@link ConfigError} with everything that is wrong, by variable. */
@@ -217,13 +270,20 @@ export function readConfig(env: Environment): Config {
   const host = reader.text("HOST", "127.0.0.1");
   const port = reader.integer("PORT", 3000, { min: 0, max: 65_535 });
   const dataDir = resolve(reader.text("DATA_DIR", "./data"));
+  const content = contentUrl(reader, dataDir);
   const config: Config = {
     host,
     port,
     baseUrl: reader.url("BASE_URL", `http://${host.includes(":") ? `[${host}]` : host}:${port}`),
     dataDir,
     storeUrl: storeUrl(reader, dataDir),
-    contentUrl: contentUrl(reader, dataDir),
+    contentUrl: content,
+    s3: s3Settings(reader, content),
+    contentTimeoutMs: reader.integer("CONTENT_TIMEOUT_MS", 10_000, { min: 100, max: MINUTE_MS }),
+    contentSweepIntervalMs: reader.integer("CONTENT_SWEEP_INTERVAL_MS", 10 * MINUTE_MS, {
+      min: 10,
+      max: DAY_MS,
+    }),
     storeTimeoutMs: reader.integer("STORE_TIMEOUT_MS", 5_000, { min: 100, max: MINUTE_MS }),
     masterKey: reader.key("MASTER_KEY"),
     masterKeyPrevious: reader.key("MASTER_KEY_PREVIOUS"),

@@ -6,8 +6,10 @@ import { fileInspector } from "./adapters/files/fileInspector.ts";
 import { createOutboxTransport } from "./adapters/nodemailer/outboxTransport.ts";
 import { smtpOptionsFromUrl } from "./adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "./adapters/nodemailer/smtpTransport.ts";
+import { s3ContentStore } from "./adapters/s3/s3ContentStore.ts";
 import { openSqliteEventStore } from "./adapters/sqlite/sqliteEventStore.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
+import { claimContent, requireUnclaimed } from "./commands/claimContent.ts";
 import { type OpenInstance, openInstance } from "./commands/openInstance.ts";
 import { type Config, ConfigError, parseMasterKey } from "./config.ts";
 import { newRequestId } from "./kernel/ids.ts";
@@ -33,7 +35,9 @@ export async function openStore(config: Pick<Config, "storeUrl" | "storeTimeoutM
   return connectEventStoreDb({ url: storeUrl, timeoutMs });
 }
 
+/** The content store that CONTENT_URL names. */
 export function openContentStore(config: Config): ContentStore {
+  if (config.s3 !== null) return s3ContentStore({ ...config.s3, timeoutMs: config.contentTimeoutMs });
   return directoryContentStore(config.contentUrl.slice("file:".length));
 }
 
@@ -70,7 +74,10 @@ export async function openLogInstance(
   const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir));
   const contentStoreId = await content.identity();
   const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
-  return openInstance(store, claims, systemOccasion("system"));
+  await requireUnclaimed(store, content);
+  const opened = await openInstance(store, claims, systemOccasion("system"));
+  await claimContent(content, opened.logId);
+  return opened;
 }
 
 /** The embedded store's own master key: made at the first start, in a file that only its owner can read. */

@@ -14,6 +14,7 @@ import { canonicalJson, type JsonObject } from "../kernel/json.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
+import { contentDeadline } from "./contentAge.ts";
 import { keepAttachments, type SealedContent, sealContent } from "./emailContent.ts";
 import { directBytes, type FileFacts, fileFacts } from "./emailFiles.ts";
 import { renderForSend } from "./renderForSend.ts";
@@ -188,11 +189,13 @@ async function withinLimits(services: Services, send: PreparedSend): Promise<Sen
 async function accept(services: Services, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, id, contentEventId } = send;
   const folder = { workspaceId, ownerId: id, folderId: contentEventId };
+  const requireInTime = contentDeadline(services.clock);
   const attachments = await keepAttachments(services.content, folder, send.resolved);
   if (attachments === null) return refused("ATTACHMENT_EXPIRED");
   const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
   const sealed = await sealContent(services.content, folder, content);
   const files = await fileFacts(services, send);
+  requireInTime();
   return append(services, { ...send, content, files }, sealed);
 }
 

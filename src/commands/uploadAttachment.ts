@@ -8,6 +8,7 @@ import type { Occasion } from "../kernel/metadata.ts";
 import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../ports/contentStore.ts";
 import { StoreError } from "../ports/eventStore.ts";
+import { contentDeadline } from "./contentAge.ts";
 import { EMPTY_FILE, type FileFault, faultOf } from "./fileFault.ts";
 import { uploadFolder } from "./readAttachment.ts";
 import type { Services } from "./services.ts";
@@ -44,14 +45,22 @@ export async function uploadAttachment(services: Services, upload: UploadAttachm
   }
   const id = newId();
   const folder = uploadFolder(workspaceId, id);
+  const requireInTime = contentDeadline(services.clock);
   const kept = await keep(services.content, folder, upload.chunks);
   if ("code" in kept) return { kind: "refused", ...kept };
-  return record(services, upload, { id, folder, ...kept });
+  return record(services, upload, { id, folder, requireInTime, ...kept });
 }
 
 interface Kept {
   readonly sha256: string;
   readonly bytes: number;
+}
+
+interface KeptUpload extends Kept {
+  readonly id: string;
+  readonly folder: ContentFolder;
+  /** See {@link contentDeadline}. */
+  readonly requireInTime: () => void;
 }
 
 /** Writes the bytes while they come; a file that is too large is let go as soon as that shows. */
@@ -90,7 +99,7 @@ function tooLarge(): FileFault {
 async function record(
   services: Services,
   upload: UploadAttachment,
-  { id, folder, sha256, bytes }: Kept & { readonly id: string; readonly folder: ContentFolder },
+  { id, folder, requireInTime, sha256, bytes }: KeptUpload,
 ): Promise<UploadOutcome> {
   const { workspaceId, filename, contentType, occasion } = upload;
   const stream = attachmentStream(id);
@@ -105,6 +114,7 @@ async function record(
     const times = { uploadedAt: rfc3339(occasion.at), expiresAt: rfc3339(until) };
     const data = { workspaceId, filename, contentType, bytes, sha256, ...times };
     const event: AttachmentEvent = { type: "AttachmentUploaded", data };
+    requireInTime();
     const result = await services.store.append(stream, toNewEvents([event], occasion), "noStream");
     invariant(result.outcome === "appended", "an upload's id is fresh");
     const attachment = attachmentDecider.evolve(null, event);

@@ -59,7 +59,10 @@ describe("settings", () => {
     ["BASE_URL", "http://"],
     ["STORE_URL", "postgres://127.0.0.1"],
     ["STORE_URL", "./data"],
-    ["CONTENT_URL", "s3://bucket"],
+    ["CONTENT_URL", "gs://bucket"],
+    ["CONTENT_URL", "./content"],
+    ["CONTENT_TIMEOUT_MS", "99"],
+    ["CONTENT_SWEEP_INTERVAL_MS", "0"],
     ["STORE_TIMEOUT_MS", "99"],
     ["STORE_TIMEOUT_MS", "5s"],
     ["MASTER_KEY", "secret"],
@@ -145,6 +148,61 @@ describe("settings", () => {
     expect(errorsOf({ STORE_URL: ESDB })).toEqual([expect.stringMatching(/^MASTER_KEY .*must be set/)]);
     expect(errorsOf({ STORE_URL: ESDB, MASTER_KEY: KEY })).toEqual([]);
     expect(errorsOf({ STORE_URL: "esdb+discover://a,b,c", MASTER_KEY: KEY })).toEqual([]);
+  });
+
+  describe("of content on S3", () => {
+    const S3 = { CONTENT_URL: "s3://mail-content", S3_ACCESS_KEY_ID: "id", S3_SECRET_ACCESS_KEY: "secret" };
+
+    test("name a bucket, a place in it, and the server; Amazon's unless another is named", () => {
+      expect(readConfig(S3).s3).toEqual({
+        endpoint: "https://s3.us-east-1.amazonaws.com",
+        region: "us-east-1",
+        bucket: "mail-content",
+        prefix: "",
+        accessKeyId: "id",
+        secretAccessKey: "secret",
+      });
+      expect(readConfig({ ...S3, S3_REGION: "eu-central-1" }).s3?.endpoint).toBe(
+        "https://s3.eu-central-1.amazonaws.com",
+      );
+      const own = { CONTENT_URL: "s3://mail.content/a/b-1/", S3_ENDPOINT: "http://minio:9000/" };
+      expect(readConfig({ ...S3, ...own }).s3).toMatchObject({
+        endpoint: "http://minio:9000",
+        bucket: "mail.content",
+        prefix: "a/b-1/",
+      });
+      expect(readConfig({}).s3).toBeNull();
+    });
+
+    test("need a key, which may come from files", () => {
+      const names = ["S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY"];
+      const errors = errorsOf({ CONTENT_URL: S3.CONTENT_URL });
+      expect(errors.map((error) => error.split(" ", 1)[0])).toEqual(names);
+      const env = { CONTENT_URL: S3.CONTENT_URL, S3_ACCESS_KEY_ID: "id" };
+      const read = (path: string) => readConfig({ ...env, S3_SECRET_ACCESS_KEY_FILE: path });
+      expect(withFile("from a file\n", read).s3?.secretAccessKey).toBe("from a file");
+    });
+
+    test("are refused by the variable's name, without the value", () => {
+      const wrong: readonly [string, string][] = [
+        ["CONTENT_URL", "s3://id:hunter2@bucket"],
+        ["CONTENT_URL", "s3://bucket/../other"],
+        ["CONTENT_URL", "s3://bucket/a b"],
+        ["CONTENT_URL", "s3://bucket?region=hunter2"],
+        ["CONTENT_URL", "s3://UPPER"],
+        ["CONTENT_URL", "s3://"],
+        ["CONTENT_URL", "s3:bucket"],
+        ["S3_ENDPOINT", "minio:9000"],
+        ["S3_ENDPOINT", "https://minio/path"],
+        ["S3_ENDPOINT", "https://id:hunter2@minio"],
+        ["AWS_SESSION_TOKEN", "hunter2"],
+      ];
+      for (const [name, value] of wrong) {
+        const errors = errorsOf({ ...S3, [name]: value });
+        expect(errors).toEqual([expect.stringMatching(new RegExp(`^${name} must `))]);
+        expect(errors.join()).not.toContain("hunter2");
+      }
+    });
   });
 
   describe("secrets in files", () => {
