@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { projections } from "../projections/index.ts";
 import { isSuppressed } from "../projections/suppressions.ts";
+import { liquidEngine } from "./adapters/liquidjs/liquidEngine.ts";
 import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
@@ -13,7 +14,9 @@ import { type Config, ConfigError } from "./config.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
 import { emailsController } from "./http/emails.ts";
 import { healthController } from "./http/health.ts";
+import type { ReadModel } from "./http/readModel.ts";
 import { listen, type RequestLine } from "./http/server.ts";
+import { templatesController } from "./http/templates.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { newId } from "./kernel/ids.ts";
 import { isEmbedded, openContentStore, openLogInstance, openStore, openTransport } from "./openParts.ts";
@@ -72,6 +75,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
       holds: async (position, timeoutMs) =>
         !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
+    templateEngine: liquidEngine(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: config.diskFreeBytesMin,
     limitsDefault: config.limitsDefault,
@@ -137,6 +141,10 @@ interface Serving {
 
 function serve(config: Config, logger: Logger, { services, readers, delivery }: Serving) {
   const basePath = config.baseUrl.pathname.replace(/\/$/, "");
+  const readModel = (name: string): ReadModel => ({
+    db: readers.reader(name),
+    whenCurrent: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
+  });
   const controllers = [
     emailsController({ services, basePath, emails: readers.reader("emails") }),
     webhooksController({
@@ -144,6 +152,7 @@ function serve(config: Config, logger: Logger, { services, readers, delivery }: 
       endpoints: readers.reader("webhook-endpoints"),
       whenEndpoints: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
     }),
+    templatesController({ services, basePath, templates: readModel("templates") }),
     healthController(readinessOf({ config, services, readers, delivery })),
   ];
   return listen({

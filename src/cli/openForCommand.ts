@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { liquidEngine } from "../adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
@@ -35,6 +36,7 @@ export async function withLog<Result>(
       keys,
       // Commands accept no mail, so nobody asks.
       suppressions: { isSuppressed: () => false, holds: async () => false },
+      templateEngine: liquidEngine(),
       disk: diskSpaceOf(config.dataDir),
       diskFreeBytesMin: config.diskFreeBytesMin,
       limitsDefault: config.limitsDefault,

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { DomainEvent } from "../kernel/decider.ts";
 import type { EventStore } from "../ports/eventStore.ts";
-import { type Aggregate, load } from "./transact.ts";
+import { type Aggregate, type Loaded, load } from "./transact.ts";
 
 /** The promise is one second; the rest is for the read itself. */
 const AGE_MS_MAX = 900;
@@ -21,10 +21,12 @@ export function foldCache<State, Event extends DomainEvent>(
   aggregate: Aggregate<State, Event>,
   streamOf: (id: string) => string,
 ): FoldCache<State> {
-  const entries = new LRUCache<string, { readonly state: State }>({
+  const entries = new LRUCache<string, Loaded<State>>({
     max: ENTRIES_MAX,
     ttl: AGE_MS_MAX,
-    fetchMethod: async (id) => ({ state: (await load(store, aggregate, streamOf(id))).state }),
+    // What is too old is still a fold of the stream's beginning, so that only what is new since is read.
+    noDeleteOnStaleGet: true,
+    fetchMethod: (id, stale) => load(store, aggregate, streamOf(id), stale),
   });
   return {
     async get(id) {

@@ -2,11 +2,11 @@ import { Elysia } from "elysia";
 import { type EmailQuery, listEmails } from "../../projections/emails.ts";
 import { cancelEmail } from "../commands/cancelEmail.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../commands/readEmail.ts";
-import { type Receipt, type SendRefusal, sendEmail } from "../commands/sendEmail.ts";
+import { type Receipt, sendEmail } from "../commands/sendEmail.ts";
 import type { Services } from "../commands/services.ts";
 import { parseAddress } from "../kernel/address.ts";
 import { isUuid } from "../kernel/ids.ts";
-import { epochMs, rfc3339 } from "../kernel/time.ts";
+import { parseDateTime, rfc3339 } from "../kernel/time.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { emailJson, emailSummaryJson } from "./emailJson.ts";
 import {
@@ -18,7 +18,7 @@ import {
   principalOf,
 } from "./frontDoor.ts";
 import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
-import { invalid, Problem } from "./problem.ts";
+import { invalid, Problem, refusedFor } from "./problem.ts";
 import { routes } from "./routes.ts";
 import { ListEmailsQuery, NoQuery, SendEmailBody } from "./schemas.ts";
 import { sendRequest } from "./sendRequest.ts";
@@ -48,7 +48,7 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
           occasion,
         });
         if (outcome.kind === "conflict") throw new Problem("IDEMPOTENCY_CONFLICT");
-        if (outcome.kind === "refused") throw refusal(outcome);
+        if (outcome.kind === "refused") throw refusedFor(outcome.code, outcome.faults);
         set.status = 202;
         set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
         if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
@@ -83,12 +83,6 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
       },
       { parse: authorizeUnread(services, routes.cancelEmail), query: NoQuery },
     );
-}
-
-function refusal({ code, faults }: SendRefusal): Problem {
-  const [first] = faults;
-  if (first === undefined) return new Problem(code);
-  return new Problem(code, { detail: `${first.pointer}: ${first.message}`, errors: faults });
 }
 
 function receiptJson({ id, status, acceptedAt }: Receipt) {
@@ -147,17 +141,8 @@ function addressHash(services: Services, workspaceId: string, pointer: string, t
   return services.keys.hashAddress(workspaceId, parsed.canonical);
 }
 
-const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;
-/** Times are compared as text, which orders years of four digits only. */
-const YEAR_9999_END = Date.UTC(10_000, 0, 1) - 1;
-
 function time(pointer: string, text: string): string {
-  const day = DATE_TIME.exec(text)?.[1];
-  const at = day === undefined ? Number.NaN : epochMs(text);
-  // The engine turns 30 February into 2 March.
-  const isDay = day !== undefined && rfc3339(epochMs(`${day}T00:00:00Z`) || 0).startsWith(day);
-  if (!isDay || Number.isNaN(at) || at > YEAR_9999_END) {
-    throw invalid(pointer, "is not an RFC 3339 date-time");
-  }
+  const at = parseDateTime(text);
+  if (at === null) throw invalid(pointer, "is not an RFC 3339 date-time");
   return rfc3339(at);
 }

@@ -26,6 +26,8 @@ const TABLE = {
   NOT_FOUND: { status: 404, title: "There is nothing under this address in this workspace" },
   METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
   EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
+  TEMPLATE_ARCHIVED: { status: 409, title: "The template is archived" },
+  TEMPLATE_LIMIT_REACHED: { status: 409, title: "The template has as many versions as it can" },
   WEBHOOK_LIMIT_REACHED: { status: 409, title: "The workspace has as many webhook endpoints as it can" },
 } as const;
 
@@ -97,4 +99,11 @@ export function invalid(pointer: string, message: string): Problem {
     detail: `${pointer || "the body"} ${message}`,
     errors: [{ pointer, message }],
   });
+}
+
+/** A refusal for all that is wrong; when nothing is named, the code says it all. */
+export function refusedFor(code: ProblemCode, errors: readonly ProblemDetail[]): Problem {
+  const [first] = errors;
+  if (first === undefined) return new Problem(code);
+  return new Problem(code, { detail: `${first.pointer}: ${first.message}`, errors });
 }

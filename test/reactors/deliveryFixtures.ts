@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { due } from "../../projections/due.ts";
+import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { newSender, newWorkspace, verifySenderByHand } from "../../src/commands/manageWorkspace.ts";
 import { readStory } from "../../src/commands/readEmail.ts";
@@ -223,6 +224,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       clock,
       keys,
       suppressions: { isSuppressed: () => false, holds: async () => false },
+      templateEngine: liquidEngine(),
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
       limitsDefault: readConfig({}).limitsDefault,

@@ -19,7 +19,8 @@ type Handler = Extract<FilterImplOptions, (...args: never[]) => unknown>;
 type TagImplementation = Parameters<Liquid["registerTag"]>[1];
 
 /** Shopify's filters, as far as they are pure. What evaluates a text as Liquid, rolls dice or hashes is left out. */
-const FILTERS = `abs append at_least at_most base64_decode base64_encode capitalize ceil compact concat date default
+const FILTERS =
+  `abs append at_least at_most base64_decode base64_encode capitalize ceil compact concat date default
   divided_by downcase escape escape_once find find_index first floor has join json last lstrip map minus modulo
   newline_to_br plus prepend raw reject remove remove_first remove_last replace replace_first replace_last reverse
   round rstrip size slice sort sort_natural split squish strip strip_html strip_newlines sum times truncate
