@@ -13,7 +13,7 @@ import {
   toValue,
 } from "liquidjs";
 import { BoundedEmitter, budgetOf } from "./boundedContext.ts";
-import { BudgetError } from "./renderBudget.ts";
+import { dateFilter } from "./dateFilter.ts";
 
 type Handler = Extract<FilterImplOptions, (...args: never[]) => unknown>;
 type TagImplementation = Parameters<Liquid["registerTag"]>[1];
@@ -25,6 +25,8 @@ const FILTERS =
   newline_to_br plus prepend raw reject remove remove_first remove_last replace replace_first replace_last reverse
   round rstrip size slice sort sort_natural split squish strip strip_html strip_newlines sum times truncate
   truncatewords uniq upcase url_decode url_encode where`.split(/\s+/);
+
+const OWN_FILTERS: Readonly<Record<string, Handler>> = { date: dateFilter };
 
 /** These look for their first argument, or follow it as a path, in each place of what they are given. */
 const SEARCHING = new Set(
@@ -38,25 +40,20 @@ const ESCAPING = new Set(["escape", "escape_once"]);
 /** Files are read by these, and a template has none. */
 const FILE_TAGS = ["include", "render", "layout", "block"];
 
-/** A format may ask for the name of a time zone with each two characters, which is slow to find. */
-const DATE_FORMAT_CHARACTERS_MAX = 200;
-
 /** A filter that pays before it works. */
 function boundedFilter(name: string): FilterImplOptions {
-  const given = (filters as Readonly<Record<string, FilterImplOptions>>)[name];
+  const given = OWN_FILTERS[name] ?? (filters as Readonly<Record<string, FilterImplOptions>>)[name];
   if (given === undefined) throw new Error(`liquidjs has no filter ${name}`);
   const apply: Handler = typeof given === "function" ? given : given.handler;
   const isRaw = ESCAPING.has(name) || (typeof given !== "function" && given.raw);
+  const isSearching = SEARCHING.has(name);
   return {
     raw: isRaw,
     handler(value: unknown, ...args: unknown[]): unknown {
       const budget = budgetOf(this.context);
-      if (SEARCHING.has(name)) budget.paySearch(value, args[0]);
-      else budget.pay(value, args[0]);
-      budget.pay(...args.slice(1));
-      if (name === "date" && String(args[0] ?? "").length > DATE_FORMAT_CHARACTERS_MAX) {
-        throw new BudgetError(`has a date format of more than ${DATE_FORMAT_CHARACTERS_MAX} characters`);
-      }
+      if (isSearching) budget.paySearch(value, args[0]);
+      else budget.pay(value);
+      for (const arg of args) budget.pay(arg);
       return apply.call(this, value, ...args);
     },
   };
@@ -68,7 +65,8 @@ function boundedOperators(): Operators {
   const bounded = Object.entries(comparisons).map(([name, compare]) => {
     const paid = (left: unknown, right: unknown, context: Context) => {
       if (name === "contains") budgetOf(context).paySearch(left, right);
-      else budgetOf(context).pay(left, right);
+      else budgetOf(context).pay(left);
+      budgetOf(context).pay(right);
       return compare(left, right, context);
     };
     return [name, paid] as const;
@@ -131,8 +129,6 @@ export function boundedLiquid(kind: "html" | "text"): Liquid {
     ownPropertyOnly: true,
     strictFilters: true,
     operators: boundedOperators(),
-    timezoneOffset: 0,
-    locale: "en-US",
     ...(kind === "html" ? { outputEscape: escapeHtml.handler as (value: unknown) => string } : {}),
   });
   for (const name of Object.keys(liquid.filters)) liquid.unregisterFilter(name);

@@ -3,6 +3,7 @@ import { excerpt } from "../../kernel/text.ts";
 import type { CompileResult, RenderResult, TemplateEngine } from "../../ports/templateEngine.ts";
 import { BoundedContext, BoundedEmitter } from "./boundedContext.ts";
 import { boundedLiquid } from "./boundedLiquid.ts";
+import { DirectParser } from "./directOutput.ts";
 import { BudgetError } from "./renderBudget.ts";
 
 /** The longest source, in UTF-16 units. */
@@ -29,7 +30,7 @@ function compile(liquid: Liquid, source: string): CompileResult {
   }
   let templates: Template[];
   try {
-    templates = liquid.parse(source);
+    templates = new DirectParser(liquid).parse(source);
   } catch (error) {
     return { kind: "invalid", reason: reasonOf(error) };
   }

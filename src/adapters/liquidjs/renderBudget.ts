@@ -7,6 +7,9 @@ const STEPS_MAX = 100_000;
 const WORK_MAX = 4_000_000;
 /** What an element of a list or object costs beside its characters: filters look at each of them. */
 const ELEMENT_WORK = 64;
+/** What a piece of a template costs beside what it does. */
+const STEP_WORK = 8;
+const LOOK_WORK = 1_024;
 /** What a character or number costs that is made anew: a range of a million takes as long as much else. */
 const ALLOCATED_UNIT_WORK = 4;
 const RENDER_MS_MAX = 250;
@@ -25,12 +28,14 @@ export class BudgetError extends Error {
 export class RenderBudget {
   #steps = 0;
   #work = 0;
+  /** The time is looked at when as much work as this is done: asking for it costs as much as some steps. */
+  #workAtNextLook = LOOK_WORK;
   readonly #deadline = performance.now() + RENDER_MS_MAX;
 
   check(): void {
     this.#steps += 1;
     if (this.#steps > STEPS_MAX) throw new BudgetError(`takes more than ${STEPS_MAX} steps`);
-    this.#checkTime();
+    this.#spend(STEP_WORK);
   }
 
   use(units: number): void {
@@ -38,25 +43,22 @@ export class RenderBudget {
     if (units > 0) this.#spend(units * ALLOCATED_UNIT_WORK);
   }
 
-  /** Pays for going over `values` once, however deep they are. Called before anybody does so. */
-  pay(...values: readonly unknown[]): void {
-    this.#checkTime();
-    this.#spend(values.reduce<number>((sum, value) => sum + weight(value, WORK_MAX), 0));
+  /** Pays for going over `value` once, however deep it is. Called before anybody does so. */
+  pay(value: unknown): void {
+    this.#spend(weight(value, WORK_MAX));
   }
 
   /** Pays for seeking `pattern`, or the path or value that it is, in every place of `value`. */
   paySearch(value: unknown, pattern: unknown): void {
-    this.#checkTime();
     this.#spend(weight(value, WORK_MAX) * (1 + weight(pattern, WORK_MAX) / PATTERN_STRIDE));
   }
 
   #spend(work: number): void {
     this.#work += work;
+    if (this.#work < this.#workAtNextLook) return;
     if (this.#work > WORK_MAX) throw new BudgetError("takes too much work");
-  }
-
-  #checkTime(): void {
     if (performance.now() > this.#deadline) throw new BudgetError("takes too long");
+    this.#workAtNextLook = this.#work + LOOK_WORK;
   }
 }
 
