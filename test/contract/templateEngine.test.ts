@@ -227,11 +227,16 @@ describe("a hostile template", () => {
     ],
     ["seeking in many texts", "{% for i in (1..90000) %}{% if list contains big %}{% endif %}{% endfor %}"],
     ["comparing long texts", "{% for i in (1..90000) %}{% if big == big2 %}{% endif %}{% endfor %}"],
+    ["many cases", `{% case big %}{% when ${"big2,".repeat(25_000)}1 %}{% endcase %}`],
     [
-      "many cases",
-      `{% for i in (1..900) %}{% case big %}{% when ${"big2,".repeat(900)}1 %}{% endcase %}{% endfor %}`,
+      "capturing more than can be sent",
+      "{% capture x %}{% for i in (1..13) %}{{ big | raw }}{% endfor %}{% endcapture %}",
     ],
-    ["naming a cycle by a list", "{% for i in (1..90000) %}{% cycle list: 'a', 'b' %}{% endfor %}"],
+    [
+      "splitting by a long text",
+      "{% assign y = big | slice: 0, 40000 | append: 'ba' %}{{ big | split: y | size }}",
+    ],
+    ["naming a cycle by a list", "{% for i in (1..100) %}{% cycle list: 'a', 'b' %}{% endfor %}"],
     ["keys that are lists", `{{ object${"[list]".repeat(20_000)} }}`],
     ["keys in arguments", `{{ 'a' | append: 'a'${", object[list]".repeat(15_000)} }}`],
     [
