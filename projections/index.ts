@@ -6,6 +6,7 @@ import { messageFiles } from "./messageFiles.ts";
 import type { Projection } from "./projection.ts";
 import { senders } from "./senders.ts";
 import { suppressions } from "./suppressions.ts";
+import { templates } from "./templates.ts";
 import { webhookEndpoints } from "./webhookEndpoints.ts";
 
 /** Every read model of Postledger. */
@@ -18,4 +19,5 @@ export const projections: readonly Projection[] = [
   attachments,
   messageFiles,
   apiKeys,
+  templates,
 ];

@@ -5,6 +5,7 @@ import { version } from "../package.json";
 import { projections } from "../projections/index.ts";
 import { isSuppressed } from "../projections/suppressions.ts";
 import { createDnsResolver } from "./adapters/dns/dnsResolver.ts";
+import { liquidEngine } from "./adapters/liquidjs/liquidEngine.ts";
 import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
@@ -25,6 +26,7 @@ import { referenceController } from "./http/reference.ts";
 import { senderPagesController, sendersController } from "./http/senders.ts";
 import { listen, type RequestLine } from "./http/server.ts";
 import { suppressionsController } from "./http/suppressions.ts";
+import { templatesController } from "./http/templates.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { workspaceController } from "./http/workspace.ts";
 import { newId } from "./kernel/ids.ts";
@@ -98,6 +100,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
         !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
     inspector: openInspector(),
+    templateEngine: liquidEngine(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: config.diskFreeBytesMin,
     limitsDefault: config.limitsDefault,
@@ -248,6 +251,7 @@ function serve(config: Config, logger: Logger, { services, readers, delivery }: 
       mailsLinks: config.verificationFrom !== null,
     }),
     senderPagesController(services),
+    templatesController({ services, basePath, templates: readModel("templates") }),
     healthController(readinessOf({ config, services, readers, delivery })),
     referenceController({
       basePath,

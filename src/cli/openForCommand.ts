@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { liquidEngine } from "../adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
@@ -36,6 +37,7 @@ export async function withLog<Result>(
       // Commands accept no mail, so nobody asks.
       suppressions: { isSuppressed: () => false, holds: async () => false },
       inspector: openInspector(),
+      templateEngine: liquidEngine(),
       disk: diskSpaceOf(config.dataDir),
       diskFreeBytesMin: config.diskFreeBytesMin,
       limitsDefault: config.limitsDefault,

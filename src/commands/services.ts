@@ -8,6 +8,8 @@ import { senderCodec, senderStream } from "../domain/sender/events.ts";
 import { type SenderState, senderDecider } from "../domain/sender/state.ts";
 import { suppressionCodec } from "../domain/suppression/events.ts";
 import { suppressionDecider } from "../domain/suppression/state.ts";
+import { type TemplateEvent, templateCodec, templateStream } from "../domain/template/events.ts";
+import { type TemplateState, templateDecider } from "../domain/template/state.ts";
 import { verificationAllowanceCodec } from "../domain/verificationAllowance/events.ts";
 import { verificationAllowanceDecider } from "../domain/verificationAllowance/state.ts";
 import { webhookCodec } from "../domain/webhook/events.ts";
@@ -15,6 +17,7 @@ import { webhookDecider } from "../domain/webhook/state.ts";
 import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
 import type { WorkspaceLimits } from "../domain/workspace/limits.ts";
 import { type WorkspaceState, workspaceDecider } from "../domain/workspace/state.ts";
+import { encodeData } from "../kernel/codec.ts";
 import type { InstanceKeys } from "../kernel/instanceKeys.ts";
 import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -22,6 +25,8 @@ import type { ContentStore } from "../ports/contentStore.ts";
 import type { DiskSpace } from "../ports/diskSpace.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { SuppressionList } from "../ports/suppressionList.ts";
+import type { TemplateEngine } from "../ports/templateEngine.ts";
+import { type CompiledVersions, compiledVersions } from "./compiledVersions.ts";
 import { type DailyQuota, dailyQuota } from "./dailyQuota.ts";
 import { type FoldCache, foldCache } from "./foldCache.ts";
 import type { RecentEmails } from "./recentEmails.ts";
@@ -36,8 +41,18 @@ export const verificationAllowanceAggregate = {
   decider: verificationAllowanceDecider,
   codec: verificationAllowanceCodec,
 };
+export const templateAggregate = {
+  decider: templateDecider,
+  codec: templateCodec,
+  encode: encodeTemplateEvent,
+};
 export const webhookAggregate = { decider: webhookDecider, codec: webhookCodec };
 export const workspaceAggregate = { decider: workspaceDecider, codec: workspaceCodec };
+
+function encodeTemplateEvent(event: TemplateEvent): object {
+  const { type, data } = event;
+  return type === "TemplateVersionDrafted" ? encodeData(data, Buffer.byteLength(JSON.stringify(data))) : data;
+}
 
 /** What every command works with. */
 export interface Services {
@@ -47,6 +62,7 @@ export interface Services {
   readonly keys: InstanceKeys;
   readonly suppressions: SuppressionList;
   readonly inspector: AttachmentInspector;
+  readonly templateEngine: TemplateEngine;
   readonly disk: DiskSpace;
   /** Below this many free bytes no send is accepted. */
   readonly diskFreeBytesMin: number;
@@ -57,11 +73,16 @@ export interface Services {
   readonly apiKeys: FoldCache<ApiKeyState>;
   readonly senders: FoldCache<SenderState>;
   readonly workspaces: FoldCache<WorkspaceState>;
+  readonly templates: FoldCache<TemplateState>;
+  readonly compiled: CompiledVersions;
   readonly quota: DailyQuota;
   readonly storage: StorageLedger;
 }
 
-type Given = Omit<Services, "apiKeys" | "senders" | "workspaces" | "quota" | "storage">;
+type Given = Omit<
+  Services,
+  "apiKeys" | "senders" | "workspaces" | "templates" | "compiled" | "quota" | "storage"
+>;
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
 export function makeServices(given: Given): Services {
@@ -70,6 +91,8 @@ export function makeServices(given: Given): Services {
     apiKeys: foldCache(given.store, apiKeyAggregate, apiKeyStream),
     senders: foldCache(given.store, senderAggregate, senderStream),
     workspaces: foldCache(given.store, workspaceAggregate, workspaceStream),
+    templates: foldCache(given.store, templateAggregate, templateStream),
+    compiled: compiledVersions(given.store, given.templateEngine),
     quota: dailyQuota(),
     storage: storageLedger(),
   };

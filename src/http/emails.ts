@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { type EmailQuery, listEmails } from "../../projections/emails.ts";
 import { cancelEmail } from "../commands/cancelEmail.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../commands/readEmail.ts";
-import { type Receipt, type SendRefusal, sendEmail } from "../commands/sendEmail.ts";
+import { type Receipt, sendEmail } from "../commands/sendEmail.ts";
 import type { Services } from "../commands/services.ts";
 import { parseAddress } from "../kernel/address.ts";
 import { isUuid } from "../kernel/ids.ts";
@@ -19,7 +19,7 @@ import {
   principalOf,
 } from "./frontDoor.ts";
 import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
-import { invalid, Problem } from "./problem.ts";
+import { invalid, Problem, refusedFor } from "./problem.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
 import { sendRequest } from "./sendRequest.ts";
@@ -49,7 +49,7 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
           occasion,
         });
         if (outcome.kind === "conflict") throw new Problem("IDEMPOTENCY_CONFLICT");
-        if (outcome.kind === "refused") throw refusal(outcome);
+        if (outcome.kind === "refused") throw refusedFor(outcome.code, outcome.faults);
         set.status = 202;
         set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
         if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
@@ -84,12 +84,6 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
       },
       { parse: authorizeUnread(services, routes.cancelEmail), query: NoQuery },
     );
-}
-
-function refusal({ code, faults }: SendRefusal): Problem {
-  const [first] = faults;
-  if (first === undefined) return new Problem(code);
-  return new Problem(code, { detail: `${first.pointer}: ${first.message}`, errors: faults });
 }
 
 function receiptJson({ id, status, acceptedAt }: Receipt) {

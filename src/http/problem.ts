@@ -32,6 +32,8 @@ const TABLE = {
     status: 422,
     title: "The domain does not publish the record that was expected",
   },
+  TEMPLATE_ARCHIVED: { status: 409, title: "The template is archived" },
+  TEMPLATE_LIMIT_REACHED: { status: 409, title: "The template has as many versions as it can" },
   WEBHOOK_LIMIT_REACHED: { status: 409, title: "The workspace has as many webhook endpoints as it can" },
   API_KEY_LIMIT_REACHED: { status: 409, title: "The workspace has as many active API keys as it can" },
 } as const;
@@ -109,4 +111,11 @@ export function invalid(pointer: string, message: string): Problem {
     detail: `${pointer || "the body"} ${message}`,
     errors: [{ pointer, message }],
   });
+}
+
+/** A refusal for all that is wrong; when nothing is named, the code says it all. */
+export function refusedFor(code: ProblemCode, errors: readonly ProblemDetail[]): Problem {
+  const [first] = errors;
+  if (first === undefined) return new Problem(code);
+  return new Problem(code, { detail: `${first.pointer}: ${first.message}`, errors });
 }

@@ -4,11 +4,12 @@ import { projections } from "../../projections/index.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
 import { rebuildReadModels } from "../../src/readModels/rebuild.ts";
-import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { bareSqliteAppends, rawAppends } from "./append.ts";
 import type { BenchStore, FreshStore } from "./benchStores.ts";
-import { httpLoad, type LoadResult } from "./httpLoad.ts";
+import { httpLoad, type LoadResult, seededRandom } from "./httpLoad.ts";
+import { templateVersion } from "./mail.ts";
 import { add, addRatio, type Report } from "./report.ts";
 import { startSink } from "./smtpSink.ts";
 
@@ -19,6 +20,8 @@ const WARM_DELIVERIES = 3_000;
 /** Enough for some seconds each on two cores. */
 const APPENDS = { sqlite: 100_000, eventstoredb: 20_000 };
 const SENDS = { sqlite: 60_000, eventstoredb: 15_000 };
+/** How often sends of either kind take turns. */
+const TEMPLATE_TURNS = 6;
 const DELIVERIES = { sqlite: 10_000, eventstoredb: 6_000 };
 /** The promise is about memory after so many sends. */
 const MEMORY_SENDS = 200_000;
@@ -102,6 +105,40 @@ export const send: Bench = async (store, report) => {
     addRatio(report, `replay_vs_send_${store.name}`, replayed.perSecond / sent.perSecond);
   });
 };
+
+/** Sends by a template beside sends of content, in turns, so that both meet the same machine. */
+export const template: Bench = async (store, report) => {
+  await onService(store, { DELIVERY: "off" }, async ({ url, apiKey }) => {
+    const templateId = await publishTemplate(url, apiKey);
+    const direct = { url, apiKey, connections: CONNECTIONS };
+    const kinds = { send: direct, "template send": { ...direct, templateId } };
+    const perSecond: Record<string, number[]> = {};
+    for (const [kind, load] of Object.entries(kinds)) {
+      await httpLoad({ ...load, requests: WARM_REQUESTS, keyPrefix: `warm-up ${kind}` });
+    }
+    for (let turn = 0; turn < TEMPLATE_TURNS; turn += 1) {
+      for (const [kind, load] of Object.entries(kinds)) {
+        const requests = SENDS[store.name] / TEMPLATE_TURNS;
+        const sent = await httpLoad({ ...load, requests, keyPrefix: `${kind} ${turn}` });
+        addLoad(report, `${kind} ${turn + 1}`, store.name, sent);
+        perSecond[kind] = [...(perSecond[kind] ?? []), sent.perSecond];
+      }
+    }
+    const sum = (kind: keyof typeof kinds) =>
+      (perSecond[kind] ?? []).reduce((total, value) => total + value, 0);
+    addRatio(report, `template_send_vs_send_${store.name}`, sum("template send") / sum("send"));
+  });
+};
+
+async function publishTemplate(url: string, apiKey: string): Promise<string> {
+  const caller = callerOf(url, apiKey);
+  const { json: created } = await caller.call("POST", "/api/v1/templates", { body: { name: "bench" } });
+  const path = `/api/v1/templates/${created.id}/versions`;
+  const { json: version } = await caller.call("POST", path, { body: templateVersion(seededRandom(3)) });
+  const { status } = await caller.call("POST", `${path}/${version.id}/publish`);
+  if (status !== 200) throw new Error(`the template was not published: ${status}`);
+  return created.id;
+}
 
 /** A rebuild of all read models, counted in events of the log, beside reading the log with no work done. */
 export const project: Bench = async (store, report) => {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { attachments } from "../../projections/attachments.ts";
 import { messageFiles } from "../../projections/messageFiles.ts";
+import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { markVerified, newSender, senderIdOf } from "../../src/commands/manageSender.ts";
 import { newWorkspace } from "../../src/commands/manageWorkspace.ts";
@@ -108,6 +109,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
       inspector: { ...inspector, inspect: (file) => world.inspect(file) },
       disk: { freeBytes: () => 1 },
       diskFreeBytesMin: 0,
+      templateEngine: liquidEngine(),
       limitsDefault: readConfig({}).limitsDefault,
       recent: null,
     }),

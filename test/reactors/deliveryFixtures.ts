@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { due } from "../../projections/due.ts";
+import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { markVerified, newSender } from "../../src/commands/manageSender.ts";
 import { newWorkspace } from "../../src/commands/manageWorkspace.ts";
@@ -229,6 +230,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       keys,
       suppressions: { isSuppressed: () => false, holds: async () => false },
       inspector: openInspector(),
+      templateEngine: liquidEngine(),
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
       limitsDefault: readConfig({}).limitsDefault,

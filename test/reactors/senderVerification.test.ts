@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { senders } from "../../projections/senders.ts";
+import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { markVerified, newSender } from "../../src/commands/manageSender.ts";
 import { newWorkspace } from "../../src/commands/manageWorkspace.ts";
@@ -65,6 +66,7 @@ function newServices(): Services {
     suppressions: { isSuppressed: () => false, holds: async () => false },
     disk: { freeBytes: () => 1_000_000 },
     diskFreeBytesMin: 1_000,
+    templateEngine: liquidEngine(),
     limitsDefault: readConfig({}).limitsDefault,
     inspector: openInspector(),
   });

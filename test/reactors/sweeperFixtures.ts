@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { directoryContentStore } from "../../src/adapters/directory/directoryContentStore.ts";
+import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import { checkAttachment } from "../../src/commands/checkAttachment.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../../src/commands/contentAge.ts";
 import { markVerified, newSender } from "../../src/commands/manageSender.ts";
@@ -114,6 +115,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
       inspector: openInspector(),
       disk: { freeBytes: () => 1 },
       diskFreeBytesMin: 0,
+      templateEngine: liquidEngine(),
       limitsDefault: readConfig({}).limitsDefault,
       recent: null,
     });

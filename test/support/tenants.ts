@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import { diskSpaceOf } from "../../src/adapters/system/diskSpace.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import { markVerified, newSender, senderIdOf } from "../../src/commands/manageSender.ts";
@@ -94,6 +95,7 @@ async function openLog(env: Environment): Promise<Services> {
     keys,
     suppressions: { isSuppressed: () => false, holds: async () => false },
     inspector: openInspector(),
+    templateEngine: liquidEngine(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: 0,
     limitsDefault: config.limitsDefault,
