@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
+import { constants, deflateRawSync } from "node:zlib";
 import fc from "fast-check";
 import { fileInspector } from "../../src/adapters/files/fileInspector.ts";
 import type { InspectionResult } from "../../src/ports/attachmentInspector.ts";
@@ -331,6 +332,31 @@ describe("a document", () => {
       { name: "word/picture.bin", content: "x" },
     ]);
     expect(reasonOf(await inspect("docx", bytes))).toContain("macros");
+  });
+
+  test("whose files lie over each other is invalid", async () => {
+    const type = "application/vnd.oasis.opendocument.text";
+    const content = writeZip([{ name: "b.xml", content: "text", stored: true }]).subarray(0, 30 + 5 + 4);
+    const bytes = writeZip([
+      { name: "mimetype", content: type, stored: true },
+      { name: "a.xml", content, stored: true },
+      // Its header stands in the content of the file before it, behind two headers and their names.
+      {
+        name: "b.xml",
+        content: "text",
+        stored: true,
+        unwritten: true,
+        offset: 30 + 8 + type.length + 30 + 5,
+      },
+    ]);
+    expect(reasonOf(await inspect("odt", bytes))).toContain("not what its directory says");
+  });
+
+  test("that unpacks to gigabytes, and says otherwise, is found out before it has", async () => {
+    const block = deflateRawSync(Buffer.alloc(10_000_000), { finishFlush: constants.Z_FULL_FLUSH });
+    const content = Buffer.concat(Array.from({ length: 480 }, () => block));
+    const lie: ZipPart = { name: "a.xml", content, stored: true, method: 8, declaredBytes: 5_000_000 };
+    expect(reasonOf(await inspect("docx", ooxml("docx", [lie])))).toContain("unpack to its size");
   });
 
   test("whose directory holds fewer files than the archive is invalid", async () => {

@@ -15,6 +15,8 @@ export interface ZipPart {
   readonly mode?: number;
   /** In the archive, and not in its directory. */
   readonly unlisted?: boolean;
+  /** In the directory, and nowhere else in the archive. */
+  readonly unwritten?: boolean;
   /** Where the directory says it begins. */
   readonly offset?: number;
 }
@@ -38,6 +40,7 @@ export function writeZip(
   for (const part of parts) {
     const { header, local } = localFile(part);
     if (!part.unlisted) written.push({ part, header, offset });
+    if (part.unwritten) continue;
     chunks.push(local);
     offset += local.length;
   }
