@@ -12,6 +12,8 @@ export interface Config {
   readonly dataDir: string;
   /** `file:<directory>`: where content is kept that is too large for an event. Instances of one log share it. */
   readonly contentUrl: string;
+  /** Where clamd listens, `tcp://host:port` or `unix:/path`; null: files are not looked at for malware. */
+  readonly clamavUrl: string | null;
   readonly storeUrl: string;
   readonly storeTimeoutMs: number;
   /** 32 bytes; null: the embedded store makes its own. */
@@ -172,6 +174,15 @@ function contentUrl(reader: Reader, dataDir: string): string {
   return url;
 }
 
+function clamavUrl(reader: Reader): string | null {
+  const url = reader.text("CLAMAV_URL", "");
+  if (url === "") return null;
+  const isTcp = /^tcp:\/\/[^/@]+:\d+$/.test(url) && URL.canParse(url);
+  if (!isTcp && !/^unix:\/./.test(url))
+    reader.errors.push("CLAMAV_URL must be tcp://host:port or unix:/path, where clamd listens");
+  return url;
+}
+
 /** Reads and checks the environment. Throws {@link ConfigError} with everything that is wrong, by variable. */
 export function readConfig(env: Environment): Config {
   const reader = new Reader(env);
@@ -185,6 +196,7 @@ export function readConfig(env: Environment): Config {
     dataDir,
     storeUrl: storeUrl(reader, dataDir),
     contentUrl: contentUrl(reader, dataDir),
+    clamavUrl: clamavUrl(reader),
     storeTimeoutMs: reader.integer("STORE_TIMEOUT_MS", 5_000, { min: 100, max: MINUTE_MS }),
     masterKey: reader.key("MASTER_KEY"),
     masterKeyPrevious: reader.key("MASTER_KEY_PREVIOUS"),

@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { clamavScanner } from "./adapters/clamav/clamavScanner.ts";
 import { directoryContentStore } from "./adapters/directory/directoryContentStore.ts";
 import { readOrCreate } from "./adapters/directory/durableFile.ts";
 import { createOutboxTransport } from "./adapters/nodemailer/outboxTransport.ts";
@@ -14,6 +15,7 @@ import type { Occasion } from "./kernel/metadata.ts";
 import type { ContentStore } from "./ports/contentStore.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
+import type { MalwareScanner } from "./ports/malwareScanner.ts";
 
 /** Whether the log is a file of this machine, not a server's. */
 export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
@@ -33,6 +35,11 @@ export async function openStore(config: Pick<Config, "storeUrl" | "storeTimeoutM
 
 export function openContentStore(config: Config): ContentStore {
   return directoryContentStore(config.contentUrl.slice("file:".length));
+}
+
+/** The malware scanner that CLAMAV_URL names; null without one. */
+export function openScanner({ clamavUrl }: Pick<Config, "clamavUrl">): MalwareScanner | null {
+  return clamavUrl === null ? null : clamavScanner({ url: clamavUrl });
 }
 
 /** The transport that SMTP_URL names. */

@@ -5,7 +5,7 @@ import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
 import { resumeEmail } from "../commands/recordMailAttempt.ts";
 import type { Config } from "../config.ts";
 import type { EpochMs } from "../kernel/time.ts";
-import { openTransport, systemOccasion } from "../openParts.ts";
+import { openScanner, openTransport, systemOccasion } from "../openParts.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { listReadModels } from "../readModels/list.ts";
 import type { Command } from "./command.ts";
@@ -71,6 +71,18 @@ async function relayFinding(config: Config): Promise<Finding> {
     : { name, ok: false, detail: opened.reason };
 }
 
+async function scannerFindings(config: Config): Promise<readonly Finding[]> {
+  const scanner = openScanner(config);
+  if (scanner === null) return [];
+  const name = "malware scanner";
+  try {
+    await scanner.scan(Buffer.from("a text"));
+    return [{ name, ok: true, detail: "answering" }];
+  } catch (error) {
+    return [{ name, ok: false, detail: (error as Error).message }];
+  }
+}
+
 async function logFindings(config: Config): Promise<readonly Finding[]> {
   try {
     return await withLog(config, async ({ services, place, logId }) => {
@@ -111,7 +123,12 @@ const doctor: Command = {
   summary: "Look at everything that the service depends on",
   async run(invocation) {
     const { config } = invocation;
-    const findings = [ownerFinding(config), ...(await logFindings(config)), await relayFinding(config)];
+    const findings = [
+      ownerFinding(config),
+      ...(await logFindings(config)),
+      ...(await scannerFindings(config)),
+      await relayFinding(config),
+    ];
     const lines = findings.map(({ ok, name, detail }) => `${ok ? "ok  " : "FAIL"}  ${name}: ${detail}`);
     invocation.print(findings, lines);
     return findings.every(({ ok }) => ok) ? 0 : 1;
