@@ -111,7 +111,8 @@ function withCrlf(content: string): string {
 
 /**
  * What `MimeNode.build()` yields, without its streams: those cost three times as much for a small message
- * (350 µs against 110 µs), and a contract test holds the two equal.
+ * (350 µs against 110 µs), and a contract test holds the two equal. They may differ in where the last line of
+ * a body is broken that ends in white space: a stream does not know yet that it is the last.
  */
 function serialize(node: MimeNode, pieces: Piece[]): void {
   pieces.push(`${node.buildHeaders()}\r\n\r\n`);
