@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import PostalMime, { type Address, type Email } from "postal-mime";
+import PostalMime, { type Address, decodeWords, type Email } from "postal-mime";
 import { buildMime, compose } from "../../src/adapters/nodemailer/mime.ts";
 import type { MailAttachment, MailMessage } from "../../src/ports/mailTransport.ts";
 
@@ -28,6 +28,7 @@ const TRICKS = [
   "=?utf-8?Q?=0D=0ABcc:_eve=40example.org?=",
   "=?utf-8?B?YQ==?= =?utf-8?B?Yg==?=",
   "=?iso-8859-1?Q?=E9?=",
+  "a =?utf-8?q?a?= b",
   "=?utf-8?X?a?=",
   "=? ?= =?",
   "Bcc: eve@example.org",
@@ -220,6 +221,12 @@ function fileNameOf(part: Part): string | undefined {
   return pieces.length === 0 ? undefined : Buffer.concat(pieces).toString();
 }
 
+/** The name that receivers find beside a part's type, if they look there. */
+function nameOf(part: Part): string | undefined {
+  const given = /; name=("(?:[^"\\]|\\.)*"|[^;]*)$/.exec(part.headers.get("content-type") ?? "")?.[1];
+  return given && decodeWords(given.startsWith('"') ? given.slice(1, -1).replace(/\\(.)/g, "$1") : given);
+}
+
 /** Line ends are settled, and the last ones belong to what comes after a body. */
 function settled(text: string | undefined): string | undefined {
   return text?.replace(/\r\n|\r|\n/g, "\n").replace(/\n+$/, "") || undefined;
@@ -257,6 +264,7 @@ function expectSameParts(sent: MailMessage, parsed: Email, root: Part): void {
   expect(settled(parsed.html)).toBe(settled(sent.html));
   const files = sent.attachments ?? [];
   const names = leaves(root).flatMap((part) => fileNameOf(part) ?? []);
+  for (const part of leaves(root)) expect(nameOf(part) ?? fileNameOf(part)).toBe(fileNameOf(part));
   expect(names).toEqual(files.map(({ filename }) => filename));
   expect(parsed.attachments).toHaveLength(files.length);
   for (const [index, { filename, contentType, content }] of files.entries()) {

@@ -24,14 +24,15 @@ export function writeBase64(bytes: Buffer, target: Buffer, start: number): numbe
     const slice = bytes.toString("base64", at, Math.min(at + SLICE_BYTES, bytes.length));
     written += target.write(slice, written, "latin1");
   }
-  for (let to = start; from < end; to += 2) {
+  for (let to = start; from < end; from += LINE_CHARS) {
+    if (to > start) {
+      target[to] = CR;
+      target[to + 1] = LF;
+      to += 2;
+    }
     const lineEnd = Math.min(from + LINE_CHARS, end);
     target.copyWithin(to, from, lineEnd);
     to += lineEnd - from;
-    from = lineEnd;
-    if (from === end) break;
-    target[to] = CR;
-    target[to + 1] = LF;
   }
   return length;
 }

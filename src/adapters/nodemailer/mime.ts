@@ -78,7 +78,6 @@ function attachmentOf({ filename, contentType, content }: MailAttachment) {
     filename,
     contentType: partType(contentType),
     contentDisposition: "attachment" as const,
-    contentTransferEncoding: "base64" as const,
     content: Buffer.from(content.buffer, content.byteOffset, content.byteLength),
   };
 }
