@@ -99,7 +99,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
       holds: async (position, timeoutMs) =>
         !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
-    inspector: openInspector(),
+    inspector: openInspector(config),
     templateEngine: liquidEngine(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: config.diskFreeBytesMin,

@@ -22,6 +22,8 @@ export interface Config {
   readonly contentTimeoutMs: number;
   /** How often each instance looks for content that no message and no upload names. */
   readonly contentSweepIntervalMs: number;
+  /** Where clamd listens, `tcp://host:port` or `unix:/path`; null: files are not looked at for malware. */
+  readonly clamavUrl: string | null;
   readonly storeUrl: string;
   readonly storeTimeoutMs: number;
   /** 32 bytes; null: the embedded store makes its own. */
@@ -264,6 +266,15 @@ function requiredSecret(reader: Reader, name: string): string {
   return value ?? "";
 }
 
+function clamavUrl(reader: Reader): string | null {
+  const url = reader.text("CLAMAV_URL", "");
+  if (url === "") return null;
+  const isTcp = /^tcp:\/\/[^/@]+:\d+$/.test(url) && URL.canParse(url);
+  if (!isTcp && !/^unix:\/./.test(url))
+    reader.errors.push("CLAMAV_URL must be tcp://host:port or unix:/path, where clamd listens");
+  return url;
+}
+
 /** Reads and checks the environment. Throws {@link ConfigError} with everything that is wrong, by variable. */
 export function readConfig(env: Environment): Config {
   const reader = new Reader(env);
@@ -284,6 +295,7 @@ export function readConfig(env: Environment): Config {
       min: 10,
       max: DAY_MS,
     }),
+    clamavUrl: clamavUrl(reader),
     storeTimeoutMs: reader.integer("STORE_TIMEOUT_MS", 5_000, { min: 100, max: MINUTE_MS }),
     masterKey: reader.key("MASTER_KEY"),
     masterKeyPrevious: reader.key("MASTER_KEY_PREVIOUS"),

@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { clamavScanner } from "./adapters/clamav/clamavScanner.ts";
 import { directoryContentStore } from "./adapters/directory/directoryContentStore.ts";
 import { readOrCreate } from "./adapters/directory/durableFile.ts";
 import { fileInspector } from "./adapters/files/fileInspector.ts";
@@ -18,6 +19,7 @@ import type { AttachmentInspector } from "./ports/attachmentInspector.ts";
 import type { ContentStore } from "./ports/contentStore.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
+import type { MalwareScanner } from "./ports/malwareScanner.ts";
 
 /** Whether the log is a file of this machine, not a server's. */
 export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
@@ -42,8 +44,13 @@ export function openContentStore(config: Config): ContentStore {
 }
 
 /** What looks into files before they are sent. */
-export function openInspector(): AttachmentInspector {
-  return fileInspector();
+export function openInspector(config: Pick<Config, "clamavUrl">): AttachmentInspector {
+  return fileInspector({ scanner: openScanner(config) });
+}
+
+/** The malware scanner that CLAMAV_URL names; null without one. */
+export function openScanner({ clamavUrl }: Pick<Config, "clamavUrl">): MalwareScanner | null {
+  return clamavUrl === null ? null : clamavScanner({ url: clamavUrl });
 }
 
 /** The transport that SMTP_URL names. */

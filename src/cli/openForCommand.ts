@@ -36,7 +36,7 @@ export async function withLog<Result>(
       keys,
       // Commands accept no mail, so nobody asks.
       suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: openInspector(),
+      inspector: openInspector(config),
       templateEngine: liquidEngine(),
       disk: diskSpaceOf(config.dataDir),
       diskFreeBytesMin: config.diskFreeBytesMin,

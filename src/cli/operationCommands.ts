@@ -5,7 +5,7 @@ import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
 import { resumeEmail } from "../commands/recordMailAttempt.ts";
 import type { Config } from "../config.ts";
 import type { EpochMs } from "../kernel/time.ts";
-import { openContentStore, openTransport, systemOccasion } from "../openParts.ts";
+import { openContentStore, openScanner, openTransport, systemOccasion } from "../openParts.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { listReadModels } from "../readModels/list.ts";
 import type { Command } from "./command.ts";
@@ -71,6 +71,18 @@ async function relayFinding(config: Config): Promise<Finding> {
     : { name, ok: false, detail: opened.reason };
 }
 
+async function scannerFindings(config: Config): Promise<readonly Finding[]> {
+  const scanner = openScanner(config);
+  if (scanner === null) return [];
+  const name = "malware scanner";
+  try {
+    await scanner.scan(Buffer.from("a text"));
+    return [{ name, ok: true, detail: "answering" }];
+  } catch (error) {
+    return [{ name, ok: false, detail: (error as Error).message }];
+  }
+}
+
 async function logFindings(config: Config): Promise<readonly Finding[]> {
   try {
     return await withLog(config, async ({ services, place, logId }) => {
@@ -130,6 +142,7 @@ const doctor: Command = {
       ownerFinding(config),
       await contentFinding(config),
       ...(await logFindings(config)),
+      ...(await scannerFindings(config)),
       await relayFinding(config),
     ];
     const lines = findings.map(({ ok, name, detail }) => `${ok ? "ok  " : "FAIL"}  ${name}: ${detail}`);

@@ -7,6 +7,7 @@ import { faultOf } from "./fileFault.ts";
 import { uploadFolder } from "./readAttachment.ts";
 import { attachmentAggregate, type Services } from "./services.ts";
 import { load, transact } from "./transact.ts";
+import { workspaceLimits } from "./workspaceLimits.ts";
 
 /**
  * Looks into a pending upload and records what it is. Any number may do so at once: the first to record counts.
@@ -27,6 +28,7 @@ async function look(services: Services, id: string, attachment: Attachment): Pro
   if (bytes === null) {
     return { kind: "rejected", code: "ATTACHMENT_INVALID", reason: "its bytes are no longer there" };
   }
-  const fault = faultOf(await services.inspector.inspect({ filename, contentType, bytes }));
+  const limits = await workspaceLimits(services, workspaceId);
+  const fault = faultOf(await services.inspector.inspect({ filename, contentType, bytes }, limits));
   return fault === null ? { kind: "sound" } : { kind: "rejected", code: fault.code, reason: fault.message };
 }

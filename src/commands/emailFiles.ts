@@ -1,8 +1,8 @@
-import { limitsOf } from "../domain/workspace/limits.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
 import type { ResolvedAttachment } from "./resolveAttachments.ts";
 import type { Services } from "./services.ts";
+import { workspaceLimits } from "./workspaceLimits.ts";
 
 /** What an acceptance says of its files for good; nothing where there are none. */
 export type FileFacts =
@@ -24,8 +24,7 @@ export function directBytes(attachments: readonly ResolvedAttachment[]): number 
 export async function fileFacts(services: Services, send: FilesOfSend): Promise<FileFacts> {
   const { resolved, workspaceId, occasion } = send;
   if (resolved.length === 0) return {};
-  const workspace = await services.workspaces.get(workspaceId);
-  const { attachmentRetentionHours } = limitsOf(workspace, services.limitsDefault);
+  const { attachmentRetentionHours } = await workspaceLimits(services, workspaceId);
   return {
     attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),
     directBytes: directBytes(resolved),

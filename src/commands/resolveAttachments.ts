@@ -1,11 +1,13 @@
 import { FILE_BYTES_MAX } from "../domain/attachment/decisions.ts";
 import type { Attachment } from "../domain/attachment/state.ts";
+import type { WorkspaceLimits } from "../domain/workspace/limits.ts";
 import { invariant } from "../kernel/assert.ts";
 import { base64Bytes } from "../kernel/base64.ts";
 import type { ContentFolder } from "../ports/contentStore.ts";
 import { decodeFile, type FileFault, faultOf } from "./fileFault.ts";
 import { readAttachment, uploadFolder } from "./readAttachment.ts";
 import type { Services } from "./services.ts";
+import { workspaceLimits } from "./workspaceLimits.ts";
 
 /** An element of a send's `attachments`, in the shape that the schema has checked. */
 export type RequestedAttachment =
@@ -84,12 +86,13 @@ export async function resolveAttachments(
   }
   const tooLarge = sizeRefusal(requested, uploads);
   if (tooLarge) return tooLarge;
+  const limits = await workspaceLimits(services, workspaceId);
   const attachments: ResolvedAttachment[] = [];
   for (const [index, file] of requested.entries()) {
     const found =
       file.kind === "upload"
         ? resolveUpload(services, file.id, uploads)
-        : await resolveDirect(services, file);
+        : await resolveDirect(services, limits, file);
     if ("code" in found) return refused(found, `/attachments/${index}`);
     attachments.push(found);
   }
@@ -143,13 +146,14 @@ function resolveUpload(services: Services, id: string, uploads: Uploads): Resolv
 
 async function resolveDirect(
   { inspector }: Services,
+  limits: WorkspaceLimits,
   file: Extract<RequestedAttachment, { kind: "direct" }>,
 ): Promise<ResolvedAttachment | FileFault> {
   const { filename, contentType } = file;
-  const named = faultOf(inspector.inspectName({ filename, contentType }));
+  const named = faultOf(inspector.inspectName({ filename, contentType }, limits));
   if (named) return named;
   const content = decodeFile(file.content);
   if ("code" in content) return content;
-  const fault = faultOf(await inspector.inspect({ filename, contentType, bytes: content }));
+  const fault = faultOf(await inspector.inspect({ filename, contentType, bytes: content }, limits));
   return fault ?? { filename, contentType, bytes: content.byteLength, source: { kind: "direct", content } };
 }

@@ -1,7 +1,6 @@
 import { FILE_BYTES_MAX } from "../domain/attachment/decisions.ts";
 import { type AttachmentEvent, attachmentStream } from "../domain/attachment/events.ts";
 import { type Attachment, attachmentDecider } from "../domain/attachment/state.ts";
-import { limitsOf } from "../domain/workspace/limits.ts";
 import { invariant } from "../kernel/assert.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Occasion } from "../kernel/metadata.ts";
@@ -13,6 +12,7 @@ import { EMPTY_FILE, type FileFault, faultOf } from "./fileFault.ts";
 import { uploadFolder } from "./readAttachment.ts";
 import type { Services } from "./services.ts";
 import { toNewEvents } from "./transact.ts";
+import { workspaceLimits } from "./workspaceLimits.ts";
 
 /** A file on its way in. */
 export interface UploadAttachment {
@@ -38,7 +38,8 @@ export type UploadOutcome =
  */
 export async function uploadAttachment(services: Services, upload: UploadAttachment): Promise<UploadOutcome> {
   const { filename, contentType, workspaceId } = upload;
-  const named = faultOf(services.inspector.inspectName({ filename, contentType }));
+  const limits = await workspaceLimits(services, workspaceId);
+  const named = faultOf(services.inspector.inspectName({ filename, contentType }, limits));
   if (named) return { kind: "refused", ...named };
   if (services.disk.freeBytes() < services.diskFreeBytesMin) {
     throw new StoreError("unavailable", "the data directory's disk is nearly full");
@@ -109,7 +110,7 @@ async function record(
       const message = `the storage allowance has no room for ${bytes} bytes`;
       return { kind: "refused", code: "STORAGE_LIMIT_EXCEEDED", message };
     }
-    const limits = limitsOf(await services.workspaces.get(workspaceId), services.limitsDefault);
+    const limits = await workspaceLimits(services, workspaceId);
     const until = occasion.at + limits.attachmentRetentionHours * HOUR_MS;
     const times = { uploadedAt: rfc3339(occasion.at), expiresAt: rfc3339(until) };
     const data = { workspaceId, filename, contentType, bytes, sha256, ...times };

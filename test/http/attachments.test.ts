@@ -11,11 +11,11 @@ import { emailStream } from "../../src/domain/email/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { systemOccasion } from "../../src/openParts.ts";
-import { direct, formOf, pdf, png, type SampleFile, txt } from "../support/sampleFiles.ts";
 import type { Answer } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
+import { direct, formOf, pdf, png, type SampleFile, txt } from "../support/uploadFiles.ts";
 
 const PATH = "/api/v1/attachments";
 const FILE_BYTES_MAX = 5_000_000;

@@ -41,6 +41,12 @@ describe("settings", () => {
     expect(config.masterKey).toBeNull();
   });
 
+  test("name a malware scanner in either of its forms", () => {
+    for (const url of ["tcp://clamav:3310", "tcp://[::1]:3310", "unix:/run/clamav/clamd.ctl"])
+      expect(readConfig({ CLAMAV_URL: url }).clamavUrl).toBe(url);
+    expect(readConfig({}).clamavUrl).toBeNull();
+  });
+
   test("that are empty are as good as absent", () => {
     expect(readConfig({ PORT: "", HOST: "", MASTER_KEY: "", STORE_URL: "", LOG_LEVEL: "" })).toEqual(
       readConfig({}),
@@ -58,6 +64,12 @@ describe("settings", () => {
     ["BASE_URL", "ftp://mail.example.com"],
     ["BASE_URL", "http://"],
     ["STORE_URL", "postgres://127.0.0.1"],
+    ["CLAMAV_URL", "127.0.0.1:3310"],
+    ["CLAMAV_URL", "tcp://127.0.0.1"],
+    ["CLAMAV_URL", "tcp://127.0.0.1:99999"],
+    ["CLAMAV_URL", "tcp://user@127.0.0.1:3310"],
+    ["CLAMAV_URL", "tcp://127.0.0.1:3310/path"],
+    ["CLAMAV_URL", "unix:clamd.sock"],
     ["STORE_URL", "./data"],
     ["CONTENT_URL", "gs://bucket"],
     ["CONTENT_URL", "./content"],

@@ -26,8 +26,8 @@ import { attachmentRetention } from "../../src/reactors/attachmentRetention.ts";
 import { followReadModels } from "../../src/readModels/follow.ts";
 import { openReaders } from "../../src/readModels/readers.ts";
 import { memoryContentStore } from "../support/memoryContentStore.ts";
-import { direct, pdf, type SampleFile } from "../support/sampleFiles.ts";
 import { until } from "../support/until.ts";
+import { direct, pdf, type SampleFile } from "../support/uploadFiles.ts";
 import { type TestClock, testClock, type WatchedStore, watchedStore } from "./deliveryFixtures.ts";
 
 /** A ledger of one allowance, which remembers who holds what. */
@@ -97,7 +97,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
   const content = memoryContentStore();
   const clock = testClock();
   const storage = testLedger();
-  const inspector = openInspector();
+  const inspector = openInspector({ clamavUrl: null });
   const running: { readonly wake: () => void; readonly stop: () => Promise<void> }[] = [];
   const services: Services = {
     ...makeServices({
@@ -106,7 +106,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
       clock,
       keys: instanceKeys(newDataKey()),
       suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: { ...inspector, inspect: (file) => world.inspect(file) },
+      inspector: { ...inspector, inspect: (...look) => world.inspect(...look) },
       disk: { freeBytes: () => 1 },
       diskFreeBytesMin: 0,
       templateEngine: liquidEngine(),

@@ -5,8 +5,8 @@ import { attachmentStream } from "../../src/domain/attachment/events.ts";
 import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../src/kernel/time.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
-import { pdf, txt } from "../support/sampleFiles.ts";
 import { until } from "../support/until.ts";
+import { pdf, txt } from "../support/uploadFiles.ts";
 import { type AttachmentWorld, attachmentWorld } from "./attachmentFixtures.ts";
 
 const RETENTION_MS = 24 * HOUR_MS;
@@ -147,10 +147,10 @@ describe("checks", () => {
     const ids = await Promise.all(Array.from({ length: 30 }, () => world.uploaded()));
     const sound = world.inspect;
     let [inHand, most] = [0, 0];
-    world.inspect = async (file) => {
+    world.inspect = async (file, allowances) => {
       inHand += 1;
       most = Math.max(most, inHand);
-      const result = await sound(file);
+      const result = await sound(file, allowances);
       await Promise.resolve();
       inHand -= 1;
       return result;
@@ -163,9 +163,9 @@ describe("checks", () => {
   test("go on beside a file that cannot be looked into", async () => {
     const stuck = await world.uploaded(pdf("stuck.pdf"));
     const sound = world.inspect;
-    world.inspect = async (file) => {
+    world.inspect = async (file, allowances) => {
       if (file.filename === "stuck.pdf") throw away();
-      return sound(file);
+      return sound(file, allowances);
     };
     const others = await Promise.all(Array.from({ length: 10 }, () => world.uploaded()));
     await world.start();

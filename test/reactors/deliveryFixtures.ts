@@ -229,7 +229,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       clock,
       keys,
       suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: openInspector(),
+      inspector: openInspector({ clamavUrl: null }),
       templateEngine: liquidEngine(),
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,

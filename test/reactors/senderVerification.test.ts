@@ -68,7 +68,7 @@ function newServices(): Services {
     diskFreeBytesMin: 1_000,
     templateEngine: liquidEngine(),
     limitsDefault: readConfig({}).limitsDefault,
-    inspector: openInspector(),
+    inspector: openInspector({ clamavUrl: null }),
   });
 }
 

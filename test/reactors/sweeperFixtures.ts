@@ -112,7 +112,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
       clock,
       keys,
       suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: openInspector(),
+      inspector: openInspector({ clamavUrl: null }),
       disk: { freeBytes: () => 1 },
       diskFreeBytesMin: 0,
       templateEngine: liquidEngine(),

@@ -94,7 +94,7 @@ async function openLog(env: Environment): Promise<Services> {
     clock: systemClock,
     keys,
     suppressions: { isSuppressed: () => false, holds: async () => false },
-    inspector: openInspector(),
+    inspector: openInspector(config),
     templateEngine: liquidEngine(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: 0,
