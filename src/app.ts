@@ -19,6 +19,7 @@ import { newId } from "./kernel/ids.ts";
 import { isEmbedded, openContentStore, openLogInstance, openStore, openTransport } from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
+import { StorageReaper } from "./reactors/storageReaper.ts";
 import { readinessOf } from "./readiness.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
@@ -92,6 +93,13 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   });
   await readersOpen(readers, config.storeTimeoutMs);
   if (config.deliveryEnabled) delivery.start();
+  const storageReaper = new StorageReaper({
+    services,
+    holders: readers.reader("storage"),
+    worker: newId(),
+    onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "looking for holders of storage failed"),
+  });
+  storageReaper.start();
   const server = serve(config, logger, { services, readers, delivery });
   return {
     url: server.url,
@@ -102,6 +110,8 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
       const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
+      await storageReaper.stop();
+      await services.quota.stop();
       await readModels.stop();
       readers.close();
       await store.close();
@@ -151,6 +161,9 @@ function serve(config: Config, logger: Logger, { services, readers, delivery }: 
     port: config.port,
     basePath,
     requestTimeoutMs: config.requestTimeoutMs,
+    bodyBytesInFlightMax: config.bodyBytesInFlightMax,
+    authFailuresPerMinute: config.authFailuresPerMinute,
+    trustedProxies: config.trustedProxies,
     controllers,
     onRequest: (status, line) => logRequest(config, logger, status, line),
     onError: (error, requestId) => logger.error({ requestId, reason: reasonOf(error) }, "request failed"),

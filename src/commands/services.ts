@@ -54,12 +54,13 @@ type Given = Omit<Services, "apiKeys" | "senders" | "workspaces" | "quota" | "st
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
 export function makeServices(given: Given): Services {
+  const workspaces = foldCache(given.store, workspaceAggregate, workspaceStream);
   return {
     ...given,
     apiKeys: foldCache(given.store, apiKeyAggregate, apiKeyStream),
     senders: foldCache(given.store, senderAggregate, senderStream),
-    workspaces: foldCache(given.store, workspaceAggregate, workspaceStream),
-    quota: dailyQuota(),
-    storage: storageLedger(),
+    workspaces,
+    quota: dailyQuota({ ...given, workspaces }),
+    storage: storageLedger({ ...given, workspaces }),
   };
 }

@@ -6,7 +6,7 @@ import { type Receipt, type SendRefusal, sendEmail } from "../commands/sendEmail
 import type { Services } from "../commands/services.ts";
 import { parseAddress } from "../kernel/address.ts";
 import { isUuid } from "../kernel/ids.ts";
-import { epochMs, rfc3339 } from "../kernel/time.ts";
+import { DAY_MS, type EpochMs, epochMs, rfc3339, SECOND_MS } from "../kernel/time.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { emailJson, emailSummaryJson } from "./emailJson.ts";
 import {
@@ -48,7 +48,7 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
           occasion,
         });
         if (outcome.kind === "conflict") throw new Problem("IDEMPOTENCY_CONFLICT");
-        if (outcome.kind === "refused") throw refusal(outcome);
+        if (outcome.kind === "refused") throw refusal(outcome, occasion.at);
         set.status = 202;
         set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
         if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
@@ -85,7 +85,11 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
     );
 }
 
-function refusal({ code, faults }: SendRefusal): Problem {
+function refusal({ code, faults }: SendRefusal, at: EpochMs): Problem {
+  if (code === "DAILY_LIMIT_REACHED") {
+    const nextDaySeconds = Math.ceil((DAY_MS - (at % DAY_MS)) / SECOND_MS);
+    return new Problem(code, { headers: { "retry-after": String(nextDaySeconds) } });
+  }
   const [first] = faults;
   if (first === undefined) return new Problem(code);
   return new Problem(code, { detail: `${first.pointer}: ${first.message}`, errors: faults });
