@@ -171,7 +171,9 @@ function trustedProxies(reader: Reader): readonly AddressRange[] {
   const texts = reader.text("TRUSTED_PROXIES", "").split(",");
   const ranges = texts.filter((text) => text.trim() !== "").map((text) => parseAddressRange(text.trim()));
   if (ranges.includes(null)) {
-    reader.errors.push("TRUSTED_PROXIES must be addresses or CIDR ranges between commas: 10.0.0.0/8,fd00::/8");
+    reader.errors.push(
+      "TRUSTED_PROXIES must be addresses or CIDR ranges between commas: 10.0.0.0/8,fd00::/8",
+    );
   }
   return ranges.filter((range) => range !== null);
 }

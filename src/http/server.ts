@@ -4,8 +4,8 @@ import type { AddressRange } from "../kernel/clientAddress.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
-import { makeDeadlines } from "./deadlines.ts";
 import { BodiesInFlight } from "./bodiesInFlight.ts";
+import { makeDeadlines } from "./deadlines.ts";
 import { type Door, factsOf, openFacts, type RequestFacts, shareFacts } from "./frontDoor.ts";
 import { Problem, type ProblemDetail, problemResponse } from "./problem.ts";
 import { makeRateLimits } from "./rateLimits.ts";
@@ -188,7 +188,10 @@ function tooLate(facts: RequestFacts): Response {
   facts.code = "INTERNAL_ERROR";
   const { answerHeaders: headers } = facts;
   const detail = "the request took too long";
-  return problemResponse(new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }), facts.requestId);
+  return problemResponse(
+    new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }),
+    facts.requestId,
+  );
 }
 
 function requestLine(request: Request, response: Response, facts: RequestFacts): RequestLine {

@@ -1,4 +1,5 @@
-import { type IPv4, IPv6, isValid, parseCIDR, process } from "ipaddr.js";
+// As a whole, because some of its functions find the others by `this`.
+import ipaddr, { type IPv4, type IPv6 } from "ipaddr.js";
 
 /** A range of addresses, as CIDR notation gives it. */
 export type AddressRange = readonly [address: IPv4 | IPv6, prefixBits: number];
@@ -9,17 +10,17 @@ const PART_BITS = 16;
 
 /** An IPv4 address in an IPv6 coat counts as what it is. Null for what is no address, odd spellings of one too. */
 function parse(text: string): IPv4 | IPv6 | null {
-  if (!IPV4.test(text) && !IPv6.isValid(text)) return null;
-  return isValid(text) ? process(text) : null;
+  if (!IPV4.test(text) && !ipaddr.IPv6.isValid(text)) return null;
+  return ipaddr.isValid(text) ? ipaddr.process(text) : null;
 }
 
 /** A range in CIDR notation, or one address by itself; null when it is neither. */
 export function parseAddressRange(text: string): AddressRange | null {
   const address = text.split("/", 1)[0] ?? "";
-  if (!IPV4.test(address) && !IPv6.isValid(address)) return null;
+  if (!IPV4.test(address) && !ipaddr.IPv6.isValid(address)) return null;
   const single = address.includes(":") ? "128" : "32";
   try {
-    return parseCIDR(text.includes("/") ? text : `${text}/${single}`);
+    return ipaddr.parseCIDR(text.includes("/") ? text : `${text}/${single}`);
   } catch {
     return null;
   }
