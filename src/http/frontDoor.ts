@@ -25,8 +25,6 @@ export interface RequestFacts {
   readonly answerHeaders: Record<string, string>;
   /** Bytes of the body that were admitted. */
   bodyBytes: number;
-  /** True once an answer was given, be it while the body was still on its way. */
-  isAnswered: boolean;
 }
 
 /** What all requests to one service share. */
@@ -52,7 +50,6 @@ export function openFacts(
     peer,
     answerHeaders: { "x-request-id": requestId },
     bodyBytes: 0,
-    isAnswered: false,
   };
   facts.set(request, opened);
   return opened;
@@ -155,10 +152,7 @@ export function authorizeThenRead(
     await check({ request });
     checkHeaders?.(request.headers);
     requireJson(request.headers);
-    return readJsonBody(request, {
-      admit: (bytes) => admitBody(request, bytes),
-      isAnswered: () => factsOf(request).isAnswered,
-    });
+    return readJsonBody(request, (bytes) => admitBody(request, bytes));
   };
 }
 

@@ -36,47 +36,36 @@ export function requireJson(headers: Headers): void {
   }
 }
 
-/** How a body is taken in. */
-export interface Intake {
-  /** Makes room for so many bytes, or throws what the caller is told. */
-  admit(bytes: number): void;
-  /** Whether the request was answered meanwhile: then nobody wants the rest. */
-  isAnswered(): boolean;
-}
+/** Makes room for so many bytes of a body, or throws what the caller is told. */
+export type Admit = (bytes: number) => void;
 
-async function readBytes(request: Request, intake: Intake): Promise<Uint8Array> {
+async function readBytes(request: Request, admit: Admit): Promise<Uint8Array> {
   const length = request.headers.get("content-length");
-  if (length === null) return readUnannounced(request, intake);
+  if (length === null) return readUnannounced(request, admit);
   if (Number(length) > BODY_BYTES_MAX) throw tooLarge();
-  intake.admit(Number(length));
+  admit(Number(length));
   if (Number(length) <= AT_ONCE_BYTES_MAX) return new Uint8Array(await request.arrayBuffer());
   const bytes = new Uint8Array(Number(length));
   let filled = 0;
+  // Throws when the connection ends early, and when the request is answered before all has come.
   for await (const chunk of request.body ?? []) {
-    if (intake.isAnswered()) throw answered();
     bytes.set(chunk, filled);
     filled += chunk.byteLength;
   }
-  return bytes.subarray(0, filled);
+  return bytes;
 }
 
 /** Without a length the bytes are counted while they come, so that the bounds hold for chunked bodies too. */
-async function readUnannounced(request: Request, intake: Intake): Promise<Uint8Array> {
+async function readUnannounced(request: Request, admit: Admit): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body ?? []) {
-    if (intake.isAnswered()) throw answered();
     bytes += chunk.byteLength;
     if (bytes > BODY_BYTES_MAX) throw tooLarge();
-    intake.admit(chunk.byteLength);
+    admit(chunk.byteLength);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-/** Nobody hears it: it only ends the reading of a body that came too slowly. */
-function answered(): Problem {
-  return new Problem("INTERNAL_ERROR", { unavailable: true });
 }
 
 /** The index of the quote that ends the string which begins at `start`. Skips by native search: files are long. */
@@ -153,8 +142,8 @@ function checkMembers(value: JsonObject | readonly Json[], pointer: string, dept
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** The JSON body of a request, within every bound and with nothing in it that would be stored otherwise than sent. */
-export async function readJsonBody(request: Request, intake: Intake): Promise<Json> {
-  const bytes = await readBytes(request, intake);
+export async function readJsonBody(request: Request, admit: Admit): Promise<Json> {
+  const bytes = await readBytes(request, admit);
   if (bytes.length === 0) throw invalid("", "is empty");
   const isLarge = bytes.length > YIELD_ABOVE_BYTES;
   if (isLarge) await nextTurn();

@@ -156,7 +156,6 @@ export function makeFetch(
     const peer = () => connections.requestIP(request)?.address ?? null;
     const facts = openFacts(request, { requestId: newRequestId(), door, peer });
     const response = await deadlines.within(answer(request, facts), () => tooLate(facts));
-    facts.isAnswered = true;
     options.onRequest(response.status, () => requestLine(request, response, facts));
     return request.method === "HEAD" ? new Response(null, response) : response;
   };
