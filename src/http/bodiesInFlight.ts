@@ -1,6 +1,7 @@
 /** A body up to this size, in bytes, is small: room is kept for such ones beside the large. */
 const SMALL_BYTES_MAX = 65_536;
 const SHARE_OF_SMALL = 1 / 8;
+const RETRY_AFTER_SECONDS_MAX = 4;
 
 /** The least bound under which one body of 16,000,000 bytes has room beside the share of the small ones. */
 export const BODY_BYTES_IN_FLIGHT_MIN = 20_000_000;
@@ -12,6 +13,7 @@ export const BODY_BYTES_IN_FLIGHT_MIN = 20_000_000;
 export class BodiesInFlight {
   private small = 0;
   private large = 0;
+  private refused = 0;
 
   constructor(private readonly bytesMax: number) {}
 
@@ -30,6 +32,12 @@ export class BodiesInFlight {
     this.large += added;
     if (!isGrown) this.small -= before;
     return true;
+  }
+
+  /** When who found no room may come again, in seconds: in turn 1 to 4, so that not all come back together. */
+  retryAfterSeconds(): number {
+    this.refused = (this.refused + 1) % RETRY_AFTER_SECONDS_MAX;
+    return this.refused + 1;
   }
 
   /** Takes back all that was admitted of a body. */

@@ -61,9 +61,11 @@ export function openFacts(
  */
 export function admitBody(request: Request, bytes: number): void {
   const opened = factsOf(request);
-  if (!opened.door.bodies.admit(opened.bodyBytes, bytes)) {
+  const { bodies } = opened.door;
+  if (!bodies.admit(opened.bodyBytes, bytes)) {
     throw new Problem("INTERNAL_ERROR", {
       unavailable: true,
+      headers: { "retry-after": String(bodies.retryAfterSeconds()) },
       detail: "too many requests with large bodies are on their way in; try again",
     });
   }
