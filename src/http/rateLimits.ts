@@ -39,15 +39,16 @@ function wholeSeconds(ms: number): number {
 }
 
 function verdictOf(counts: readonly Count[]): RateVerdict {
-  const over = counts.find(({ used, quota }) => used > quota);
-  const policies = counts.map(({ name, quota }) => `"${name}";q=${quota};w=${WINDOW_SECONDS}`);
-  const states = counts.map(
-    ({ name, quota, used, resetSeconds }) => `"${name}";r=${Math.max(0, quota - used)};t=${resetSeconds}`,
-  );
-  return {
-    headers: { "ratelimit-policy": policies.join(", "), ratelimit: states.join(", ") },
-    retryAfterSeconds: over?.resetSeconds ?? null,
-  };
+  let policy = "";
+  let state = "";
+  let retryAfterSeconds: number | null = null;
+  for (const { name, quota, used, resetSeconds } of counts) {
+    const comma = policy === "" ? "" : ", ";
+    policy += `${comma}"${name}";q=${quota};w=${WINDOW_SECONDS}`;
+    state += `${comma}"${name}";r=${Math.max(0, quota - used)};t=${resetSeconds}`;
+    if (used > quota) retryAfterSeconds = resetSeconds;
+  }
+  return { headers: { "ratelimit-policy": policy, ratelimit: state }, retryAfterSeconds };
 }
 
 /** `failuresPerMinute` 0: failures are not counted. */
