@@ -5,6 +5,7 @@ import { emails } from "./emails.ts";
 import { messageFiles } from "./messageFiles.ts";
 import type { Projection } from "./projection.ts";
 import { senders } from "./senders.ts";
+import { storage } from "./storage.ts";
 import { suppressions } from "./suppressions.ts";
 import { templates } from "./templates.ts";
 import { webhookEndpoints } from "./webhookEndpoints.ts";
@@ -20,4 +21,5 @@ export const projections: readonly Projection[] = [
   messageFiles,
   apiKeys,
   templates,
+  storage,
 ];

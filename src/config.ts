@@ -3,7 +3,9 @@ import { isIPv4, isIPv6 } from "node:net";
 import { resolve } from "node:path";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "./domain/email/decisions.ts";
 import { LIMIT_RANGES, type WorkspaceLimits } from "./domain/workspace/limits.ts";
+import { BODY_BYTES_IN_FLIGHT_MIN } from "./http/bodiesInFlight.ts";
 import { parseAddress } from "./kernel/address.ts";
+import { type AddressRange, parseAddressRange } from "./kernel/clientAddress.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
 export interface Config {
@@ -45,6 +47,12 @@ export interface Config {
   readonly deliveryPolicy: DeliveryPolicy;
   readonly diskFreeBytesMin: number;
   readonly limitsDefault: WorkspaceLimits;
+  /** Bytes of request bodies that are read or worked on at once. */
+  readonly bodyBytesInFlightMax: number;
+  /** Failed authentications that one client address may have in a minute; 0: no limit. */
+  readonly authFailuresPerMinute: number;
+  /** Proxies whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly AddressRange[];
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly logLevel: string;
@@ -219,6 +227,17 @@ function dnsServers(reader: Reader): readonly string[] {
   return servers;
 }
 
+function trustedProxies(reader: Reader): readonly AddressRange[] {
+  const texts = reader.text("TRUSTED_PROXIES", "").split(",");
+  const ranges = texts.filter((text) => text.trim() !== "").map((text) => parseAddressRange(text.trim()));
+  if (ranges.includes(null)) {
+    reader.errors.push(
+      "TRUSTED_PROXIES must be addresses or CIDR ranges between commas: 10.0.0.0/8,fd00::/8",
+    );
+  }
+  return ranges.filter((range) => range !== null);
+}
+
 function storeUrl(reader: Reader, dataDir: string): string {
   const url = reader.secret("STORE_URL") ?? `file:${dataDir}`;
   if (!/^(file:|esdb(\+discover)?:\/\/)/.test(url))
@@ -313,6 +332,12 @@ export function readConfig(env: Environment): Config {
     deliveryPolicy: deliveryPolicy(reader),
     diskFreeBytesMin: reader.integer("DISK_FREE_BYTES_MIN", 256 * MIB, { min: 0, max: 2 ** 50 }),
     limitsDefault: limitsDefault(reader),
+    bodyBytesInFlightMax: reader.integer("BODY_BYTES_IN_FLIGHT_MAX", 64 * MIB, {
+      min: BODY_BYTES_IN_FLIGHT_MIN,
+      max: 2 ** 40,
+    }),
+    authFailuresPerMinute: reader.integer("AUTH_FAILURES_PER_MINUTE", 60, { min: 0, max: 1_000_000 }),
+    trustedProxies: trustedProxies(reader),
     requestTimeoutMs: reader.integer("REQUEST_TIMEOUT_MS", 15_000, { min: 100, max: 10 * MINUTE_MS }),
     drainTimeoutMs: reader.integer("DRAIN_TIMEOUT_MS", 25_000, { min: 0, max: 10 * MINUTE_MS }),
     logLevel: reader.choice("LOG_LEVEL", "info", LOG_LEVELS),

@@ -17,6 +17,7 @@ import { StoreError } from "../ports/eventStore.ts";
 import { contentDeadline } from "./contentAge.ts";
 import { keepAttachments, type SealedContent, sealContent } from "./emailContent.ts";
 import { directBytes, type FileFacts, fileFacts } from "./emailFiles.ts";
+import { directFilesHolder } from "./holderExists.ts";
 import { renderForSend } from "./renderForSend.ts";
 import {
   type AttachmentRefusal,
@@ -167,8 +168,7 @@ async function renderedContent(services: Services, send: SendEmail): Promise<Ren
 async function withinLimits(services: Services, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, occasion, id } = send;
   const bytes = directBytes(send.resolved);
-  // Racing requests with one key share the message's id, and each must let go of its own only.
-  const holder = `${emailStream(id)}/${send.contentEventId}`;
+  const holder = directFilesHolder(id, send.contentEventId);
   if (bytes > 0 && !(await services.storage.reserve(workspaceId, holder, bytes, occasion))) {
     return refused("STORAGE_LIMIT_EXCEEDED");
   }
@@ -176,12 +176,19 @@ async function withinLimits(services: Services, send: PreparedSend): Promise<Sen
   try {
     if (!(await services.quota.take(workspaceId, occasion.at))) return refused("DAILY_LIMIT_REACHED");
     used = true;
-    const outcome = await accept(services, send);
-    used = outcome.kind === "accepted" && !outcome.replayed;
-    if (!used) services.quota.giveBack(workspaceId, occasion.at);
-    return outcome;
+    try {
+      const outcome = await accept(services, send);
+      used = outcome.kind === "accepted" && !outcome.replayed;
+      return outcome;
+    } catch (error) {
+      // An outage must not eat up the day. Where the outcome is unknown the message may be there: it counts.
+      used = !(error instanceof StoreError) || error.failure === "outcomeUnknown";
+      throw error;
+    } finally {
+      if (!used) services.quota.giveBack(workspaceId, occasion.at);
+    }
   } finally {
-    // What is thrown leaves the outcome unknown: then the reservation waits for whoever sweeps them up.
+    // Where the outcome is unknown the reservation waits for whoever sweeps them up.
     if (!used && bytes > 0) await services.storage.release(workspaceId, holder, occasion);
   }
 }

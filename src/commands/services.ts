@@ -86,14 +86,15 @@ type Given = Omit<
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
 export function makeServices(given: Given): Services {
+  const workspaces = foldCache(given.store, workspaceAggregate, workspaceStream);
   return {
     ...given,
     apiKeys: foldCache(given.store, apiKeyAggregate, apiKeyStream),
     senders: foldCache(given.store, senderAggregate, senderStream),
-    workspaces: foldCache(given.store, workspaceAggregate, workspaceStream),
+    workspaces,
     templates: foldCache(given.store, templateAggregate, templateStream),
     compiled: compiledVersions(given.store, given.templateEngine),
-    quota: dailyQuota(),
-    storage: storageLedger(),
+    quota: dailyQuota({ ...given, workspaces }),
+    storage: storageLedger({ ...given, workspaces }),
   };
 }

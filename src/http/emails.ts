@@ -2,10 +2,11 @@ import { Elysia } from "elysia";
 import { type EmailQuery, listEmails } from "../../projections/emails.ts";
 import { cancelEmail } from "../commands/cancelEmail.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../commands/readEmail.ts";
-import { type Receipt, sendEmail } from "../commands/sendEmail.ts";
+import { type Receipt, type SendRefusal, sendEmail } from "../commands/sendEmail.ts";
 import type { Services } from "../commands/services.ts";
 import { parseAddress } from "../kernel/address.ts";
 import { isUuid } from "../kernel/ids.ts";
+import { DAY_MS, type EpochMs, SECOND_MS } from "../kernel/time.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { dateTime } from "./dateTime.ts";
 import { emailJson, emailSummaryJson } from "./emailJson.ts";
@@ -49,7 +50,7 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
           occasion,
         });
         if (outcome.kind === "conflict") throw new Problem("IDEMPOTENCY_CONFLICT");
-        if (outcome.kind === "refused") throw refusedFor(outcome.code, outcome.faults);
+        if (outcome.kind === "refused") throw refusal(outcome, occasion.at);
         set.status = 202;
         set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
         if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
@@ -84,6 +85,14 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
       },
       { parse: authorizeUnread(services, routes.cancelEmail), query: NoQuery },
     );
+}
+
+function refusal({ code, faults }: SendRefusal, at: EpochMs): Problem {
+  if (code === "DAILY_LIMIT_REACHED") {
+    const nextDaySeconds = Math.ceil((DAY_MS - (at % DAY_MS)) / SECOND_MS);
+    return new Problem(code, { headers: { "retry-after": String(nextDaySeconds) } });
+  }
+  return refusedFor(code, faults);
 }
 
 function receiptJson({ id, status, acceptedAt }: Receipt) {

@@ -9,8 +9,9 @@ import { until } from "../support/until.ts";
 import { bareSqliteAppends, rawAppends } from "./append.ts";
 import type { BenchStore, FreshStore } from "./benchStores.ts";
 import { httpLoad, type LoadResult, seededRandom } from "./httpLoad.ts";
-import { templateVersion } from "./mail.ts";
-import { add, addRatio, type Report } from "./report.ts";
+import { largeSends } from "./largeSends.ts";
+import { mailBody, templateVersion } from "./mail.ts";
+import { add, addRatio, percentile, type Report } from "./report.ts";
 import { startSink } from "./smtpSink.ts";
 
 const CONNECTIONS = 32;
@@ -25,6 +26,9 @@ const TEMPLATE_TURNS = 6;
 const DELIVERIES = { sqlite: 10_000, eventstoredb: 6_000 };
 /** The promise is about memory after so many sends. */
 const MEMORY_SENDS = 200_000;
+const LARGE_CLIENTS = 64;
+const SMALL_CALLERS = 4;
+const SMALL_PAUSE_MS = 5;
 const DELIVERY_MS_MAX = 300_000;
 
 export type Bench = (store: BenchStore, report: Report) => Promise<void>;
@@ -202,9 +206,53 @@ export const deliver: Bench = async (store, report) => {
   }
 };
 
-/** Memory of the service after many sends. */
+/** The most memory that the process ever had. */
+function peakRssMb(pid: number): number {
+  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024;
+}
+
+/** Small sends of a few callers, one after another, until `isOver`; their latencies in ms, sorted. */
+async function smallSends(service: TestProcess, isOver: () => boolean): Promise<readonly number[]> {
+  const random = seededRandom(2);
+  const latencies: number[] = [];
+  const caller = async (number: number) => {
+    for (let turn = 0; !isOver(); turn += 1) {
+      const startedAt = performance.now();
+      const answer = await service.send(`small-send-${number}-${turn}`, mailBody(random));
+      latencies.push(performance.now() - startedAt);
+      if (answer.status !== 202) throw new Error(`a small send was answered by ${answer.status}`);
+      await Bun.sleep(SMALL_PAUSE_MS);
+    }
+  };
+  await Promise.all(Array.from({ length: SMALL_CALLERS }, (_, number) => caller(number)));
+  return latencies.sort((left, right) => left - right);
+}
+
+/** Many clients that each send the largest request at once, and small sends beside them. */
+async function measureLargeSends(store: BenchStore, report: Report): Promise<void> {
+  await onService(store, { DELIVERY: "off" }, async (service) => {
+    const { url, apiKey, pid } = service;
+    let isOver = false;
+    const large = largeSends({ url, apiKey, clients: LARGE_CLIENTS }).finally(() => {
+      isOver = true;
+    });
+    const [result, latencies] = await Promise.all([large, smallSends(service, () => isOver)]);
+    const figure = (name: string, unit: string, value: number) =>
+      add(report, { name, store: store.name, unit, value });
+    figure(`${LARGE_CLIENTS} large sends, accepted`, "", result.accepted);
+    figure(`${LARGE_CLIENTS} large sends, told to wait`, "times", result.refused);
+    figure(`${LARGE_CLIENTS} large sends, until the last`, "s", result.seconds);
+    figure("peak RSS with large sends", "MB", peakRssMb(pid));
+    figure("small sends beside, p50", "ms", percentile(latencies, 0.5));
+    figure("small sends beside, p99", "ms", percentile(latencies, 0.99));
+    figure("small sends beside, longest", "ms", latencies.at(-1) ?? 0);
+  });
+}
+
+/** Memory of the service: while many large requests come at once, and after many small ones. */
 export const memory: Bench = async (store, report) => {
   if (store.name !== "sqlite") return;
+  await measureLargeSends(store, report);
   await onService(store, { DELIVERY: "off" }, async ({ url, apiKey, pid }) => {
     await httpLoad({ url, apiKey, connections: CONNECTIONS, requests: MEMORY_SENDS, keyPrefix: "memory" });
     add(report, { name: "RSS after 200,000 sends", store: store.name, unit: "MB", value: rssMb(pid) });

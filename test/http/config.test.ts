@@ -104,6 +104,16 @@ describe("settings", () => {
     ["DELIVERY_LIFETIME_MS", String(73 * 3_600_000)],
     ["DELIVERY_ON_AMBIGUOUS", "drop"],
     ["DISK_FREE_BYTES_MIN", "256MB"],
+    ["LIMIT_MESSAGES_PER_DAY", "-1"],
+    ["LIMIT_MESSAGES_PER_DAY", "1e6"],
+    ["LIMIT_STORAGE_BYTES", "1GB"],
+    ["LIMIT_KEY_REQUESTS_PER_SECOND", "0.5"],
+    ["LIMIT_WORKSPACE_REQUESTS_PER_SECOND", "unlimited"],
+    ["ATTACHMENT_RETENTION_HOURS", "0"],
+    ["BODY_BYTES_IN_FLIGHT_MAX", "16000000"],
+    ["AUTH_FAILURES_PER_MINUTE", "-1"],
+    ["TRUSTED_PROXIES", "10.0.0.0/33"],
+    ["TRUSTED_PROXIES", "10.0.0.1,proxy.example"],
     ["REQUEST_TIMEOUT_MS", "0"],
     ["DRAIN_TIMEOUT_MS", "forever"],
     ["LOG_LEVEL", "verbose"],
@@ -154,6 +164,37 @@ describe("settings", () => {
     const env = { HOST: "0.0.0.0", SMTP_URL: "outbox:" };
     expect(readConfig(env).bootstrap).toBeFalse();
     expect(readConfig({ ...env, BOOTSTRAP: "on" }).bootstrap).toBeTrue();
+  });
+
+  test("limits for every workspace come from LIMIT_ variables", () => {
+    const env = {
+      LIMIT_MESSAGES_PER_DAY: "0",
+      LIMIT_STORAGE_BYTES: "5",
+      LIMIT_KEY_REQUESTS_PER_SECOND: "0",
+      LIMIT_WORKSPACE_REQUESTS_PER_SECOND: "7",
+    };
+    expect(readConfig(env).limitsDefault).toMatchObject({
+      messagesPerDay: 0,
+      storageBytes: 5,
+      keyRequestsPerSecond: 0,
+      workspaceRequestsPerSecond: 7,
+    });
+    expect(readConfig({}).limitsDefault).toMatchObject({
+      messagesPerDay: 1_000_000,
+      storageBytes: 1_000_000_000,
+      keyRequestsPerSecond: 2_000,
+      workspaceRequestsPerSecond: 4_000,
+    });
+  });
+
+  test("TRUSTED_PROXIES are addresses and ranges; nobody is trusted by default", () => {
+    expect(readConfig({}).trustedProxies).toEqual([]);
+    const { trustedProxies } = readConfig({ TRUSTED_PROXIES: "10.0.0.0/8, fd00::/8,192.0.2.1," });
+    expect(trustedProxies.map(([address, bits]) => `${address}/${bits}`)).toEqual([
+      "10.0.0.0/8",
+      "fd00::/8",
+      "192.0.2.1/32",
+    ]);
   });
 
   test("MASTER_KEY must be given with EventStoreDB", () => {

@@ -50,6 +50,7 @@ function testLedger(): TestLedger {
     async release(_workspaceId, holder) {
       held.delete(holder);
     },
+    async confirm() {},
     used: async () => used(),
   };
   return ledger;
