@@ -79,6 +79,10 @@ describe("output", () => {
     );
   });
 
+  test("holds no half of a character", () => {
+    expect(outputOf("{{ x | split: '' | first }}", { x: "😀" })).toBe("\ufffd");
+  });
+
   test("is the same for the same variables, which stay as they are", () => {
     const variables = { n: 5, list: [2, 1], object: { a: 1 } };
     const before = structuredClone(variables);

@@ -57,7 +57,8 @@ function render(
     const context = new BoundedContext(liquid, scope);
     const emitter = new BoundedEmitter(context.budget);
     toValueSync(liquid.renderer.renderTemplates(templates, context, emitter));
-    return { kind: "rendered", output: emitter.buffer };
+    // Filters that split a text can part the halves of a character, which nobody can store or send.
+    return { kind: "rendered", output: emitter.buffer.toWellFormed() };
   } catch (error) {
     return { kind: "failed", reason: reasonOf(error) };
   }
