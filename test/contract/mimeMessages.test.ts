@@ -117,7 +117,13 @@ const address = fc
   .tuple(fc.array(atext, { minLength: 1, maxLength: 3 }), label, fc.constantFrom("com", "co.uk", "xn--p1ai"))
   .map(([local, name, top]) => `${local.join(".").slice(0, 64).replace(/\.$/, "")}@${name}.${top}`);
 
-const heading = textOf(TRICKS, 60).map((text) => oneLine(text).slice(0, 998).toWellFormed());
+/**
+ * Without U+FEFF: postal-mime drops it where an encoded-word begins with it, as byte order marks are. Python's
+ * `email` reads it back, so it is in the message.
+ */
+const heading = textOf(TRICKS, 60).map((text) =>
+  oneLine(text).replaceAll("\ufeff", "").slice(0, 998).toWellFormed(),
+);
 const subject = heading.map((text) => text || "subject");
 const fromName = heading
   .map((text) => text.slice(0, 200).toWellFormed())
@@ -145,7 +151,8 @@ const attachment: fc.Arbitrary<MailAttachment> = fc.record({
   ),
   content,
 });
-const body = textOf(BODY_TRICKS, 300).map((text) => text.toWellFormed());
+/** A byte order mark at its beginning is one, and left out by whoever reads. */
+const body = textOf(BODY_TRICKS, 300).map((text) => text.toWellFormed().replace(/^\ufeff+/, ""));
 const bodies = fc.oneof(
   fc.record({ text: body }),
   fc.record({ html: body }),
