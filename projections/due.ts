@@ -3,8 +3,9 @@ import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
 
-const READY = `INSERT INTO due (id, workspace_id, sender_id, state, due_at, accepted_at, revision, attempt, lease_ms)
-  VALUES (?, ?, ?, 'ready', ?, ?, ?, 0, 0)`;
+const READY = `INSERT INTO due
+  (id, workspace_id, sender_id, authority_id, state, due_at, accepted_at, revision, attempt, lease_ms)
+  VALUES (?, ?, ?, ?, 'ready', ?, ?, ?, 0, 0)`;
 const LEASED = "UPDATE due SET state = 'leased', revision = ?, attempt = ?, lease_ms = ? WHERE id = ?";
 /** Only the attempt that holds the claim can give it back. */
 const DEFERRED = `UPDATE due SET state = 'ready', due_at = ?, revision = ?, lease_ms = 0
@@ -18,7 +19,8 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   switch (type) {
     case "EmailQueued": {
       const acceptedAt = epochMs(data.acceptedAt);
-      db.run(READY, id, data.workspaceId, data.senderId, acceptedAt, acceptedAt, event.revision);
+      const { workspaceId, senderId, authorityId = senderId } = data;
+      db.run(READY, id, workspaceId, senderId, authorityId, acceptedAt, acceptedAt, event.revision);
       break;
     }
     case "EmailDeliveryStarted":
@@ -39,14 +41,14 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 /** What mail delivery has to look at: one row for each message that has not ended. */
 export const due: Projection = {
   name: "due",
-  version: 1,
+  version: 2,
   events: EMAIL_STATUS_EVENTS,
   tables: [
     {
       name: "due",
-      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, sender_id TEXT NOT NULL, state TEXT NOT NULL,
-        due_at INTEGER NOT NULL, accepted_at INTEGER NOT NULL, revision INTEGER NOT NULL,
-        attempt INTEGER NOT NULL, lease_ms INTEGER NOT NULL`,
+      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, sender_id TEXT NOT NULL,
+        authority_id TEXT NOT NULL, state TEXT NOT NULL, due_at INTEGER NOT NULL,
+        accepted_at INTEGER NOT NULL, revision INTEGER NOT NULL, attempt INTEGER NOT NULL, lease_ms INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
         "CREATE INDEX due_by_time ON due (state, due_at)",
@@ -62,6 +64,8 @@ export interface DueEmail {
   readonly id: string;
   readonly workspaceId: string;
   readonly senderId: string;
+  /** The sender on whose word it may leave: `senderId`, or its domain's. */
+  readonly authorityId: string;
   readonly revision: number;
 }
 
@@ -70,6 +74,7 @@ function dueEmail(row: SqlRow): DueEmail {
     id: String(row.id),
     workspaceId: String(row.workspace_id),
     senderId: String(row.sender_id),
+    authorityId: String(row.authority_id),
     revision: Number(row.revision),
   };
 }
@@ -82,10 +87,11 @@ export function readyEmails(
   limit: number,
 ): readonly DueEmail[] {
   const holders = JSON.stringify(without);
-  const sql = `SELECT id, workspace_id, sender_id, revision FROM due WHERE state = 'ready' AND due_at <= ?
-    AND workspace_id NOT IN (SELECT value FROM json_each(?)) AND sender_id NOT IN (SELECT value FROM json_each(?))
+  const sql = `WITH held AS MATERIALIZED (SELECT value FROM json_each(?))
+    SELECT id, workspace_id, sender_id, authority_id, revision FROM due WHERE state = 'ready' AND due_at <= ?
+    AND workspace_id NOT IN held AND sender_id NOT IN held AND authority_id NOT IN held
     ORDER BY due_at LIMIT ?`;
-  return db.all(sql, now, holders, holders, limit).map(dueEmail);
+  return db.all(sql, holders, now, limit).map(dueEmail);
 }
 
 /** Messages that wait since before `acceptedBefore`, due or not: their time may be over. */
@@ -95,7 +101,8 @@ export function agedEmails(
   without: readonly string[],
   limit: number,
 ): readonly DueEmail[] {
-  const sql = `SELECT id, workspace_id, sender_id, revision FROM due WHERE state = 'ready' AND accepted_at <= ?
+  const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM due
+    WHERE state = 'ready' AND accepted_at <= ?
     AND workspace_id NOT IN (SELECT value FROM json_each(?)) ORDER BY accepted_at LIMIT ?`;
   return db.all(sql, acceptedBefore, JSON.stringify(without), limit).map(dueEmail);
 }

@@ -7,6 +7,8 @@ const TERMINAL = "('sent', 'bounced', 'failed', 'suppressed', 'canceled')";
 const INSERT = `INSERT INTO emails
   (id, workspace_id, status, sender_id, recipient_hash, created_at, updated_at, attempts, reason)
   VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+const COUNT = `INSERT INTO emails_by_day (workspace_id, day, accepted) VALUES (?, ?, 1)
+  ON CONFLICT DO UPDATE SET accepted = accepted + 1`;
 /** A message ends once: a later outcome leaves the row as it is. */
 const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ? WHERE id = ? AND status NOT IN ${TERMINAL}`;
 const START = "UPDATE emails SET status = 'sending', attempts = ?, updated_at = ? WHERE id = ?";
@@ -39,6 +41,12 @@ function accept(event: ProjectedEvent, db: ReadDatabase): void {
     acceptedAt,
     reason,
   );
+  db.run(COUNT, workspaceId, utcDay(acceptedAt));
+}
+
+/** The day of an RFC 3339 time in UTC. */
+function utcDay(time: string): string {
+  return time.slice(0, "yyyy-mm-dd".length);
 }
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
@@ -75,10 +83,10 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
   }
 }
 
-/** One row a message: what lists and filters need, and no address. */
+/** One row a message: what lists and filters need, and no address; and how many were accepted each UTC day. */
 export const emails: Projection = {
   name: "emails",
-  version: 1,
+  version: 2,
   events: EMAIL_STATUS_EVENTS,
   tables: [
     {
@@ -88,6 +96,13 @@ export const emails: Projection = {
         attempts INTEGER NOT NULL, reason TEXT`,
       key: ["id"],
       indexes: ["CREATE INDEX emails_by_time ON emails (workspace_id, created_at, id)"],
+    },
+    {
+      // A day's messages can be a million: counted as they come, not when somebody asks.
+      name: "emails_by_day",
+      columns: `workspace_id TEXT NOT NULL, day TEXT NOT NULL, accepted INTEGER NOT NULL,
+        PRIMARY KEY (workspace_id, day)`,
+      key: ["workspace_id", "day"],
     },
   ],
   apply,
@@ -147,4 +162,10 @@ function emailRow(row: SqlRow): EmailRow {
     attempts: Number(row.attempts),
     reason: row.reason === null ? null : String(row.reason),
   };
+}
+
+/** How many messages the workspace was given on the UTC day of `at` (RFC 3339), suppressed ones as well. */
+export function emailsOfDay(db: ReadDatabase, workspaceId: string, at: string): number {
+  const sql = "SELECT accepted FROM emails_by_day WHERE workspace_id = ? AND day = ?";
+  return Number(db.get(sql, workspaceId, utcDay(at))?.accepted ?? 0);
 }

@@ -1,7 +1,13 @@
+import { apiKeys } from "./apiKeys.ts";
+import { attachments } from "./attachments.ts";
 import { due } from "./due.ts";
 import { emails } from "./emails.ts";
+import { messageFiles } from "./messageFiles.ts";
 import type { Projection } from "./projection.ts";
+import { senders } from "./senders.ts";
+import { storage } from "./storage.ts";
 import { suppressions } from "./suppressions.ts";
+import { templates } from "./templates.ts";
 import { webhookDeliveries } from "./webhookDeliveries.ts";
 import { webhookEndpoints } from "./webhookEndpoints.ts";
 
@@ -10,6 +16,12 @@ export const projections: readonly Projection[] = [
   emails,
   webhookEndpoints,
   suppressions,
+  senders,
   due,
   webhookDeliveries,
+  attachments,
+  messageFiles,
+  apiKeys,
+  templates,
+  storage,
 ];

@@ -1,38 +1,43 @@
 import { suppressionCodec } from "../src/domain/suppression/events.ts";
-import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
+import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
+
+const INSERT = `INSERT INTO suppressions
+  (workspace_id, recipient_hash, id, reason, email_id, created_at, revision) VALUES (?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT DO NOTHING`;
+const DELETE = "DELETE FROM suppressions WHERE workspace_id = ? AND recipient_hash = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = suppressionCodec.decode(event);
   switch (type) {
     case "RecipientSuppressed": {
-      const values = [data.workspaceId, data.recipientHash, data.reason, data.emailId ?? null] as const;
-      const sql =
-        "INSERT INTO suppressions (workspace_id, recipient_hash, reason, email_id, created_at) VALUES (?, ?, ?, ?, ?)";
-      db.run(`${sql} ON CONFLICT DO NOTHING`, ...values, event.metadata.at as string);
+      const { workspaceId, recipientHash, reason, emailId = null } = data;
+      const at = event.metadata.at as string;
+      db.run(INSERT, workspaceId, recipientHash, event.id, reason, emailId, at, event.revision);
       break;
     }
     case "RecipientUnsuppressed":
-      db.run(
-        "DELETE FROM suppressions WHERE workspace_id = ? AND recipient_hash = ?",
-        data.workspaceId,
-        data.recipientHash,
-      );
+      db.run(DELETE, data.workspaceId, data.recipientHash);
       break;
   }
 }
 
-/** Who must not get mail, by workspace: what acceptance looks at. */
+/**
+ * Who must not get mail, by workspace: what acceptance looks at, and what the list shows but for the addresses.
+ * `id` is that of the event that suppressed, `revision` its place in the recipient's stream.
+ */
 export const suppressions: Projection = {
   name: "suppressions",
-  version: 1,
+  version: 2,
   events: ["RecipientSuppressed", "RecipientUnsuppressed"],
   tables: [
     {
       name: "suppressions",
-      columns: `workspace_id TEXT NOT NULL, recipient_hash TEXT NOT NULL, reason TEXT NOT NULL, email_id TEXT,
-        created_at TEXT NOT NULL, PRIMARY KEY (workspace_id, recipient_hash)`,
+      columns: `workspace_id TEXT NOT NULL, recipient_hash TEXT NOT NULL, id TEXT NOT NULL, reason TEXT NOT NULL,
+        email_id TEXT, created_at TEXT NOT NULL, revision INTEGER NOT NULL,
+        PRIMARY KEY (workspace_id, recipient_hash)`,
       key: ["workspace_id", "recipient_hash"],
+      indexes: ["CREATE INDEX suppressions_by_time ON suppressions (workspace_id, created_at, id)"],
     },
   ],
   apply,
@@ -41,4 +46,53 @@ export const suppressions: Projection = {
 export function isSuppressed(db: ReadDatabase, workspaceId: string, recipientHash: string): boolean {
   const sql = "SELECT 1 AS found FROM suppressions WHERE workspace_id = ? AND recipient_hash = ?";
   return db.get(sql, workspaceId, recipientHash) !== undefined;
+}
+
+/** Which suppressions to list. Times are RFC 3339 in UTC. */
+export interface SuppressionQuery {
+  readonly workspaceId: string;
+  readonly reason?: string;
+  readonly createdFrom?: string;
+  readonly createdBefore?: string;
+  /** The last row of the page before. */
+  readonly after?: { readonly createdAt: string; readonly id: string };
+  readonly limit: number;
+}
+
+/** Where a suppression stands; what it says is in the recipient's stream. */
+export interface SuppressionRow {
+  readonly id: string;
+  readonly recipientHash: string;
+  readonly createdAt: string;
+  readonly revision: number;
+}
+
+/** Suppressions of one workspace, newest first. */
+export function listSuppressions(db: ReadDatabase, query: SuppressionQuery): readonly SuppressionRow[] {
+  const conditions = ["workspace_id = ?"];
+  const values: SqlValue[] = [query.workspaceId];
+  const add = (condition: string, value: string | undefined) => {
+    if (value === undefined) return;
+    conditions.push(condition);
+    values.push(value);
+  };
+  add("reason = ?", query.reason);
+  add("created_at >= ?", query.createdFrom);
+  add("created_at < ?", query.createdBefore);
+  if (query.after) {
+    conditions.push("(created_at, id) < (?, ?)");
+    values.push(query.after.createdAt, query.after.id);
+  }
+  const sql = `SELECT id, recipient_hash, created_at, revision FROM suppressions
+    WHERE ${conditions.join(" AND ")} ORDER BY created_at DESC, id DESC LIMIT ?`;
+  return db.all(sql, ...values, query.limit).map(suppressionRow);
+}
+
+function suppressionRow(row: SqlRow): SuppressionRow {
+  return {
+    id: String(row.id),
+    recipientHash: String(row.recipient_hash),
+    createdAt: String(row.created_at),
+    revision: Number(row.revision),
+  };
 }

@@ -1,46 +1,26 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { AnyElysia } from "elysia";
 import type { Logger } from "pino";
-import { version } from "../package.json";
 import { projections } from "../projections/index.ts";
 import { isSuppressed } from "../projections/suppressions.ts";
+import { liquidEngine } from "./adapters/liquidjs/liquidEngine.ts";
 import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
 import { recentEmails } from "./commands/recentEmails.ts";
-import { makeServices, type Services } from "./commands/services.ts";
+import { makeServices } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
+import { basePathOf, makeControllers } from "./controllers.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
-import { currentEndpoints } from "./http/currentEndpoints.ts";
-import { emailsController } from "./http/emails.ts";
-import { healthController } from "./http/health.ts";
-import { openApiDocument } from "./http/openApi.ts";
-import { operations } from "./http/operations.ts";
-import type { ReadModel } from "./http/readModel.ts";
-import { referenceController } from "./http/reference.ts";
 import { listen, type RequestLine } from "./http/server.ts";
-import { webhookDeliveriesController } from "./http/webhookDeliveries.ts";
-import { webhookEndpointsController } from "./http/webhookEndpoints.ts";
-import { webhooksController } from "./http/webhooks.ts";
-import { newId } from "./kernel/ids.ts";
-import {
-  isEmbedded,
-  openContentStore,
-  openLogInstance,
-  openStore,
-  openTransport,
-  openWebhookTransport,
-} from "./openParts.ts";
+import { reasonOf } from "./kernel/reason.ts";
+import { isEmbedded, openContentStore, openInspector, openLogInstance, openStore } from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
-import { MailDelivery } from "./reactors/mailDelivery.ts";
-import { WebhookDelivery } from "./reactors/webhookDelivery.ts";
-import { readinessOf } from "./readiness.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
-
-/** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
-const REMOTE_READ_SPACING_MS = 25;
+import { makeWorkers } from "./workers.ts";
 
 /** A service that runs. */
 export interface RunningApp {
@@ -88,46 +68,39 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
       holds: async (position, timeoutMs) =>
         !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
+    inspector: openInspector(config),
+    templateEngine: liquidEngine(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: config.diskFreeBytesMin,
     limitsDefault: config.limitsDefault,
     recent: config.deliveryEnabled ? recentEmails() : null,
   });
   const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;
-  const delivery = mailDelivery(config, logger, services, readers);
+  const workers = makeWorkers(config, logger, { services, readers });
   const { storeUrl, storeTimeoutMs, dataDir } = config;
-  const webhooks = webhookDelivery(config, logger, services, readers);
   const readModels = hostReadModels({
     start: { storeUrl, storeTimeoutMs, dataDir, logId },
     onEvent(event) {
       readers.receive(event);
       if (event.type === "failed")
         logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
-      delivery.wake();
-      webhooks.wake();
+      workers.wake();
     },
     onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),
   });
   await readersOpen(readers, config.storeTimeoutMs);
-  if (config.deliveryEnabled) {
-    delivery.start();
-    webhooks.start();
-  }
-  const server = serve(config, logger, { services, readers, delivery });
+  workers.start();
+  const server = serve(config, logger, makeControllers(config, { services, readers, ...workers }));
   return {
     url: server.url,
     bootstrapKey,
     hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
     async stop() {
-      const { drainTimeoutMs } = config;
-      const drained = Promise.all([
-        server.stop(),
-        delivery.stop(drainTimeoutMs),
-        webhooks.stop(drainTimeoutMs),
-      ]);
-      const timer = setTimeout(() => server.kill(), drainTimeoutMs);
+      const drained = Promise.all([server.stop(), workers.stop(config.drainTimeoutMs)]);
+      const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
+      await services.quota.stop();
       await readModels.stop();
       readers.close();
       await store.close();
@@ -141,77 +114,15 @@ async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
   await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
 }
 
-function mailDelivery(config: Config, logger: Logger, services: Services, readers: Readers): MailDelivery {
-  return new MailDelivery({
-    services,
-    transport: openTransport(config),
-    due: readers.reader("due"),
-    policy: config.deliveryPolicy,
-    readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
-    worker: newId(),
-    random: Math.random,
-    onTrouble: (error, emailId) =>
-      logger.warn({ emailId, reason: reasonOf(error) }, "delivery was interrupted"),
-  });
-}
-
-function webhookDelivery(
-  config: Config,
-  logger: Logger,
-  services: Services,
-  readers: Readers,
-): WebhookDelivery {
-  return new WebhookDelivery({
-    services,
-    transport: openWebhookTransport(config),
-    deliveries: readers.reader("webhook-deliveries"),
-    policy: config.webhooks.policy,
-    worker: newId(),
-    userAgent: "Postledger-Webhooks",
-    random: Math.random,
-    onTrouble: (error, deliveryId) =>
-      logger.warn({ deliveryId, reason: reasonOf(error) }, "webhook delivery was interrupted"),
-  });
-}
-
-interface Serving {
-  readonly services: Services;
-  readonly readers: Readers;
-  readonly delivery: MailDelivery;
-}
-
-function serve(config: Config, logger: Logger, { services, readers, delivery }: Serving) {
-  const basePath = config.baseUrl.pathname.replace(/\/$/, "");
-  const readModel = (name: string): ReadModel => ({
-    db: readers.reader(name),
-    whenCurrent: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
-  });
-  const webhooks = {
-    services,
-    basePath,
-    allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
-    currentEndpoints: currentEndpoints({
-      services,
-      db: readers.reader("webhook-endpoints"),
-      when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
-    }),
-  };
-  const controllers = [
-    emailsController({ services, basePath, emails: readers.reader("emails") }),
-    webhooksController(webhooks),
-    webhookEndpointsController(webhooks),
-    webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
-    healthController(readinessOf({ config, services, readers, delivery })),
-    referenceController({
-      basePath,
-      document: openApiDocument({ operations, baseUrl: config.baseUrl, version }),
-    }),
-  ];
+function serve(config: Config, logger: Logger, controllers: readonly AnyElysia[]) {
   return listen({
     host: config.host,
     port: config.port,
-    basePath,
+    basePath: basePathOf(config),
     requestTimeoutMs: config.requestTimeoutMs,
+    bodyBytesInFlightMax: config.bodyBytesInFlightMax,
+    authFailuresPerMinute: config.authFailuresPerMinute,
+    trustedProxies: config.trustedProxies,
     controllers,
     onRequest: (status, line) => logRequest(config, logger, status, line),
     onError: (error, requestId) => logger.error({ requestId, reason: reasonOf(error) }, "request failed"),
@@ -222,11 +133,4 @@ function logRequest(config: Config, logger: Logger, status: number, line: () => 
   if (status >= 500) logger.error(line(), "failed");
   else if (status >= 400) logger.info(line(), "refused");
   else if (config.logRequests === "all") logger.info(line(), "answered");
-}
-
-/** What a log line says of an error: its kind and message, which by our rule carry no address, key or content. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : "";
-  return `${error.name}: ${error.message}${cause}`;
 }

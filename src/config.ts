@@ -1,8 +1,12 @@
 import { readFileSync } from "node:fs";
+import { isIPv4, isIPv6 } from "node:net";
 import { resolve } from "node:path";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "./domain/email/decisions.ts";
 import { WEBHOOK_POLICY, type WebhookPolicy } from "./domain/webhookDelivery/decisions.ts";
-import type { WorkspaceLimits } from "./domain/workspace/limits.ts";
+import { LIMIT_RANGES, type WorkspaceLimits } from "./domain/workspace/limits.ts";
+import { BODY_BYTES_IN_FLIGHT_MIN } from "./http/bodiesInFlight.ts";
+import { parseAddress } from "./kernel/address.ts";
+import { type AddressRange, parseAddressRange } from "./kernel/clientAddress.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
 export interface Config {
@@ -11,8 +15,18 @@ export interface Config {
   /** Where callers reach the service; its path prefixes routes and links. */
   readonly baseUrl: URL;
   readonly dataDir: string;
-  /** `file:<directory>`: where content is kept that is too large for an event. Instances of one log share it. */
+  /**
+   * `file:<directory>` or `s3://<bucket>[/<prefix>]`: where content is kept that is too large for an event.
+   * Instances of one log share it, and no two logs do.
+   */
   readonly contentUrl: string;
+  /** Where and as whom `s3://` is reached; null with a directory. */
+  readonly s3: S3Settings | null;
+  readonly contentTimeoutMs: number;
+  /** How often each instance looks for content that no message and no upload names. */
+  readonly contentSweepIntervalMs: number;
+  /** Where clamd listens, `tcp://host:port` or `unix:/path`; null: files are not looked at for malware. */
+  readonly clamavUrl: string | null;
   readonly storeUrl: string;
   readonly storeTimeoutMs: number;
   /** 32 bytes; null: the embedded store makes its own. */
@@ -25,14 +39,22 @@ export interface Config {
   /** 0: no limit. */
   readonly smtpMessagesPerSecondMax: number;
   /** Whether a log that was never used gets a workspace, a sender and a key to begin with. */
+  /** Where mail with verification links comes from; null: addresses cannot be verified by mail. */
+  readonly verificationFrom: string | null;
+  /** Name servers that are asked for domains' records, `address` or `address:port`; none: the machine's own. */
+  readonly dnsServers: readonly string[];
   readonly bootstrap: boolean;
   readonly deliveryEnabled: boolean;
   readonly deliveryPolicy: DeliveryPolicy;
   readonly diskFreeBytesMin: number;
   readonly limitsDefault: WorkspaceLimits;
-  /** Name servers, `address` or `address:port`; empty: the system's. */
-  readonly dnsServers: readonly string[];
   readonly webhooks: WebhookSettings;
+  /** Bytes of request bodies that are read or worked on at once. */
+  readonly bodyBytesInFlightMax: number;
+  /** Failed authentications that one client address may have in a minute; 0: no limit. */
+  readonly authFailuresPerMinute: number;
+  /** Proxies whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly AddressRange[];
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly logLevel: string;
@@ -47,6 +69,17 @@ export interface WebhookSettings {
   /** The whole of one call, look-up and answer included. */
   readonly callTimeoutMs: number;
   readonly policy: WebhookPolicy;
+}
+
+export interface S3Settings {
+  /** Without the bucket, which is the first part of every path. */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  /** Empty, or ends with `/`. */
+  readonly prefix: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
 }
 
 /** Settings that cannot be worked with: each error names its variable and what it takes. */
@@ -204,15 +237,59 @@ function webhookSchedule(reader: Reader): readonly number[] {
 }
 
 function limitsDefault(reader: Reader): WorkspaceLimits {
-  const perSecond = { min: 0, max: 1_000_000 };
+  const limit = (variable: string, name: keyof typeof LIMIT_RANGES, fallback: number) =>
+    reader.integer(variable, fallback, LIMIT_RANGES[name]);
   return {
-    messagesPerDay: reader.integer("LIMIT_MESSAGES_PER_DAY", 1_000_000, { min: 0, max: 2 ** 50 }),
-    storageBytes: reader.integer("LIMIT_STORAGE_BYTES", 1_000_000_000, { min: 0, max: 2 ** 50 }),
-    keyRequestsPerSecond: reader.integer("LIMIT_KEY_REQUESTS_PER_SECOND", 2_000, perSecond),
-    workspaceRequestsPerSecond: reader.integer("LIMIT_WORKSPACE_REQUESTS_PER_SECOND", 4_000, perSecond),
-    attachmentRetentionHours: reader.integer("ATTACHMENT_RETENTION_HOURS", 24, { min: 1, max: 24 * 365 }),
+    messagesPerDay: limit("LIMIT_MESSAGES_PER_DAY", "messagesPerDay", 1_000_000),
+    storageBytes: limit("LIMIT_STORAGE_BYTES", "storageBytes", 1_000_000_000),
+    keyRequestsPerSecond: limit("LIMIT_KEY_REQUESTS_PER_SECOND", "keyRequestsPerSecond", 2_000),
+    workspaceRequestsPerSecond: limit(
+      "LIMIT_WORKSPACE_REQUESTS_PER_SECOND",
+      "workspaceRequestsPerSecond",
+      4_000,
+    ),
+    attachmentRetentionHours: limit("ATTACHMENT_RETENTION_HOURS", "attachmentRetentionHours", 24),
     archiveAttachments: false,
   };
+}
+
+function verificationFrom(reader: Reader): string | null {
+  const text = reader.text("VERIFICATION_FROM", "");
+  if (text === "") return null;
+  const address = parseAddress(text);
+  if ("sent" in address) return address.sent;
+  reader.errors.push("VERIFICATION_FROM must be one bare address such as postmaster@example.com");
+  return null;
+}
+
+function dnsServers(reader: Reader): readonly string[] {
+  const servers = reader
+    .text("DNS_SERVERS", "")
+    .split(",")
+    .map((server) => server.trim())
+    .filter((server) => server !== "");
+  const isServer = (server: string) => {
+    const [, bracketed, plain, port = "53"] = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(server) ?? [];
+    const isHost = isIPv6(server) || isIPv6(bracketed ?? "") || isIPv4(plain ?? "");
+    return isHost && Number(port) >= 1 && Number(port) <= 65_535;
+  };
+  if (!servers.every(isServer)) {
+    reader.errors.push(
+      "DNS_SERVERS must be IP addresses with commas between them: 192.0.2.53,[2001:db8::53]:53",
+    );
+  }
+  return servers;
+}
+
+function trustedProxies(reader: Reader): readonly AddressRange[] {
+  const texts = reader.text("TRUSTED_PROXIES", "").split(",");
+  const ranges = texts.filter((text) => text.trim() !== "").map((text) => parseAddressRange(text.trim()));
+  if (ranges.includes(null)) {
+    reader.errors.push(
+      "TRUSTED_PROXIES must be addresses or CIDR ranges between commas: 10.0.0.0/8,fd00::/8",
+    );
+  }
+  return ranges.filter((range) => range !== null);
 }
 
 function storeUrl(reader: Reader, dataDir: string): string {
@@ -224,7 +301,50 @@ function storeUrl(reader: Reader, dataDir: string): string {
 
 function contentUrl(reader: Reader, dataDir: string): string {
   const url = reader.text("CONTENT_URL", `file:${dataDir}/content`);
-  if (!url.startsWith("file:")) reader.errors.push("CONTENT_URL must begin with file:");
+  if (!/^(file:|s3:)/.test(url)) reader.errors.push("CONTENT_URL must begin with file: or s3://");
+  return url;
+}
+
+/** Characters that need no escape in a path, so that a signature cannot depend on how they are escaped. */
+const S3_URL = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)\/?$/;
+
+function s3Settings(reader: Reader, contentUrl: string): S3Settings | null {
+  if (!contentUrl.startsWith("s3:")) return null;
+  const [, bucket = "", path = ""] = S3_URL.exec(contentUrl) ?? [];
+  if (bucket === "") {
+    reader.errors.push("CONTENT_URL must be s3://<bucket> or s3://<bucket>/<prefix>, without credentials");
+  }
+  const region = reader.text("S3_REGION", "us-east-1");
+  const endpoint = reader.url("S3_ENDPOINT", `https://s3.${region}.amazonaws.com`);
+  if (endpoint.pathname !== "/" || endpoint.search !== "" || endpoint.username !== "") {
+    reader.errors.push("S3_ENDPOINT must be a scheme, a host and a port alone");
+  }
+  // Bun's client would add one to our own credentials, and it would run out while we run.
+  for (const name of ["AWS_SESSION_TOKEN", "S3_SESSION_TOKEN"]) {
+    if (reader.text(name, "") !== "") reader.errors.push(`${name} must not be set with an s3:// CONTENT_URL`);
+  }
+  return {
+    endpoint: endpoint.origin,
+    region,
+    bucket,
+    prefix: path === "" ? "" : `${path.slice(1)}/`,
+    accessKeyId: requiredSecret(reader, "S3_ACCESS_KEY_ID"),
+    secretAccessKey: requiredSecret(reader, "S3_SECRET_ACCESS_KEY"),
+  };
+}
+
+function requiredSecret(reader: Reader, name: string): string {
+  const value = reader.secret(name);
+  if (value === null) reader.errors.push(`${name} (or ${name}_FILE) must be set with an s3:// CONTENT_URL`);
+  return value ?? "";
+}
+
+function clamavUrl(reader: Reader): string | null {
+  const url = reader.text("CLAMAV_URL", "");
+  if (url === "") return null;
+  const isTcp = /^tcp:\/\/[^/@]+:\d+$/.test(url) && URL.canParse(url);
+  if (!isTcp && !/^unix:\/./.test(url))
+    reader.errors.push("CLAMAV_URL must be tcp://host:port or unix:/path, where clamd listens");
   return url;
 }
 
@@ -234,13 +354,21 @@ export function readConfig(env: Environment): Config {
   const host = reader.text("HOST", "127.0.0.1");
   const port = reader.integer("PORT", 3000, { min: 0, max: 65_535 });
   const dataDir = resolve(reader.text("DATA_DIR", "./data"));
+  const content = contentUrl(reader, dataDir);
   const config: Config = {
     host,
     port,
     baseUrl: reader.url("BASE_URL", `http://${host.includes(":") ? `[${host}]` : host}:${port}`),
     dataDir,
     storeUrl: storeUrl(reader, dataDir),
-    contentUrl: contentUrl(reader, dataDir),
+    contentUrl: content,
+    s3: s3Settings(reader, content),
+    contentTimeoutMs: reader.integer("CONTENT_TIMEOUT_MS", 10_000, { min: 100, max: MINUTE_MS }),
+    contentSweepIntervalMs: reader.integer("CONTENT_SWEEP_INTERVAL_MS", 10 * MINUTE_MS, {
+      min: 10,
+      max: DAY_MS,
+    }),
+    clamavUrl: clamavUrl(reader),
     storeTimeoutMs: reader.integer("STORE_TIMEOUT_MS", 5_000, { min: 100, max: MINUTE_MS }),
     masterKey: reader.key("MASTER_KEY"),
     masterKeyPrevious: reader.key("MASTER_KEY_PREVIOUS"),
@@ -251,13 +379,20 @@ export function readConfig(env: Environment): Config {
       max: 1_000_000,
     }),
     smtpMessagesPerSecondMax: reader.integer("SMTP_MESSAGES_PER_SECOND_MAX", 0, { min: 0, max: 100_000 }),
+    verificationFrom: verificationFrom(reader),
+    dnsServers: dnsServers(reader),
     bootstrap: reader.choice("BOOTSTRAP", isLoopback(host) ? "on" : "off", ["on", "off"]) === "on",
     deliveryEnabled: reader.choice("DELIVERY", "on", ["on", "off"]) === "on",
     deliveryPolicy: deliveryPolicy(reader),
     diskFreeBytesMin: reader.integer("DISK_FREE_BYTES_MIN", 256 * MIB, { min: 0, max: 2 ** 50 }),
     limitsDefault: limitsDefault(reader),
-    dnsServers: reader.list("DNS_SERVERS"),
     webhooks: webhookSettings(reader),
+    bodyBytesInFlightMax: reader.integer("BODY_BYTES_IN_FLIGHT_MAX", 64 * MIB, {
+      min: BODY_BYTES_IN_FLIGHT_MIN,
+      max: 2 ** 40,
+    }),
+    authFailuresPerMinute: reader.integer("AUTH_FAILURES_PER_MINUTE", 60, { min: 0, max: 1_000_000 }),
+    trustedProxies: trustedProxies(reader),
     requestTimeoutMs: reader.integer("REQUEST_TIMEOUT_MS", 15_000, { min: 100, max: 10 * MINUTE_MS }),
     drainTimeoutMs: reader.integer("DRAIN_TIMEOUT_MS", 25_000, { min: 0, max: 10 * MINUTE_MS }),
     logLevel: reader.choice("LOG_LEVEL", "info", LOG_LEVELS),

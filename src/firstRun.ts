@@ -43,7 +43,7 @@ export async function bootstrap(services: Services, logId: string, dataDir: stri
   await transact(
     store,
     sender,
-    (state) => addSender(state, { workspaceId, address: BOOTSTRAP_SENDER }),
+    (state) => addSender(state, { type: "SenderAdded", data: { workspaceId, address: BOOTSTRAP_SENDER } }),
     occasion,
   );
   await transact(store, sender, (state) => verifySender(state, "bootstrap"), occasion);

@@ -3,6 +3,7 @@ import { operationCommands } from "./cli/operationCommands.ts";
 import { projectionCommands } from "./cli/projectionCommands.ts";
 import { serve } from "./cli/serve.ts";
 import { workspaceCommands } from "./cli/workspaceCommands.ts";
+import { workspaceControls } from "./cli/workspaceControls.ts";
 import { InstanceMismatchError } from "./commands/openInstance.ts";
 import { ConfigError, readConfig } from "./config.ts";
 import { StoreError } from "./ports/eventStore.ts";
@@ -19,6 +20,7 @@ const serveCommand: Command = {
 const commands: readonly Command[] = [
   serveCommand,
   ...workspaceCommands,
+  ...workspaceControls,
   ...projectionCommands,
   ...operationCommands,
 ];

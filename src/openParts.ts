@@ -1,20 +1,26 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { clamavScanner } from "./adapters/clamav/clamavScanner.ts";
 import { directoryContentStore } from "./adapters/directory/directoryContentStore.ts";
 import { readOrCreate } from "./adapters/directory/durableFile.ts";
+import { fileInspector } from "./adapters/files/fileInspector.ts";
 import { webhookTransport } from "./adapters/https/webhookTransport.ts";
 import { createOutboxTransport } from "./adapters/nodemailer/outboxTransport.ts";
 import { smtpOptionsFromUrl } from "./adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "./adapters/nodemailer/smtpTransport.ts";
+import { s3ContentStore } from "./adapters/s3/s3ContentStore.ts";
 import { openSqliteEventStore } from "./adapters/sqlite/sqliteEventStore.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
+import { claimContent, requireUnclaimed } from "./commands/claimContent.ts";
 import { type OpenInstance, openInstance } from "./commands/openInstance.ts";
 import { type Config, ConfigError, parseMasterKey } from "./config.ts";
 import { newRequestId } from "./kernel/ids.ts";
 import type { Occasion } from "./kernel/metadata.ts";
+import type { AttachmentInspector } from "./ports/attachmentInspector.ts";
 import type { ContentStore } from "./ports/contentStore.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
+import type { MalwareScanner } from "./ports/malwareScanner.ts";
 import type { WebhookTransport } from "./ports/webhookTransport.ts";
 
 /** Whether the log is a file of this machine, not a server's. */
@@ -33,8 +39,20 @@ export async function openStore(config: Pick<Config, "storeUrl" | "storeTimeoutM
   return connectEventStoreDb({ url: storeUrl, timeoutMs });
 }
 
+/** The content store that CONTENT_URL names. */
 export function openContentStore(config: Config): ContentStore {
+  if (config.s3 !== null) return s3ContentStore({ ...config.s3, timeoutMs: config.contentTimeoutMs });
   return directoryContentStore(config.contentUrl.slice("file:".length));
+}
+
+/** What looks into files before they are sent. */
+export function openInspector(config: Pick<Config, "clamavUrl">): AttachmentInspector {
+  return fileInspector({ scanner: openScanner(config) });
+}
+
+/** The malware scanner that CLAMAV_URL names; null without one. */
+export function openScanner({ clamavUrl }: Pick<Config, "clamavUrl">): MalwareScanner | null {
+  return clamavUrl === null ? null : clamavScanner({ url: clamavUrl });
 }
 
 /** The transport that SMTP_URL names. */
@@ -71,7 +89,10 @@ export async function openLogInstance(
   const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir));
   const contentStoreId = await content.identity();
   const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
-  return openInstance(store, claims, systemOccasion("system"));
+  await requireUnclaimed(store, content);
+  const opened = await openInstance(store, claims, systemOccasion("system"));
+  await claimContent(content, opened.logId);
+  return opened;
 }
 
 /** The embedded store's own master key: made at the first start, in a file that only its owner can read. */

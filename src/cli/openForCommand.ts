@@ -1,11 +1,12 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { liquidEngine } from "../adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import { makeServices, type Services } from "../commands/services.ts";
 import type { Config } from "../config.ts";
-import { openContentStore, openLogInstance, openStore } from "../openParts.ts";
+import { openContentStore, openInspector, openLogInstance, openStore } from "../openParts.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */
 export interface OpenForCommand {
@@ -35,6 +36,8 @@ export async function withLog<Result>(
       keys,
       // Commands accept no mail, so nobody asks.
       suppressions: { isSuppressed: () => false, holds: async () => false },
+      inspector: openInspector(config),
+      templateEngine: liquidEngine(),
       disk: diskSpaceOf(config.dataDir),
       diskFreeBytesMin: config.diskFreeBytesMin,
       limitsDefault: config.limitsDefault,

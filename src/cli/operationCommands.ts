@@ -5,7 +5,7 @@ import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
 import { resumeEmail } from "../commands/recordMailAttempt.ts";
 import type { Config } from "../config.ts";
 import type { EpochMs } from "../kernel/time.ts";
-import { openTransport, systemOccasion } from "../openParts.ts";
+import { openContentStore, openScanner, openTransport, systemOccasion } from "../openParts.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { listReadModels } from "../readModels/list.ts";
 import type { Command } from "./command.ts";
@@ -71,6 +71,18 @@ async function relayFinding(config: Config): Promise<Finding> {
     : { name, ok: false, detail: opened.reason };
 }
 
+async function scannerFindings(config: Config): Promise<readonly Finding[]> {
+  const scanner = openScanner(config);
+  if (scanner === null) return [];
+  const name = "malware scanner";
+  try {
+    await scanner.scan(Buffer.from("a text"));
+    return [{ name, ok: true, detail: "answering" }];
+  } catch (error) {
+    return [{ name, ok: false, detail: (error as Error).message }];
+  }
+}
+
 async function logFindings(config: Config): Promise<readonly Finding[]> {
   try {
     return await withLog(config, async ({ services, place, logId }) => {
@@ -100,6 +112,21 @@ async function logFindings(config: Config): Promise<readonly Finding[]> {
   }
 }
 
+async function contentFinding(config: Config): Promise<Finding> {
+  const { s3 } = config;
+  const place = s3 === null ? "directory" : `S3 bucket ${s3.bucket} at ${new URL(s3.endpoint).host}`;
+  const name = `content (${place})`;
+  try {
+    const content = openContentStore(config);
+    await content.identity();
+    const aheadSeconds = Math.round(((await content.now()) - Date.now()) / 1_000);
+    return { name, ok: true, detail: `answering, its clock ${aheadSeconds} s ahead of ours` };
+  } catch (error) {
+    const { message, cause } = error as Error;
+    return { name, ok: false, detail: cause instanceof Error ? `${message}: ${cause.message}` : message };
+  }
+}
+
 function ownerFinding(config: Config): Finding {
   const lock = lockDirectory(config.dataDir);
   lock?.release();
@@ -111,7 +138,13 @@ const doctor: Command = {
   summary: "Look at everything that the service depends on",
   async run(invocation) {
     const { config } = invocation;
-    const findings = [ownerFinding(config), ...(await logFindings(config)), await relayFinding(config)];
+    const findings = [
+      ownerFinding(config),
+      await contentFinding(config),
+      ...(await logFindings(config)),
+      ...(await scannerFindings(config)),
+      await relayFinding(config),
+    ];
     const lines = findings.map(({ ok, name, detail }) => `${ok ? "ok  " : "FAIL"}  ${name}: ${detail}`);
     invocation.print(findings, lines);
     return findings.every(({ ok }) => ok) ? 0 : 1;

@@ -1,14 +1,11 @@
-import {
-  issueKey,
-  newSender,
-  newWorkspace,
-  revokeKey,
-  verifySenderByHand,
-} from "../commands/manageWorkspace.ts";
+import { markVerified, newSender, type SenderName, senderIdOf, setSender } from "../commands/manageSender.ts";
+import { issueKey, newWorkspace, revokeKey } from "../commands/manageWorkspace.ts";
+import type { Services } from "../commands/services.ts";
 import { apiKeyCodec } from "../domain/apiKey/events.ts";
 import { isScope, SCOPES, type Scope } from "../domain/apiKey/scopes.ts";
 import { type ApiKeyState, apiKeyDecider } from "../domain/apiKey/state.ts";
-import { type Address, parseAddress } from "../kernel/address.ts";
+import { parseAddress, parseDomain } from "../kernel/address.ts";
+import type { Occasion } from "../kernel/metadata.ts";
 import { epochMs, rfc3339 } from "../kernel/time.ts";
 import { systemOccasion } from "../openParts.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
@@ -17,10 +14,15 @@ import { withLog } from "./openForCommand.ts";
 
 const WORKSPACE: Option = { name: "workspace", value: "<id>", help: "the workspace it belongs to" };
 
-function addressOf({ args }: Invocation): Address {
-  const parsed = parseAddress(args[0] ?? "");
-  if ("invalid" in parsed) throw new UsageError(`the address ${parsed.invalid}`);
-  return parsed;
+const SENDER_OPERAND = "<address or domain>";
+
+function senderNameOf({ args }: Invocation): SenderName {
+  const text = args[0] ?? "";
+  const domain = text.includes("@") ? null : parseDomain(text);
+  if (domain !== null) return { kind: "domain", domain };
+  const address = parseAddress(text);
+  if ("invalid" in address) throw new UsageError(`the address ${address.invalid}`);
+  return { kind: "address", address };
 }
 
 function scopesOf(text: string | undefined): readonly Scope[] {
@@ -143,43 +145,65 @@ const revokeApiKey: Command = {
 
 const addSender: Command = {
   name: "sender add",
-  operands: "<address>",
-  summary: "Add a sending address; it cannot send before it is verified",
+  operands: SENDER_OPERAND,
+  summary: "Add a sending address or domain; it cannot send before it is verified",
   options: [WORKSPACE],
   async run(invocation) {
     const workspaceId = invocation.required("workspace");
-    const address = addressOf(invocation);
-    const outcome = await withLog(invocation.config, ({ services }) =>
-      newSender(services, workspaceId, address, systemOccasion("cli")),
+    const name = senderNameOf(invocation);
+    const added = await withLog(invocation.config, ({ services }) =>
+      newSender(services, { workspaceId, name }, systemOccasion("cli")),
     );
-    if (outcome === null) throw new UsageError(`there is no workspace ${workspaceId}`);
+    if (added === null) throw new UsageError(`there is no workspace ${workspaceId}`);
+    const { outcome } = added;
     invocation.print({ outcome }, [outcome === "added" ? "added" : "was there already"]);
     return 0;
   },
 };
 
-const verifySender: Command = {
-  name: "sender verify",
-  operands: "<address>",
-  summary: "Mark a sending address as verified, on your word",
-  options: [WORKSPACE],
-  async run(invocation) {
-    const workspaceId = invocation.required("workspace");
-    const address = addressOf(invocation);
-    const outcome = await withLog(invocation.config, ({ services }) =>
-      verifySenderByHand(services, workspaceId, address, systemOccasion("cli")),
-    );
-    if (outcome === "notFound") throw new UsageError("there is no such sender; add it first");
-    invocation.print({ outcome }, [outcome]);
-    return 0;
-  },
-};
+type SenderChange = (services: Services, id: string, occasion: Occasion) => Promise<string>;
+
+/** A command that changes a sender that is there. */
+function senderCommand(verb: string, summary: string, done: string, change: SenderChange): Command {
+  return {
+    name: `sender ${verb}`,
+    operands: SENDER_OPERAND,
+    summary,
+    options: [WORKSPACE],
+    async run(invocation) {
+      const workspaceId = invocation.required("workspace");
+      const name = senderNameOf(invocation);
+      const occasion = { ...systemOccasion("cli"), workspaceId };
+      const outcome = await withLog(invocation.config, ({ services }) =>
+        change(services, senderIdOf(services.keys, workspaceId, name), occasion),
+      );
+      if (outcome === "notFound") throw new UsageError("there is no such sender; add it first");
+      invocation.print({ outcome: done }, [done]);
+      return 0;
+    },
+  };
+}
+
+const senderCommands: readonly Command[] = [
+  addSender,
+  senderCommand("verify", "Mark a sender as verified, on your word", "verified", (services, id, occasion) =>
+    markVerified(services, id, "operator", occasion),
+  ),
+  senderCommand(
+    "disable",
+    "Let a sender send no more; its mail waits",
+    "disabled",
+    (services, id, occasion) => setSender(services, id, "disabled", occasion),
+  ),
+  senderCommand("enable", "Let a sender that was disabled send again", "enabled", (services, id, occasion) =>
+    setSender(services, id, "enabled", occasion),
+  ),
+];
 
 export const workspaceCommands: readonly Command[] = [
   createWorkspace,
   createApiKey,
   listApiKeys,
   revokeApiKey,
-  addSender,
-  verifySender,
+  ...senderCommands,
 ];

@@ -1,9 +1,9 @@
 import { LRUCache } from "lru-cache";
 import type { DomainEvent } from "../kernel/decider.ts";
 import type { EventStore } from "../ports/eventStore.ts";
-import { type Aggregate, load } from "./transact.ts";
+import { type Aggregate, type Loaded, load } from "./transact.ts";
 
-/** The promise is one second; the rest is for the read itself. */
+/** The promise is one second, counted from when a read begins; the rest is for the decision itself. */
 const AGE_MS_MAX = 900;
 const ENTRIES_MAX = 10_000;
 
@@ -15,24 +15,52 @@ export interface FoldCache<State> {
   forget(id: string): void;
 }
 
+/** What was read of a stream, or is being read: who asks meanwhile shares it. */
+interface Entry<State> {
+  readonly state: Promise<State>;
+  /** By the monotonic clock; nothing is fresh that began before it. */
+  readonly freshUntil: number;
+  /** What is too old is still a fold of the stream's beginning: only what is new since is read. */
+  loaded: Loaded<State> | undefined;
+}
+
 /** Unknown ids are kept too, within the same bound, so that guessing at ids costs no reads of the store. */
 export function foldCache<State, Event extends DomainEvent>(
   store: EventStore,
   aggregate: Aggregate<State, Event>,
   streamOf: (id: string) => string,
 ): FoldCache<State> {
-  const entries = new LRUCache<string, { readonly state: State }>({
-    max: ENTRIES_MAX,
-    ttl: AGE_MS_MAX,
-    fetchMethod: async (id) => ({ state: (await load(store, aggregate, streamOf(id))).state }),
-  });
+  const entries = new LRUCache<string, Entry<State>>({ max: ENTRIES_MAX });
+
+  const read = (id: string, known: Loaded<State> | undefined): Promise<State> => {
+    const loading = load(store, aggregate, streamOf(id), known);
+    const entry: Entry<State> = {
+      state: loading.then(({ state }) => state),
+      freshUntil: performance.now() + AGE_MS_MAX,
+      loaded: undefined,
+    };
+    entries.set(id, entry);
+    loading.then(
+      (loaded) => {
+        entry.loaded = loaded;
+      },
+      () => {
+        if (entries.peek(id) === entry) entries.delete(id);
+      },
+    );
+    return entry.state;
+  };
+
   return {
-    async get(id) {
-      const entry = entries.get(id) ?? (await entries.fetch(id)) ?? (await entries.forceFetch(id));
-      return entry.state;
+    get(id) {
+      const entry = entries.get(id);
+      if (entry && performance.now() < entry.freshUntil) return entry.state;
+      return read(id, entry?.loaded);
     },
-    forget: (id) => {
-      entries.delete(id);
+    forget(id) {
+      const loaded = entries.peek(id)?.loaded;
+      if (loaded === undefined) entries.delete(id);
+      else entries.set(id, { state: Promise.resolve(loaded.state), freshUntil: 0, loaded });
     },
   };
 }

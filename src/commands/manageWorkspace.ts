@@ -1,17 +1,16 @@
 import { issueApiKey, revokeApiKey } from "../domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../domain/apiKey/events.ts";
 import type { Scope } from "../domain/apiKey/scopes.ts";
-import { addSender, verifySender } from "../domain/sender/decisions.ts";
-import { senderStream } from "../domain/sender/events.ts";
-import { createWorkspace } from "../domain/workspace/decisions.ts";
-import { workspaceStream } from "../domain/workspace/events.ts";
-import type { Address } from "../kernel/address.ts";
+import { changeLimits, createWorkspace, pauseSending, resumeSending } from "../domain/workspace/decisions.ts";
+import { type WorkspaceEvent, workspaceStream } from "../domain/workspace/events.ts";
+import type { WorkspaceState } from "../domain/workspace/state.ts";
 import { newApiKey } from "../kernel/apiKeyText.ts";
+import type { Decision } from "../kernel/decider.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { type EpochMs, rfc3339 } from "../kernel/time.ts";
-import { apiKeyAggregate, type Services, senderAggregate, workspaceAggregate } from "./services.ts";
-import { transact } from "./transact.ts";
+import { apiKeyAggregate, type Services, workspaceAggregate } from "./services.ts";
+import { load, transact, writtenFirstAt } from "./transact.ts";
 
 /** Creates a workspace and answers its id. */
 export async function newWorkspace(services: Services, name: string, occasion: Occasion): Promise<string> {
@@ -24,6 +23,53 @@ export async function newWorkspace(services: Services, name: string, occasion: O
   );
   services.workspaces.forget(id);
   return id;
+}
+
+/** How a decision about a workspace is taken at a time. */
+type WorkspaceDecision<Outcome> = (state: WorkspaceState, now: EpochMs) => Decision<Outcome, WorkspaceEvent>;
+
+async function changeWorkspace<Outcome>(
+  services: Services,
+  id: string,
+  decide: WorkspaceDecision<Outcome>,
+  occasion: Occasion,
+): Promise<Outcome> {
+  const outcome = await transact(
+    services.store,
+    { ...workspaceAggregate, stream: workspaceStream(id) },
+    (state) => decide(state, occasion.at),
+    { ...occasion, workspaceId: id },
+  );
+  services.workspaces.forget(id);
+  return outcome;
+}
+
+/** Stops sending: at once here, within a second everywhere. What is queued waits. A repeat is no error. */
+export function pauseWorkspace(services: Services, id: string, occasion: Occasion) {
+  return changeWorkspace(services, id, pauseSending, occasion);
+}
+
+/** Lets sending go on, what waited as well. A repeat is no error. */
+export function resumeWorkspace(services: Services, id: string, occasion: Occasion) {
+  return changeWorkspace(services, id, resumeSending, occasion);
+}
+
+/** Sets what the workspace may use; within a second it holds everywhere. */
+export function limitWorkspace(
+  services: Services,
+  id: string,
+  changes: Parameters<typeof changeLimits>[1],
+  occasion: Occasion,
+) {
+  return changeWorkspace(services, id, (state) => changeLimits(state, changes), occasion);
+}
+
+/** A workspace as its stream tells it now, with the time of its creation; null when there is none. */
+export async function readWorkspace(services: Services, id: string) {
+  const stream = workspaceStream(id);
+  const { state } = await load(services.store, workspaceAggregate, stream);
+  if (state === null) return null;
+  return { workspace: state, createdAt: await writtenFirstAt(services.store, stream) };
 }
 
 export interface IssueApiKey {
@@ -55,47 +101,21 @@ export async function issueKey(
   return { id, key };
 }
 
-/** Revokes a key: within a second it opens nothing on any instance. */
+/**
+ * Revokes a key: within a second it opens nothing on any instance. An occasion with a workspace reaches that
+ * workspace's keys only.
+ */
 export async function revokeKey(services: Services, id: string, occasion: Occasion) {
-  const aggregate = { ...apiKeyAggregate, stream: apiKeyStream(id) };
-  const outcome = await transact(services.store, aggregate, revokeApiKey, occasion);
+  const { workspaceId } = occasion;
+  const outcome = await transact(
+    services.store,
+    { ...apiKeyAggregate, stream: apiKeyStream(id) },
+    (state) => {
+      const isForeign = workspaceId !== undefined && state?.workspaceId !== workspaceId;
+      return revokeApiKey(isForeign ? null : state);
+    },
+    occasion,
+  );
   services.apiKeys.forget(id);
-  return outcome;
-}
-
-/** Adds a sending address; it cannot send before it is verified. Null when there is no such workspace. */
-export async function newSender(
-  services: Services,
-  workspaceId: string,
-  address: Address,
-  occasion: Occasion,
-) {
-  if ((await services.workspaces.get(workspaceId)) === null) return null;
-  const id = services.keys.hashAddress(workspaceId, address.canonical);
-  const outcome = await transact(
-    services.store,
-    { ...senderAggregate, stream: senderStream(id) },
-    (state) => addSender(state, { workspaceId, address: address.sent }),
-    { ...occasion, workspaceId },
-  );
-  services.senders.forget(id);
-  return outcome;
-}
-
-/** Marks a sending address as verified on the operator's word. */
-export async function verifySenderByHand(
-  services: Services,
-  workspaceId: string,
-  address: Address,
-  occasion: Occasion,
-) {
-  const id = services.keys.hashAddress(workspaceId, address.canonical);
-  const outcome = await transact(
-    services.store,
-    { ...senderAggregate, stream: senderStream(id) },
-    (state) => verifySender(state, "operator"),
-    { ...occasion, workspaceId },
-  );
-  services.senders.forget(id);
   return outcome;
 }

@@ -135,6 +135,6 @@ export function suppressRecipient(store: EventStore, bounced: BouncedRecipient, 
   const { address, ...facts } = bounced;
   const stream = suppressionStream(bounced.recipientHash);
   const decide = (state: Parameters<typeof suppress>[0]) =>
-    suppress(state, address, { reason: "bounce", ...facts });
+    suppress(state, { address }, { reason: "bounce", ...facts });
   return transact(store, { ...suppressionAggregate, stream }, decide, occasion);
 }

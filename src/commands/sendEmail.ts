@@ -6,7 +6,6 @@ import {
   emailStream,
 } from "../domain/email/events.ts";
 import { type Email, emailDecider } from "../domain/email/state.ts";
-import { canSend } from "../domain/sender/state.ts";
 import type { Address } from "../kernel/address.ts";
 import { invariant } from "../kernel/assert.ts";
 import type { DomainEvent } from "../kernel/decider.ts";
@@ -15,7 +14,10 @@ import { canonicalJson, type JsonObject } from "../kernel/json.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
+import { contentDeadline } from "./contentAge.ts";
 import { keepAttachments, type SealedContent, sealContent } from "./emailContent.ts";
+import { directBytes, type FileFacts, fileFacts } from "./emailFiles.ts";
+import { directFilesHolder } from "./holderExists.ts";
 import { renderForSend } from "./renderForSend.ts";
 import {
   type AttachmentRefusal,
@@ -23,6 +25,7 @@ import {
   type ResolvedAttachment,
   resolveAttachments,
 } from "./resolveAttachments.ts";
+import { type SenderAuthority, senderAuthority } from "./senderAuthority.ts";
 import type { Services } from "./services.ts";
 import { toNewEvents } from "./transact.ts";
 
@@ -104,7 +107,7 @@ interface RequestNames {
 /** A send that every check but the limits has passed. */
 interface Prepared {
   readonly kind: "prepared";
-  readonly senderId: string;
+  readonly sender: SenderAuthority;
   readonly content: EmailContent;
   readonly templateVersionId: string | null;
   readonly resolved: readonly ResolvedAttachment[];
@@ -119,9 +122,8 @@ function refused(code: SendRefusalCode, faults: SendRefusal["faults"] = []): Sen
 /** Everything that depends on state but takes nothing, in the order of answers (design: HTTP). */
 async function prepare(services: Services, send: SendEmail): Promise<Prepared | SendRefusal> {
   const { workspaceId } = send;
-  const senderId = services.keys.hashAddress(workspaceId, send.from.canonical);
-  const sender = await services.senders.get(senderId);
-  if (!canSend(sender)) return refused("SENDER_UNAVAILABLE");
+  const sender = await senderAuthority(services, workspaceId, send.from);
+  if (sender === null) return refused("SENDER_UNAVAILABLE");
   if ((await services.workspaces.get(workspaceId))?.paused) return refused("SENDING_PAUSED");
   const rendered = await renderedContent(services, send);
   if (rendered.kind === "refused") return rendered;
@@ -132,7 +134,7 @@ async function prepare(services: Services, send: SendEmail): Promise<Prepared | 
   const fromName = sender.displayName === null ? {} : { fromName: sender.displayName };
   return {
     kind: "prepared",
-    senderId,
+    sender,
     content: { ...rendered.content, ...fromName },
     templateVersionId: rendered.versionId,
     resolved: files.attachments,
@@ -162,17 +164,11 @@ async function renderedContent(services: Services, send: SendEmail): Promise<Ren
   return { kind: "rendered", content: { ...rest, ...output }, versionId };
 }
 
-/** Bytes that the message takes from the storage allowance: its direct files. Uploads are counted as uploads. */
-function directBytes(attachments: readonly ResolvedAttachment[]): number {
-  return attachments.reduce((sum, { source, bytes }) => sum + (source.kind === "direct" ? bytes : 0), 0);
-}
-
 /** Takes what the limits allow, and gives it back unless the message was accepted. */
 async function withinLimits(services: Services, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, occasion, id } = send;
   const bytes = directBytes(send.resolved);
-  // Racing requests with one key share the message's id, and each must let go of its own only.
-  const holder = `${emailStream(id)}/${send.contentEventId}`;
+  const holder = directFilesHolder(id, send.contentEventId);
   if (bytes > 0 && !(await services.storage.reserve(workspaceId, holder, bytes, occasion))) {
     return refused("STORAGE_LIMIT_EXCEEDED");
   }
@@ -180,12 +176,19 @@ async function withinLimits(services: Services, send: PreparedSend): Promise<Sen
   try {
     if (!(await services.quota.take(workspaceId, occasion.at))) return refused("DAILY_LIMIT_REACHED");
     used = true;
-    const outcome = await accept(services, send);
-    used = outcome.kind === "accepted" && !outcome.replayed;
-    if (!used) services.quota.giveBack(workspaceId, occasion.at);
-    return outcome;
+    try {
+      const outcome = await accept(services, send);
+      used = outcome.kind === "accepted" && !outcome.replayed;
+      return outcome;
+    } catch (error) {
+      // An outage must not eat up the day. Where the outcome is unknown the message may be there: it counts.
+      used = !(error instanceof StoreError) || error.failure === "outcomeUnknown";
+      throw error;
+    } finally {
+      if (!used) services.quota.giveBack(workspaceId, occasion.at);
+    }
   } finally {
-    // What is thrown leaves the outcome unknown: then the reservation waits for whoever sweeps them up.
+    // Where the outcome is unknown the reservation waits for whoever sweeps them up.
     if (!used && bytes > 0) await services.storage.release(workspaceId, holder, occasion);
   }
 }
@@ -193,15 +196,21 @@ async function withinLimits(services: Services, send: PreparedSend): Promise<Sen
 async function accept(services: Services, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, id, contentEventId } = send;
   const folder = { workspaceId, ownerId: id, folderId: contentEventId };
+  const requireInTime = contentDeadline(services.clock);
   const attachments = await keepAttachments(services.content, folder, send.resolved);
   if (attachments === null) return refused("ATTACHMENT_EXPIRED");
   const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
   const sealed = await sealContent(services.content, folder, content);
-  return append(services, { ...send, content }, sealed);
+  const files = await fileFacts(services, send);
+  requireInTime();
+  return append(services, { ...send, content, files }, sealed);
 }
 
-async function append(services: Services, send: PreparedSend, sealed: SealedContent): Promise<SendOutcome> {
-  const { workspaceId, occasion, id, fingerprint, senderId, contentEventId } = send;
+type SendWithFiles = PreparedSend & { readonly files: FileFacts };
+
+async function append(services: Services, send: SendWithFiles, sealed: SealedContent): Promise<SendOutcome> {
+  const { workspaceId, occasion, id, fingerprint, contentEventId } = send;
+  const { senderId, domainSenderId } = send.sender;
   const recipientHash = services.keys.hashAddress(workspaceId, send.to.canonical);
   const suppressed = services.suppressions.isSuppressed(workspaceId, recipientHash);
   const acceptedAt = rfc3339(occasion.at);
@@ -214,6 +223,8 @@ async function append(services: Services, send: PreparedSend, sealed: SealedCont
     contentEventId,
     contentDigest: sealed.digest,
     contentBytes: sealed.bytes,
+    ...send.files,
+    ...(domainSenderId === null ? {} : { authorityId: domainSenderId }),
     ...(send.template === null ? {} : { templateId: send.template.id }),
     ...(send.templateVersionId === null ? {} : { templateVersionId: send.templateVersionId }),
   };

@@ -1,11 +1,17 @@
 import { apiKeyCodec, apiKeyStream } from "../domain/apiKey/events.ts";
 import { type ApiKeyState, apiKeyDecider } from "../domain/apiKey/state.ts";
+import { attachmentCodec } from "../domain/attachment/events.ts";
+import { attachmentDecider } from "../domain/attachment/state.ts";
 import { emailCodec } from "../domain/email/events.ts";
 import { emailDecider } from "../domain/email/state.ts";
 import { senderCodec, senderStream } from "../domain/sender/events.ts";
 import { type SenderState, senderDecider } from "../domain/sender/state.ts";
 import { suppressionCodec } from "../domain/suppression/events.ts";
 import { suppressionDecider } from "../domain/suppression/state.ts";
+import { type TemplateEvent, templateCodec, templateStream } from "../domain/template/events.ts";
+import { type TemplateState, templateDecider } from "../domain/template/state.ts";
+import { verificationAllowanceCodec } from "../domain/verificationAllowance/events.ts";
+import { verificationAllowanceDecider } from "../domain/verificationAllowance/state.ts";
 import { webhookCodec, webhooksStream } from "../domain/webhook/events.ts";
 import { type WebhooksState, webhookDecider } from "../domain/webhook/state.ts";
 import { webhookDeliveryCodec } from "../domain/webhookDelivery/events.ts";
@@ -13,24 +19,43 @@ import { webhookDeliveryDecider } from "../domain/webhookDelivery/state.ts";
 import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
 import type { WorkspaceLimits } from "../domain/workspace/limits.ts";
 import { type WorkspaceState, workspaceDecider } from "../domain/workspace/state.ts";
+import { encodeData } from "../kernel/codec.ts";
 import type { InstanceKeys } from "../kernel/instanceKeys.ts";
+import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { DiskSpace } from "../ports/diskSpace.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { SuppressionList } from "../ports/suppressionList.ts";
+import type { TemplateEngine } from "../ports/templateEngine.ts";
+import { type CompiledVersions, compiledVersions } from "./compiledVersions.ts";
 import { type DailyQuota, dailyQuota } from "./dailyQuota.ts";
 import { type FoldCache, foldCache } from "./foldCache.ts";
 import type { RecentEmails } from "./recentEmails.ts";
 import { type StorageLedger, storageLedger } from "./storageLedger.ts";
 
 export const apiKeyAggregate = { decider: apiKeyDecider, codec: apiKeyCodec };
+export const attachmentAggregate = { decider: attachmentDecider, codec: attachmentCodec };
 export const emailAggregate = { decider: emailDecider, codec: emailCodec };
 export const senderAggregate = { decider: senderDecider, codec: senderCodec };
 export const suppressionAggregate = { decider: suppressionDecider, codec: suppressionCodec };
+export const verificationAllowanceAggregate = {
+  decider: verificationAllowanceDecider,
+  codec: verificationAllowanceCodec,
+};
+export const templateAggregate = {
+  decider: templateDecider,
+  codec: templateCodec,
+  encode: encodeTemplateEvent,
+};
 export const webhookAggregate = { decider: webhookDecider, codec: webhookCodec };
 export const webhookDeliveryAggregate = { decider: webhookDeliveryDecider, codec: webhookDeliveryCodec };
 export const workspaceAggregate = { decider: workspaceDecider, codec: workspaceCodec };
+
+function encodeTemplateEvent(event: TemplateEvent): object {
+  const { type, data } = event;
+  return type === "TemplateVersionDrafted" ? encodeData(data, Buffer.byteLength(JSON.stringify(data))) : data;
+}
 
 /** What every command works with. */
 export interface Services {
@@ -39,6 +64,8 @@ export interface Services {
   readonly clock: Clock;
   readonly keys: InstanceKeys;
   readonly suppressions: SuppressionList;
+  readonly inspector: AttachmentInspector;
+  readonly templateEngine: TemplateEngine;
   readonly disk: DiskSpace;
   /** Below this many free bytes no send is accepted. */
   readonly diskFreeBytesMin: number;
@@ -51,21 +78,29 @@ export interface Services {
   readonly workspaces: FoldCache<WorkspaceState>;
   /** The endpoints of each workspace. */
   readonly webhooks: FoldCache<WebhooksState>;
+  readonly templates: FoldCache<TemplateState>;
+  readonly compiled: CompiledVersions;
   readonly quota: DailyQuota;
   readonly storage: StorageLedger;
 }
 
-type Given = Omit<Services, "apiKeys" | "senders" | "workspaces" | "webhooks" | "quota" | "storage">;
+type Given = Omit<
+  Services,
+  "apiKeys" | "senders" | "workspaces" | "webhooks" | "templates" | "compiled" | "quota" | "storage"
+>;
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
 export function makeServices(given: Given): Services {
+  const workspaces = foldCache(given.store, workspaceAggregate, workspaceStream);
   return {
     ...given,
     apiKeys: foldCache(given.store, apiKeyAggregate, apiKeyStream),
     senders: foldCache(given.store, senderAggregate, senderStream),
-    workspaces: foldCache(given.store, workspaceAggregate, workspaceStream),
+    workspaces,
     webhooks: foldCache(given.store, webhookAggregate, webhooksStream),
-    quota: dailyQuota(),
-    storage: storageLedger(),
+    templates: foldCache(given.store, templateAggregate, templateStream),
+    compiled: compiledVersions(given.store, given.templateEngine),
+    quota: dailyQuota({ ...given, workspaces }),
+    storage: storageLedger({ ...given, workspaces }),
   };
 }

@@ -1,8 +1,9 @@
+import { invariant } from "../kernel/assert.ts";
 import type { Codec, StoredEvent } from "../kernel/codec.ts";
 import type { Decider, Decision, DomainEvent } from "../kernel/decider.ts";
 import { newId } from "../kernel/ids.ts";
 import { metadataOf, type Occasion } from "../kernel/metadata.ts";
-import { type CallOptions, type EventStore, type NewEvent, StoreError } from "../ports/eventStore.ts";
+import { type EventStore, type NewEvent, StoreError } from "../ports/eventStore.ts";
 
 /** Events of one stream that are read at once. */
 const PAGE_EVENTS = 500;
@@ -13,6 +14,8 @@ const ATTEMPTS_MAX = 50;
 export interface Aggregate<State, Event extends DomainEvent> {
   readonly decider: Decider<State, Event>;
   readonly codec: Codec<Event>;
+  /** The data of an event as it is stored, where that is not as it is. */
+  readonly encode?: (event: Event) => object;
 }
 
 /** A noun as the log has it now. `revision` is null when its stream was never written. */
@@ -21,23 +24,29 @@ export interface Loaded<State> {
   readonly revision: number | null;
 }
 
-/** Folds a stream from its first readable event on. Throws {@link StoreError}. */
+/** Folds a stream from its first readable event on, or from where it was loaded `since`. Throws {@link StoreError}. */
 export async function load<State, Event extends DomainEvent>(
   store: EventStore,
   { decider, codec }: Aggregate<State, Event>,
   stream: string,
-  options?: CallOptions,
+  since: Loaded<State> = { state: decider.initialState, revision: null },
 ): Promise<Loaded<State>> {
-  let state = decider.initialState;
-  let revision: number | null = null;
+  let { state, revision } = since;
   for (;;) {
-    const page = await store.read(stream, revision === null ? 0 : revision + 1, PAGE_EVENTS, options);
+    const page = await store.read(stream, revision === null ? 0 : revision + 1, PAGE_EVENTS);
     for (const event of page) {
       state = decider.evolve(state, codec.decode(event as StoredEvent));
       revision = event.revision;
     }
     if (page.length < PAGE_EVENTS) return { state, revision };
   }
+}
+
+/** When a stream was begun (RFC 3339). For streams that are there and are never truncated. */
+export async function writtenFirstAt(store: EventStore, stream: string): Promise<string> {
+  const [first] = await store.read(stream, 0, 1);
+  invariant(first, "a stream that was folded to something has a first event");
+  return String(first.metadata.at);
 }
 
 /** Turns what a decision says into what a store takes: fresh ids and metadata. */
@@ -61,7 +70,8 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
     const { outcome, events } = decide(state);
     if (events.length === 0) return outcome;
     const expected = revision ?? "noStream";
-    const result = await store.append(aggregate.stream, toNewEvents(events, occasion), expected);
+    const stored = events.map((event) => ({ ...event, data: aggregate.encode?.(event) ?? event.data }));
+    const result = await store.append(aggregate.stream, toNewEvents(stored, occasion), expected);
     if (result.outcome === "appended") return outcome;
   }
   throw new StoreError("unavailable", `${aggregate.stream} changed under ${ATTEMPTS_MAX} attempts to decide`);

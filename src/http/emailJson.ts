@@ -28,6 +28,8 @@ function timelineFacts(event: EmailEvent): { readonly type: string } & Record<st
       return { type: "failed", ...event.data };
     case "EmailCanceled":
       return { type: "canceled" };
+    case "EmailAttachmentsExpired":
+      return { type: "attachments_expired" };
     case "EmailContentErased":
       return { type: "content_erased", reason: event.data.reason };
     default:
@@ -66,7 +68,7 @@ export function emailJson(view: EmailView) {
     template_id: email.templateId,
     template_version_id: email.templateVersionId,
     attachments: (content?.attachments ?? []).map(({ filename, contentType, bytes }) => {
-      return { filename, content_type: contentType, size_bytes: bytes };
+      return { filename, content_type: contentType, size_bytes: bytes, expired: email.attachmentsExpired };
     }),
     metadata: content?.metadata ?? null,
     next_attempt_at: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,

@@ -5,25 +5,14 @@ import {
   AnyName,
   Cursor,
   DateTime,
+  DirectAttachment,
   Limit,
   NoQuery,
-  NullableDateTime,
+  Nullable,
   pageSchema,
   Text,
   Uuid,
 } from "./schemas.ts";
-
-const DirectAttachment = Type.Object(
-  {
-    filename: Type.String({ description: "1 to 255 characters with a supported extension." }),
-    content_type: Type.String({ description: "The MIME type that goes with the extension." }),
-    content: Type.String({
-      contentEncoding: "base64",
-      description: "Standard Base64 of 5,000,000 bytes at most; no data URL.",
-    }),
-  },
-  { additionalProperties: false },
-);
 
 /** The send operation's body (spec: Email request). Rules that span fields are in `http/sendRequest.ts`. */
 export const SendEmailBody = Type.Object(
@@ -119,7 +108,7 @@ const EmailReceipt = Type.Object(
   { $id: "EmailReceipt", additionalProperties: false, description: "An accepted message." },
 );
 
-const Nullable = Type.Union([Type.String(), Type.Null()]);
+const NullableText = Nullable(Type.String());
 
 const summaryFields = {
   id: Uuid,
@@ -127,9 +116,9 @@ const summaryFields = {
   status: Status,
   created_at: DateTime,
   updated_at: DateTime,
-  from: Nullable,
-  to: Nullable,
-  subject: Nullable,
+  from: NullableText,
+  to: NullableText,
+  subject: NullableText,
   attempts: Type.Integer({ minimum: 0, description: "How often a delivery was begun." }),
 };
 
@@ -174,6 +163,7 @@ const TimelineEntry = Type.Union(
     entry("bounced", { attempt, reason, ...relayAnswer }),
     entry("failed", { attempt, reason, ...relayAnswer }),
     entry("canceled", {}),
+    entry("attachments_expired", {}),
     entry("content_erased", { reason }),
   ],
   { $id: "TimelineEntry" },
@@ -182,14 +172,21 @@ const TimelineEntry = Type.Union(
 const Email = Type.Object(
   {
     ...summaryFields,
-    reply_to: Nullable,
-    html: Nullable,
-    text: Nullable,
-    template_id: Type.Union([Uuid, Type.Null()]),
-    template_version_id: Type.Union([Uuid, Type.Null()]),
+    reply_to: NullableText,
+    html: NullableText,
+    text: NullableText,
+    template_id: Nullable(Uuid),
+    template_version_id: Nullable(Uuid),
     attachments: Type.Array(
       Type.Object(
-        { filename: Type.String(), content_type: Type.String(), size_bytes: Type.Integer({ minimum: 1 }) },
+        {
+          filename: Type.String(),
+          content_type: Type.String(),
+          size_bytes: Type.Integer({ minimum: 1 }),
+          expired: Type.Boolean({
+            description: "Whether the bytes are gone; a message keeps them until it ends.",
+          }),
+        },
         { additionalProperties: false },
       ),
     ),
@@ -197,7 +194,7 @@ const Email = Type.Object(
       Type.Record(AnyName, Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
       Type.Null(),
     ]),
-    next_attempt_at: NullableDateTime,
+    next_attempt_at: Nullable(DateTime),
     content_erased: Type.Boolean(),
     timeline: Type.Array(TimelineEntry, { description: "The log itself, in order." }),
   },

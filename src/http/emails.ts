@@ -6,8 +6,9 @@ import { type Receipt, type SendRefusal, sendEmail } from "../commands/sendEmail
 import type { Services } from "../commands/services.ts";
 import { parseAddress } from "../kernel/address.ts";
 import { isUuid } from "../kernel/ids.ts";
-import { epochMs, rfc3339 } from "../kernel/time.ts";
+import { DAY_MS, type EpochMs, SECOND_MS } from "../kernel/time.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
+import { dateTime } from "./dateTime.ts";
 import { emailJson, emailSummaryJson } from "./emailJson.ts";
 import { ListEmailsQuery, SendEmailBody } from "./emailSchemas.ts";
 import {
@@ -19,7 +20,7 @@ import {
   principalOf,
 } from "./frontDoor.ts";
 import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
-import { invalid, Problem } from "./problem.ts";
+import { invalid, Problem, refusedFor } from "./problem.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
 import { sendRequest } from "./sendRequest.ts";
@@ -49,7 +50,7 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
           occasion,
         });
         if (outcome.kind === "conflict") throw new Problem("IDEMPOTENCY_CONFLICT");
-        if (outcome.kind === "refused") throw refusal(outcome);
+        if (outcome.kind === "refused") throw refusal(outcome, occasion.at);
         set.status = 202;
         set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
         if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
@@ -86,10 +87,12 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
     );
 }
 
-function refusal({ code, faults }: SendRefusal): Problem {
-  const [first] = faults;
-  if (first === undefined) return new Problem(code);
-  return new Problem(code, { detail: `${first.pointer}: ${first.message}`, errors: faults });
+function refusal({ code, faults }: SendRefusal, at: EpochMs): Problem {
+  if (code === "DAILY_LIMIT_REACHED") {
+    const nextDaySeconds = Math.ceil((DAY_MS - (at % DAY_MS)) / SECOND_MS);
+    return new Problem(code, { headers: { "retry-after": String(nextDaySeconds) } });
+  }
+  return refusedFor(code, faults);
 }
 
 function receiptJson({ id, status, acceptedAt }: Receipt) {
@@ -136,8 +139,8 @@ function emailQuery(
     ...(status === undefined ? {} : { status }),
     ...(from === undefined ? {} : { senderId: addressHash(services, workspaceId, "/from", from) }),
     ...(to === undefined ? {} : { recipientHash: addressHash(services, workspaceId, "/to", to) }),
-    ...(since === undefined ? {} : { createdFrom: time("/created_from", since) }),
-    ...(before === undefined ? {} : { createdBefore: time("/created_before", before) }),
+    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
+    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
     ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
   };
 }
@@ -146,19 +149,4 @@ function addressHash(services: Services, workspaceId: string, pointer: string, t
   const parsed = parseAddress(text);
   if ("invalid" in parsed) throw invalid(pointer, parsed.invalid);
   return services.keys.hashAddress(workspaceId, parsed.canonical);
-}
-
-const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;
-/** Times are compared as text, which orders years of four digits only. */
-const YEAR_9999_END = Date.UTC(10_000, 0, 1) - 1;
-
-function time(pointer: string, text: string): string {
-  const day = DATE_TIME.exec(text)?.[1];
-  const at = day === undefined ? Number.NaN : epochMs(text);
-  // The engine turns 30 February into 2 March.
-  const isDay = day !== undefined && rfc3339(epochMs(`${day}T00:00:00Z`) || 0).startsWith(day);
-  if (!isDay || Number.isNaN(at) || at > YEAR_9999_END) {
-    throw invalid(pointer, "is not an RFC 3339 date-time");
-  }
-  return rfc3339(at);
 }

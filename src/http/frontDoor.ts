@@ -1,10 +1,14 @@
 import { authenticate, type Principal } from "../commands/authenticate.ts";
 import type { Services } from "../commands/services.ts";
+import { limitsOf } from "../domain/workspace/limits.ts";
 import { invariant } from "../kernel/assert.ts";
+import { type AddressRange, clientAddress } from "../kernel/clientAddress.ts";
 import type { Json } from "../kernel/json.ts";
 import type { Occasion } from "../kernel/metadata.ts";
+import type { BodiesInFlight } from "./bodiesInFlight.ts";
 import { readJsonBody, requireJson } from "./jsonBody.ts";
 import { Problem } from "./problem.ts";
+import type { RateLimits } from "./rateLimits.ts";
 import type { Route } from "./routes.ts";
 
 /** What is known of a request beside what it says: filled in on its way through the front door. */
@@ -14,15 +18,58 @@ export interface RequestFacts {
   principal: Principal | null;
   /** Set once the answer is known, for the log line. */
   code: string | null;
+  readonly door: Door;
+  /** The address at the other end of the connection; null when it is not known. */
+  readonly peer: () => string | null;
+  /** Headers that the answer carries whatever it is. */
+  readonly answerHeaders: Record<string, string>;
+  /** Bytes of the body that were admitted. */
+  bodyBytes: number;
+}
+
+/** What all requests to one service share. */
+export interface Door {
+  readonly rateLimits: RateLimits;
+  readonly bodies: BodiesInFlight;
+  readonly trustedProxies: readonly AddressRange[];
 }
 
 const facts = new WeakMap<Request, RequestFacts>();
 
 /** Begins a request's facts. */
-export function openFacts(request: Request, requestId: string): RequestFacts {
-  const opened = { requestId, startedAt: performance.now(), principal: null, code: null };
+export function openFacts(
+  request: Request,
+  { requestId, door, peer }: Pick<RequestFacts, "requestId" | "door" | "peer">,
+): RequestFacts {
+  const opened: RequestFacts = {
+    requestId,
+    startedAt: performance.now(),
+    principal: null,
+    code: null,
+    door,
+    peer,
+    answerHeaders: { "x-request-id": requestId },
+    bodyBytes: 0,
+  };
   facts.set(request, opened);
   return opened;
+}
+
+/**
+ * Makes room for `bytes` of this request's body, on top of what it was given before, until it is answered: before
+ * they are read, by their announced length or as they come. Throws a 503 when too many are in flight.
+ */
+export function admitBody(request: Request, bytes: number): void {
+  const opened = factsOf(request);
+  const { bodies } = opened.door;
+  if (!bodies.admit(opened.bodyBytes, bytes)) {
+    throw new Problem("INTERNAL_ERROR", {
+      unavailable: true,
+      headers: { "retry-after": String(bodies.retryAfterSeconds()) },
+      detail: "too many requests with large bodies are on their way in; try again",
+    });
+  }
+  opened.bodyBytes += bytes;
 }
 
 /** Lets a request that stands in for another one have the same facts. */
@@ -50,16 +97,38 @@ export function occasionOf(request: Request, services: Services): Occasion {
   return { at: services.clock.now(), correlationId: requestId, actor: `api-key:${keyId}`, workspaceId };
 }
 
-/** Checks the key and its scope: 401, then 403. Runs before anything else of a request is looked at. */
+/**
+ * Checks the key, its scope and how often it comes: 401, 403, then 429. Runs before anything else of a request is
+ * looked at. What is forbidden counts like any other request of its key.
+ */
 export function authorize(services: Services, route: Route) {
   return async ({ request }: { request: Request }): Promise<void> => {
     const principal = await authenticate(services, request.headers.get("authorization"));
-    if (principal === null) throw new Problem("UNAUTHORIZED");
+    if (principal === null) throw await unauthorized(request);
+    const opened = factsOf(request);
+    const limits = limitsOf(await services.workspaces.get(principal.workspaceId), services.limitsDefault);
+    const { headers, retryAfterSeconds } = await opened.door.rateLimits.count(principal, limits);
+    Object.assign(opened.answerHeaders, headers);
     if (route.scope !== null && !principal.scopes.has(route.scope)) {
       throw new Problem("FORBIDDEN", { detail: `this operation needs the scope ${route.scope}` });
     }
-    factsOf(request).principal = principal;
+    if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
+    opened.principal = principal;
   };
+}
+
+function rateLimited(retryAfterSeconds: number): Problem {
+  return new Problem("RATE_LIMITED", { headers: { "retry-after": String(retryAfterSeconds) } });
+}
+
+/** A client that keeps on failing is told to wait. Whoever has a valid key at the same address is not affected. */
+async function unauthorized(request: Request): Promise<Problem> {
+  const { door, peer } = factsOf(request);
+  const other = peer();
+  if (other === null) return new Problem("UNAUTHORIZED");
+  const address = clientAddress(other, request.headers.get("x-forwarded-for"), door.trustedProxies);
+  const retryAfterSeconds = await door.rateLimits.countFailure(address);
+  return retryAfterSeconds === null ? new Problem("UNAUTHORIZED") : rateLimited(retryAfterSeconds);
 }
 
 /** For an operation that takes no body: one that comes all the same is left unread, where Elysia would parse it. */
@@ -85,7 +154,7 @@ export function authorizeThenRead(
     await check({ request });
     checkHeaders?.(request.headers);
     requireJson(request.headers);
-    return readJsonBody(request);
+    return readJsonBody(request, (bytes) => admitBody(request, bytes));
   };
 }
 

@@ -11,6 +11,11 @@ const PARSED_DEPTH_MAX = 1_000;
 /** `variables` has room for half as many; millions would hold up everybody else while they are walked. */
 const VALUES_MAX = 100_000;
 
+/** A body up to this size is read in one go; a larger one as it comes, so that it is in memory only once. */
+const AT_ONCE_BYTES_MAX = 65_536;
+/** Between two steps with a body of this size others get their turn: each step takes some milliseconds a megabyte. */
+const YIELD_ABOVE_BYTES = 1_000_000;
+
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
@@ -19,40 +24,71 @@ function tooLarge(): Problem {
   return new Problem("PAYLOAD_TOO_LARGE", { detail: `the body is over ${BODY_BYTES_MAX} bytes` });
 }
 
+/** The media type of the Content-Type header, without its parameters; "" where there is none. */
+export function mediaTypeOf(headers: Headers): string {
+  return (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
+}
+
 /** Refuses what is not plain JSON before any of the body is read. */
 export function requireJson(headers: Headers): void {
-  const type = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
-  if (type !== "application/json") {
+  if (mediaTypeOf(headers) !== "application/json") {
     throw new Problem("INVALID_REQUEST", { detail: "the Content-Type must be application/json" });
   }
+  requireIdentity(headers);
+}
+
+/** Refuses a body that is compressed. */
+export function requireIdentity(headers: Headers): void {
   const encoding = (headers.get("content-encoding") ?? "identity").trim().toLowerCase();
   if (encoding !== "identity") {
     throw new Problem("INVALID_REQUEST", { detail: "the Content-Encoding must be identity" });
   }
 }
 
-async function readBytes(request: Request): Promise<Uint8Array> {
+/** Makes room for so many bytes of a body, or throws what the caller is told. */
+export type Admit = (bytes: number) => void;
+
+async function readBytes(request: Request, admit: Admit): Promise<Uint8Array> {
   const length = request.headers.get("content-length");
-  if (length !== null) {
-    if (Number(length) > BODY_BYTES_MAX) throw tooLarge();
-    return new Uint8Array(await request.arrayBuffer());
+  if (length === null) return readUnannounced(request, admit);
+  if (Number(length) > BODY_BYTES_MAX) throw tooLarge();
+  admit(Number(length));
+  if (Number(length) <= AT_ONCE_BYTES_MAX) return new Uint8Array(await request.arrayBuffer());
+  const bytes = new Uint8Array(Number(length));
+  let filled = 0;
+  // Throws when the connection ends early, and when the request is answered before all has come.
+  for await (const chunk of request.body ?? []) {
+    bytes.set(chunk, filled);
+    filled += chunk.byteLength;
   }
-  // Without a length the bytes are counted while they come, so that the bound holds for chunked bodies too.
+  return bytes;
+}
+
+/** Without a length the bytes are counted while they come, so that the bounds hold for chunked bodies too. */
+async function readUnannounced(request: Request, admit: Admit): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of request.body ?? []) {
     bytes += chunk.byteLength;
     if (bytes > BODY_BYTES_MAX) throw tooLarge();
+    admit(chunk.byteLength);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
 }
 
-/** The index of the quote that ends the string which begins at `start`. */
+/** The index of the quote that ends the string which begins at `start`. Skips by native search: files are long. */
 function stringEnd(bytes: Uint8Array, start: number): number {
-  let index = start + 1;
-  while (index < bytes.length && bytes[index] !== QUOTE) index += bytes[index] === BACKSLASH ? 2 : 1;
-  return index;
+  let from = start + 1;
+  for (;;) {
+    const end = bytes.indexOf(QUOTE, from);
+    if (end < 0) return bytes.length;
+    let backslashes = 0;
+    while (end - backslashes > from && bytes[end - backslashes - 1] === BACKSLASH) backslashes += 1;
+    // An odd number of backslashes escapes the quote; none of them counts twice.
+    if (backslashes % 2 === 0) return end;
+    from = end + 1;
+  }
 }
 
 /**
@@ -93,6 +129,12 @@ function checkValue(value: Json, pointer: string, depth: number): void {
   }
 }
 
+/** Elysia writes a wrong value into a text, which throws where a member named toString hides the method. */
+function keepPrintable(value: object): void {
+  if (!Object.hasOwn(value, "toString")) return;
+  Object.defineProperty(value, Symbol.toPrimitive, { value: () => "an object" });
+}
+
 function checkMembers(value: JsonObject | readonly Json[], pointer: string, depth: number): void {
   if (depth > DEPTH_MAX) throw invalid(pointer, `is nested deeper than ${DEPTH_MAX} levels`);
   if (Array.isArray(value)) {
@@ -105,6 +147,7 @@ function checkMembers(value: JsonObject | readonly Json[], pointer: string, dept
     });
     return;
   }
+  keepPrintable(value);
   for (const [key, member] of Object.entries(value)) {
     const at = pointerTo(pointer, key);
     if (!key.isWellFormed()) throw invalid(at, "has a name with a lone surrogate");
@@ -115,17 +158,25 @@ function checkMembers(value: JsonObject | readonly Json[], pointer: string, dept
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** The JSON body of a request, within every bound and with nothing in it that would be stored otherwise than sent. */
-export async function readJsonBody(request: Request): Promise<Json> {
-  const bytes = await readBytes(request);
+export async function readJsonBody(request: Request, admit: Admit): Promise<Json> {
+  const bytes = await readBytes(request, admit);
   if (bytes.length === 0) throw invalid("", "is empty");
+  const isLarge = bytes.length > YIELD_ABOVE_BYTES;
+  if (isLarge) await nextTurn();
   const fault = shapeFault(bytes);
   if (fault !== null) throw invalid("", fault);
+  if (isLarge) await nextTurn();
   let value: Json;
   try {
     value = JSON.parse(utf8.decode(bytes)) as Json;
   } catch (error) {
     throw invalid("", error instanceof SyntaxError ? "is not JSON" : "is not UTF-8");
   }
+  if (isLarge) await nextTurn();
   checkValue(value, "", 1);
   return value;
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

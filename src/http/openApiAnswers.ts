@@ -11,6 +11,8 @@ const TITLES: Readonly<Record<OperationAnswer["status"], string>> = {
   202: "Accepted",
   204: "Done; there is nothing to say",
   304: "Not changed",
+  404: "There is no such page",
+  410: "The page is no longer there",
   503: "Not available",
 };
 

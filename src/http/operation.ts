@@ -2,9 +2,9 @@ import type { TObject, TSchema } from "@sinclair/typebox";
 import type { ProblemCode } from "./problem.ts";
 import type { RouteName } from "./routes.ts";
 
-/** An answer that is no problem. `schema` is null where it has no body; `contentType` is JSON unless given. */
+/** An answer other than the problems. `schema` is null where it has no body; `contentType` is JSON unless given. */
 export interface OperationAnswer {
-  readonly status: 200 | 201 | 202 | 204 | 304 | 503;
+  readonly status: 200 | 201 | 202 | 204 | 304 | 404 | 410 | 503;
   readonly schema: TSchema | null;
   readonly contentType?: string;
   readonly description?: string;
@@ -30,7 +30,7 @@ export interface Operation {
   readonly multipart?: TSchema;
   /** The answer when all is well. */
   readonly success: OperationAnswer;
-  /** Further answers that are no problems: 304 to a conditional request, say. */
+  /** Further answers: 304 to a conditional request, 200 to a repeat, a page for people in place of a problem. */
   readonly also?: readonly OperationAnswer[];
   /**
    * Codes of its own. What every operation of its kind can answer is added by the document: UNAUTHORIZED,

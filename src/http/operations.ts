@@ -1,13 +1,25 @@
+import { apiKeyOperations } from "./apiKeySchemas.ts";
+import { attachmentOperations } from "./attachmentSchemas.ts";
 import { emailOperations } from "./emailSchemas.ts";
 import { healthOperations } from "./healthSchemas.ts";
 import type { Operations } from "./operation.ts";
 import { referenceOperations } from "./referenceSchemas.ts";
+import { senderOperations } from "./senderSchemas.ts";
+import { suppressionOperations } from "./suppressionSchemas.ts";
+import { templateOperations } from "./templateSchemas.ts";
 import { webhookDeliveryOperations } from "./webhookDeliverySchemas.ts";
 import { webhookOperations } from "./webhookSchemas.ts";
+import { workspaceOperations } from "./workspaceSchemas.ts";
 
 /** Every operation that the service describes, in the order of the reference page. */
 export const operations: Operations = {
   ...emailOperations,
+  ...templateOperations,
+  ...attachmentOperations,
+  ...suppressionOperations,
+  ...senderOperations,
+  ...workspaceOperations,
+  ...apiKeyOperations,
   ...webhookOperations,
   ...webhookDeliveryOperations,
   ...healthOperations,

@@ -15,10 +15,11 @@ export function encodeCursor(key: PageKey): string {
   return Buffer.from(JSON.stringify([key.createdAt, key.id])).toString("base64url");
 }
 
-export function decodeCursor(cursor: string): PageKey {
+/** `isId` tells an id of the list's items. */
+export function decodeCursor(cursor: string, isId: (text: string) => boolean = isUuid): PageKey {
   try {
     const [createdAt, id] = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")) as unknown[];
-    if (typeof createdAt === "string" && typeof id === "string" && isUuid(id)) return { createdAt, id };
+    if (typeof createdAt === "string" && typeof id === "string" && isId(id)) return { createdAt, id };
   } catch {
     // Not ours: answered below like any other text that is not a cursor.
   }

@@ -27,7 +27,16 @@ const TABLE = {
   METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
   EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
   WEBHOOK_DISABLED: { status: 409, title: "The webhook endpoint is disabled" },
+  RECIPIENT_SUPPRESSED: { status: 409, title: "The address is on the workspace's suppression list" },
+  SENDER_VERIFICATION_UNAVAILABLE: { status: 409, title: "This service cannot mail verification links" },
+  SENDER_VERIFICATION_FAILED: {
+    status: 422,
+    title: "The domain does not publish the record that was expected",
+  },
+  TEMPLATE_ARCHIVED: { status: 409, title: "The template is archived" },
+  TEMPLATE_LIMIT_REACHED: { status: 409, title: "The template has as many versions as it can" },
   WEBHOOK_LIMIT_REACHED: { status: 409, title: "The workspace has as many webhook endpoints as it can" },
+  API_KEY_LIMIT_REACHED: { status: 409, title: "The workspace has as many active API keys as it can" },
 } as const;
 
 export type ProblemCode = keyof typeof TABLE;
@@ -103,4 +112,11 @@ export function invalid(pointer: string, message: string): Problem {
     detail: `${pointer || "the body"} ${message}`,
     errors: [{ pointer, message }],
   });
+}
+
+/** A refusal for all that is wrong; when nothing is named, the code says it all. */
+export function refusedFor(code: ProblemCode, errors: readonly ProblemDetail[]): Problem {
+  const [first] = errors;
+  if (first === undefined) return new Problem(code);
+  return new Problem(code, { detail: `${first.pointer}: ${first.message}`, errors });
 }

@@ -59,6 +59,7 @@ export const routes = {
   resumeSending: { method: "POST", path: "/api/v1/workspace/resume", scope: "workspace:manage" },
   issueApiKey: { method: "POST", path: "/api/v1/api-keys", scope: "workspace:manage" },
   listApiKeys: { method: "GET", path: "/api/v1/api-keys", scope: "workspace:manage" },
+  getApiKey: { method: "GET", path: "/api/v1/api-keys/:id", scope: "workspace:manage" },
   revokeApiKey: { method: "POST", path: "/api/v1/api-keys/:id/revoke", scope: "workspace:manage" },
   listWebhooks: { method: "GET", path: "/webhooks", scope: "webhook:manage" },
   registerWebhook: { method: "POST", path: "/webhooks", scope: "webhook:manage" },
@@ -91,6 +92,14 @@ const patterns = Object.values(routes).map((route) => ({
   method: route.method,
   pattern: new RegExp(`^${route.path.replace(/:[a-z_]+/g, "[^/]+")}/?$`),
 }));
+
+/** What stands behind these in a path is a secret or an address. */
+const PRIVATE_TAIL = /(\/senders\/verify\/|\/api\/v1\/suppressions\/).+$/s;
+
+/** A path as a log line may tell it. */
+export function loggedPath(path: string): string {
+  return path.replace(PRIVATE_TAIL, "$1…");
+}
 
 /** The methods that a path takes, for 405 and its Allow header; none for an unknown path. */
 export function methodsOf(path: string): readonly string[] {

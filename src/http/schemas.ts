@@ -22,13 +22,34 @@ export function Text(options: TextOptions): TUnsafe<string> {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options } as unknown as TSchema);
 }
 
+/** Spec: Limits. */
+export const FILENAME_CHARACTERS_MAX = 255;
+
 export const Uuid = Type.String({ format: "uuid" });
-/** RFC 3339, in answers: requests are not checked against it. */
-export const DateTime = Type.String({ format: "date-time" });
-export const NullableDateTime = Type.Union([DateTime, Type.Null()]);
 
 /** Any member name: TypeBox's own pattern stops at a line break, and lets the value under such a name go unchecked. */
 export const AnyName = Type.String({ pattern: "^[\\s\\S]*$" });
+
+/** A file that comes with a request (spec: Direct attachment). */
+export const DirectAttachment = Type.Object(
+  {
+    filename: Text({
+      minLength: 1,
+      maxLength: FILENAME_CHARACTERS_MAX,
+      description: "Carries a supported extension.",
+    }),
+    content_type: Type.String({ description: "The supported MIME type of the extension and the content." }),
+    content: Type.String({ description: "Standard Base64 of at most 5,000,000 bytes; no data URL." }),
+  },
+  { additionalProperties: false },
+);
+
+/** RFC 3339, in answers: requests are not checked against it. */
+export const DateTime = Type.String({ format: "date-time" });
+
+export function Nullable<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()]);
+}
 
 export const Limit = Type.String({ pattern: "^([1-9][0-9]?|100)$", description: "1 to 100." });
 export const Cursor = Type.String({ description: "`next_cursor` of the page before." });

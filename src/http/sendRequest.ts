@@ -28,7 +28,8 @@ function checkMetadata(metadata: SendEmailBody["metadata"]): void {
   }
 }
 
-function checkVariables(variables: SendEmailBody["variables"]): void {
+/** The bound of `variables` in a send, and in a preview of one. */
+export function checkVariables(variables: SendEmailBody["variables"]): void {
   if (variables === undefined) return;
   if (codePoints(JSON.stringify(variables)) > VARIABLES_CHARACTERS_MAX) {
     throw invalid("/variables", `is over ${VARIABLES_CHARACTERS_MAX} characters when encoded`);

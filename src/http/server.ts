@@ -1,12 +1,15 @@
 import { Kind } from "@sinclair/typebox";
 import { type AnyElysia, Elysia, type ErrorContext, ParseError, ValidationError } from "elysia";
+import type { AddressRange } from "../kernel/clientAddress.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
+import { BodiesInFlight } from "./bodiesInFlight.ts";
 import { makeDeadlines } from "./deadlines.ts";
-import { factsOf, openFacts, type RequestFacts, shareFacts } from "./frontDoor.ts";
+import { type Door, factsOf, openFacts, type RequestFacts, shareFacts } from "./frontDoor.ts";
 import { Problem, type ProblemDetail, problemResponse } from "./problem.ts";
-import { methodsOf } from "./routes.ts";
+import { makeRateLimits } from "./rateLimits.ts";
+import { loggedPath, methodsOf } from "./routes.ts";
 
 /** What a server tells about a request once it is answered. No address, key or content is in it. */
 export interface RequestLine {
@@ -19,12 +22,23 @@ export interface RequestLine {
   readonly durationMs: number;
 }
 
+/** The server as far as answering a request needs it. */
+interface Connections {
+  requestIP(request: Request): { readonly address: string } | null;
+}
+
 export interface ServerOptions {
   readonly host: string;
   readonly port: number;
   readonly basePath: string;
   /** Every handler answers within this time, in ms; then 503. */
   readonly requestTimeoutMs: number;
+  /** Bytes of bodies that are read or worked on at once. */
+  readonly bodyBytesInFlightMax: number;
+  /** Failed authentications that one client address may have in a minute; 0: no limit. */
+  readonly authFailuresPerMinute: number;
+  /** Whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly AddressRange[];
   readonly controllers: readonly AnyElysia[];
   /** The line is made only when it is asked for: most requests leave none. */
   readonly onRequest: (status: number, line: () => RequestLine) => void;
@@ -94,7 +108,9 @@ function unknownRoute(request: Request, path: string): Problem {
 }
 
 /** The HTTP side of the service, not yet listening: `fetch` answers one request. */
-export function makeFetch(options: ServerOptions): (request: Request) => Promise<Response> {
+export function makeFetch(
+  options: ServerOptions,
+): (request: Request, connections: Connections) => Promise<Response> {
   const { basePath, controllers, onError } = options;
   const answerError = ({
     error,
@@ -116,16 +132,31 @@ export function makeFetch(options: ServerOptions): (request: Request) => Promise
   const handler = { standardHostname: false };
   const app = new Elysia({ normalize: false, prefix: basePath, handler })
     .onRequest(({ request, set }) => {
-      set.headers["x-request-id"] = factsOf(request).requestId;
+      // The same object, so that what is added to it later is in the answer too.
+      set.headers = factsOf(request).answerHeaders;
     })
     .onError(answerError);
   for (const controller of controllers) app.use(controller);
   const handle = app.fetch;
   const deadlines = makeDeadlines(options.requestTimeoutMs);
-  return async (request) => {
-    const facts = openFacts(request, newRequestId());
-    const answer = Promise.resolve(handle(routable(request, facts)));
-    const response = await deadlines.within(answer, () => tooLate(facts));
+  const door: Door = {
+    rateLimits: makeRateLimits(options.authFailuresPerMinute),
+    bodies: new BodiesInFlight(options.bodyBytesInFlightMax),
+    trustedProxies: options.trustedProxies,
+  };
+  const answer = async (request: Request, facts: RequestFacts): Promise<Response> => {
+    try {
+      if (!hasReadablePath(request)) return unreadablePath(facts);
+      return await handle(routable(request, facts));
+    } finally {
+      // Not before the work is over, be it long after a 503: until then the bytes are in memory.
+      door.bodies.release(facts.bodyBytes);
+    }
+  };
+  return async (request, connections) => {
+    const peer = () => connections.requestIP(request)?.address ?? null;
+    const facts = openFacts(request, { requestId: newRequestId(), door, peer });
+    const response = await deadlines.within(answer(request, facts), () => tooLate(facts));
     options.onRequest(response.status, () => requestLine(request, response, facts));
     return request.method === "HEAD" ? new Response(null, response) : response;
   };
@@ -143,6 +174,22 @@ function pathOf(request: Request): string {
   return targetOf(request).split(/[?#]/, 1)[0] ?? "";
 }
 
+/** Whether what is percent-encoded in the path is text (RFC 3986 §2.1): the router throws where it is not. */
+function hasReadablePath(request: Request): boolean {
+  if (!request.url.includes("%")) return true;
+  try {
+    decodeURIComponent(pathOf(request));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function unreadablePath(facts: RequestFacts): Response {
+  facts.code = "NOT_FOUND";
+  return problemResponse(new Problem("NOT_FOUND"), facts.requestId);
+}
+
 /** The request as Elysia can route it: with a whole URL, and HEAD as GET, which is answered alike but for the body. */
 function routable(request: Request, facts: RequestFacts): Request {
   const isHead = request.method === "HEAD";
@@ -155,15 +202,19 @@ function routable(request: Request, facts: RequestFacts): Request {
 
 function tooLate(facts: RequestFacts): Response {
   facts.code = "INTERNAL_ERROR";
-  const problem = new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the request took too long" });
-  return problemResponse(problem, facts.requestId);
+  const { answerHeaders: headers } = facts;
+  const detail = "the request took too long";
+  return problemResponse(
+    new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }),
+    facts.requestId,
+  );
 }
 
 function requestLine(request: Request, response: Response, facts: RequestFacts): RequestLine {
   return {
     requestId: facts.requestId,
     method: request.method,
-    path: pathOf(request),
+    path: loggedPath(pathOf(request)),
     status: response.status,
     code: facts.code,
     workspaceId: facts.principal?.workspaceId ?? null,

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES } from "../domain/webhook/events.ts";
 import type { Operations } from "./operation.ts";
-import { Cursor, DateTime, Limit, NoQuery, NullableDateTime, pageSchema, Uuid } from "./schemas.ts";
+import { Cursor, DateTime, Limit, NoQuery, Nullable, pageSchema, Uuid } from "./schemas.ts";
 
 const DeliveryStatus = Type.Union(
   (["pending", "attempting", "delivered", "exhausted", "skipped"] as const).map((status) =>
@@ -36,7 +36,7 @@ const deliveryFields = {
   event_type: EventType,
   status: DeliveryStatus,
   attempts: Type.Integer({ minimum: 0 }),
-  next_attempt_at: NullableDateTime,
+  next_attempt_at: Nullable(DateTime),
   created_at: DateTime,
   updated_at: DateTime,
 };
@@ -52,7 +52,7 @@ const WebhookAttempt = Type.Object(
     attempt: Type.Integer({ minimum: 1 }),
     started_at: DateTime,
     outcome: Type.Union([Type.Literal("running"), Type.Literal("delivered"), Type.Literal("failed")]),
-    ended_at: NullableDateTime,
+    ended_at: Nullable(DateTime),
     status_code: Type.Union([Type.Integer(), Type.Null()]),
     duration_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
     reason: Type.Union([Type.String(), Type.Null()]),

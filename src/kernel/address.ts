@@ -13,6 +13,12 @@ const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?!\d+$)[a-z0-9]([a-z0-9
 /** ASCII that no domain holds. `domainToASCII` would cut at `/`, `?` and `#` and decode `%`: another domain. */
 const NOT_IN_DOMAIN = /[\0-,/:-@[-`{-\x7f]/;
 
+/** A domain in lower-case ASCII (RFC 5891); null when it is not a fully qualified name. */
+export function parseDomain(text: string): string | null {
+  const domain = NOT_IN_DOMAIN.test(text) ? "" : domainToASCII(text).toLowerCase();
+  return DOMAIN.test(domain) && domain.length <= DOMAIN_OCTETS_MAX ? domain : null;
+}
+
 /** An address that passed: `sent` goes into the envelope, `canonical` is what addresses are compared by. */
 export interface Address {
   /** The local part as given, the domain in lower-case ASCII (RFC 5891). */
@@ -30,9 +36,8 @@ export function parseAddress(text: string): Address | { readonly invalid: string
   if (!LOCAL.test(local) || local.length > LOCAL_OCTETS_MAX) {
     return { invalid: "has a local part (before the @) that is not 1 to 64 plain ASCII characters" };
   }
-  const given = text.slice(at + 1);
-  const domain = NOT_IN_DOMAIN.test(given) ? "" : domainToASCII(given).toLowerCase();
-  if (!DOMAIN.test(domain) || domain.length > DOMAIN_OCTETS_MAX) {
+  const domain = parseDomain(text.slice(at + 1));
+  if (domain === null) {
     return { invalid: "has a domain (after the @) that is not a fully qualified name" };
   }
   const sent = `${local}@${domain}`;

@@ -4,6 +4,7 @@ const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const ID_CHARACTERS = 12;
 const SECRET_CHARACTERS = 32;
 const CHECKSUM_CHARACTERS = 6;
+const ID = /^[0-9A-Za-z]{12}$/;
 const PATTERN = /^pl_([0-9A-Za-z]{12})[0-9A-Za-z]{32}([0-9A-Za-z]{6})$/;
 
 const newId = customAlphabet(BASE62, ID_CHARACTERS);
@@ -25,6 +26,11 @@ export function newApiKey(): { readonly id: string; readonly key: string } {
   const id = newId();
   const body = `pl_${id}${newSecret()}`;
   return { id, key: body + checksum(body) };
+}
+
+/** Whether the text can be the id of a key. */
+export function isApiKeyId(text: string): boolean {
+  return ID.test(text);
 }
 
 /** The id inside a key; null when the text is not a key at all. */

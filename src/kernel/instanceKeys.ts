@@ -47,6 +47,12 @@ export interface InstanceKeys {
   hashApiKey(key: string): string;
   /** Names a sender's or recipient's stream: the address cannot be had back, nor guessed without the key. */
   hashAddress(workspaceId: string, canonicalAddress: string): string;
+  /** Names what is counted for an address whoever asks: the same in every workspace. */
+  hashAddressOfAll(canonicalAddress: string): string;
+  /** What a domain's owner publishes to let this workspace send from it. */
+  domainProof(workspaceId: string, domain: string): string;
+  /** The secret of one verification link: made again from the same two ids whenever its mail is built. */
+  verificationSecret(senderId: string, requestId: string): string;
   /** What two requests with one Idempotency-Key are compared by. */
   fingerprint(workspaceId: string, canonicalRequest: string): string;
   sealSecret(plain: Uint8Array): string;
@@ -58,12 +64,18 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
   const apiKeyPepper = deriveKey(dataKey, "api-key");
   const addressKey = deriveKey(dataKey, "address");
   const fingerprintKey = deriveKey(dataKey, "fingerprint");
+  const everyWorkspaceKey = deriveKey(dataKey, "address of all workspaces");
+  const domainKey = deriveKey(dataKey, "sender domain");
+  const verificationKey = deriveKey(dataKey, "sender verification");
   const secretKey = deriveKey(dataKey, "secret");
   const hmac = (key: Uint8Array, text: string) =>
     new Bun.CryptoHasher("sha256", key).update(text).digest("hex");
   return {
     hashApiKey: (key) => hmac(apiKeyPepper, key),
     hashAddress: (workspaceId, address) => hmac(addressKey, `${workspaceId}\n${address}`),
+    hashAddressOfAll: (address) => hmac(everyWorkspaceKey, address),
+    domainProof: (workspaceId, domain) => hmac(domainKey, `${workspaceId}\n${domain}`),
+    verificationSecret: (senderId, requestId) => hmac(verificationKey, `${senderId}\n${requestId}`),
     fingerprint: (workspaceId, request) => hmac(fingerprintKey, `${workspaceId}\n${request}`),
     sealSecret: (plain) => seal(secretKey, plain),
     unsealSecret: (sealed) => unseal(secretKey, sealed),

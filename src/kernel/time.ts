@@ -4,6 +4,7 @@ export type EpochMs = number;
 export const SECOND_MS = 1_000;
 export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 
 /** RFC 3339 in UTC with milliseconds: the only form in which Postledger writes a time. */
 export function rfc3339(time: EpochMs): string {
@@ -13,4 +14,24 @@ export function rfc3339(time: EpochMs): string {
 /** The inverse of {@link rfc3339}; NaN for anything that is not a time. */
 export function epochMs(text: string): EpochMs {
   return Date.parse(text);
+}
+
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/i;
+/** Times are compared as text, which orders years of four digits only. */
+const YEAR_9999_END = Date.UTC(10_000, 0, 1) - 1;
+
+/** The time that an RFC 3339 date-time says; null for anything else. */
+export function parseDateTime(text: string): EpochMs | null {
+  const day = DATE_TIME.exec(text)?.[1];
+  if (day === undefined) return null;
+  const at = epochMs(text);
+  // The engine turns 30 February into 2 March.
+  const isDay = rfc3339(epochMs(`${day}T00:00:00Z`) || 0).startsWith(day);
+  return isDay && at <= YEAR_9999_END ? at : null;
+}
+
+/** Whether `text` is a full-date or a date-time of RFC 3339 (§5.6). */
+export function isRfc3339(text: string): boolean {
+  return parseDateTime(DATE.test(text) ? `${text}T00:00:00Z` : text) !== null;
 }

@@ -5,6 +5,12 @@ export interface InspectedFile {
   readonly bytes: Uint8Array;
 }
 
+/** What a workspace may send beyond the formats that everybody may. */
+export interface FileAllowances {
+  /** Whether zip, eml, p7s and pkpass files are taken. */
+  readonly archiveAttachments: boolean;
+}
+
 /** What became of a look at a file. Reasons are for the person who sent it. */
 export type InspectionResult =
   | { readonly kind: "sound" }
@@ -16,7 +22,7 @@ export type InspectionResult =
 /** Looks into files before they are sent. Pure but for a malware scanner, where there is one. */
 export interface AttachmentInspector {
   /** What the name and the declared type alone tell: no bytes needed. */
-  inspectName(file: Omit<InspectedFile, "bytes">): InspectionResult;
+  inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowances): InspectionResult;
   /** Everything. Throws `StoreError` `unavailable` when the malware scanner cannot be asked. */
-  inspect(file: InspectedFile): Promise<InspectionResult>;
+  inspect(file: InspectedFile, allowances: FileAllowances): Promise<InspectionResult>;
 }

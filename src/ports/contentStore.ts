@@ -16,11 +16,16 @@ export interface ContentFolder extends ContentOwner {
 
 /** A folder that a sweep has come upon. */
 export interface FoundFolder extends ContentFolder {
-  /** When the newest thing in it was written, epoch ms, by the content store's clock. */
+  /** When the newest thing in it was written, epoch ms, by the content store's clock ({@link ContentStore.now}). */
   readonly modifiedAt: number;
+  /** Whether an interrupted write has left something in it that has no name yet. */
+  readonly hasTemporary: boolean;
 }
 
-/** Bytes on their way in. Ends with `finish` or `abort`, once. */
+/**
+ * Bytes on their way in. Ends with `finish` or `abort`, once; a `finish` that throws has ended it too. One that
+ * is left without an end keeps a file open, which the runtime takes for a fault of the whole process.
+ */
 export interface ContentWriter {
   /** Takes the next bytes; settles when more may come. */
   write(chunk: Uint8Array): Promise<void>;
@@ -30,10 +35,20 @@ export interface ContentWriter {
   abort(): Promise<void>;
 }
 
-/** Where bytes are kept that are too large for an event. Nothing is shared between owners. Throws `StoreError`. */
+/**
+ * Where bytes are kept that are too large for an event. Nothing is shared between owners. Throws `StoreError`
+ * (`unavailable`) when the store does not do its part, and a plain error on ids that are none. Every adapter
+ * passes the one suite in `test/contract/contentStore.ts`.
+ */
 export interface ContentStore {
   /** Identifies this store for the life of the log, so that a wrong directory or bucket is noticed. */
   identity(): Promise<string>;
+  /** The log whose content this is; null while none has claimed it. */
+  claimedBy(): Promise<string | null>;
+  /** Names the log whose content this is, once for good. Answers the one that was named first. */
+  claim(logId: string): Promise<string>;
+  /** The store's own clock, epoch ms: another machine's, which may go wrong where ours goes right. */
+  now(): Promise<number>;
   /** Keeps `bytes` durably and answers their lower-case hex SHA-256, which is their name in the folder. */
   put(folder: ContentFolder, bytes: Uint8Array, options?: CallOptions): Promise<string>;
   /** Opens one file for writing, so that it never is in memory as a whole. */
@@ -44,10 +59,14 @@ export interface ContentStore {
    * Gives `to` the bytes too, durably: removing either owner leaves the other's. False when `from` has none.
    */
   link(from: ContentFolder, sha256: string, to: ContentFolder, options?: CallOptions): Promise<boolean>;
+  /** Removes one file of a folder and leaves the others. Repeatable. */
+  removeFile(folder: ContentFolder, sha256: string, options?: CallOptions): Promise<void>;
   /** Removes everything of this owner. Repeatable. */
   removeOwner(owner: ContentOwner, options?: CallOptions): Promise<void>;
   /** Removes one folder. Repeatable. */
   removeFolder(folder: ContentFolder, options?: CallOptions): Promise<void>;
+  /** Removes what interrupted writes have left in a folder that nobody writes any more. Repeatable. */
+  removeTemporary(folder: ContentFolder, options?: CallOptions): Promise<void>;
   /** Every folder there is, in no order; one that is written or removed meanwhile may be missing. */
   folders(): AsyncIterable<FoundFolder>;
 }

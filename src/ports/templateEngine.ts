@@ -1,5 +1,7 @@
 /** A template's source that was found sound, ready to be rendered any number of times. */
 export interface CompiledTemplate {
+  /** About how much memory it takes: caches are bounded by it. */
+  readonly bytes: number;
   /**
    * The output. Bounded in time and size: past a bound it is `failed`, with a reason for the template's author.
    * Sees own properties of `variables` only.

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { EpochMs } from "../kernel/time.ts";
 import type { Clock } from "../ports/clock.ts";
-import { Sleeper } from "./sleeper.ts";
+import { type Pauses, pauses } from "./pauses.ts";
 
 /** Something that is due, as a read model shows it. `revision` is the event that made it so. */
 export interface DueItem {
@@ -68,14 +68,14 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   /** Items that wait for their holder to be released, by holder. */
   private readonly aside = new Map<string, Item[]>();
   private readonly working = new Set<Promise<void>>();
-  private readonly sleeper: Sleeper;
+  private readonly pauses: Pauses;
   private candidates: Item[] = [];
   private isStale = true;
   /** When the next item becomes due that was not so at the last look. */
   private nextDueAt = 0;
 
   constructor(private readonly options: DueWorkOptions<Item, Pass>) {
-    this.sleeper = new Sleeper(options.stopping);
+    this.pauses = pauses(options.stopping);
   }
 
   /** Works until it is stopped, then waits for what is in flight. */
@@ -89,7 +89,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   /** The read model has moved. */
   wake(): void {
     this.isStale = true;
-    this.sleeper.wake();
+    this.pauses.wakeAll();
   }
 
   /** Leaves everything of this holder alone for a while. */
@@ -104,7 +104,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     this.aside.delete(holder);
     this.held.delete(holder);
     this.candidates.push(...items);
-    this.sleeper.wake();
+    this.pauses.wakeAll();
   }
 
   /** The holders that are left alone. */
@@ -129,7 +129,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     this.inFlight.add(item.id);
     const work = this.workOn(item, pass).finally(() => {
       this.working.delete(work);
-      this.sleeper.wake();
+      this.pauses.wakeAll();
     });
     this.working.add(work);
     return true;
@@ -142,7 +142,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     } catch (error) {
       pass.leave();
       this.options.onTrouble(error, item.id);
-      await new Sleeper(this.options.stopping).sleep(FAULT_REST_MS);
+      await this.pauses.pause(FAULT_REST_MS);
     } finally {
       pass.leave();
       this.inFlight.delete(item.id);
@@ -191,7 +191,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   private async untilWork(): Promise<void> {
     const { clock } = this.options;
     const dueInMs = Math.max(1, this.nextDueAt - clock.now());
-    await this.sleeper.sleep(Math.min(dueInMs, LOOK_MS));
+    await this.pauses.pause(Math.min(dueInMs, LOOK_MS), { wakeable: true });
     if (this.nextDueAt <= clock.now()) this.isStale = true;
   }
 }

@@ -4,7 +4,7 @@ import { expireEmail, expireEmailLease } from "../commands/recordMailAttempt.ts"
 import type { Services } from "../commands/services.ts";
 import type { DeliveryPolicy } from "../domain/email/decisions.ts";
 import { nextAction } from "../domain/email/nextAction.ts";
-import { canSend } from "../domain/sender/state.ts";
+import { authorityOf } from "../domain/sender/state.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
@@ -18,7 +18,7 @@ import {
   occasionOf,
 } from "./mail/deliverEmail.ts";
 import { RelayBreaker, type RelayPass } from "./mail/relayBreaker.ts";
-import { Sleeper } from "./sleeper.ts";
+import { type Pauses, pauses } from "./pauses.ts";
 
 export interface MailDeliveryOptions {
   readonly services: Services;
@@ -57,7 +57,7 @@ export class MailDelivery {
   private readonly abandoned = new AbortController();
   private readonly work: DueWork<DueEmail, RelayPass>;
   /** Lets housekeeping sleep between two rounds. */
-  private readonly keeper: Sleeper;
+  private readonly keeping: Pauses;
   private isHouseStale = false;
   private running: Promise<unknown> = Promise.resolve();
 
@@ -84,7 +84,7 @@ export class MailDelivery {
     this.deliver = emailDelivery(this.context);
     this.breaker = new RelayBreaker(clock);
     this.leases = new LeaseWatch(clock);
-    this.keeper = new Sleeper(stopping);
+    this.keeping = pauses(stopping);
     this.work = new DueWork({
       clock,
       random,
@@ -110,7 +110,7 @@ export class MailDelivery {
   /** The read model has moved. */
   wake(): void {
     this.isHouseStale = true;
-    this.keeper.wake();
+    this.keeping.wakeAll();
     this.work.wake();
   }
 
@@ -133,12 +133,14 @@ export class MailDelivery {
   /** Answers the newest revision that was acted on; null when the message was left as it is. */
   private async handle(due: DueEmail, pass: RelayPass): Promise<number | null> {
     const { workspaces, senders } = this.options.services;
-    const [workspace, sender] = await Promise.all([
+    const [workspace, sender, domain] = await Promise.all([
       workspaces.get(due.workspaceId),
       senders.get(due.senderId),
+      due.authorityId === due.senderId ? null : senders.get(due.authorityId),
     ]);
-    if (workspace?.paused || !canSend(sender)) {
-      this.work.hold(workspace?.paused ? due.workspaceId : due.senderId, HOLD_MS);
+    if (workspace?.paused || authorityOf(sender, domain) === null) {
+      const holder = sender?.disabled ? due.senderId : due.authorityId;
+      this.work.hold(workspace?.paused ? due.workspaceId : holder, HOLD_MS);
       return null;
     }
     const opened = await this.options.transport.session(this.stopping.signal);
@@ -187,8 +189,8 @@ export class MailDelivery {
       } catch (error) {
         this.context.onTrouble(error, "");
       }
-      await new Sleeper(this.stopping.signal).sleep(HOUSEKEEPING_MS_MIN);
-      if (!this.isHouseStale) await this.keeper.sleep(HOUSEKEEPING_MS);
+      await this.keeping.pause(HOUSEKEEPING_MS_MIN);
+      if (!this.isHouseStale) await this.keeping.pause(HOUSEKEEPING_MS, { wakeable: true });
       this.isHouseStale = false;
     }
   }

@@ -11,7 +11,7 @@ import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
 import { DueWork, type WorkPass } from "./dueWork.ts";
 import { LeaseWatch } from "./leaseWatch.ts";
-import { Sleeper } from "./sleeper.ts";
+import { type Pauses, pauses } from "./pauses.ts";
 import { deliverWebhook, recordingOf, type WebhookContext } from "./webhook/deliverWebhook.ts";
 import { EndpointGate } from "./webhook/endpointGate.ts";
 
@@ -38,7 +38,7 @@ export class WebhookDelivery {
   private readonly work: DueWork<WebhookDeliveryRow, WorkPass>;
   private readonly gate: EndpointGate;
   private readonly leases: LeaseWatch;
-  private readonly keeper: Sleeper;
+  private readonly keeping: Pauses;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private running: Promise<unknown> = Promise.resolve();
@@ -49,7 +49,7 @@ export class WebhookDelivery {
     this.context = { ...options, stopping, abandoned: this.abandoned.signal };
     this.gate = new EndpointGate(clock);
     this.leases = new LeaseWatch(clock);
-    this.keeper = new Sleeper(stopping);
+    this.keeping = pauses(stopping);
     this.work = new DueWork({
       clock,
       random: options.random,
@@ -128,7 +128,7 @@ export class WebhookDelivery {
       } catch (error) {
         this.options.onTrouble(error, "");
       }
-      await this.keeper.sleep(HOUSEKEEPING_MS);
+      await this.keeping.pause(HOUSEKEEPING_MS);
     }
   }
 

@@ -4,12 +4,14 @@ import { projections } from "../../projections/index.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
 import { rebuildReadModels } from "../../src/readModels/rebuild.ts";
-import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { bareSqliteAppends, rawAppends } from "./append.ts";
 import type { BenchStore, FreshStore } from "./benchStores.ts";
-import { httpLoad, type LoadResult } from "./httpLoad.ts";
-import { add, addRatio, type Report } from "./report.ts";
+import { httpLoad, type LoadResult, seededRandom } from "./httpLoad.ts";
+import { largeSends } from "./largeSends.ts";
+import { mailBody, templateVersion } from "./mail.ts";
+import { add, addRatio, percentile, type Report } from "./report.ts";
 import { startSink } from "./smtpSink.ts";
 
 const CONNECTIONS = 32;
@@ -19,9 +21,14 @@ const WARM_DELIVERIES = 3_000;
 /** Enough for some seconds each on two cores. */
 const APPENDS = { sqlite: 100_000, eventstoredb: 20_000 };
 const SENDS = { sqlite: 60_000, eventstoredb: 15_000 };
+/** How often sends of either kind take turns. */
+const TEMPLATE_TURNS = 6;
 const DELIVERIES = { sqlite: 10_000, eventstoredb: 6_000 };
 /** The promise is about memory after so many sends. */
 const MEMORY_SENDS = 200_000;
+const LARGE_CLIENTS = 64;
+const SMALL_CALLERS = 4;
+const SMALL_PAUSE_MS = 5;
 const DELIVERY_MS_MAX = 300_000;
 
 export type Bench = (store: BenchStore, report: Report) => Promise<void>;
@@ -103,6 +110,40 @@ export const send: Bench = async (store, report) => {
   });
 };
 
+/** Sends by a template beside sends of content, in turns, so that both meet the same machine. */
+export const template: Bench = async (store, report) => {
+  await onService(store, { DELIVERY: "off" }, async ({ url, apiKey }) => {
+    const templateId = await publishTemplate(url, apiKey);
+    const direct = { url, apiKey, connections: CONNECTIONS };
+    const kinds = { send: direct, "template send": { ...direct, templateId } };
+    const perSecond: Record<string, number[]> = {};
+    for (const [kind, load] of Object.entries(kinds)) {
+      await httpLoad({ ...load, requests: WARM_REQUESTS, keyPrefix: `warm-up ${kind}` });
+    }
+    for (let turn = 0; turn < TEMPLATE_TURNS; turn += 1) {
+      for (const [kind, load] of Object.entries(kinds)) {
+        const requests = SENDS[store.name] / TEMPLATE_TURNS;
+        const sent = await httpLoad({ ...load, requests, keyPrefix: `${kind} ${turn}` });
+        addLoad(report, `${kind} ${turn + 1}`, store.name, sent);
+        perSecond[kind] = [...(perSecond[kind] ?? []), sent.perSecond];
+      }
+    }
+    const sum = (kind: keyof typeof kinds) =>
+      (perSecond[kind] ?? []).reduce((total, value) => total + value, 0);
+    addRatio(report, `template_send_vs_send_${store.name}`, sum("template send") / sum("send"));
+  });
+};
+
+async function publishTemplate(url: string, apiKey: string): Promise<string> {
+  const caller = callerOf(url, apiKey);
+  const { json: created } = await caller.call("POST", "/api/v1/templates", { body: { name: "bench" } });
+  const path = `/api/v1/templates/${created.id}/versions`;
+  const { json: version } = await caller.call("POST", path, { body: templateVersion(seededRandom(3)) });
+  const { status } = await caller.call("POST", `${path}/${version.id}/publish`);
+  if (status !== 200) throw new Error(`the template was not published: ${status}`);
+  return created.id;
+}
+
 /** A rebuild of all read models, counted in events of the log, beside reading the log with no work done. */
 export const project: Bench = async (store, report) => {
   await onFresh(store, async (fresh) => {
@@ -165,9 +206,53 @@ export const deliver: Bench = async (store, report) => {
   }
 };
 
-/** Memory of the service after many sends. */
+/** The most memory that the process ever had. */
+function peakRssMb(pid: number): number {
+  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024;
+}
+
+/** Small sends of a few callers, one after another, until `isOver`; their latencies in ms, sorted. */
+async function smallSends(service: TestProcess, isOver: () => boolean): Promise<readonly number[]> {
+  const random = seededRandom(2);
+  const latencies: number[] = [];
+  const caller = async (number: number) => {
+    for (let turn = 0; !isOver(); turn += 1) {
+      const startedAt = performance.now();
+      const answer = await service.send(`small-send-${number}-${turn}`, mailBody(random));
+      latencies.push(performance.now() - startedAt);
+      if (answer.status !== 202) throw new Error(`a small send was answered by ${answer.status}`);
+      await Bun.sleep(SMALL_PAUSE_MS);
+    }
+  };
+  await Promise.all(Array.from({ length: SMALL_CALLERS }, (_, number) => caller(number)));
+  return latencies.sort((left, right) => left - right);
+}
+
+/** Many clients that each send the largest request at once, and small sends beside them. */
+async function measureLargeSends(store: BenchStore, report: Report): Promise<void> {
+  await onService(store, { DELIVERY: "off" }, async (service) => {
+    const { url, apiKey, pid } = service;
+    let isOver = false;
+    const large = largeSends({ url, apiKey, clients: LARGE_CLIENTS }).finally(() => {
+      isOver = true;
+    });
+    const [result, latencies] = await Promise.all([large, smallSends(service, () => isOver)]);
+    const figure = (name: string, unit: string, value: number) =>
+      add(report, { name, store: store.name, unit, value });
+    figure(`${LARGE_CLIENTS} large sends, accepted`, "", result.accepted);
+    figure(`${LARGE_CLIENTS} large sends, told to wait`, "times", result.refused);
+    figure(`${LARGE_CLIENTS} large sends, until the last`, "s", result.seconds);
+    figure("peak RSS with large sends", "MB", peakRssMb(pid));
+    figure("small sends beside, p50", "ms", percentile(latencies, 0.5));
+    figure("small sends beside, p99", "ms", percentile(latencies, 0.99));
+    figure("small sends beside, longest", "ms", latencies.at(-1) ?? 0);
+  });
+}
+
+/** Memory of the service: while many large requests come at once, and after many small ones. */
 export const memory: Bench = async (store, report) => {
   if (store.name !== "sqlite") return;
+  await measureLargeSends(store, report);
   await onService(store, { DELIVERY: "off" }, async ({ url, apiKey, pid }) => {
     await httpLoad({ url, apiKey, connections: CONNECTIONS, requests: MEMORY_SENDS, keyPrefix: "memory" });
     add(report, { name: "RSS after 200,000 sends", store: store.name, unit: "MB", value: rssMb(pid) });

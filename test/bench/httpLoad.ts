@@ -1,4 +1,4 @@
-import { mailBody } from "./mail.ts";
+import { mailBody, templateMailBody } from "./mail.ts";
 import { percentile } from "./report.ts";
 
 /** What a load generator is told. */
@@ -9,6 +9,8 @@ export interface LoadOptions {
   readonly requests: number;
   /** Keys are `<prefix>-<number>`; the same prefix again replays. */
   readonly keyPrefix: string;
+  /** Sends by this template; without it the content is in the request. */
+  readonly templateId?: string;
 }
 
 /** What it saw; latencies in ms. */
@@ -50,7 +52,8 @@ async function generate(options: LoadOptions): Promise<LoadResult> {
   const { hostname, port, host } = new URL(options.url);
   const random = seededRandom(1);
   const tails = Array.from({ length: BODIES }, () => {
-    const body = JSON.stringify(mailBody(random));
+    const { templateId } = options;
+    const body = JSON.stringify(templateId ? templateMailBody(random, templateId) : mailBody(random));
     return `\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
   });
   const head = `POST /api/v1/emails HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${options.apiKey}\r\nContent-Type: application/json\r\nIdempotency-Key: ${options.keyPrefix}-`;

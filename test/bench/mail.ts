@@ -30,3 +30,29 @@ export function mailBody(random: () => number, to = "you@example.com") {
     html: `<p>${wordsOf(HTML_CHARACTERS - 7, random)}</p>`,
   };
 }
+
+/** A template as most are: a greeting, words of its own, a link and a date. */
+export function templateVersion(random: () => number) {
+  return {
+    subject: "{{ name }}, your order {{ order }} is on its way",
+    html: `<p>Hello {{ name | default: "there" }},</p><p>${wordsOf(HTML_CHARACTERS - 200, random)}</p>
+      {% if url %}<p><a href="{{ url }}">Follow your order {{ order }}</a></p>{% endif %}<p>{{ at | date: "%B %-d, %Y" }}</p>`,
+    variables: [
+      { name: "name", type: "string", required: true },
+      { name: "order", type: "number", required: true },
+      { name: "url", type: "string" },
+      { name: "at", type: "date", default: "2030-01-31" },
+    ],
+  };
+}
+
+/** A send by that template: what comes out is about as long as the message of {@link mailBody}. */
+export function templateMailBody(random: () => number, template: string, to = "you@example.com") {
+  const order = Math.floor(random() * 100_000);
+  const variables = {
+    name: wordsOf(8, random),
+    order,
+    url: `https://example.com/orders/${order}?from=mail&by=link`,
+  };
+  return { from: "hello@example.com", to, template_id: template, variables };
+}

@@ -12,7 +12,12 @@ import { type SmtpOptions, smtpOptionsFromUrl } from "../../src/adapters/nodemai
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import type { MailOutcome } from "../../src/kernel/mailOutcome.ts";
-import type { MailMessage, MailSession, MailTransport } from "../../src/ports/mailTransport.ts";
+import type {
+  MailAttachment,
+  MailMessage,
+  MailSession,
+  MailTransport,
+} from "../../src/ports/mailTransport.ts";
 import { type Sink, type SinkHook, type SinkHooks, startSmtpSink } from "../support/smtpSink.ts";
 
 const ID = "6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d";
@@ -38,6 +43,10 @@ function mail(parts: Partial<MailMessage> = {}): MailMessage {
     ...(parts.html === undefined ? { text: "Hello Anna" } : {}),
     ...parts,
   };
+}
+
+function file(filename: string, contentType: string, content: string): MailAttachment {
+  return { filename, contentType, content: Buffer.from(content) };
 }
 
 function at(stage: keyof SinkHooks, hook: SinkHook): SinkHooks {
@@ -121,6 +130,26 @@ describe("content", () => {
     ["dots, spaces and bare line ends", { text: ".\n..\r.leading \r\ntrailing \t\nFrom here", html: "." }],
     ["another script", { text: "Здравствуйте, Анна! ".repeat(50), subject: "Ваш заказ принят 🎉".repeat(8) }],
     ["a NUL and a DEL", { text: "a\0b\u007fc" }],
+    ["a display name", { fromName: "Bücher & Mehr" }],
+    [
+      "a subject and a display name like encoded-words",
+      { subject: "=?utf-8?Q?a?=", fromName: "=?utf-8?Q?b?=" },
+    ],
+    ["a file", { attachments: [file("a.pdf", "application/pdf", "%PDF-")] }],
+    ["a file without a text", { text: "", attachments: [file("a.csv", "text/csv", "ä;ö")] }],
+    ["an empty file", { attachments: [file("a.txt", "text/plain", "")] }],
+    [
+      "files beside both",
+      {
+        html: "<p>Hällo</p>",
+        text: "Hello",
+        attachments: [
+          file('Überweisung "1".pdf', "application/pdf", "x".repeat(200_000)),
+          file("a;b=c%20.pdf", "application/pdf", "x".repeat(57)),
+          file("a.eml", "message/rfc822", "From: a@example.com\n\nHello"),
+        ],
+      },
+    ],
   ];
 
   test.each(contents)("%s arrives as it was written", async (_, parts) => {
@@ -136,10 +165,13 @@ describe("content", () => {
     expect(raw.equals(buildMime(message))).toBe(true);
     const parsed = await PostalMime.parse(raw);
     const settled = (content?: string): string | undefined => content?.replace(/\r\n|\r|\n/g, "\n").trimEnd();
-    expect(settled(parsed.text)).toBe(settled(message.text));
+    expect(settled(parsed.text)).toBe(settled(message.text) || undefined);
     expect(settled(parsed.html)).toBe(settled(message.html));
     expect(parsed.subject).toBe(message.subject);
-    expect(parsed.from?.address).toBe(message.from);
+    expect(parsed.from).toEqual({ address: message.from, name: message.fromName ?? "" });
+    expect(
+      parsed.attachments.map(({ filename, content }) => [filename, Buffer.from(content as ArrayBuffer)]),
+    ).toEqual((message.attachments ?? []).map(({ filename, content }) => [filename, Buffer.from(content)]));
     expect(parsed.to?.map((to) => to.address)).toEqual([message.to]);
     expect(parsed.messageId).toBe(message.messageId);
     expect(Date.parse(parsed.date ?? "")).toBe(message.date);

@@ -7,14 +7,14 @@ import { webhookTransport } from "../../src/adapters/https/webhookTransport.ts";
 import { normaliseDestination } from "../../src/domain/webhook/destination.ts";
 import type { WebhookOutcome } from "../../src/kernel/webhookOutcome.ts";
 import type { WebhookTransport } from "../../src/ports/webhookTransport.ts";
-import { type DnsAnswer, type DnsServer, startDnsServer } from "../support/dnsServer.ts";
+import { type DnsAnswer, type NameServer, startNameServer } from "../support/nameServer.ts";
 import { RECEIVER_CERTIFICATE } from "../support/receiverCertificate.ts";
 import { until } from "../support/until.ts";
 import { type ReceivedCall, startWebhookReceiver, type WebhookReceiver } from "../support/webhookReceiver.ts";
 
 const NEVER = new AbortController().signal;
 
-function transportTo(dns: DnsServer, allowed: readonly string[] = []): WebhookTransport {
+function transportTo(dns: NameServer, allowed: readonly string[] = []): WebhookTransport {
   return webhookTransport({
     dnsServers: [dns.address],
     allowedPrivateHosts: new Set(allowed),
@@ -29,7 +29,7 @@ function callTo(transport: WebhookTransport, url: string, signal = NEVER): Promi
 
 describe("a webhook call", () => {
   let receiver: WebhookReceiver;
-  let dns: DnsServer;
+  let dns: NameServer;
   let transport: WebhookTransport;
   const drips = new Set<Timer>();
   const said: Record<string, (response: ServerResponse) => void> = {
@@ -61,7 +61,7 @@ describe("a webhook call", () => {
 
   beforeAll(async () => {
     receiver = await startWebhookReceiver(answer);
-    dns = await startDnsServer((_name, type) => (type === "A" ? ["127.0.0.1"] : []));
+    dns = await startNameServer((_name, type) => (type === "A" ? ["127.0.0.1"] : []));
     const names = ["receiver.example.org", "other.example.net"];
     transport = transportTo(dns, [
       ...names.map((name) => `${name}:${receiver.port}`),
@@ -147,7 +147,7 @@ describe("a webhook call", () => {
   test.each(["nxdomain", "servfail", "silent"] as const)(
     "to a name whose servers say %s has failed",
     async (said) => {
-      const server = await startDnsServer(() => said);
+      const server = await startNameServer(() => said);
       const outcome = await callTo(transportTo(server), "https://receiver.example.org/");
       server.stop();
       expect(outcome).toMatchObject({ kind: "failed", reason: "dns" });
@@ -269,7 +269,7 @@ describe("hostile destinations", () => {
   let canary: Server;
   let port = 0;
   let hits = 0;
-  let dns: DnsServer;
+  let dns: NameServer;
 
   beforeAll(async () => {
     canary = createServer((socket) => {
@@ -279,7 +279,7 @@ describe("hostile destinations", () => {
     // On every address of this machine, so that whatever goes astray ends here.
     await new Promise<void>((resolve) => canary.listen(0, "::", resolve));
     port = (canary.address() as { port: number }).port;
-    dns = await startDnsServer((name, type) => {
+    dns = await startNameServer((name, type) => {
       const zone = zones.get(name);
       if (!zone) return "nxdomain";
       return type === "A" ? zone.a : zone.aaaa;
@@ -332,7 +332,7 @@ describe("hostile destinations", () => {
     ];
     let turn = 0;
     let asked = 0;
-    const server = await startDnsServer((_name, type) => {
+    const server = await startNameServer((_name, type) => {
       asked += 1;
       const said = answers[turn]?.[type] ?? "nxdomain";
       if (asked % 2 === 0) turn += 1;

@@ -1,9 +1,15 @@
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import { apiKeyAggregate } from "../../src/commands/services.ts";
-import { issueApiKey, revokeApiKey } from "../../src/domain/apiKey/decisions.ts";
+import {
+  type IssueRefusal,
+  issueApiKey,
+  issueRefusal,
+  revokeApiKey,
+} from "../../src/domain/apiKey/decisions.ts";
 import type { ApiKeyEvent } from "../../src/domain/apiKey/events.ts";
 import { isScope, SCOPES } from "../../src/domain/apiKey/scopes.ts";
-import { isUsable } from "../../src/domain/apiKey/state.ts";
+import { type ApiKey, isUsable } from "../../src/domain/apiKey/state.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
 const given = givenWhenThen(apiKeyAggregate);
@@ -53,5 +59,51 @@ describe("an API key", () => {
   test("knows its scopes", () => {
     for (const scope of SCOPES) expect(isScope(scope)).toBe(true);
     for (const text of ["", "email", "email:SEND", "email:*", "toString"]) expect(isScope(text)).toBe(false);
+  });
+});
+
+describe("a key that issues another one", () => {
+  const scopes = ["email:send", "email:read", "workspace:manage"];
+  const timeless = foldOf(apiKeyAggregate, [{ type: "ApiKeyIssued", data: { ...facts, scopes } }]) as ApiKey;
+  const brief: ApiKey = { ...timeless, expiresAt: NOW };
+  const outlives: IssueRefusal = { kind: "outlivesIssuer", expiresAt: NOW };
+  const lacks = (...missing: string[]): IssueRefusal => ({ kind: "scopesNotHeld", scopes: missing });
+
+  test.each<[string, ApiKey, Parameters<typeof issueRefusal>[1], IssueRefusal | null]>([
+    ["all that it holds", timeless, { scopes, expiresAt: null }, null],
+    ["some of it, for a time", timeless, { scopes: ["email:read"], expiresAt: NOW }, null],
+    ["a scope that it does not hold", timeless, { scopes: ["a"], expiresAt: null }, lacks("a")],
+    [
+      "such scopes among its own",
+      timeless,
+      { scopes: ["a", ...scopes, "b"], expiresAt: null },
+      lacks("a", "b"),
+    ],
+    ["less time than it has", brief, { scopes, expiresAt: NOW - 1 }, null],
+    ["as much time as it has", brief, { scopes, expiresAt: NOW }, null],
+    ["more time than it has", brief, { scopes, expiresAt: NOW + 1 }, outlives],
+    ["for ever, having a time itself", brief, { scopes, expiresAt: null }, outlives],
+    ["neither scope nor time that it has", brief, { scopes: ["a"], expiresAt: null }, lacks("a")],
+  ])("%s", (_, issuer, wanted, refusal) => {
+    expect(issueRefusal(issuer, wanted)).toEqual(refusal);
+  });
+
+  test("can never give what it has not, by however many keys in between (property)", () => {
+    const wanted = fc.record({
+      scopes: fc.subarray([...SCOPES], { minLength: 1 }),
+      expiresAt: fc.option(fc.integer({ min: NOW, max: NOW + 10 }), { nil: null }),
+    });
+    fc.assert(
+      fc.property(wanted, fc.array(wanted, { maxLength: 8 }), (first, chain) => {
+        const root: ApiKey = { ...timeless, scopes: new Set(first.scopes), expiresAt: first.expiresAt };
+        let last = root;
+        for (const next of chain)
+          if (issueRefusal(last, next) === null)
+            last = { ...root, scopes: new Set(next.scopes), expiresAt: next.expiresAt };
+        for (const scope of last.scopes) expect(root.scopes.has(scope)).toBeTrue();
+        const endOf = (key: ApiKey) => key.expiresAt ?? Number.POSITIVE_INFINITY;
+        expect(endOf(last)).toBeLessThanOrEqual(endOf(root));
+      }),
+    );
   });
 });

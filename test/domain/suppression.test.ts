@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { suppressionAggregate } from "../../src/commands/services.ts";
-import { suppress } from "../../src/domain/suppression/decisions.ts";
+import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
 import type { SuppressionEvent } from "../../src/domain/suppression/events.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
@@ -23,21 +23,44 @@ const unsuppressed: SuppressionEvent = {
 describe("a recipient", () => {
   test("is suppressed once", () => {
     given()
-      .when((state) => suppress(state, "ana@example.com", facts))
+      .when((state) => suppress(state, { address: "ana@example.com" }, facts))
       .then("suppressed", stored, suppressed)
       .again("alreadySuppressed");
   });
 
   test("keeps the first reason", () => {
     given(stored, suppressed)
-      .when((state) => suppress(state, "ana@example.com", { ...facts, reason: "manual", emailId: "other" }))
+      .when((state) =>
+        suppress(state, { address: "ana@example.com" }, { ...facts, reason: "manual", emailId: "other" }),
+      )
       .then("alreadySuppressed");
   });
 
   test("that was let go is suppressed again", () => {
     given(stored, suppressed, unsuppressed)
-      .when((state) => suppress(state, "ana@example.com", facts))
+      .when((state) => suppress(state, { address: "ana@example.com" }, facts))
       .then("suppressed", stored, suppressed);
+  });
+
+  test("is let go once", () => {
+    given(stored, suppressed).when(unsuppress).then("unsuppressed", unsuppressed).again("notSuppressed");
+  });
+
+  test("who was never suppressed cannot be let go", () => {
+    given().when(unsuppress).then("notSuppressed");
+    given(stored, suppressed, unsuppressed).when(unsuppress).then("notSuppressed");
+  });
+
+  test("suppressed by hand has what was written with the address, where erasing finds it", () => {
+    const manual = { workspaceId: "w", recipientHash: "00", reason: "manual" };
+    const written = { address: "ana@example.com", note: "asked by ana@example.com" };
+    given()
+      .when((state) => suppress(state, written, manual))
+      .then(
+        "suppressed",
+        { type: "SuppressionAddressStored", data: written },
+        { type: "RecipientSuppressed", data: manual },
+      );
   });
 
   test("stays suppressed without the event that held the address", () => {

@@ -1,8 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { workspaceAggregate } from "../../src/commands/services.ts";
-import { createWorkspace, pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
+import {
+  changeLimits,
+  createWorkspace,
+  pauseSending,
+  resumeSending,
+} from "../../src/domain/workspace/decisions.ts";
 import type { WorkspaceEvent } from "../../src/domain/workspace/events.ts";
+import { limitsOf, type WorkspaceLimits } from "../../src/domain/workspace/limits.ts";
 import { pausedMs } from "../../src/domain/workspace/state.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
@@ -48,6 +54,64 @@ describe("a workspace", () => {
     given()
       .when((state) => resumeSending(state, NOW))
       .then("notFound");
+  });
+});
+
+describe("a workspace's limits", () => {
+  const defaults: WorkspaceLimits = {
+    messagesPerDay: 1_000,
+    storageBytes: 2_000,
+    keyRequestsPerSecond: 30,
+    workspaceRequestsPerSecond: 40,
+    attachmentRetentionHours: 24,
+    archiveAttachments: false,
+  };
+  const changed = (data: Extract<WorkspaceEvent, { type: "LimitsChanged" }>["data"]): WorkspaceEvent => ({
+    type: "LimitsChanged",
+    data,
+  });
+  const limitsAfter = (...events: WorkspaceEvent[]) =>
+    limitsOf(foldOf(workspaceAggregate, [created, ...events]), defaults);
+
+  test("are changed once", () => {
+    given(created)
+      .when((state) => changeLimits(state, { messagesPerDay: 5, archiveAttachments: true }))
+      .then("changed", changed({ messagesPerDay: 5, archiveAttachments: true }))
+      .again("changed");
+  });
+
+  test("change by what is new only", () => {
+    given(created, changed({ messagesPerDay: 5 }))
+      .when((state) => changeLimits(state, { messagesPerDay: 5, storageBytes: 6 }))
+      .then("changed", changed({ storageBytes: 6 }));
+  });
+
+  test("go back to the default once", () => {
+    given(created, changed({ messagesPerDay: 5 }))
+      .when((state) => changeLimits(state, { messagesPerDay: null, storageBytes: null }))
+      .then("changed", changed({ messagesPerDay: null }))
+      .again("changed");
+  });
+
+  test("of a workspace that was never created do not change", () => {
+    given()
+      .when((state) => changeLimits(state, { messagesPerDay: 5 }))
+      .then("notFound");
+  });
+
+  test("are the instance's, but for those that were set", () => {
+    expect(limitsAfter()).toEqual(defaults);
+    const own = [changed({ messagesPerDay: 0, archiveAttachments: true }), changed({ storageBytes: 7 })];
+    expect(limitsAfter(...own)).toEqual({
+      ...defaults,
+      messagesPerDay: 0,
+      storageBytes: 7,
+      archiveAttachments: true,
+    });
+    expect(limitsAfter(...own, changed({ messagesPerDay: null, archiveAttachments: false }))).toEqual({
+      ...defaults,
+      storageBytes: 7,
+    });
   });
 });
 

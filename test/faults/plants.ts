@@ -50,8 +50,12 @@ export function isPlant(name: string): name is PlantName {
 }
 
 /** Makes a copy of the program with this fault in it and answers where. Throws when the fault finds no place. */
-export async function plant(name: PlantName): Promise<string> {
-  const { file, from, to }: Plant = PLANTS[name];
+export function plant(name: PlantName): Promise<string> {
+  return plantFault(name, PLANTS[name]);
+}
+
+/** As {@link plant}, with a fault of the caller's. */
+export async function plantFault(name: string, { file, from, to }: Plant): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), `postledger-${name}-`));
   await mkdir(join(root, "src"));
   for (const part of ["src", "projections", "package.json"]) {

@@ -41,6 +41,12 @@ describe("settings", () => {
     expect(config.masterKey).toBeNull();
   });
 
+  test("name a malware scanner in either of its forms", () => {
+    for (const url of ["tcp://clamav:3310", "tcp://[::1]:3310", "unix:/run/clamav/clamd.ctl"])
+      expect(readConfig({ CLAMAV_URL: url }).clamavUrl).toBe(url);
+    expect(readConfig({}).clamavUrl).toBeNull();
+  });
+
   test("that are empty are as good as absent", () => {
     expect(readConfig({ PORT: "", HOST: "", MASTER_KEY: "", STORE_URL: "", LOG_LEVEL: "" })).toEqual(
       readConfig({}),
@@ -58,8 +64,17 @@ describe("settings", () => {
     ["BASE_URL", "ftp://mail.example.com"],
     ["BASE_URL", "http://"],
     ["STORE_URL", "postgres://127.0.0.1"],
+    ["CLAMAV_URL", "127.0.0.1:3310"],
+    ["CLAMAV_URL", "tcp://127.0.0.1"],
+    ["CLAMAV_URL", "tcp://127.0.0.1:99999"],
+    ["CLAMAV_URL", "tcp://user@127.0.0.1:3310"],
+    ["CLAMAV_URL", "tcp://127.0.0.1:3310/path"],
+    ["CLAMAV_URL", "unix:clamd.sock"],
     ["STORE_URL", "./data"],
-    ["CONTENT_URL", "s3://bucket"],
+    ["CONTENT_URL", "gs://bucket"],
+    ["CONTENT_URL", "./content"],
+    ["CONTENT_TIMEOUT_MS", "99"],
+    ["CONTENT_SWEEP_INTERVAL_MS", "0"],
     ["STORE_TIMEOUT_MS", "99"],
     ["STORE_TIMEOUT_MS", "5s"],
     ["MASTER_KEY", "secret"],
@@ -72,6 +87,14 @@ describe("settings", () => {
     ["SMTP_CONNECTIONS_MAX", "0"],
     ["SMTP_MESSAGES_PER_CONNECTION_MAX", "0"],
     ["SMTP_MESSAGES_PER_SECOND_MAX", "-1"],
+    ["VERIFICATION_FROM", "postmaster"],
+    ["VERIFICATION_FROM", "Postmaster <postmaster@example.com>"],
+    ["DNS_SERVERS", "ns1.example.com"],
+    ["DNS_SERVERS", "192.0.2.53,192.0.2.256"],
+    ["DNS_SERVERS", "192.0.2.53:0"],
+    ["DNS_SERVERS", "192.0.2.53:65536"],
+    ["DNS_SERVERS", "[192.0.2.53]:53"],
+    ["DNS_SERVERS", "[2001:db8::53"],
     ["BOOTSTRAP", "yes"],
     ["DELIVERY", "true"],
     ["DELIVERY_LEASE_MS", "1"],
@@ -81,6 +104,16 @@ describe("settings", () => {
     ["DELIVERY_LIFETIME_MS", String(73 * 3_600_000)],
     ["DELIVERY_ON_AMBIGUOUS", "drop"],
     ["DISK_FREE_BYTES_MIN", "256MB"],
+    ["LIMIT_MESSAGES_PER_DAY", "-1"],
+    ["LIMIT_MESSAGES_PER_DAY", "1e6"],
+    ["LIMIT_STORAGE_BYTES", "1GB"],
+    ["LIMIT_KEY_REQUESTS_PER_SECOND", "0.5"],
+    ["LIMIT_WORKSPACE_REQUESTS_PER_SECOND", "unlimited"],
+    ["ATTACHMENT_RETENTION_HOURS", "0"],
+    ["BODY_BYTES_IN_FLIGHT_MAX", "16000000"],
+    ["AUTH_FAILURES_PER_MINUTE", "-1"],
+    ["TRUSTED_PROXIES", "10.0.0.0/33"],
+    ["TRUSTED_PROXIES", "10.0.0.1,proxy.example"],
     ["REQUEST_TIMEOUT_MS", "0"],
     ["DRAIN_TIMEOUT_MS", "forever"],
     ["LOG_LEVEL", "verbose"],
@@ -93,6 +126,17 @@ describe("settings", () => {
       expect(errors[0]).toStartWith(`${name} must `);
     });
   }
+
+  test("DNS_SERVERS are IP addresses of either kind, with or without a port", () => {
+    const servers = ["192.0.2.53", "192.0.2.53:5353", "2001:db8::53", "[2001:db8::53]", "[::1]:5353"];
+    expect(readConfig({ DNS_SERVERS: servers.join(", ") }).dnsServers).toEqual(servers);
+    expect(readConfig({}).dnsServers).toEqual([]);
+  });
+
+  test("VERIFICATION_FROM is kept as it is written into mail", () => {
+    expect(readConfig({ VERIFICATION_FROM: "Post@Example.COM" }).verificationFrom).toBe("Post@example.com");
+    expect(readConfig({}).verificationFrom).toBeNull();
+  });
 
   test("that are wrong are all named at once", () => {
     const errors = errorsOf({ PORT: "x", BASE_URL: "x", MASTER_KEY: "x", LOG_LEVEL: "x", DELIVERY: "x" });
@@ -122,10 +166,96 @@ describe("settings", () => {
     expect(readConfig({ ...env, BOOTSTRAP: "on" }).bootstrap).toBeTrue();
   });
 
+  test("limits for every workspace come from LIMIT_ variables", () => {
+    const env = {
+      LIMIT_MESSAGES_PER_DAY: "0",
+      LIMIT_STORAGE_BYTES: "5",
+      LIMIT_KEY_REQUESTS_PER_SECOND: "0",
+      LIMIT_WORKSPACE_REQUESTS_PER_SECOND: "7",
+    };
+    expect(readConfig(env).limitsDefault).toMatchObject({
+      messagesPerDay: 0,
+      storageBytes: 5,
+      keyRequestsPerSecond: 0,
+      workspaceRequestsPerSecond: 7,
+    });
+    expect(readConfig({}).limitsDefault).toMatchObject({
+      messagesPerDay: 1_000_000,
+      storageBytes: 1_000_000_000,
+      keyRequestsPerSecond: 2_000,
+      workspaceRequestsPerSecond: 4_000,
+    });
+  });
+
+  test("TRUSTED_PROXIES are addresses and ranges; nobody is trusted by default", () => {
+    expect(readConfig({}).trustedProxies).toEqual([]);
+    const { trustedProxies } = readConfig({ TRUSTED_PROXIES: "10.0.0.0/8, fd00::/8,192.0.2.1," });
+    expect(trustedProxies.map(([address, bits]) => `${address}/${bits}`)).toEqual([
+      "10.0.0.0/8",
+      "fd00::/8",
+      "192.0.2.1/32",
+    ]);
+  });
+
   test("MASTER_KEY must be given with EventStoreDB", () => {
     expect(errorsOf({ STORE_URL: ESDB })).toEqual([expect.stringMatching(/^MASTER_KEY .*must be set/)]);
     expect(errorsOf({ STORE_URL: ESDB, MASTER_KEY: KEY })).toEqual([]);
     expect(errorsOf({ STORE_URL: "esdb+discover://a,b,c", MASTER_KEY: KEY })).toEqual([]);
+  });
+
+  describe("of content on S3", () => {
+    const S3 = { CONTENT_URL: "s3://mail-content", S3_ACCESS_KEY_ID: "id", S3_SECRET_ACCESS_KEY: "secret" };
+
+    test("name a bucket, a place in it, and the server; Amazon's unless another is named", () => {
+      expect(readConfig(S3).s3).toEqual({
+        endpoint: "https://s3.us-east-1.amazonaws.com",
+        region: "us-east-1",
+        bucket: "mail-content",
+        prefix: "",
+        accessKeyId: "id",
+        secretAccessKey: "secret",
+      });
+      expect(readConfig({ ...S3, S3_REGION: "eu-central-1" }).s3?.endpoint).toBe(
+        "https://s3.eu-central-1.amazonaws.com",
+      );
+      const own = { CONTENT_URL: "s3://mail.content/a/b-1/", S3_ENDPOINT: "http://minio:9000/" };
+      expect(readConfig({ ...S3, ...own }).s3).toMatchObject({
+        endpoint: "http://minio:9000",
+        bucket: "mail.content",
+        prefix: "a/b-1/",
+      });
+      expect(readConfig({}).s3).toBeNull();
+    });
+
+    test("need a key, which may come from files", () => {
+      const names = ["S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY"];
+      const errors = errorsOf({ CONTENT_URL: S3.CONTENT_URL });
+      expect(errors.map((error) => error.split(" ", 1)[0])).toEqual(names);
+      const env = { CONTENT_URL: S3.CONTENT_URL, S3_ACCESS_KEY_ID: "id" };
+      const read = (path: string) => readConfig({ ...env, S3_SECRET_ACCESS_KEY_FILE: path });
+      expect(withFile("from a file\n", read).s3?.secretAccessKey).toBe("from a file");
+    });
+
+    test("are refused by the variable's name, without the value", () => {
+      const wrong: readonly [string, string][] = [
+        ["CONTENT_URL", "s3://id:hunter2@bucket"],
+        ["CONTENT_URL", "s3://bucket/../other"],
+        ["CONTENT_URL", "s3://bucket/a b"],
+        ["CONTENT_URL", "s3://bucket?region=hunter2"],
+        ["CONTENT_URL", "s3://UPPER"],
+        ["CONTENT_URL", "s3://"],
+        ["CONTENT_URL", "s3:bucket"],
+        ["S3_ENDPOINT", "minio:9000"],
+        ["S3_ENDPOINT", "https://minio/path"],
+        ["S3_ENDPOINT", "https://id:hunter2@minio"],
+        ["AWS_SESSION_TOKEN", "hunter2"],
+      ];
+      for (const [name, value] of wrong) {
+        const errors = errorsOf({ ...S3, [name]: value });
+        expect(errors).toEqual([expect.stringMatching(new RegExp(`^${name} must `))]);
+        expect(errors.join()).not.toContain("hunter2");
+      }
+    });
   });
 
   describe("secrets in files", () => {

@@ -119,9 +119,9 @@ const FAULTS: readonly Fault[] = [
   {
     code: "ATTACHMENT_TYPE_UNSUPPORTED",
     status: 422,
-    what: "an attachment",
+    what: "a program as an attachment",
     spoil: (send) => {
-      send.body.attachments = [crypto.randomUUID()];
+      send.body.attachments = [{ filename: "a.exe", content_type: "application/pdf", content: "JVBERi0=" }];
     },
   },
 ];

@@ -395,7 +395,10 @@ describe.each(await testStores())("validating a send on $name", (store) => {
         const parts = { template_id, template_version_id: template_id, subject: undefined };
         expectProblem(await tenant.send(newKey(), message(parts)), 422, "TEMPLATE_UNAVAILABLE");
         const attached = await tenant.send(newKey(), message({ attachments: [template_id] }));
-        expectProblem(attached, 422, "ATTACHMENT_TYPE_UNSUPPORTED");
+        expectProblem(attached, 400, "INVALID_REQUEST");
+        expect(attached.json.errors).toEqual([
+          { pointer: "/attachments/0", message: "is not an upload of this workspace" },
+        ]);
       });
     }
 
@@ -460,6 +463,13 @@ describe.each(await testStores())("validating a send on $name", (store) => {
     test("brackets inside strings are no depth", async () => {
       await expectAccepted(message({ text: `${"[{".repeat(5_000)}\\"[` }));
     });
+
+    for (const strange of ['{"toString":1}', '[{"toString":null}]', '{"valueOf":2,"then":3,"toJSON":4}']) {
+      test(`${strange} in place of text is refused as any other object`, async () => {
+        await expectInvalid(withMembers(`"subject":${strange}`), "/subject");
+        await expectInvalid(withMembers(`"metadata":{"a":${strange}}`), "/metadata/a");
+      });
+    }
 
     test("a field named __proto__ is an unknown field", async () => {
       await expectInvalid(withMembers('"__proto__":{"from":"x"}'), "/__proto__");

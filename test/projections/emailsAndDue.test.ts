@@ -12,6 +12,7 @@ import {
 } from "../../projections/due.ts";
 import { type EmailQuery, emails, listEmails } from "../../projections/emails.ts";
 import { projections } from "../../projections/index.ts";
+import { senders } from "../../projections/senders.ts";
 import { isSuppressed, suppressions } from "../../projections/suppressions.ts";
 import {
   listWebhookEndpoints,
@@ -22,7 +23,7 @@ import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Email, type EmailState, emailDecider, isTerminal } from "../../src/domain/email/state.ts";
-import { suppress } from "../../src/domain/suppression/decisions.ts";
+import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
 import { type SuppressionEvent, suppressionStream } from "../../src/domain/suppression/events.ts";
 import { type SuppressionState, suppressionDecider } from "../../src/domain/suppression/state.ts";
 import { registerEndpoint } from "../../src/domain/webhook/decisions.ts";
@@ -107,6 +108,7 @@ const acceptings: fc.Arbitrary<Required<Accepting>> = fc.record({
   at: fc.nat(4).map((hours) => ACCEPTED_AT + hours * HOUR_MS),
   workspaceId: fc.constantFrom("w1", "w1", "w2"),
   senderId: fc.constantFrom("s1", "s2"),
+  authorityId: fc.constantFrom(undefined, "s2", "d1"),
   recipientHash: fc.constantFrom("r1", "r2", "r3"),
 });
 
@@ -196,7 +198,7 @@ interface ToldSuppressions {
   readonly byStream: ReadonlyMap<string, ToldSuppression>;
 }
 
-/** What a step adds to a recipient's stream. Lifting a suppression is not decided anywhere yet. */
+/** What a step adds to a recipient's stream. */
 function suppressionEvents(
   state: SuppressionState,
   step: SuppressionStep,
@@ -204,8 +206,8 @@ function suppressionEvents(
 ): readonly SuppressionEvent[] {
   const { workspaceId, recipientHash, reason, isLift } = step;
   const facts = { workspaceId, recipientHash };
-  if (isLift) return [{ type: "RecipientUnsuppressed", data: facts }];
-  return suppress(state, "ana@example.org", { ...facts, reason, emailId: `e${index}` }).events;
+  if (isLift) return unsuppress(state).events;
+  return suppress(state, { address: "ana@example.org" }, { ...facts, reason, emailId: `e${index}` }).events;
 }
 
 function tellSuppressions(steps: readonly SuppressionStep[]): ToldSuppressions {
@@ -275,6 +277,7 @@ describe("the rows of random logs (properties):", () => {
             id: message.id,
             workspace_id: state.workspaceId,
             sender_id: state.senderId,
+            authority_id: state.authorityId,
             state: state.claim ? "leased" : "ready",
             due_at: state.nextAttemptAt,
             accepted_at: state.acceptedAt,
@@ -291,7 +294,7 @@ describe("the rows of random logs (properties):", () => {
   });
 
   test("no row of a message holds an address or a position", () => {
-    for (const { tables } of [emails, due, suppressions, webhookEndpoints])
+    for (const { tables } of [emails, due, suppressions, senders, webhookEndpoints])
       for (const { columns } of tables) expect(columns).not.toMatch(/position|address|"to"/);
   });
 
@@ -428,7 +431,7 @@ describe("the queries (properties):", () => {
   test("due messages, leases and times are those of the folds", () => {
     const moments = fc.record({
       now: fc.nat(80 * HOUR_MS).map((ms) => ACCEPTED_AT + ms),
-      without: fc.subarray(["w1", "s1", "w9"]),
+      without: fc.subarray(["w1", "s1", "d1", "w9"]),
       limit: fc.constantFrom(1, 3, 100),
     });
     fc.assert(
@@ -464,7 +467,8 @@ describe("the queries (properties):", () => {
       new Map(chosen.map((email) => [email.id, email[key]]));
 
     const mayGo = ready.filter(
-      (email) => !without.includes(email.workspaceId) && !without.includes(email.senderId),
+      ({ workspaceId, senderId, authorityId }) =>
+        ![workspaceId, senderId, authorityId].some((holder) => without.includes(holder)),
     );
     const isDue = mayGo.filter(({ nextAttemptAt }) => nextAttemptAt <= now);
     const found = readyEmails(db, now, without, limit);
@@ -473,11 +477,12 @@ describe("the queries (properties):", () => {
       keysOf(isDue, "nextAttemptAt"),
       limit,
     );
-    for (const { id, workspaceId, senderId, revision } of found) {
+    for (const { id, workspaceId, senderId, authorityId, revision } of found) {
       const message = messages.find((told) => told.id === id) as Told;
-      expect({ workspaceId, senderId, revision }).toEqual({
+      expect({ workspaceId, senderId, authorityId, revision }).toEqual({
         workspaceId: message.accepting.workspaceId,
         senderId: message.accepting.senderId,
+        authorityId: message.accepting.authorityId ?? message.accepting.senderId,
         revision: expectedOf(message).revision,
       });
     }

@@ -2,8 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { due } from "../../projections/due.ts";
+import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
-import { newSender, newWorkspace, verifySenderByHand } from "../../src/commands/manageWorkspace.ts";
+import { markVerified, newSender } from "../../src/commands/manageSender.ts";
+import { newWorkspace } from "../../src/commands/manageWorkspace.ts";
 import { readStory } from "../../src/commands/readEmail.ts";
 import { type RecentEmails, recentEmails } from "../../src/commands/recentEmails.ts";
 import { sendEmail } from "../../src/commands/sendEmail.ts";
@@ -25,6 +27,7 @@ import { type Address, parseAddress } from "../../src/kernel/address.ts";
 import { instanceKeys, newDataKey } from "../../src/kernel/instanceKeys.ts";
 import type { MailOutcome } from "../../src/kernel/mailOutcome.ts";
 import type { Occasion } from "../../src/kernel/metadata.ts";
+import { openInspector } from "../../src/openParts.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import type { MailMessage, MailTransport, SessionResult } from "../../src/ports/mailTransport.ts";
@@ -194,7 +197,10 @@ export interface DeliveryWorld {
   settle(): Promise<void>;
   pause(): Promise<void>;
   unpause(): Promise<void>;
-  setSender(type: "SenderDisabled" | "SenderEnabled"): Promise<void>;
+  /** Of shop@example.com, unless another sender's id is given. */
+  setSender(type: "SenderDisabled" | "SenderEnabled", id?: string): Promise<void>;
+  /** Adds a domain on whose word its addresses may send, and answers its id. */
+  addDomain(domain: string): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -223,16 +229,18 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       clock,
       keys,
       suppressions: { isSuppressed: () => false, holds: async () => false },
+      inspector: openInspector({ clamavUrl: null }),
+      templateEngine: liquidEngine(),
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
       limitsDefault: readConfig({}).limitsDefault,
     });
   const services = servicesOver(store, recent);
   const occasion = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test", workspaceId });
-  const forgetAll = () => {
+  const forgetAll = (sender = senderId) => {
     for (const known of [services, ...running.map((instance) => instance.services)]) {
       known.workspaces.forget(workspaceId);
-      known.senders.forget(senderId);
+      known.senders.forget(sender);
     }
   };
   const workspaceId = await newWorkspace(services, "shop", {
@@ -242,8 +250,9 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   });
   const senderId = keys.hashAddress(workspaceId, SENDER.canonical);
   for (const sender of [SENDER, addressOf("news@example.com")]) {
-    await newSender(services, workspaceId, sender, occasion());
-    await verifySenderByHand(services, workspaceId, sender, occasion());
+    const name = { kind: "address", address: sender } as const;
+    const added = await newSender(services, { workspaceId, name }, occasion());
+    if (added) await markVerified(services, added.id, "operator", occasion());
   }
 
   const world: DeliveryWorld = {
@@ -318,11 +327,17 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       await transact(store, workspace, (state) => resumeSending(state, clock.now()), occasion());
       forgetAll();
     },
-    async setSender(type) {
+    async setSender(type, id = senderId) {
       const event: SenderEvent = { type, data: {} };
-      const sender = { ...senderAggregate, stream: senderStream(senderId) };
+      const sender = { ...senderAggregate, stream: senderStream(id) };
       await transact(store, sender, () => ({ outcome: null, events: [event] }), occasion());
-      forgetAll();
+      forgetAll(id);
+    },
+    async addDomain(domain) {
+      const added = await newSender(services, { workspaceId, name: { kind: "domain", domain } }, occasion());
+      if (added === null) throw new Error("there is no such workspace");
+      await markVerified(services, added.id, "operator", occasion());
+      return added.id;
     },
     async close() {
       for (const instance of running) await instance.stop(0);

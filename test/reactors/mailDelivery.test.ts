@@ -412,6 +412,60 @@ describe("what holds a message back", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
   });
 
+  test("a disabled domain: mail of its addresses waits, and goes on; others' goes meanwhile", async () => {
+    const domainId = await world.addDomain("shop.example");
+    const own = await world.addDomain("own.example");
+    const ids = [
+      await world.accept("order-1001", { from: "one@shop.example" }),
+      await world.accept("order-1002", { from: "two@shop.example" }),
+    ];
+    const other = await world.accept("order-1003", { from: "one@own.example" });
+    await world.setSender("SenderDisabled", domainId);
+    await world.start();
+    await world.untilEvents(other, "EmailDeliveryStarted", "EmailSent");
+    await world.settle();
+    for (const id of ids) expect(await world.events(id)).toHaveLength(2);
+    expect((await world.state(ids[0] as string)).authorityId).toBe(domainId);
+    expect((await world.state(other)).authorityId).toBe(own);
+    await world.setSender("SenderEnabled", domainId);
+    world.pass(2 * SECOND_MS);
+    for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+  });
+
+  test("a domain that is disabled between the look and the claim: likewise", async () => {
+    const domainId = await world.addDomain("shop.example");
+    const id = await world.accept("order-1001", { from: "one@shop.example" });
+    let isDisabled = false;
+    world.store.afterAppend = async (_, types) => {
+      if (!types.includes("EmailDeliveryStarted") || isDisabled) return;
+      isDisabled = true;
+      await world.setSender("SenderDisabled", domainId);
+    };
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    expect((await lastEvent(id)).data).toMatchObject({ reason: "sender_unavailable", attemptBurnt: false });
+    expect(world.relay.sent).toHaveLength(0);
+  });
+
+  test("an address that is disabled has its own mail wait, though its domain may send", async () => {
+    await world.addDomain("example.com");
+    const held = await world.accept("order-1001");
+    const other = await world.accept("order-1002", { from: "never-added@example.com" });
+    await world.setSender("SenderDisabled");
+    await world.start();
+    await world.untilEvents(other, "EmailDeliveryStarted", "EmailSent");
+    await world.settle();
+    expect(await world.events(held)).toHaveLength(2);
+  });
+
+  test("an address that can send on its own costs no look at its domain", async () => {
+    const read: string[] = [];
+    world.store.beforeRead = (stream) => void read.push(stream);
+    await world.accept("order-1001");
+    const senderId = world.services.keys.hashAddress(world.workspaceId, "shop@example.com");
+    expect(read.filter((stream) => stream.startsWith("sender-"))).toEqual([`sender-${senderId}`]);
+  });
+
   test("more mail of one sender than is looked at in one go does not hold up another's", async () => {
     for (let index = 0; index < 600; index += 1) await world.accept(`held-${index}`);
     const id = await world.accept("order-1001", { from: "news@example.com" });

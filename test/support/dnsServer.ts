@@ -1,96 +1,79 @@
 import { createSocket, type RemoteInfo } from "node:dgram";
 
-export type DnsType = "A" | "AAAA" | "TXT";
-/** The records, or how there are none: no such name, a server's failure, or no answer at all. */
-export type DnsAnswer = readonly string[] | "nxdomain" | "servfail" | "silent";
+/** What the server says about a name: records of one or more strings each, a fault, or nothing at all. */
+export type DnsAnswer = readonly (readonly string[])[] | "NXDOMAIN" | "SERVFAIL" | "REFUSED" | "silence";
 
-/** A name server of a test's own (RFC 1035 §4), over UDP on loopback. */
 export interface DnsServer {
-  /** `127.0.0.1:<port>`. */
+  /** `address:port`, as DNS_SERVERS takes it. */
   readonly address: string;
-  /** Everything that was asked, in order: `A example.com`. */
-  readonly questions: readonly string[];
-  stop(): void;
+  /** Names in lower case; those that are not here do not exist. */
+  readonly zone: Map<string, DnsAnswer>;
+  /** The names that were asked for, in order. */
+  readonly asked: string[];
+  close(): void;
 }
 
-const TYPES: Readonly<Record<number, DnsType>> = { 1: "A", 16: "TXT", 28: "AAAA" };
-const NUMBERS: Readonly<Record<DnsType, number>> = { A: 1, TXT: 16, AAAA: 28 };
 const HEADER_BYTES = 12;
-const RESPONSE_CODES = { nxdomain: 3, servfail: 2 } as const;
+const TYPE_TXT = 16;
+const CLASS_IN = 1;
+/** A response to a recursive query, recursion available. */
+const FLAGS = 0x8180;
+const CODES = { NXDOMAIN: 3, SERVFAIL: 2, REFUSED: 5 } as const;
 
-interface Question {
-  readonly name: string;
-  readonly type: DnsType | undefined;
-  readonly end: number;
-}
-
-function questionOf(query: Buffer): Question {
+/** The question's name, and where the question ends (RFC 1035 §4.1.2). */
+function questionOf(query: Buffer): { readonly name: string; readonly end: number } {
   const labels: string[] = [];
   let at = HEADER_BYTES;
   for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
     labels.push(query.toString("latin1", at + 1, at + 1 + length));
     at += 1 + length;
   }
-  return { name: labels.join(".").toLowerCase(), type: TYPES[query.readUInt16BE(at + 1)], end: at + 5 };
+  return { name: labels.join(".").toLowerCase(), end: at + 5 };
 }
 
-function ipv6Bytes(text: string): Buffer {
-  const [head = "", tail] = text.split("::");
-  const groups = (part: string) => part.split(":").filter((group) => group !== "");
-  const middle = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length;
-  const all = [...groups(head), ...Array<string>(middle).fill("0"), ...groups(tail ?? "")];
-  return Buffer.concat(all.map((group) => Buffer.from(group.padStart(4, "0"), "hex")));
+/** One TXT record of the name that was asked for (RFC 1035 §3.3.14). */
+function txtRecord(strings: readonly string[]): Buffer {
+  const data = Buffer.concat(
+    strings.map((text) => Buffer.from(String.fromCharCode(text.length) + text, "latin1")),
+  );
+  const head = Buffer.alloc(12);
+  head.writeUInt16BE(0xc000 | HEADER_BYTES, 0);
+  head.writeUInt16BE(TYPE_TXT, 2);
+  head.writeUInt16BE(CLASS_IN, 4);
+  head.writeUInt16BE(data.length, 10);
+  return Buffer.concat([head, data]);
 }
 
-/** A text of more than 255 bytes is several strings of one record. */
-function txtBytes(text: string): Buffer {
-  const bytes = Buffer.from(text);
-  const parts: Buffer[] = [];
-  for (let at = 0; at === 0 || at < bytes.length; at += 255) {
-    const part = bytes.subarray(at, at + 255);
-    parts.push(Buffer.from([part.length]), part);
-  }
-  return Buffer.concat(parts);
+function response(query: Buffer, end: number, answer: Exclude<DnsAnswer, "silence">): Buffer {
+  const records = typeof answer === "string" ? [] : answer.map(txtRecord);
+  const head = Buffer.alloc(HEADER_BYTES);
+  query.copy(head, 0, 0, 2);
+  head.writeUInt16BE(FLAGS | (typeof answer === "string" ? CODES[answer] : 0), 2);
+  head.writeUInt16BE(1, 4);
+  head.writeUInt16BE(records.length, 6);
+  return Buffer.concat([head, query.subarray(HEADER_BYTES, end), ...records]);
 }
 
-function recordBytes(type: DnsType, value: string): Buffer {
-  if (type === "A") return Buffer.from(value.split(".").map(Number));
-  return type === "AAAA" ? ipv6Bytes(value) : txtBytes(value);
-}
-
-function answerBytes(query: Buffer, { type, end }: Question, answer: Exclude<DnsAnswer, "silent">): Buffer {
-  const records = typeof answer === "string" || type === undefined ? [] : answer;
-  const header = Buffer.alloc(HEADER_BYTES);
-  query.copy(header, 0, 0, 2);
-  header.writeUInt16BE(0x8180 | (typeof answer === "string" ? RESPONSE_CODES[answer] : 0), 2);
-  header.writeUInt16BE(1, 4);
-  header.writeUInt16BE(records.length, 6);
-  const body = records.map((value) => {
-    const data = recordBytes(type as DnsType, value);
-    const fixed = Buffer.alloc(12);
-    fixed.writeUInt16BE(0xc00c, 0);
-    fixed.writeUInt16BE(NUMBERS[type as DnsType], 2);
-    fixed.writeUInt16BE(1, 4);
-    fixed.writeUInt16BE(data.length, 10);
-    return Buffer.concat([fixed, data]);
-  });
-  return Buffer.concat([header, query.subarray(HEADER_BYTES, end), ...body]);
-}
-
-/** Starts a name server that answers what `answer` says of each question. */
-export async function startDnsServer(answer: (name: string, type: DnsType) => DnsAnswer): Promise<DnsServer> {
+/** A name server on a free port of 127.0.0.1 that knows TXT records only. */
+export async function startDnsServer(): Promise<DnsServer> {
   const socket = createSocket("udp4");
-  const questions: string[] = [];
+  const zone = new Map<string, DnsAnswer>();
+  const asked: string[] = [];
   socket.on("message", (query: Buffer, from: RemoteInfo) => {
-    const question = questionOf(query);
-    questions.push(`${question.type ?? "other"} ${question.name}`);
-    const said = question.type === undefined ? [] : answer(question.name, question.type);
-    if (said !== "silent") socket.send(answerBytes(query, question, said), from.port, from.address);
+    const { name, end } = questionOf(query);
+    asked.push(name);
+    const answer = zone.get(name) ?? "NXDOMAIN";
+    if (answer !== "silence") socket.send(response(query, end, answer), from.port, from.address);
   });
-  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => {
+    socket.bind(0, "127.0.0.1", resolve);
+  });
   return {
     address: `127.0.0.1:${socket.address().port}`,
-    questions,
-    stop: () => socket.close(),
+    zone,
+    asked,
+    close() {
+      socket.close();
+    },
   };
 }

@@ -138,6 +138,7 @@ export interface Accepting {
   readonly at?: EpochMs;
   readonly workspaceId?: string;
   readonly senderId?: string;
+  readonly authorityId?: string | undefined;
   readonly recipientHash?: string;
 }
 
@@ -148,6 +149,7 @@ export function acceptance(accepting: Accepting = {}): readonly EmailEvent[] {
   const accepted = {
     workspaceId,
     senderId,
+    ...(accepting.authorityId === undefined ? {} : { authorityId: accepting.authorityId }),
     recipientHash,
     fingerprint: "fingerprint",
     acceptedAt: rfc3339(at),

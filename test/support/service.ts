@@ -84,6 +84,7 @@ const TEST_ENVIRONMENT: Environment = {
   DISK_FREE_BYTES_MIN: "0",
   LIMIT_KEY_REQUESTS_PER_SECOND: "0",
   LIMIT_WORKSPACE_REQUESTS_PER_SECOND: "0",
+  AUTH_FAILURES_PER_MINUTE: "0",
 };
 
 async function directoryFor(options: ServiceOptions): Promise<string> {

@@ -1,9 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import { diskSpaceOf } from "../../src/adapters/system/diskSpace.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
-import { issueKey, newSender, newWorkspace, verifySenderByHand } from "../../src/commands/manageWorkspace.ts";
+import { markVerified, newSender, senderIdOf } from "../../src/commands/manageSender.ts";
+import { issueKey, newWorkspace } from "../../src/commands/manageWorkspace.ts";
 import { suppressRecipient } from "../../src/commands/recordMailAttempt.ts";
 import {
   emailAggregate,
@@ -23,7 +25,13 @@ import { pauseSending, resumeSending } from "../../src/domain/workspace/decision
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { type Address, parseAddress } from "../../src/kernel/address.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { openContentStore, openLogInstance, openStore, systemOccasion } from "../../src/openParts.ts";
+import {
+  openContentStore,
+  openInspector,
+  openLogInstance,
+  openStore,
+  systemOccasion,
+} from "../../src/openParts.ts";
 import { type Caller, callerOf, startTestApp, type TestApp } from "./service.ts";
 import type { TestStore } from "./stores.ts";
 
@@ -86,6 +94,8 @@ async function openLog(env: Environment): Promise<Services> {
     clock: systemClock,
     keys,
     suppressions: { isSuppressed: () => false, holds: async () => false },
+    inspector: openInspector(config),
+    templateEngine: liquidEngine(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: 0,
     limitsDefault: config.limitsDefault,
@@ -138,8 +148,10 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
       const workspaceId = await newWorkspace(log, "test", systemOccasion("test"));
       workspaceIds.push(workspaceId);
       if (sender !== null) {
-        await newSender(log, workspaceId, addressOf(sender), systemOccasion("test"));
-        await verifySenderByHand(log, workspaceId, addressOf(sender), systemOccasion("test"));
+        const name = { kind: "address", address: addressOf(sender) } as const;
+        await newSender(log, { workspaceId, name }, systemOccasion("test"));
+        const id = senderIdOf(log.keys, workspaceId, name);
+        await markVerified(log, id, "operator", { ...systemOccasion("test"), workspaceId });
       }
       return tenantWith(workspaceId, key);
     },

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type DnsServer, startDnsServer } from "./dnsServer.ts";
+import { type NameServer, startNameServer } from "./nameServer.ts";
 import { RECEIVER_CERTIFICATE } from "./receiverCertificate.ts";
 import type { TestStore } from "./stores.ts";
 import { startService, type TestService } from "./tenants.ts";
@@ -19,7 +19,7 @@ export interface WebhookWorld {
 /** The settings with which a service may call the receiver. */
 export async function webhookSettings(
   receiver: WebhookReceiver,
-  dns: DnsServer,
+  dns: NameServer,
   names: readonly string[],
   directory: string,
 ): Promise<Readonly<Record<string, string>>> {
@@ -37,8 +37,8 @@ export function hostOf(name: string): string {
 }
 
 /** A name server that has one address for every name: this machine's own. */
-export function loopbackNames(): Promise<DnsServer> {
-  return startDnsServer((_name, type) => (type === "A" ? ["127.0.0.1"] : []));
+export function loopbackNames(): Promise<NameServer> {
+  return startNameServer((_name, type) => (type === "A" ? ["127.0.0.1"] : []));
 }
 
 export async function startWebhookWorld(

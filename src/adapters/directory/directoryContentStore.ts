@@ -1,89 +1,176 @@
-import { link, mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
-import type {
-  ContentFolder,
-  ContentOwner,
-  ContentStore,
-  ContentWriter,
-  FoundFolder,
-} from "../../ports/contentStore.ts";
+import { copyFile, link, mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import {
+  filePath,
+  folderPath,
+  isFolderName,
+  isTemporaryName,
+  ownerPath,
+  sha256Of,
+  temporaryName,
+} from "../../kernel/contentPath.ts";
+import type { ContentFolder, ContentStore, ContentWriter, FoundFolder } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { isMissing, readOrCreate, syncFolder, writeDurably } from "./durableFile.ts";
 
 const IDENTITY_FILE = "identity";
+const LOG_FILE = "log";
 const FILE_MODE = 0o600;
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-function sha256Of(bytes: Uint8Array): string {
-  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
-}
+const FOLDER_MODE = 0o700;
+/** How often a folder is made again that was removed as empty while something was about to be put into it. */
+const FOLDER_ATTEMPTS_MAX = 20;
+/** Where one file cannot have a second name: too many of them already, another disk, a file system without. */
+const NO_SECOND_NAME: ReadonlySet<string> = new Set(["EMLINK", "EXDEV", "EPERM", "ENOTSUP", "EOPNOTSUPP"]);
+/** A folder cannot be removed for a reason that is none of our concern: it is in use, or gone already. */
+const STAYS_OR_GONE: ReadonlySet<string> = new Set(["ENOTEMPTY", "EEXIST", "ENOENT", "EBUSY"]);
 
 /** Content in a directory: `<root>/<workspace>/<owner>/<folder>/<sha256>`. */
 export function directoryContentStore(root: string): ContentStore {
-  const pathOf = (...ids: readonly string[]): string => {
-    if (!ids.every((id) => UUID.test(id))) throw new Error("content folders are named by uuids");
-    return join(root, ...ids);
+  const settled = (name: string, create: () => string) =>
+    guarded(async () => {
+      await mkdir(root, { recursive: true, mode: FOLDER_MODE });
+      return readOrCreate(join(root, name), create);
+    });
+  // What a call is about is checked before the work begins: a wrong id is a mistake of ours, not the store's.
+  const at = (path: string) => join(root, path);
+  const put = async (folder: ContentFolder, bytes: Uint8Array) => {
+    const path = at(folderPath(folder));
+    const sha256 = sha256Of(bytes);
+    await guarded(() => inFolder(root, path, (made) => writeDurably(join(made, sha256), bytes)));
+    return sha256;
   };
-  const ownerPath = ({ workspaceId, ownerId }: ContentOwner) => pathOf(workspaceId, ownerId);
-  const folderPath = ({ workspaceId, ownerId, folderId }: ContentFolder) =>
-    pathOf(workspaceId, ownerId, folderId);
-
-  /** Folders as they are missing, each made durable in the one above. */
-  const makeFolder = async (folder: ContentFolder): Promise<string> => {
-    const path = folderPath(folder);
-    if ((await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined) {
-      for (const above of [ownerPath(folder), join(root, folder.workspaceId), root]) await syncFolder(above);
-    }
-    return path;
-  };
+  const remove = async (path: string) => guarded(() => removeBelow(root, path));
 
   return {
-    identity: () =>
-      guarded(async () => {
-        await mkdir(root, { recursive: true, mode: 0o700 });
-        return readOrCreate(join(root, IDENTITY_FILE), () => crypto.randomUUID());
-      }),
-    put: (folder, bytes) =>
-      guarded(async () => {
-        const sha256 = sha256Of(bytes);
-        await writeDurably(join(await makeFolder(folder), sha256), bytes);
-        return sha256;
-      }),
-    writer: (folder) => guarded(async () => fileWriter(await makeFolder(folder))),
-    get: (folder, sha256) =>
-      guarded(async () => {
-        const bytes = await readFile(join(folderPath(folder), sha256)).catch(nullIfMissing);
-        if (bytes !== null && sha256Of(bytes) !== sha256) throw new Error(`content ${sha256} is damaged`);
-        return bytes;
-      }),
-    link: (from, sha256, to) =>
-      guarded(async () => {
-        const source = join(folderPath(from), sha256);
-        if ((await stat(source).catch(nullIfMissing)) === null) return false;
-        const path = await makeFolder(to);
-        const linked = await link(source, join(path, sha256)).then(
-          () => true,
-          (error: { code?: string }) => {
-            if (error.code === "EEXIST") return true;
-            if (isMissing(error)) return false;
-            throw error;
-          },
-        );
-        if (linked) await syncFolder(path);
-        return linked;
-      }),
-    removeOwner: (owner) => guarded(() => rm(ownerPath(owner), { recursive: true, force: true })),
-    removeFolder: (folder) => guarded(() => rm(folderPath(folder), { recursive: true, force: true })),
+    identity: () => settled(IDENTITY_FILE, () => crypto.randomUUID()),
+    claimedBy: () => guarded(() => readFile(at(LOG_FILE), "utf8").then((text) => text.trim(), nullIfMissing)),
+    claim: (logId) => settled(LOG_FILE, () => logId),
+    now: () => guarded(() => clockOf(root)),
+    put,
+    async writer(folder) {
+      const path = at(folderPath(folder));
+      return guarded(() => inFolder(root, path, fileWriter));
+    },
+    async get(folder, sha256) {
+      const path = at(filePath(folder, sha256));
+      return guarded(() => readWhole(path, sha256));
+    },
+    async link(from, sha256, to) {
+      const [source, path] = [at(filePath(from, sha256)), at(folderPath(to))];
+      return guarded(() => inFolder(root, path, (made) => linkDurably(source, join(made, sha256))));
+    },
+    removeOwner: async (owner) => remove(ownerPath(owner)),
+    removeFolder: async (folder) => remove(folderPath(folder)),
+    removeFile: async (folder, sha256) => remove(filePath(folder, sha256)),
+    async removeTemporary(folder) {
+      const path = at(folderPath(folder));
+      await guarded(() => removeTemporaryIn(path));
+    },
     folders: () => foldersIn(root),
   };
 }
 
+async function readWhole(path: string, sha256: string): Promise<Uint8Array | null> {
+  const bytes = await readFile(path).catch(nullIfMissing);
+  if (bytes !== null && sha256Of(bytes) !== sha256) throw new Error(`content ${sha256} is damaged`);
+  return bytes;
+}
+
+async function removeTemporaryIn(path: string): Promise<void> {
+  for (const name of (await readdir(path).catch(nullIfMissing)) ?? []) {
+    if (isTemporaryName(name)) await rm(join(path, name), { force: true });
+  }
+}
+
+/** Time as the directory's file system tells it, which may be another machine's. */
+async function clockOf(root: string): Promise<number> {
+  await mkdir(root, { recursive: true, mode: FOLDER_MODE });
+  const path = join(root, temporaryName());
+  try {
+    await (await open(path, "wx", FILE_MODE)).close();
+    return (await stat(path)).mtimeMs;
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+/**
+ * Works in a folder that is there: folders as they are missing are made, each made durable in the one above.
+ * Whoever finds one of them empty meanwhile may remove it, so what finds itself without a folder begins again.
+ */
+async function inFolder<Result>(
+  root: string,
+  path: string,
+  work: (path: string) => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      if ((await mkdir(path, { recursive: true, mode: FOLDER_MODE })) !== undefined) {
+        const above = dirname(path);
+        for (const parent of [above, dirname(above), root]) await syncFolder(parent);
+      }
+      return await work(path);
+    } catch (error) {
+      if (!isMissing(error) || attempt === FOLDER_ATTEMPTS_MAX) throw error;
+    }
+  }
+}
+
+/** Removes a path below `root` and all that is in it, and what stands empty above it. */
+async function removeBelow(root: string, path: string): Promise<void> {
+  // A file that comes in meanwhile (another request's, whose folder is beside ours) must not end it.
+  await rm(join(root, path), { recursive: true, force: true, maxRetries: 3 });
+  for (let above = dirname(path); above !== "."; above = dirname(above)) {
+    const isRemoved = await rmdir(join(root, above)).then(
+      () => true,
+      (error: { code?: string }) => {
+        if (error.code === "ENOENT") return true;
+        if (STAYS_OR_GONE.has(error.code ?? "")) return false;
+        throw error;
+      },
+    );
+    if (!isRemoved) return;
+  }
+}
+
+/** Gives the bytes at `source` a second name, or copies them where that cannot be; false when there are none. */
+async function linkDurably(source: string, target: string): Promise<boolean> {
+  if ((await stat(source).catch(nullIfMissing)) === null) return false;
+  try {
+    await link(source, target);
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? "";
+    if (code !== "EEXIST" && !NO_SECOND_NAME.has(code)) throw error;
+    if (code !== "EEXIST") return copyDurably(source, target);
+  }
+  await syncFolder(dirname(target));
+  return true;
+}
+
+async function copyDurably(source: string, target: string): Promise<boolean> {
+  const temporary = join(dirname(target), temporaryName());
+  try {
+    await copyFile(source, temporary);
+    const file = await open(temporary, "r+");
+    await file.sync().finally(() => file.close());
+    await rename(temporary, target);
+    await syncFolder(dirname(target));
+    return true;
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
 /** Writes into a temporary file of the folder, which gets its name once its digest is known. */
 async function fileWriter(folder: string): Promise<ContentWriter> {
-  const temporary = join(folder, `.${crypto.randomUUID()}.tmp`);
+  const temporary = join(folder, temporaryName());
   const file = await open(temporary, "wx", FILE_MODE);
   const hasher = new Bun.CryptoHasher("sha256");
   let bytes = 0;
+  const abort = async () => {
+    await file.close();
+    await rm(temporary, { force: true });
+  };
   return {
     write: (chunk) =>
       guarded(async () => {
@@ -94,34 +181,51 @@ async function fileWriter(folder: string): Promise<ContentWriter> {
     finish: () =>
       guarded(async () => {
         const sha256 = hasher.digest("hex");
-        await file.sync();
-        await file.close();
-        await rename(temporary, join(folder, sha256));
-        await syncFolder(folder);
+        try {
+          await file.sync();
+          await file.close();
+          await rename(temporary, join(folder, sha256));
+          await syncFolder(folder);
+        } catch (error) {
+          await abort().catch(() => {});
+          throw error;
+        }
         return { sha256, bytes };
       }),
-    abort: () =>
-      guarded(async () => {
-        await file.close();
-        await rm(temporary, { force: true });
-      }),
+    abort: () => guarded(abort),
   };
 }
 
 async function* foldersIn(root: string): AsyncIterable<FoundFolder> {
-  for (const workspaceId of await uuidsIn(root)) {
-    for (const ownerId of await uuidsIn(join(root, workspaceId))) {
-      for (const folderId of await uuidsIn(join(root, workspaceId, ownerId))) {
-        const found = await stat(join(root, workspaceId, ownerId, folderId)).catch(nullIfMissing);
-        if (found) yield { workspaceId, ownerId, folderId, modifiedAt: found.mtimeMs };
+  for (const workspaceId of await foldersOf(root)) {
+    for (const ownerId of await foldersOf(join(root, workspaceId))) {
+      for (const folderId of await foldersOf(join(root, workspaceId, ownerId))) {
+        const found = await guarded(() => inspect(join(root, workspaceId, ownerId, folderId)));
+        if (found !== null) yield { workspaceId, ownerId, folderId, ...found };
       }
     }
   }
 }
 
-async function uuidsIn(path: string): Promise<readonly string[]> {
+/**
+ * A folder's own time moves when a name comes or goes, not while a file grows, and a linked file brings its old
+ * time with it: so the newest of them all counts.
+ */
+async function inspect(path: string): Promise<Pick<FoundFolder, "modifiedAt" | "hasTemporary"> | null> {
+  const folder = await stat(path).catch(nullIfMissing);
+  if (folder === null) return null;
+  const names = (await readdir(path).catch(nullIfMissing)) ?? [];
+  let modifiedAt = folder.mtimeMs;
+  for (const name of names) {
+    const file = await stat(join(path, name)).catch(nullIfMissing);
+    modifiedAt = Math.max(modifiedAt, file?.mtimeMs ?? 0);
+  }
+  return { modifiedAt, hasTemporary: names.some(isTemporaryName) };
+}
+
+async function foldersOf(path: string): Promise<readonly string[]> {
   const names = await guarded(() => readdir(path).catch(nullIfMissing));
-  return (names ?? []).filter((name) => UUID.test(name));
+  return (names ?? []).filter(isFolderName);
 }
 
 function nullIfMissing(error: unknown): null {

@@ -2,7 +2,15 @@ import type { Decision } from "../../kernel/decider.ts";
 import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import type { Verdict } from "./classifyOutcome.ts";
 import type { EmailEvent } from "./events.ts";
-import { type Email, type EmailState, EXPIRED, isWaiting, LEASE_EXPIRED, RESUMED } from "./state.ts";
+import {
+  type Email,
+  type EmailState,
+  EXPIRED,
+  isTerminal,
+  isWaiting,
+  LEASE_EXPIRED,
+  RESUMED,
+} from "./state.ts";
 
 /** The rules of delivery that an operator can set; times in ms. */
 export interface DeliveryPolicy {
@@ -193,4 +201,22 @@ export function resumeHeld(state: EmailState, now: EpochMs): Decision<Resumed, E
     outcome: { outcome: "resumed", ambiguous: state.ambiguous },
     events: [{ type: "EmailDeferred", data: { attempt: state.attempts, reason: RESUMED, ...facts } }],
   };
+}
+
+/**
+ * Whether nothing needs the files of a message any more: it has ended, and their time is over. Once so, it stays
+ * so.
+ */
+export function canLoseAttachments(state: EmailState, now: EpochMs): state is Email {
+  if (state === null || state.attachmentsUntil === null || state.attachmentsExpired) return false;
+  return isTerminal(state.status) && now >= state.attachmentsUntil;
+}
+
+/** Notes that the files are gone. Comes after their removal, so that what a crash left undone is seen. */
+export function expireAttachments(
+  state: EmailState,
+  now: EpochMs,
+): Decision<"expired" | "notDue", EmailEvent> {
+  if (!canLoseAttachments(state, now)) return { outcome: "notDue", events: [] };
+  return { outcome: "expired", events: [{ type: "EmailAttachmentsExpired", data: {} }] };
 }

@@ -37,6 +37,8 @@ const ContentReference = Type.Object({ sha256: Type.String(), bytes: Type.Intege
 const Accepted = {
   workspaceId: Type.String(),
   senderId: Type.String(),
+  /** The sender on whose word it was accepted, when that is the address' domain and not the address itself. */
+  authorityId: Type.Optional(Type.String()),
   recipientHash: Type.String(),
   fingerprint: Type.String(),
   acceptedAt: Type.String(),
@@ -46,6 +48,12 @@ const Accepted = {
   contentBytes: Type.Integer(),
   templateId: Type.Optional(Type.String()),
   templateVersionId: Type.Optional(Type.String()),
+  /** All files together; absent when there are none. */
+  attachmentBytes: Type.Optional(Type.Integer()),
+  /** The files that came with the request: what the message holds of the storage allowance. */
+  directBytes: Type.Optional(Type.Integer()),
+  /** Until when the files are retained at least. */
+  attachmentsUntil: Type.Optional(Type.String()),
 };
 
 const schemas = {
@@ -92,6 +100,8 @@ const schemas = {
     reply: Type.Optional(Type.String()),
   }),
   EmailCanceled: Type.Object({}),
+  /** The bytes of the files are gone, and what they held of the storage allowance is free. */
+  EmailAttachmentsExpired: Type.Object({}),
   EmailContentErased: Type.Object({ reason: Type.String() }),
 };
 

@@ -26,6 +26,8 @@ export interface Email {
   readonly status: EmailStatus;
   readonly workspaceId: string;
   readonly senderId: string;
+  /** The sender on whose word it may leave: its address' own, or the domain's. */
+  readonly authorityId: string;
   readonly recipientHash: string;
   readonly fingerprint: string;
   readonly acceptedAt: EpochMs;
@@ -47,6 +49,11 @@ export interface Email {
   /** Attempts whose own outcome is in the log, so that none is recorded twice. */
   readonly settledAttempts: readonly number[];
   readonly contentErased: boolean;
+  /** Until when the files are retained at least; null when the message has none. */
+  readonly attachmentsUntil: EpochMs | null;
+  /** What the files hold of the storage allowance until they expire. */
+  readonly directBytes: number;
+  readonly attachmentsExpired: boolean;
 }
 
 /** `null` before the message was accepted. */
@@ -65,12 +72,14 @@ type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
 
 function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
   const { workspaceId, senderId, recipientHash, fingerprint, contentEventId } = data;
-  const { templateId = null, templateVersionId = null } = data;
+  const { templateId = null, templateVersionId = null, authorityId = senderId } = data;
+  const { directBytes = 0, attachmentsUntil } = data;
   const acceptedAt = epochMs(data.acceptedAt);
   return {
     status: acceptedAs,
     workspaceId,
     senderId,
+    authorityId,
     recipientHash,
     fingerprint,
     acceptedAt,
@@ -86,6 +95,9 @@ function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
     inDoubt: false,
     settledAttempts: [],
     contentErased: false,
+    attachmentsUntil: attachmentsUntil === undefined ? null : epochMs(attachmentsUntil),
+    directBytes,
+    attachmentsExpired: false,
   };
 }
 
@@ -146,6 +158,8 @@ function evolveExisting(
       return end(state, "failed", event.data.reason === EXPIRED ? undefined : event.data.attempt);
     case "EmailCanceled":
       return end(state, "canceled");
+    case "EmailAttachmentsExpired":
+      return { ...state, attachmentsExpired: true };
     case "EmailContentErased":
       return { ...state, contentErased: true };
     default:

@@ -1,26 +1,179 @@
 import type { Decision } from "../../kernel/decider.ts";
-import type { SenderEvent } from "./events.ts";
-import type { SenderState } from "./state.ts";
+import { equalInConstantTime } from "../../kernel/instanceKeys.ts";
+import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
+import type { SenderEvent, VerificationMethod } from "./events.ts";
+import type { Sender, SenderState, VerificationRequest } from "./state.ts";
 
-type Added = Extract<SenderEvent, { type: "SenderAdded" }>["data"];
+/** A verification link works for this long. */
+export const LINK_LIFETIME_MS = 24 * HOUR_MS;
+const RETRY_MS_FIRST = MINUTE_MS;
+const RETRY_MS_MAX = HOUR_MS;
 
-/** A repeat gives no events. */
+type Beginning = Extract<SenderEvent, { type: "SenderAdded" | "SenderDomainAdded" }>;
+
+/** A repeat gives no events: what was added first stays. */
 export function addSender(
   state: SenderState,
-  sender: Added,
+  sender: Beginning,
 ): Decision<"added" | "alreadyAdded", SenderEvent> {
   if (state !== null) return { outcome: "alreadyAdded", events: [] };
-  return { outcome: "added", events: [{ type: "SenderAdded", data: sender }] };
+  return { outcome: "added", events: [sender] };
 }
 
 /** A repeat gives no events. */
 export function verifySender(
   state: SenderState,
-  method: string,
+  method: VerificationMethod,
 ): Decision<"verified" | "notFound", SenderEvent> {
   if (state === null) return { outcome: "notFound", events: [] };
   return {
     outcome: "verified",
-    events: state.verified ? [] : [{ type: "SenderVerified", data: { method } }],
+    events: state.verifiedBy === null ? [{ type: "SenderVerified", data: { method } }] : [],
+  };
+}
+
+/** Switches a sender off or on. A repeat gives no events, and on is not verified. */
+export function switchSender(
+  state: SenderState,
+  to: "disabled" | "enabled",
+): Decision<"switched" | "notFound", SenderEvent> {
+  if (state === null) return { outcome: "notFound", events: [] };
+  if (state.disabled === (to === "disabled")) return { outcome: "switched", events: [] };
+  return {
+    outcome: "switched",
+    events: [{ type: to === "disabled" ? "SenderDisabled" : "SenderEnabled", data: {} }],
+  };
+}
+
+/** A link that is about to be mailed. */
+export interface NewLink {
+  readonly requestId: string;
+  readonly secretHash: string;
+  readonly now: EpochMs;
+}
+
+/** Opens a verification link. What is verified already needs none. */
+export function requestVerification(
+  state: SenderState,
+  { requestId, secretHash, now }: NewLink,
+): Decision<"requested" | "alreadyVerified" | "notFound", SenderEvent> {
+  if (state === null) return { outcome: "notFound", events: [] };
+  if (state.verifiedBy !== null) return { outcome: "alreadyVerified", events: [] };
+  const times = { requestedAt: rfc3339(now), expiresAt: rfc3339(now + LINK_LIFETIME_MS) };
+  return {
+    outcome: "requested",
+    events: [{ type: "SenderVerificationRequested", data: { requestId, secretHash, ...times } }],
+  };
+}
+
+/** What a link is good for: `used` once its sender is verified, by whatever means. */
+export type LinkStanding = "open" | "used" | "expired" | "unknown";
+
+/** A link as somebody presents it. */
+export interface PresentedLink {
+  readonly requestId: string;
+  readonly secretHash: string;
+  readonly now: EpochMs;
+}
+
+export function linkStanding(
+  state: SenderState,
+  { requestId, secretHash, now }: PresentedLink,
+): LinkStanding {
+  const request = state?.requests.find(({ id }) => id === requestId);
+  if (!state || !request || !equalInConstantTime(request.secretHash, secretHash)) return "unknown";
+  if (state.verifiedBy !== null) return "used";
+  return now < request.expiresAt ? "open" : "expired";
+}
+
+/** Verifies a sender by its link, once. */
+export function confirmLink(
+  state: SenderState,
+  link: PresentedLink,
+): Decision<"verified" | Exclude<LinkStanding, "open">, SenderEvent> {
+  const standing = linkStanding(state, link);
+  if (standing !== "open") return { outcome: standing, events: [] };
+  return { outcome: "verified", events: [{ type: "SenderVerified", data: { method: "email" } }] };
+}
+
+export interface MailClaim {
+  readonly requestId: string;
+  readonly worker: string;
+  readonly leaseMs: number;
+  readonly now: EpochMs;
+  /** The claim whose lease was seen to run out with no outcome; null: nobody is to be at the mail. */
+  readonly expiredAttempt: number | null;
+}
+
+/** A claimed mail: its sender, its link and the number of the claim. */
+export interface ClaimedMail {
+  readonly sender: Sender;
+  readonly request: VerificationRequest;
+  readonly attempt: number;
+}
+
+function isClaimable(request: VerificationRequest, { now, expiredAttempt }: MailClaim): boolean {
+  if (request.mail === "claimed") return request.attempts === expiredAttempt;
+  return request.mail === "waiting" && request.nextAttemptAt <= now;
+}
+
+/** The claim: whoever appends it at the expected revision may send the mail. A link that is over gets none. */
+export function claimVerificationMail(
+  state: SenderState,
+  claim: MailClaim,
+): Decision<ClaimedMail | null, SenderEvent> {
+  const request = state?.requests.find(({ id }) => id === claim.requestId);
+  if (!state || !request || state.verifiedBy !== null || !isClaimable(request, claim)) {
+    return { outcome: null, events: [] };
+  }
+  const { requestId, worker, leaseMs, now } = claim;
+  if (now >= request.expiresAt) {
+    const end = { requestId, attempt: request.attempts, reason: "expired" };
+    return { outcome: null, events: [{ type: "SenderVerificationMailFailed", data: end }] };
+  }
+  const attempt = request.attempts + 1;
+  return {
+    outcome: { sender: state, request, attempt },
+    events: [{ type: "SenderVerificationMailStarted", data: { requestId, attempt, worker, leaseMs } }],
+  };
+}
+
+/** What became of a mail. `isFinal`: trying again would bring nothing. */
+export type MailResult =
+  | { readonly kind: "sent"; readonly transport: string }
+  | { readonly kind: "failed"; readonly reason: string; readonly code?: number; readonly isFinal: boolean };
+
+interface MailAttempt {
+  readonly requestId: string;
+  readonly attempt: number;
+  readonly now: EpochMs;
+}
+
+/**
+ * Records what became of a claimed mail. It is tried again with exponential backoff for as long as its link
+ * works. An outcome whose claim was taken over or settled meanwhile gives no events, unless it is that the mail
+ * was sent: then nobody else need send it.
+ */
+export function settleVerificationMail(
+  state: SenderState,
+  { requestId, attempt, now }: MailAttempt,
+  result: MailResult,
+): Decision<null, SenderEvent> {
+  const request = state?.requests.find(({ id }) => id === requestId);
+  if (!request || request.mail === "sent") return { outcome: null, events: [] };
+  if (result.kind === "sent") {
+    const { transport } = result;
+    return {
+      outcome: null,
+      events: [{ type: "SenderVerificationMailSent", data: { requestId, attempt, transport } }],
+    };
+  }
+  if (request.mail !== "claimed" || request.attempts !== attempt) return { outcome: null, events: [] };
+  const { kind: _, isFinal, ...facts } = result;
+  const at = now + Math.min(RETRY_MS_MAX, RETRY_MS_FIRST * 2 ** (attempt - 1));
+  const again = isFinal || at >= request.expiresAt ? {} : { nextAttemptAt: rfc3339(at) };
+  return {
+    outcome: null,
+    events: [{ type: "SenderVerificationMailFailed", data: { requestId, attempt, ...facts, ...again } }],
   };
 }

@@ -1,40 +1,124 @@
 import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/decider.ts";
-import type { SenderEvent } from "./events.ts";
+import { type EpochMs, epochMs } from "../../kernel/time.ts";
+import type { SenderEvent, VerificationMethod } from "./events.ts";
+
+/** Links of a day and of the day before are all that can be open at once: see the allowance of an address. */
+const REQUESTS_MAX = 10;
+
+/** One verification link, and how far its mail has come. */
+export interface VerificationRequest {
+  readonly id: string;
+  readonly secretHash: string;
+  readonly requestedAt: EpochMs;
+  readonly expiresAt: EpochMs;
+  /** Claims so far; the number of a claim names its attempt. */
+  readonly attempts: number;
+  /** `waiting` until a worker claims it, `claimed` until its outcome is known. */
+  readonly mail: "waiting" | "claimed" | "sent" | "failed";
+  readonly nextAttemptAt: EpochMs;
+}
 
 export interface Sender {
   readonly workspaceId: string;
-  readonly address: string;
+  readonly kind: "address" | "domain";
+  /** The address as it was given, or the domain. */
+  readonly name: string;
   readonly displayName: string | null;
-  readonly verified: boolean;
+  /** Null until it is verified. */
+  readonly verifiedBy: VerificationMethod | null;
   readonly disabled: boolean;
+  /** The newest ones, oldest first. */
+  readonly requests: readonly VerificationRequest[];
 }
 
-/** `null` when the address was never added. */
+/** `null` when the address or domain was never added. */
 export type SenderState = Sender | null;
 
-function evolveExisting(state: Sender, event: Exclude<SenderEvent, { type: "SenderAdded" }>): Sender {
+type RequestEvent = Extract<
+  SenderEvent,
+  {
+    type: "SenderVerificationMailStarted" | "SenderVerificationMailSent" | "SenderVerificationMailFailed";
+  }
+>;
+
+function evolveRequest(request: VerificationRequest, { type, data }: RequestEvent): VerificationRequest {
+  switch (type) {
+    case "SenderVerificationMailStarted":
+      return { ...request, mail: "claimed", attempts: data.attempt };
+    case "SenderVerificationMailSent":
+      return { ...request, mail: "sent" };
+    case "SenderVerificationMailFailed": {
+      // A worker that was given up tells of an attempt that others have gone on from.
+      if (request.mail === "sent" || data.attempt !== request.attempts) return request;
+      if (data.nextAttemptAt === undefined) return { ...request, mail: "failed" };
+      return { ...request, mail: "waiting", nextAttemptAt: epochMs(data.nextAttemptAt) };
+    }
+    default:
+      return never(type);
+  }
+}
+
+type Requested = Extract<SenderEvent, { type: "SenderVerificationRequested" }>["data"];
+
+function newRequest({ requestId: id, secretHash, ...times }: Requested): VerificationRequest {
+  const requestedAt = epochMs(times.requestedAt);
+  const expiresAt = epochMs(times.expiresAt);
+  return { id, secretHash, requestedAt, expiresAt, attempts: 0, mail: "waiting", nextAttemptAt: requestedAt };
+}
+
+type Beginning = Extract<SenderEvent, { type: "SenderAdded" | "SenderDomainAdded" }>;
+
+function evolveExisting(state: Sender, event: Exclude<SenderEvent, Beginning>): Sender {
   switch (event.type) {
     case "SenderVerified":
-      return { ...state, verified: true };
+      return { ...state, verifiedBy: state.verifiedBy ?? event.data.method };
     case "SenderDisabled":
       return { ...state, disabled: true };
     case "SenderEnabled":
       return { ...state, disabled: false };
+    case "SenderVerificationRequested":
+      return { ...state, requests: [...state.requests, newRequest(event.data)].slice(-REQUESTS_MAX) };
+    case "SenderVerificationMailStarted":
+    case "SenderVerificationMailSent":
+    case "SenderVerificationMailFailed": {
+      const { requestId } = event.data;
+      const requests = state.requests.map((request) =>
+        request.id === requestId ? evolveRequest(request, event) : request,
+      );
+      return { ...state, requests };
+    }
     default:
       return never(event);
   }
 }
 
 function evolve(state: SenderState, event: SenderEvent): SenderState {
-  if (event.type !== "SenderAdded") return state === null ? null : evolveExisting(state, event);
-  const { workspaceId, address, displayName = null } = event.data;
-  return { workspaceId, address, displayName, verified: false, disabled: false };
+  const fresh = { verifiedBy: null, disabled: false, requests: [] };
+  if (event.type === "SenderAdded") {
+    const { workspaceId, address, displayName = null } = event.data;
+    return { workspaceId, kind: "address", name: address, displayName, ...fresh };
+  }
+  if (event.type === "SenderDomainAdded") {
+    const { workspaceId, domain } = event.data;
+    return { workspaceId, kind: "domain", name: domain, displayName: null, ...fresh };
+  }
+  return state === null ? null : evolveExisting(state, event);
 }
 
 export const senderDecider: Decider<SenderState, SenderEvent> = { initialState: null, evolve };
 
-/** Whether mail may leave from this address. */
-export function canSend(sender: SenderState): sender is Sender {
-  return sender?.verified === true && !sender.disabled;
+/** Whether mail may leave on this sender's own word. */
+export function canSend(sender: SenderState): boolean {
+  return sender !== null && sender.verifiedBy !== null && !sender.disabled;
+}
+
+/**
+ * On whose word mail may leave from an address: its own or its domain's; null when it may not. A verified
+ * domain speaks for every address but one that was itself disabled.
+ */
+export function authorityOf(address: SenderState, domain: SenderState): "address" | "domain" | null {
+  if (canSend(address)) return "address";
+  if (address?.disabled) return null;
+  return canSend(domain) ? "domain" : null;
 }

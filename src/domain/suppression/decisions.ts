@@ -2,20 +2,33 @@ import type { Decision } from "../../kernel/decider.ts";
 import type { SuppressionEvent } from "./events.ts";
 import type { SuppressionState } from "./state.ts";
 
+type Stored = Extract<SuppressionEvent, { type: "SuppressionAddressStored" }>["data"];
 type Suppressed = Extract<SuppressionEvent, { type: "RecipientSuppressed" }>["data"];
 
 /** A repeat gives no events: the first reason stays. */
 export function suppress(
   state: SuppressionState,
-  address: string,
+  stored: Stored,
   facts: Suppressed,
 ): Decision<"suppressed" | "alreadySuppressed", SuppressionEvent> {
   if (state !== null) return { outcome: "alreadySuppressed", events: [] };
   return {
     outcome: "suppressed",
     events: [
-      { type: "SuppressionAddressStored", data: { address } },
+      { type: "SuppressionAddressStored", data: stored },
       { type: "RecipientSuppressed", data: facts },
     ],
+  };
+}
+
+/** Lets mail to the recipient go again. A repeat gives no events. */
+export function unsuppress(
+  state: SuppressionState,
+): Decision<"unsuppressed" | "notSuppressed", SuppressionEvent> {
+  if (state === null) return { outcome: "notSuppressed", events: [] };
+  const { workspaceId, recipientHash } = state;
+  return {
+    outcome: "unsuppressed",
+    events: [{ type: "RecipientUnsuppressed", data: { workspaceId, recipientHash } }],
   };
 }

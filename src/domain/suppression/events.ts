@@ -2,11 +2,15 @@ import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/codec.ts";
 
 const schemas = {
-  /** The address itself, in an event of its own, so that truncation can take it away and leave the rest. */
-  SuppressionAddressStored: Type.Object({ address: Type.String() }),
+  /**
+   * The address itself, and what a person wrote about it, in an event of its own, so that truncation can take it
+   * away and leave the rest.
+   */
+  SuppressionAddressStored: Type.Object({ address: Type.String(), note: Type.Optional(Type.String()) }),
   RecipientSuppressed: Type.Object({
     workspaceId: Type.String(),
     recipientHash: Type.String(),
+    /** `bounce` or `manual`. */
     reason: Type.String(),
     /** The message whose bounce led to it. */
     emailId: Type.Optional(Type.String()),

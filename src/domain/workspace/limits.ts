@@ -16,6 +16,17 @@ export interface WorkspaceLimits {
   readonly archiveAttachments: boolean;
 }
 
+const PER_SECOND = { min: 0, max: 1_000_000 };
+
+/** What each number may be, both ends included: for the environment and for the command line. */
+export const LIMIT_RANGES = {
+  messagesPerDay: { min: 0, max: 2 ** 50 },
+  storageBytes: { min: 0, max: 2 ** 50 },
+  keyRequestsPerSecond: PER_SECOND,
+  workspaceRequestsPerSecond: PER_SECOND,
+  attachmentRetentionHours: { min: 1, max: 365 * 24 },
+} as const satisfies Partial<Record<keyof WorkspaceLimits, { readonly min: number; readonly max: number }>>;
+
 /** The limits of one workspace: its own where they were set, else the instance's. */
 export function limitsOf(workspace: WorkspaceState, defaults: WorkspaceLimits): WorkspaceLimits {
   return { ...defaults, ...workspace?.limits };

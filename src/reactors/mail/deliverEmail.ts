@@ -18,7 +18,7 @@ import { nextAction } from "../../domain/email/nextAction.ts";
 import { redactReply } from "../../domain/email/redact.ts";
 import type { EmailState } from "../../domain/email/state.ts";
 import { senderStream } from "../../domain/sender/events.ts";
-import { canSend } from "../../domain/sender/state.ts";
+import { authorityOf, type SenderState } from "../../domain/sender/state.ts";
 import { suppressionStream } from "../../domain/suppression/events.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
 import { workspaceStream } from "../../domain/workspace/events.ts";
@@ -28,9 +28,10 @@ import { newRequestId } from "../../kernel/ids.ts";
 import type { Occasion } from "../../kernel/metadata.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
-import { type EventStore, StoreError } from "../../ports/eventStore.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
 import type { MailMessage, MailSession } from "../../ports/mailTransport.ts";
 import type { SuppressionList } from "../../ports/suppressionList.ts";
+import { persist } from "../persist.ts";
 import { freshReads } from "./freshReads.ts";
 
 /** What one delivery works with. */
@@ -68,8 +69,6 @@ export type DeliveryReport =
 const LEASE_MARGIN = 0.1;
 /** How long to wait for the list of suppressions before the log is read in its place. */
 const LIST_WAIT_MS = 200;
-const RECORD_RETRY_MS_FIRST = 100;
-const RECORD_RETRY_MS_MAX = 5_000;
 
 /** Builds the function that claims, checks, sends and records one message on an open session. */
 export function emailDelivery(context: DeliveryContext) {
@@ -123,18 +122,20 @@ interface Attempt {
 
 interface Reads {
   readonly workspace: (id: string) => Promise<WorkspaceState>;
-  readonly sender: (id: string) => Promise<Parameters<typeof canSend>[0]>;
+  readonly sender: (id: string) => Promise<SenderState>;
 }
 
 /** What the log says after the claim: nobody else delivers from then on, so this is what counts. */
 async function readFacts(context: DeliveryContext, reads: Reads, on: Attempt) {
-  const [workspace, sender, suppression, content] = await Promise.all([
-    reads.workspace(on.due.workspaceId),
-    reads.sender(on.due.senderId),
+  const { workspaceId, senderId, authorityId } = on.due;
+  const [workspace, sender, domain, suppression, content] = await Promise.all([
+    reads.workspace(workspaceId),
+    reads.sender(senderId),
+    authorityId === senderId ? null : reads.sender(authorityId),
     readSuppression(context, on),
     readContent(context, on),
   ]);
-  return { workspace, sender, suppression, content };
+  return { workspace, mayLeave: authorityOf(sender, domain) !== null, suppression, content };
 }
 
 /** Everything that goes into the message; null when any of it is gone. */
@@ -172,7 +173,7 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     await giveBack(context, on, on.workspace, "store_unavailable");
     return { kind: "notAttempted", claimRevision };
   }
-  const { workspace, sender, suppression, content } = facts;
+  const { workspace, mayLeave, suppression, content } = facts;
   const ownBounce = suppression?.emailId === on.due.id ? suppression : null;
   if (ownBounce) {
     // This message's own bounce suppressed the recipient, and the crash came before the bounce was recorded.
@@ -181,7 +182,7 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     await record(context, on, workspace, { kind: "bounced", reason, code, reply, suppress: true });
     return { kind: "notAttempted", claimRevision };
   }
-  const refusal = refusalOf(workspace, canSend(sender), suppression !== null, content);
+  const refusal = refusalOf(workspace, mayLeave, suppression !== null, content);
   if (refusal !== null || content === null) {
     await giveBack(context, on, workspace, refusal ?? "content_unavailable");
     return { kind: "notAttempted", claimRevision };
@@ -206,12 +207,12 @@ function giveBack(
 
 function refusalOf(
   workspace: WorkspaceState,
-  senderCanSend: boolean,
+  mayLeave: boolean,
   suppressed: boolean,
   content: EmailContent | null,
 ) {
   if (workspace === null || workspace.paused) return "sending_paused";
-  if (!senderCanSend) return "sender_unavailable";
+  if (!mayLeave) return "sender_unavailable";
   if (suppressed) return "suppressed";
   return content === null ? "content_unavailable" : null;
 }
@@ -304,18 +305,4 @@ export function occasionOf(
 ): Occasion {
   const actor = `worker:${context.worker}`;
   return { at: context.clock.now(), correlationId: newRequestId(), actor, workspaceId };
-}
-
-/** Goes on until it is in the log, whatever the store does: an outcome that is known must not be lost. */
-async function persist(context: DeliveryContext, id: string, work: () => Promise<unknown>): Promise<void> {
-  for (let delayMs = RECORD_RETRY_MS_FIRST; ; delayMs = Math.min(RECORD_RETRY_MS_MAX, delayMs * 2)) {
-    try {
-      await work();
-      return;
-    } catch (error) {
-      if (!(error instanceof StoreError) || context.abandoned.aborted) throw error;
-      context.onTrouble(error, id);
-      await Bun.sleep(delayMs);
-    }
-  }
 }

@@ -22,8 +22,8 @@ import { excerpt } from "../../kernel/text.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookOutcome } from "../../kernel/webhookOutcome.ts";
 import { webhookSignature } from "../../kernel/webhookSignature.ts";
-import { StoreError } from "../../ports/eventStore.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
+import { persist } from "../persist.ts";
 
 /** What one delivery works with. */
 export interface WebhookContext {
@@ -52,8 +52,6 @@ const NOT_ACTED: WebhookReport = { revision: null, gotThrough: null };
 /** How much of an endpoint's answer the log keeps, in characters. */
 const EXCERPT_CHARACTERS_MAX = 1_000;
 const ADDRESS = /[^\s<>"'(),:;@[\]\\]+@[^\s<>"'(),:;@[\]\\]+/g;
-const RECORD_RETRY_MS_FIRST = 100;
-const RECORD_RETRY_MS_MAX = 5_000;
 
 /** Claims, calls and records one delivery. */
 export async function deliverWebhook(
@@ -171,18 +169,4 @@ function occasionOf(
 ): Occasion {
   const at = services.clock.now();
   return { at, correlationId: newRequestId(), actor: `worker:${worker}`, workspaceId };
-}
-
-/** Goes on until it is in the log, whatever the store does: an outcome that is known must not be lost. */
-async function persist(context: WebhookContext, id: string, work: () => Promise<unknown>): Promise<void> {
-  for (let delayMs = RECORD_RETRY_MS_FIRST; ; delayMs = Math.min(RECORD_RETRY_MS_MAX, delayMs * 2)) {
-    try {
-      await work();
-      return;
-    } catch (error) {
-      if (!(error instanceof StoreError) || context.abandoned.aborted) throw error;
-      context.onTrouble(error, id);
-      await Bun.sleep(delayMs);
-    }
-  }
 }

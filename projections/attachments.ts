@@ -1,0 +1,155 @@
+import {
+  type AttachmentEvent,
+  type AttachmentStatus,
+  attachmentCodec,
+} from "../src/domain/attachment/events.ts";
+import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
+import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
+import type { Projection } from "./projection.ts";
+
+const INSERT = `INSERT INTO attachments
+  (id, workspace_id, filename, content_type, bytes, sha256, status, created_at, expires_at, has_bytes)
+  VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, 1)`;
+const VALIDATED = "UPDATE attachments SET status = 'ready' WHERE id = ?";
+const REJECTED = "UPDATE attachments SET status = 'rejected', rejection_reason = ? WHERE id = ?";
+const EXPIRED = "UPDATE attachments SET status = 'expired' WHERE id = ?";
+const REMOVED = "UPDATE attachments SET has_bytes = 0 WHERE id = ?";
+
+function apply(event: ProjectedEvent, db: ReadDatabase): void {
+  const id = event.stream.slice("attachment-".length);
+  const { type, data } = attachmentCodec.decode(event);
+  switch (type) {
+    case "AttachmentUploaded": {
+      const { workspaceId, filename, contentType, bytes, sha256, uploadedAt, expiresAt } = data;
+      db.run(INSERT, id, workspaceId, filename, contentType, bytes, sha256, uploadedAt, expiresAt);
+      break;
+    }
+    case "AttachmentValidated":
+      db.run(VALIDATED, id);
+      break;
+    case "AttachmentRejected":
+      db.run(REJECTED, data.reason, id);
+      break;
+    case "AttachmentExpired":
+      db.run(EXPIRED, id);
+      break;
+    case "AttachmentBytesRemoved":
+      db.run(REMOVED, id);
+      break;
+  }
+}
+
+const EVENTS = [
+  "AttachmentUploaded",
+  "AttachmentValidated",
+  "AttachmentRejected",
+  "AttachmentExpired",
+  "AttachmentBytesRemoved",
+] as const satisfies readonly AttachmentEvent["type"][];
+
+/** One row an upload: what lists show, and what is left to do with it. */
+export const attachments: Projection = {
+  name: "attachments",
+  version: 1,
+  events: EVENTS,
+  tables: [
+    {
+      name: "attachments",
+      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, filename TEXT NOT NULL,
+        content_type TEXT NOT NULL, bytes INTEGER NOT NULL, sha256 TEXT NOT NULL, status TEXT NOT NULL,
+        rejection_reason TEXT, created_at TEXT NOT NULL, expires_at TEXT NOT NULL, has_bytes INTEGER NOT NULL`,
+      key: ["id"],
+      indexes: [
+        "CREATE INDEX attachments_by_time ON attachments (workspace_id, created_at, id)",
+        "CREATE INDEX attachments_pending ON attachments (created_at) WHERE status = 'pending'",
+        "CREATE INDEX attachments_by_expiry ON attachments (expires_at) WHERE status <> 'expired'",
+        "CREATE INDEX attachments_spent ON attachments (id) WHERE has_bytes = 1 AND status IN ('rejected', 'expired')",
+      ],
+    },
+  ],
+  apply,
+};
+
+/** Which uploads to list. */
+export interface AttachmentQuery {
+  readonly workspaceId: string;
+  readonly status?: AttachmentStatus;
+  /** The last row of the page before. */
+  readonly after?: { readonly createdAt: string; readonly id: string };
+  readonly limit: number;
+}
+
+/** An upload as lists show it. Times are RFC 3339 in UTC. */
+export interface AttachmentRow {
+  readonly id: string;
+  readonly filename: string;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly status: AttachmentStatus;
+  readonly rejectionReason: string | null;
+  readonly createdAt: string;
+  readonly expiresAt: string;
+}
+
+/** Uploads of one workspace, newest first. */
+export function listAttachments(db: ReadDatabase, query: AttachmentQuery): readonly AttachmentRow[] {
+  const { createdAt, id } = query.after ?? { createdAt: "~", id: "~" };
+  const ofStatus = query.status === undefined ? "" : "AND status = ?";
+  const status: readonly SqlValue[] = query.status === undefined ? [] : [query.status];
+  const sql = `SELECT * FROM attachments WHERE workspace_id = ? ${ofStatus} AND (created_at, id) < (?, ?)
+    ORDER BY created_at DESC, id DESC LIMIT ?`;
+  return db.all(sql, query.workspaceId, ...status, createdAt, id, query.limit).map(attachmentRow);
+}
+
+function attachmentRow(row: SqlRow): AttachmentRow {
+  return {
+    id: String(row.id),
+    filename: String(row.filename),
+    contentType: String(row.content_type),
+    bytes: Number(row.bytes),
+    sha256: String(row.sha256),
+    status: row.status as AttachmentStatus,
+    rejectionReason: row.rejection_reason === null ? null : String(row.rejection_reason),
+    createdAt: String(row.created_at),
+    expiresAt: String(row.expires_at),
+  };
+}
+
+/** Something to be done about an upload or a message. */
+export interface WorkRow {
+  readonly id: string;
+  readonly workspaceId: string;
+}
+
+function workRow(row: SqlRow): WorkRow {
+  return { id: String(row.id), workspaceId: String(row.workspace_id) };
+}
+
+/** Uploads that wait for their check, the oldest first, less those of the given ids. */
+export function pendingUploads(
+  db: ReadDatabase,
+  without: readonly string[],
+  limit: number,
+): readonly WorkRow[] {
+  const sql = `SELECT id, workspace_id FROM attachments WHERE status = 'pending'
+    AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY created_at LIMIT ?`;
+  return db.all(sql, JSON.stringify(without), limit).map(workRow);
+}
+
+/** Uploads whose time is over at `now`, and those whose bytes are to go, less those of the given ids. */
+export function endedUploads(
+  db: ReadDatabase,
+  now: EpochMs,
+  without: readonly string[],
+  limit: number,
+): readonly WorkRow[] {
+  const others = JSON.stringify(without);
+  const overdue = `SELECT id, workspace_id FROM attachments WHERE status <> 'expired' AND expires_at <= ?
+    AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY expires_at LIMIT ?`;
+  const spent = `SELECT id, workspace_id FROM attachments WHERE has_bytes = 1 AND status IN ('rejected', 'expired')
+    AND id NOT IN (SELECT value FROM json_each(?)) LIMIT ?`;
+  const rows = [...db.all(overdue, rfc3339(now), others, limit), ...db.all(spent, others, limit)];
+  // A rejected upload past its time is in both.
+  return [...new Map(rows.map((row) => [row.id, workRow(row)])).values()];
+}

@@ -1,0 +1,139 @@
+import { senderCodec } from "../src/domain/sender/events.ts";
+import { type EpochMs, epochMs } from "../src/kernel/time.ts";
+import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import type { Projection } from "./projection.ts";
+
+const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
+const REQUESTED = `INSERT INTO verification_mails (id, sender_id, state, due_at, attempt, lease_ms)
+  VALUES (?, ?, 'ready', ?, 0, 0)`;
+const STARTED = "UPDATE verification_mails SET state = 'leased', attempt = ?, lease_ms = ? WHERE id = ?";
+const AGAIN = `UPDATE verification_mails SET state = 'ready', due_at = ?, lease_ms = 0 WHERE id = ? AND attempt = ?`;
+const GIVEN_UP = "DELETE FROM verification_mails WHERE id = ? AND attempt = ?";
+const SENT = "DELETE FROM verification_mails WHERE id = ?";
+const VERIFIED = "DELETE FROM verification_mails WHERE sender_id = ?";
+
+function apply(event: ProjectedEvent, db: ReadDatabase): void {
+  const senderId = event.stream.slice("sender-".length);
+  const { type, data } = senderCodec.decode(event);
+  switch (type) {
+    case "SenderAdded":
+    case "SenderDomainAdded":
+      db.run(ADDED, senderId, data.workspaceId, event.metadata.at as string);
+      break;
+    case "SenderVerificationRequested":
+      db.run(REQUESTED, data.requestId, senderId, epochMs(data.requestedAt));
+      break;
+    case "SenderVerificationMailStarted":
+      db.run(STARTED, data.attempt, data.leaseMs, data.requestId);
+      break;
+    case "SenderVerificationMailFailed":
+      if (data.nextAttemptAt === undefined) db.run(GIVEN_UP, data.requestId, data.attempt);
+      else db.run(AGAIN, epochMs(data.nextAttemptAt), data.requestId, data.attempt);
+      break;
+    case "SenderVerificationMailSent":
+      db.run(SENT, data.requestId);
+      break;
+    case "SenderVerified":
+      db.run(VERIFIED, senderId);
+      break;
+  }
+}
+
+/** The senders of each workspace, by their ids alone, and the verification mails that are still to be sent. */
+export const senders: Projection = {
+  name: "senders",
+  version: 1,
+  events: [
+    "SenderAdded",
+    "SenderDomainAdded",
+    "SenderVerified",
+    "SenderVerificationRequested",
+    "SenderVerificationMailStarted",
+    "SenderVerificationMailSent",
+    "SenderVerificationMailFailed",
+  ],
+  tables: [
+    {
+      name: "senders",
+      columns: "id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, created_at TEXT NOT NULL",
+      key: ["id"],
+      indexes: ["CREATE INDEX senders_by_time ON senders (workspace_id, created_at, id)"],
+    },
+    {
+      name: "verification_mails",
+      columns: `id TEXT PRIMARY KEY, sender_id TEXT NOT NULL, state TEXT NOT NULL, due_at INTEGER NOT NULL,
+        attempt INTEGER NOT NULL, lease_ms INTEGER NOT NULL`,
+      key: ["id"],
+      indexes: [
+        "CREATE INDEX mails_by_time ON verification_mails (state, due_at)",
+        "CREATE INDEX mails_by_sender ON verification_mails (sender_id)",
+      ],
+    },
+  ],
+  apply,
+};
+
+/** Which senders to list. */
+export interface SenderQuery {
+  readonly workspaceId: string;
+  /** The last row of the page before. */
+  readonly after?: { readonly createdAt: string; readonly id: string };
+  readonly limit: number;
+}
+
+export interface SenderRow {
+  readonly id: string;
+  readonly createdAt: string;
+}
+
+/** Senders of one workspace, newest first. */
+export function listSenders(db: ReadDatabase, query: SenderQuery): readonly SenderRow[] {
+  const { workspaceId, after, limit } = query;
+  const order = "ORDER BY created_at DESC, id DESC LIMIT ?";
+  const from = "SELECT id, created_at FROM senders WHERE workspace_id = ?";
+  const rows =
+    after === undefined
+      ? db.all(`${from} ${order}`, workspaceId, limit)
+      : db.all(
+          `${from} AND (created_at, id) < (?, ?) ${order}`,
+          workspaceId,
+          after.createdAt,
+          after.id,
+          limit,
+        );
+  return rows.map((row) => ({ id: String(row.id), createdAt: String(row.created_at) }));
+}
+
+/** A verification mail that is to be sent. `id` is its request's, `attempt` its last claim's number. */
+export interface VerificationMail {
+  readonly id: string;
+  readonly senderId: string;
+  readonly attempt: number;
+  readonly leaseMs: number;
+}
+
+function verificationMail(row: SqlRow): VerificationMail {
+  return {
+    id: String(row.id),
+    senderId: String(row.sender_id),
+    attempt: Number(row.attempt),
+    leaseMs: Number(row.lease_ms),
+  };
+}
+
+/** The mails that nobody has claimed and whose time has come, longest waiting first. */
+export function readyVerificationMails(
+  db: ReadDatabase,
+  now: EpochMs,
+  limit: number,
+): readonly VerificationMail[] {
+  const sql = `SELECT id, sender_id, attempt, lease_ms FROM verification_mails
+    WHERE state = 'ready' AND due_at <= ? ORDER BY due_at LIMIT ?`;
+  return db.all(sql, now, limit).map(verificationMail);
+}
+
+/** The claims under way, of every instance. */
+export function leasedVerificationMails(db: ReadDatabase, limit: number): readonly VerificationMail[] {
+  const sql = `SELECT id, sender_id, attempt, lease_ms FROM verification_mails WHERE state = 'leased' LIMIT ?`;
+  return db.all(sql, limit).map(verificationMail);
+}

@@ -1,0 +1,74 @@
+import { templateCodec } from "../src/domain/template/events.ts";
+import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import type { Projection } from "./projection.ts";
+
+const INSERT = `INSERT INTO templates (id, workspace_id, name, status, current_version_id, created_at, updated_at)
+  VALUES (?, ?, ?, 'draft', NULL, ?, ?)`;
+const PUBLISH =
+  "UPDATE templates SET status = 'published', current_version_id = ?, updated_at = ? WHERE id = ?";
+const ARCHIVE = "UPDATE templates SET status = 'archived', updated_at = ? WHERE id = ?";
+
+function apply(event: ProjectedEvent, db: ReadDatabase): void {
+  const id = event.stream.slice("template-".length);
+  const { type, data } = templateCodec.decode(event);
+  switch (type) {
+    case "TemplateCreated":
+      db.run(INSERT, id, data.workspaceId, data.name, data.at, data.at);
+      break;
+    case "TemplateVersionPublished":
+      db.run(PUBLISH, data.versionId, data.at, id);
+      break;
+    case "TemplateArchived":
+      db.run(ARCHIVE, data.at, id);
+      break;
+  }
+}
+
+/** The templates of each workspace, without their versions. */
+export const templates: Projection = {
+  name: "templates",
+  version: 1,
+  events: ["TemplateCreated", "TemplateVersionPublished", "TemplateArchived"],
+  tables: [
+    {
+      name: "templates",
+      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL,
+        current_version_id TEXT, created_at TEXT NOT NULL, updated_at TEXT NOT NULL`,
+      key: ["id"],
+      indexes: ["CREATE INDEX templates_by_time ON templates (workspace_id, created_at, id)"],
+    },
+  ],
+  apply,
+};
+
+export interface TemplateRow {
+  readonly id: string;
+  readonly name: string;
+  readonly status: "draft" | "published" | "archived";
+  readonly currentVersionId: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+function templateRow(row: SqlRow): TemplateRow {
+  return {
+    id: String(row.id),
+    name: String(row.name),
+    status: row.status as TemplateRow["status"],
+    currentVersionId: row.current_version_id === null ? null : String(row.current_version_id),
+    createdAt: String(row.created_at),
+    updatedAt: String(row.updated_at),
+  };
+}
+
+/** Templates of one workspace, newest first. */
+export function listTemplates(
+  db: ReadDatabase,
+  workspaceId: string,
+  page: { readonly after?: { readonly createdAt: string; readonly id: string }; readonly limit: number },
+): readonly TemplateRow[] {
+  const { createdAt, id } = page.after ?? { createdAt: "~", id: "~" };
+  const sql = `SELECT * FROM templates WHERE workspace_id = ? AND (created_at, id) < (?, ?)
+    ORDER BY created_at DESC, id DESC LIMIT ?`;
+  return db.all(sql, workspaceId, createdAt, id, page.limit).map(templateRow);
+}

@@ -1,0 +1,36 @@
+import { Resolver } from "node:dns/promises";
+import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
+
+/** NXDOMAIN, and a name without records of this type. */
+const NONE = new Set(["ENOTFOUND", "ENODATA"]);
+const TRIES = 2;
+
+/**
+ * Asks the machine's name servers, or `servers` (`address` or `address:port`; IPv6 in brackets before a port).
+ * A resolver of its own for each question: none remembers an answer.
+ */
+export function createDnsResolver(servers: readonly string[]): DnsResolver {
+  return {
+    async resolveTxt(name, timeoutMs) {
+      const resolver = new Resolver({ timeout: Math.ceil(timeoutMs / TRIES), tries: TRIES });
+      if (servers.length > 0) resolver.setServers([...servers]);
+      const late = Promise.withResolvers<never>();
+      // The resolver's own time-out is for one try at one server, and there may be many.
+      const timer = setTimeout(() => {
+        late.reject(new DnsUnavailableError("the name servers took too long"));
+        resolver.cancel();
+      }, timeoutMs);
+      try {
+        // Bun gives every string as a record of its own, Node joins none: flat, both are the same.
+        return (await Promise.race([resolver.resolveTxt(name), late.promise])).flat();
+      } catch (error) {
+        if (error instanceof DnsUnavailableError) throw error;
+        const { code = "unknown" } = error as NodeJS.ErrnoException;
+        if (NONE.has(code)) return "none";
+        throw new DnsUnavailableError(`the name servers gave no answer (${code})`);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}

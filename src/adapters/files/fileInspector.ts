@@ -1,0 +1,127 @@
+import { fileTypeFromBuffer } from "file-type";
+import { excerpt } from "../../kernel/text.ts";
+import type {
+  AttachmentInspector,
+  FileAllowances,
+  InspectedFile,
+  InspectionResult,
+} from "../../ports/attachmentInspector.ts";
+import type { MalwareScanner } from "../../ports/malwareScanner.ts";
+import { archiveFault } from "./archiveContent.ts";
+import { type FileFormat, formatOf } from "./fileFormats.ts";
+import { extensionOf, fileNameFault } from "./fileName.ts";
+import { textFault, textOf } from "./textContent.ts";
+
+const SOUND: InspectionResult = { kind: "sound" };
+const MALWARE_NAME_CHARS_MAX = 100;
+/**
+ * What `file-type` may find that a text can really be. It knows other formats by letters that a text may begin
+ * with (BM, GIF, FORM, MAC), and those cannot be without the control bytes that a text must not hold.
+ */
+const FORMATS_OF_TEXT = new Set(["pdf", "ps", "eps", "rtf", "xml", "ics", "vcf", "vtt", "reg", "pgp", "exe"]);
+
+/** Inspects files by the allow-list: the name, the type that goes with its extension, and the content. */
+export function fileInspector(options: { readonly scanner: MalwareScanner | null }): AttachmentInspector {
+  return {
+    inspectName: (file, allowances) => inspectName(file, allowances),
+    async inspect(file, allowances) {
+      const named = inspectName(file, allowances);
+      if (named.kind !== "sound") return named;
+      const format = formatOf(extensionOf(file.filename), allowances.archiveAttachments);
+      const fault = format && (await contentFault(file, format));
+      if (fault) return invalid(`the file ${fault}`);
+      return scan(file, options.scanner);
+    },
+  };
+}
+
+function invalid(reason: string): InspectionResult {
+  return { kind: "invalid", reason };
+}
+
+function inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowances): InspectionResult {
+  const fault = fileNameFault(file.filename);
+  if (fault !== null) return invalid(`the file name ${fault}`);
+  const extension = extensionOf(file.filename);
+  const format = formatOf(extension, allowances.archiveAttachments);
+  if (format === undefined) {
+    const what = extension === "" ? "files without an extension" : "files with this extension";
+    return { kind: "unsupported", reason: `${what} cannot be sent` };
+  }
+  if (isTypeOf(file.contentType, format.type)) return SOUND;
+  return invalid(`the content type of a .${extension} file must be ${format.type}`);
+}
+
+/** Types are the same in any case (RFC 2045 §5.1). A text may say that it is UTF-8, because it must be. */
+function isTypeOf(contentType: string, type: string): boolean {
+  const given = contentType.toLowerCase();
+  return (
+    given === type || (type.startsWith("text/") && /^; ?charset="?utf-8"?$/.test(remainder(given, type)))
+  );
+}
+
+function remainder(given: string, type: string): string {
+  return given.startsWith(type) ? given.slice(type.length) : "";
+}
+
+/** What is wrong with the content, as the end of "the file"; null when nothing is. */
+async function contentFault({ bytes }: InspectedFile, format: FileFormat): Promise<string | null> {
+  if (bytes.length === 0) return "is empty";
+  switch (format.check) {
+    case "pdf":
+      return begins(bytes, "%PDF-") ? null : unlike(format);
+    case "media":
+      return (await isFound(bytes, format)) ? null : unlike(format);
+    case "office":
+      return (await isFound(bytes, format)) ? archiveFault(bytes, true) : unlike(format);
+    case "archive":
+      return begins(bytes, "PK") ? archiveFault(bytes, false) : unlike(format);
+    case "email":
+      return /^[!-9;-~]+:/.test(latin1Head(bytes)) ? null : unlike(format);
+    case "signature":
+      return bytes[0] === 0x30 || begins(bytes, "-----BEGIN ") ? null : unlike(format);
+    default:
+      return plainFault(bytes, format);
+  }
+}
+
+async function plainFault(bytes: Uint8Array, format: FileFormat): Promise<string | null> {
+  const text = textOf(bytes);
+  if (text === null) return "is not UTF-8 text without control characters";
+  const fault = textFault(text, format.check);
+  if (fault !== null) return fault;
+  const found = await find(bytes);
+  const isFine = found === null || format.found.includes(found) || !FORMATS_OF_TEXT.has(found);
+  return isFine ? null : unlike(format);
+}
+
+async function find(bytes: Uint8Array): Promise<string | null> {
+  try {
+    return (await fileTypeFromBuffer(bytes))?.ext ?? null;
+  } catch {
+    // It throws on some broken files, which are then like nothing that it knows.
+    return null;
+  }
+}
+
+async function isFound(bytes: Uint8Array, format: FileFormat): Promise<boolean> {
+  return format.found.includes((await find(bytes)) ?? "");
+}
+
+function unlike(format: FileFormat): string {
+  return `has content unlike ${format.type}`;
+}
+
+function latin1Head(bytes: Uint8Array): string {
+  return Buffer.from(bytes.subarray(0, 1_000)).toString("latin1");
+}
+
+function begins(bytes: Uint8Array, text: string): boolean {
+  return latin1Head(bytes).startsWith(text);
+}
+
+async function scan({ bytes }: InspectedFile, scanner: MalwareScanner | null): Promise<InspectionResult> {
+  const result = scanner === null ? "clean" : await scanner.scan(bytes);
+  if (result === "clean") return SOUND;
+  return invalid(`the malware scanner found ${excerpt(result.found, MALWARE_NAME_CHARS_MAX)}`);
+}

@@ -1,0 +1,28 @@
+import { isBlockedExtension } from "./blockedExtensions.ts";
+
+/** Controls (C0, DEL, C1), and the line and paragraph separators. */
+const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
+/** The characters that turn `fdp.exe` into `exe.pdf` before the reader's eyes (UAX #9 §2). */
+const BIDI_OVERRIDE = /[\u202a-\u202e\u2066-\u2069]/;
+
+/** What is after the last dot, in lower case; empty when there is no dot. */
+export function extensionOf(filename: string): string {
+  const dot = filename.lastIndexOf(".");
+  return dot < 0 ? "" : filename.slice(dot + 1).toLowerCase();
+}
+
+/**
+ * What is wrong with a file name, as the end of a sentence; null when nothing is. A name that is not NFC is
+ * refused, not normalised: the name that a recipient sees is the one that was sent and checked.
+ */
+export function fileNameFault(filename: string): string | null {
+  if (filename === "") return "must not be empty";
+  if (!filename.isWellFormed() || filename.normalize("NFC") !== filename)
+    return "must be in Unicode normalisation form C (NFC)";
+  if (CONTROL.test(filename)) return "must not hold control characters or line breaks";
+  if (BIDI_OVERRIDE.test(filename)) return "must not hold characters that override the direction of text";
+  if (/[/\\:]/.test(filename)) return "must not hold / \\ or :";
+  if (/^[.\s]|[.\s]$/.test(filename)) return "must not begin or end with a dot or a space";
+  const inner = filename.split(".").slice(1, -1).find(isBlockedExtension);
+  return inner === undefined ? null : `must not hold .${inner.trim()} before its extension`;
+}

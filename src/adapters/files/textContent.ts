@@ -1,0 +1,110 @@
+import type { ContentCheck } from "./fileFormats.ts";
+
+/** Deeper nesting serves nobody and costs the parser, ours and the recipient's. */
+const JSON_DEPTH_MAX = 1_000;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what text must not hold.
+const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
+
+const decoder = new TextDecoder("utf-8", { fatal: true });
+
+/**
+ * The text of a file that must be UTF-8 without control characters but TAB, CR and LF; null when it is not.
+ * A byte order mark, which spreadsheets need, is allowed and left out.
+ */
+export function textOf(bytes: Uint8Array): string | null {
+  try {
+    const text = decoder.decode(bytes);
+    return CONTROL.test(text) ? null : text;
+  } catch {
+    return null;
+  }
+}
+
+/** What is wrong with a text for its format, as the end of a sentence; null when nothing is. */
+export function textFault(text: string, check: ContentCheck): string | null {
+  switch (check) {
+    case "json":
+      return jsonFault(text);
+    case "xml":
+      return xmlFault(text);
+    case "calendar":
+      return envelopeFault(text, "VCALENDAR");
+    case "contact":
+      return envelopeFault(text, "VCARD");
+    default:
+      return null;
+  }
+}
+
+/** Names of components are the same in any case (RFC 5545 §2, RFC 6350 §3.3). */
+function envelopeFault(text: string, component: string): string | null {
+  const begins = text.slice(0, component.length + 7).toUpperCase();
+  const ends = text
+    .trimEnd()
+    .slice(-component.length - 5)
+    .toUpperCase();
+  const isWhole = new RegExp(`^BEGIN:${component}\\s`).test(begins) && ends === `\nEND:${component}`;
+  return isWhole ? null : `must go from BEGIN:${component} to END:${component}`;
+}
+
+function jsonFault(text: string): string | null {
+  if (jsonDepth(text) > JSON_DEPTH_MAX) return `is nested more than ${JSON_DEPTH_MAX} levels deep`;
+  try {
+    JSON.parse(text);
+    return null;
+  } catch {
+    return "is not valid JSON";
+  }
+}
+
+/**
+ * The deepest nesting of a text that may be JSON, without parsing it. Walked by hand: a pattern for strings
+ * takes quadratic time on quotes that never close.
+ */
+function jsonDepth(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let inString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index];
+    if (character === "\\") index += 1;
+    else if (character === '"') inString = !inString;
+    else if (inString) continue;
+    else if (character === "[" || character === "{") deepest = Math.max(deepest, ++depth);
+    else if (character === "]" || character === "}") depth -= 1;
+  }
+  return deepest;
+}
+
+/** The name of the first element, after white space, comments and processing instructions; null without one. */
+function rootElement(text: string): string | null {
+  let at = 0;
+  for (;;) {
+    while (/^\s/.test(text.charAt(at))) at += 1;
+    const isComment = text.startsWith("<!--", at);
+    if (!isComment && !text.startsWith("<?", at)) break;
+    const end = text.indexOf(isComment ? "-->" : "?>", at);
+    if (end < 0) return null;
+    at = end;
+    at += isComment ? 3 : 2;
+  }
+  return /^<([A-Za-z_][^\s/>]*)/.exec(text.slice(at, at + ELEMENT_NAME_CHARS_MAX))?.[1] ?? null;
+}
+
+const ELEMENT_NAME_CHARS_MAX = 1_000;
+const XML_ENCODING = /^<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"']*)["']/;
+
+/**
+ * Well-formedness is the recipient's to judge. What counts here: no DOCTYPE, so no entities; no other encoding
+ * declared, in which bytes could mean something else; no html or svg under another name.
+ */
+function xmlFault(text: string): string | null {
+  if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) return "must not hold a DOCTYPE";
+  const encoding = XML_ENCODING.exec(text)?.[1];
+  if (encoding !== undefined && !/^(?:utf-8|us-ascii)$/i.test(encoding)) return "must be in UTF-8 and say so";
+  const root = rootElement(text);
+  if (root === null) return "is not XML";
+  const name = root.slice(root.indexOf(":") + 1).toLowerCase();
+  return name === "html" || name === "svg" ? `must not be ${name}` : null;
+}

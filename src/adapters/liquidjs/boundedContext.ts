@@ -1,0 +1,66 @@
+import { Context, Drop, type Emitter, type Liquid, toValue } from "liquidjs";
+import { BudgetError, RenderBudget } from "./renderBudget.ts";
+
+/** In UTF-16 units: twice the longest html there can be, for code points that take two. */
+const OUTPUT_UNITS_MAX = 1_000_000;
+
+/** liquidjs's own limiters; the type hides a private part, so that ours can only be passed off as one. */
+type Limiter = Context["memoryLimit"];
+
+/** What one render sees: the given variables, own properties of theirs, and nothing past its budget. */
+export class BoundedContext extends Context {
+  constructor(
+    liquid: Liquid,
+    variables: object,
+    readonly budget = new RenderBudget(),
+  ) {
+    const limiter = budget as unknown as Limiter;
+    super(variables, liquid.options, { sync: true }, { memoryLimit: limiter, renderLimit: limiter, liquid });
+  }
+
+  /** The context of one element, for filters that look into it. */
+  override spawn(scope: object = {}): Context {
+    return new BoundedContext(this.liquid as Liquid, scope, this.budget);
+  }
+
+  /** A key is made into text, so it is paid for; liquidjs's own helpers have more properties than they mean to show. */
+  override readProperty(scope: Parameters<Context["readProperty"]>[0], key: string | number | Drop): unknown {
+    const name: unknown = toValue(key);
+    if (typeof name !== "number") this.budget.pay(name);
+    if (scope instanceof Drop && isInherited(name)) return undefined;
+    return super.readProperty(scope, key);
+  }
+}
+
+function isInherited(name: unknown): boolean {
+  return typeof name !== "string" || name in Object.prototype;
+}
+
+/** The budget of the render that a filter, operator or tag runs in. */
+export function budgetOf(context: Context): RenderBudget {
+  if (context instanceof BoundedContext) return context.budget;
+  throw new Error("every render has a budget");
+}
+
+/** Collects output within bounds: what is written is paid for before it is made into text. */
+export class BoundedEmitter implements Emitter {
+  buffer = "";
+
+  constructor(readonly budget: RenderBudget) {}
+
+  write(value: unknown): void {
+    this.budget.pay(value);
+    const text = textOf(value);
+    if (this.buffer.length + text.length > OUTPUT_UNITS_MAX) {
+      throw new BudgetError(`gives more than ${OUTPUT_UNITS_MAX} characters`);
+    }
+    this.buffer += text;
+  }
+}
+
+/** A value as Liquid prints it. */
+function textOf(value: unknown): string {
+  const plain: unknown = toValue(value);
+  if (plain === null || plain === undefined) return "";
+  return Array.isArray(plain) ? plain.map(textOf).join("") : String(plain);
+}

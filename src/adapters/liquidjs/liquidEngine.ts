@@ -1,0 +1,84 @@
+import { AssertionError, type Liquid, LiquidError, type Template, toValueSync } from "liquidjs";
+import { excerpt } from "../../kernel/text.ts";
+import type { CompileResult, RenderResult, TemplateEngine } from "../../ports/templateEngine.ts";
+import { BoundedContext, BoundedEmitter } from "./boundedContext.ts";
+import { boundedLiquid } from "./boundedLiquid.ts";
+import { DirectParser } from "./directOutput.ts";
+import { BudgetError } from "./renderBudget.ts";
+
+/** The longest source, in UTF-16 units. */
+const SOURCE_UNITS_MAX = 256 * 1_024;
+/** So that what is compiled of a source stays small: a tag of five characters takes a thousand bytes. */
+const TAGS_MAX = 5_000;
+/** What a character of a tag comes to in memory (measured: 40 to 165 bytes), and one of plain text. */
+const TAG_UNIT_BYTES = 160;
+const TEXT_UNIT_BYTES = 2;
+const REASON_UNITS_MAX = 200;
+
+/** Templates in Liquid (Shopify's dialect, by liquidjs), for authors who are not trusted. */
+export function liquidEngine(): TemplateEngine {
+  const liquids = { html: boundedLiquid("html"), text: boundedLiquid("text") };
+  return { compile: (source, kind) => compile(liquids[kind], source) };
+}
+
+function compile(liquid: Liquid, source: string): CompileResult {
+  if (source.length > SOURCE_UNITS_MAX) {
+    return { kind: "invalid", reason: `is longer than ${SOURCE_UNITS_MAX} characters` };
+  }
+  if ((source.match(/\{[{%]/g)?.length ?? 0) > TAGS_MAX) {
+    return { kind: "invalid", reason: `has more than ${TAGS_MAX} tags and outputs` };
+  }
+  let templates: Template[];
+  try {
+    templates = new DirectParser(liquid).parse(source);
+  } catch (error) {
+    return { kind: "invalid", reason: reasonOf(error) };
+  }
+  const template = {
+    bytes: bytesOf(source),
+    render: (variables: Readonly<Record<string, unknown>>) => render(liquid, templates, variables),
+  };
+  return { kind: "compiled", template };
+}
+
+function bytesOf(source: string): number {
+  const tagUnits = (source.match(/\{[{%][\s\S]*?[}%]\}/g) ?? []).reduce((sum, tag) => sum + tag.length, 0);
+  return source.length * TEXT_UNIT_BYTES + tagUnits * TAG_UNIT_BYTES;
+}
+
+function render(
+  liquid: Liquid,
+  templates: Template[],
+  variables: Readonly<Record<string, unknown>>,
+): RenderResult {
+  // A copy, because `increment` writes into what it is given; without a prototype, because `in` would find that.
+  const scope = Object.assign(Object.create(null), variables);
+  try {
+    const context = new BoundedContext(liquid, scope);
+    const emitter = new BoundedEmitter(context.budget);
+    toValueSync(liquid.renderer.renderTemplates(templates, context, emitter));
+    // Filters that split a text can part the halves of a character, which nobody can store or send.
+    return { kind: "rendered", output: emitter.buffer.toWellFormed() };
+  } catch (error) {
+    return { kind: "failed", reason: reasonOf(error) };
+  }
+}
+
+/** What is wrong and where, for the author. What liquidjs did not mean to say, it trips over: only the place is told. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return "cannot be understood";
+  const { originalError, token } = error as { originalError?: unknown; token?: LiquidError["token"] };
+  const cause = originalError ?? error;
+  const isMeant =
+    cause instanceof AssertionError || cause instanceof BudgetError || cause instanceof LiquidError;
+  if (isMeant || isPlainRefusal(cause)) return excerpt(error.message, REASON_UNITS_MAX);
+  const place = token === undefined ? "" : ` in line ${token.getPosition()[0]}`;
+  return cause instanceof RangeError
+    ? `is nested too deeply or grows too long${place}`
+    : `cannot be understood${place}`;
+}
+
+/** liquidjs refuses some tags with an Error of no kind. */
+function isPlainRefusal(cause: unknown): boolean {
+  return cause instanceof Error && cause.name === "Error";
+}

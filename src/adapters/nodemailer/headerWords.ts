@@ -1,0 +1,62 @@
+import { encodeWord } from "nodemailer/lib/mime-funcs";
+import type MimeNode from "nodemailer/lib/mime-node";
+
+/** A header line may have 998 characters (RFC 5322 §2.1.1), and is folded at spaces only. */
+const WORD_CHARS_MAX = 500;
+/** What nodemailer makes its own encoded-words with: they fit a line of 76. */
+const ENCODED_CHARS_MAX = 52;
+
+/**
+ * Whether plain ASCII would not come back as it was sent: it looks like an encoded-word, which receivers
+ * decode (RFC 2047), or has spaces where they trim or join them, or no place to fold it. nodemailer encodes all
+ * that is not ASCII.
+ */
+function needsEncoding(text: string): boolean {
+  if (!/^[\t\x20-\x7e]*$/.test(text)) return false;
+  const words = text.split(" ");
+  return text.includes("=?") || words.some((word) => word === "" || isUnfit(word));
+}
+
+function isUnfit(word: string): boolean {
+  return word.length > WORD_CHARS_MAX || word.includes("\t");
+}
+
+/** A text for a header without structure, such as the subject. nodemailer passes valid encoded-words on. */
+export function headerText(text: string): string {
+  return needsEncoding(text) ? encodeWord(text, "Q", ENCODED_CHARS_MAX) : text;
+}
+
+/** Sets `From` with a display name that would not come back, as encoded-words before the address. */
+export function encodeFromName(root: MimeNode, name: string): void {
+  if (!needsEncoding(name)) return;
+  const placeholder = "name";
+  replaceHeader(root, "From", (from, write) => {
+    // Written for a name that needs neither quotes nor encoding, so the address is in its angle brackets.
+    const written = write({ ...(from as object), name: placeholder });
+    return `${encodeWord(name, "Q", ENCODED_CHARS_MAX)}${written.slice(placeholder.length)}`;
+  });
+}
+
+/**
+ * Leaves a part's `name` out of its type when receivers could decode it to another one than `filename`, which
+ * is the standard's parameter (RFC 2183 §2.3) and always comes back.
+ */
+export function dropAmbiguousName(part: MimeNode): void {
+  if (!part.filename?.includes("=?")) return;
+  // What is written is the type with the name behind it; what was set is the type alone.
+  replaceHeader(part, "Content-Type", (_, write) => write(part.getHeader("Content-Type")));
+}
+
+type Write = MimeNode["encodeHeaderValue"];
+type HeaderValue = Parameters<Write>[1];
+
+/** Has a node write one of its headers otherwise. */
+function replaceHeader(
+  node: MimeNode,
+  header: string,
+  value: (given: HeaderValue, write: (value: HeaderValue) => string) => string,
+): void {
+  const write: Write = node.encodeHeaderValue.bind(node);
+  node.encodeHeaderValue = (key, given) =>
+    key === header ? value(given, (other) => write(key, other)) : write(key, given);
+}

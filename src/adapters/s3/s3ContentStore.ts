@@ -1,0 +1,269 @@
+import {
+  filePath,
+  folderPath,
+  isTemporaryName,
+  ownerPath,
+  sha256Of,
+  temporaryName,
+} from "../../kernel/contentPath.ts";
+import type { ContentFolder, ContentStore, ContentWriter } from "../../ports/contentStore.ts";
+import { type CallOptions, StoreError } from "../../ports/eventStore.ts";
+import { foldersAmong, objectsBelow } from "./s3Listing.ts";
+import { type S3Place, type S3Requests, s3Requests } from "./s3Requests.ts";
+import { PART_BYTES, type S3Upload, s3Upload } from "./s3Upload.ts";
+
+export interface S3ContentStoreOptions extends S3Place {
+  /** Within this time a call settles, or each request of a call that makes many. */
+  readonly timeoutMs: number;
+  /** How long a first start waits for others that may have begun at the same moment; see `settled`. */
+  readonly settleMs?: number;
+}
+
+const SETTLE_MS = 1_000;
+const REMOVALS_AT_ONCE = 16;
+const [NOT_FOUND, PRECONDITION_FAILED] = [404, 412];
+
+const monotonicMs = () => performance.now();
+
+/** Everything that the calls share. */
+interface Bucket {
+  readonly requests: S3Requests;
+  readonly prefix: string;
+  /** When a call, or one request of a call that makes many, is to be over. */
+  deadline(options?: CallOptions): number;
+}
+
+/**
+ * Content in an S3 bucket: `<prefix><workspace>/<owner>/<folder>/<sha256>`. S3 makes an object durable and
+ * visible as a whole before it answers, and reads and lists what was written (strong consistency).
+ */
+export function s3ContentStore({
+  timeoutMs,
+  settleMs = SETTLE_MS,
+  ...place
+}: S3ContentStoreOptions): ContentStore {
+  const requests = s3Requests(place, monotonicMs);
+  const { prefix } = place;
+  const deadline = (options?: CallOptions) => monotonicMs() + (options?.timeoutMs ?? timeoutMs);
+  const bucket: Bucket = { requests, prefix, deadline };
+  const put = (path: string, bytes: Uint8Array, until: number) =>
+    requests.send({ method: "PUT", key: prefix + path, body: bytes }, until);
+  const remove = (path: string, only: (name: string) => boolean, options?: CallOptions) =>
+    guarded(() => removeBelow(bucket, path, only, options));
+
+  return {
+    identity: () => guarded(() => settled(bucket, "identity", () => crypto.randomUUID(), settleMs)),
+    claimedBy: () => guarded(() => textOf(bucket, "log")),
+    claim: (logId) => guarded(() => settled(bucket, "log", () => logId, settleMs)),
+    now: () => guarded(() => clockOf(bucket)),
+    async put(folder, bytes, options) {
+      const sha256 = sha256Of(bytes);
+      const path = filePath(folder, sha256);
+      await guarded(() => put(path, bytes, deadline(options)));
+      return sha256;
+    },
+    async writer(folder) {
+      return objectWriter(bucket, folder);
+    },
+    async get(folder, sha256, options) {
+      const path = filePath(folder, sha256);
+      return guarded(() => read(bucket, path, sha256, deadline(options)));
+    },
+    async link(from, sha256, to, options) {
+      const [source, target] = [filePath(from, sha256), filePath(to, sha256)];
+      return guarded(async () => {
+        const until = deadline(options);
+        // Through us, because Bun's client does not ask for a copy; so the digest is checked on the way.
+        const bytes = await read(bucket, source, sha256, until);
+        if (bytes !== null) await put(target, bytes, until);
+        return bytes !== null;
+      });
+    },
+    removeOwner: async (owner, options) => remove(`${ownerPath(owner)}/`, () => true, options),
+    removeFolder: async (folder, options) => remove(`${folderPath(folder)}/`, () => true, options),
+    async removeFile(folder, sha256, options) {
+      const path = filePath(folder, sha256);
+      await guarded(() => removeObject(bucket, prefix + path, deadline(options)));
+    },
+    removeTemporary: async (folder, options) => remove(`${folderPath(folder)}/`, isTemporaryName, options),
+    folders: () =>
+      guardedEach(
+        foldersAmong(
+          objectsBelow(requests, prefix, () => deadline()),
+          prefix,
+        ),
+      ),
+  };
+}
+
+async function textOf({ requests, prefix, deadline }: Bucket, name: string): Promise<string | null> {
+  const request = { method: "GET", key: prefix + name, expected: [NOT_FOUND] } as const;
+  const { status, bytes } = await requests.send(request, deadline());
+  return status === NOT_FOUND ? null : new TextDecoder().decode(bytes).trim();
+}
+
+/**
+ * The text of an object that is written once for good. A server that honours `If-None-Match` on a write (AWS,
+ * MinIO, R2) lets one of racing creators win. Older ones ignore it and keep whoever came last: so each creator
+ * reads back after a while in which every other that found nothing, too, will have written.
+ */
+async function settled(
+  bucket: Bucket,
+  name: string,
+  create: () => string,
+  settleMs: number,
+): Promise<string> {
+  const found = await textOf(bucket, name);
+  if (found !== null) return found;
+  const { requests, prefix, deadline } = bucket;
+  const body = new TextEncoder().encode(`${create()}\n`);
+  const headers = { "if-none-match": "*" };
+  const request = { method: "PUT", key: prefix + name, body, headers } as const;
+  await requests.send({ ...request, expected: [PRECONDITION_FAILED] }, deadline());
+  await Bun.sleep(settleMs);
+  const kept = await textOf(bucket, name);
+  if (kept === null) throw new Error(`the S3 server lost ${name}`);
+  return kept;
+}
+
+/** The time of the server's answer, whatever the answer. */
+async function clockOf({ requests, prefix, deadline }: Bucket): Promise<number> {
+  const request = { method: "HEAD", key: `${prefix}identity`, expected: [NOT_FOUND] } as const;
+  const { date } = await requests.send(request, deadline());
+  if (Number.isNaN(date)) throw new Error("the S3 server does not tell its time");
+  return date;
+}
+
+async function read(
+  { requests, prefix }: Bucket,
+  path: string,
+  sha256: string,
+  deadline: number,
+): Promise<Uint8Array | null> {
+  const request = { method: "GET", key: prefix + path, expected: [NOT_FOUND] } as const;
+  const { status, bytes } = await requests.send(request, deadline);
+  if (status === NOT_FOUND) return null;
+  if (sha256Of(bytes) !== sha256) throw new Error(`content ${sha256} is damaged`);
+  return bytes;
+}
+
+async function removeObject({ requests }: Bucket, key: string, deadline: number): Promise<void> {
+  await requests.send({ method: "DELETE", key }, deadline);
+}
+
+async function removeBelow(
+  bucket: Bucket,
+  path: string,
+  only: (name: string) => boolean,
+  options?: CallOptions,
+): Promise<void> {
+  const { requests, prefix, deadline } = bucket;
+  // With a time of its own the call keeps it as a whole; else it may take as long as there are objects.
+  const whole = options?.timeoutMs === undefined ? null : deadline(options);
+  const until = () => whole ?? deadline();
+  let batch: string[] = [];
+  const removeBatch = async () => {
+    await Promise.all(batch.map((key) => removeObject(bucket, key, until())));
+    batch = [];
+  };
+  for await (const { key } of objectsBelow(requests, prefix + path, until)) {
+    if (only(key.slice(key.lastIndexOf("/") + 1))) batch.push(key);
+    if (batch.length === REMOVALS_AT_ONCE) await removeBatch();
+  }
+  await removeBatch();
+}
+
+/**
+ * What fits into one part is held until its digest is known, and put under its name. More goes to a temporary
+ * object as it comes, which is copied to its name, the digest checked, when that is known.
+ */
+function objectWriter(bucket: Bucket, folder: ContentFolder): ContentWriter {
+  const { requests, prefix, deadline } = bucket;
+  const temporary = `${prefix}${folderPath(folder)}/${temporaryName()}`;
+  const hasher = new Bun.CryptoHasher("sha256");
+  let bytes = 0;
+  let held: Uint8Array[] = [];
+  let upload: S3Upload | null = null;
+  const letGo = () => removeObject(bucket, temporary, deadline()).catch(() => {});
+
+  const write = async (chunk: Uint8Array) => {
+    hasher.update(chunk);
+    bytes += chunk.byteLength;
+    if (upload === null && bytes <= PART_BYTES) {
+      // The caller may use its memory again.
+      held.push(chunk.slice());
+      return;
+    }
+    const waiting = upload === null ? [...held, chunk] : [chunk];
+    held = [];
+    upload ??= s3Upload(requests, temporary, deadline);
+    for (const part of waiting) await upload.write(part);
+  };
+  const finish = async () => {
+    const sha256 = hasher.digest("hex");
+    const key = prefix + filePath(folder, sha256);
+    if (upload === null) {
+      await requests.send({ method: "PUT", key, body: Buffer.concat(held) }, deadline());
+      return { sha256, bytes };
+    }
+    try {
+      await upload.end();
+      const parts = Math.ceil(bytes / PART_BYTES);
+      await copyObject(bucket, { from: temporary, to: key, sha256, parts });
+    } finally {
+      await letGo();
+    }
+    return { sha256, bytes };
+  };
+  return {
+    write: (chunk) => guarded(() => write(chunk)),
+    finish: () => guarded(finish),
+    abort: () =>
+      guarded(async () => {
+        held = [];
+        if (upload === null) return;
+        await upload.end().catch(() => {});
+        await letGo();
+      }),
+  };
+}
+
+interface Copy {
+  readonly from: string;
+  readonly to: string;
+  readonly sha256: string;
+  /** How many times the time of one request it may take. */
+  readonly parts: number;
+}
+
+/** Copies part by part; a copy that is not what its name says is taken away again. */
+async function copyObject(bucket: Bucket, { from, to, sha256, parts }: Copy): Promise<void> {
+  const { requests, deadline } = bucket;
+  const hasher = new Bun.CryptoHasher("sha256");
+  const upload = s3Upload(requests, to, deadline);
+  const now = monotonicMs();
+  for await (const chunk of await requests.stream(from, now + (deadline() - now) * (parts + 1))) {
+    hasher.update(chunk);
+    await upload.write(chunk);
+  }
+  await upload.end();
+  if (hasher.digest("hex") === sha256) return;
+  await removeObject(bucket, to, deadline());
+  throw new Error(`content ${sha256} was damaged on its way`);
+}
+
+async function guarded<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw new StoreError("unavailable", "the content store cannot be used", { cause: error });
+  }
+}
+
+async function* guardedEach<Item>(items: AsyncIterable<Item>): AsyncIterable<Item> {
+  try {
+    yield* items;
+  } catch (error) {
+    throw new StoreError("unavailable", "the content store cannot be used", { cause: error });
+  }
+}

@@ -1,0 +1,122 @@
+import { S3Client } from "bun";
+
+/** A bucket, or the part of it below `prefix`. */
+export interface S3Place {
+  /** `https://host[:port]`; the bucket is the first part of the path (path style). */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  /** Stands before every key; empty, or ends with `/`. */
+  readonly prefix: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** The server said no, and will say so again. */
+class S3Refusal extends Error {
+  override readonly name = "S3Refusal";
+}
+
+/** An object's bytes and the server's time. `status` is 200 or one of those that the caller expected. */
+interface S3Answer {
+  readonly status: number;
+  readonly bytes: Uint8Array;
+  /** Epoch ms; NaN when the server told none. */
+  readonly date: number;
+}
+
+export interface S3Request {
+  readonly method: "GET" | "HEAD" | "PUT" | "DELETE";
+  readonly key: string;
+  readonly body?: Uint8Array;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Statuses beside 2xx that are answers, not failures. */
+  readonly expected?: readonly number[];
+}
+
+export interface S3Requests {
+  readonly client: S3Client;
+  /** Makes a request that may be repeated, and repeats it while the server is in trouble and `deadline` allows. */
+  send(request: S3Request, deadline: number): Promise<S3Answer>;
+  /** An object's bytes as they come, which are to be read before `deadline`. */
+  stream(key: string, deadline: number): Promise<ReadableStream<Uint8Array>>;
+  /** Settles with `work`, or rejects at the deadline, when Bun's client goes on by itself for a while. */
+  within<Result>(deadline: number, work: Result | Promise<Result>): Promise<Result>;
+}
+
+const ATTEMPTS_MAX = 4;
+const RETRY_MS_FIRST = 100;
+/** How long a signed address holds, in seconds: as long as S3 lets clocks differ. */
+const SIGNED_SECONDS = 900;
+/** The server's own trouble, or its wish that we slow down. */
+const WORTH_ANOTHER_TRY: ReadonlySet<number> = new Set([408, 409, 429, 500, 502, 503, 504]);
+
+/** What an S3 error document says in one word; the whole of it may name keys. */
+function codeIn(bytes: Uint8Array): string {
+  return /<Code>(\w{1,64})<\/Code>/.exec(new TextDecoder().decode(bytes.subarray(0, 4_096)))?.[1] ?? "";
+}
+
+/**
+ * Requests to one bucket. Bun's client signs them (SigV4 in the query); we send those that we must be able to
+ * end, because its own calls know no time-out.
+ */
+export function s3Requests(place: S3Place, now: () => number): S3Requests {
+  const { endpoint, region, bucket, accessKeyId, secretAccessKey } = place;
+  const client = new S3Client({ endpoint, region, bucket, accessKeyId, secretAccessKey });
+  const left = (deadline: number) => Math.max(1, Math.ceil(deadline - now()));
+
+  const fetchSigned = ({ method, key, body, headers }: S3Request, deadline: number) =>
+    fetch(client.presign(key, { method, expiresIn: SIGNED_SECONDS }), {
+      method,
+      redirect: "manual",
+      signal: AbortSignal.timeout(left(deadline)),
+      ...(body === undefined ? {} : { body }),
+      ...(headers === undefined ? {} : { headers }),
+    }).catch((error: { code?: string; name?: string }) => {
+      // The error itself holds the signed address, which is as good as a key for a while.
+      throw new Error(`the S3 server cannot be reached: ${error.code ?? error.name}`);
+    });
+  const once = async (request: S3Request, deadline: number): Promise<S3Answer> => {
+    const response = await fetchSigned(request, deadline);
+    const { status } = response;
+    const bytes = await response.bytes();
+    const date = Date.parse(response.headers.get("date") ?? "");
+    const code = response.ok ? "" : codeIn(bytes);
+    // A bucket that is not there holds nothing either, but nothing may be concluded from that.
+    const isExpected = request.expected?.includes(status) && code !== "NoSuchBucket";
+    if (response.ok || isExpected) return { status, bytes, date };
+    const said = `the S3 server answered ${status} ${code}`.trim();
+    throw WORTH_ANOTHER_TRY.has(status) ? new Error(said) : new S3Refusal(said);
+  };
+
+  return {
+    client,
+    async send(request, deadline) {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await once(request, deadline);
+        } catch (error) {
+          const waitMs = RETRY_MS_FIRST * 2 ** (attempt - 1) * (0.5 + Math.random());
+          const isOver = attempt === ATTEMPTS_MAX || now() + waitMs >= deadline;
+          if (error instanceof S3Refusal || isOver) throw error;
+          await Bun.sleep(waitMs);
+        }
+      }
+    },
+    async stream(key, deadline) {
+      const response = await fetchSigned({ method: "GET", key }, deadline);
+      if (!response.ok || response.body === null)
+        throw new Error(`the S3 server answered ${response.status}`);
+      return response.body;
+    },
+    async within(deadline, work) {
+      const late = Promise.withResolvers<never>();
+      const timer = setTimeout(() => late.reject(new Error("the S3 server did not answer")), left(deadline));
+      try {
+        return await Promise.race([work, late.promise]);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import type { S3Requests } from "./s3Requests.ts";
+
+/** S3 takes no smaller part, but for the last. */
+export const PART_BYTES = 5 * 1_024 * 1_024;
+
+/** An object on its way, part by part. */
+export interface S3Upload {
+  write(chunk: Uint8Array): Promise<void>;
+  /** Makes the object of what was written. */
+  end(): Promise<void>;
+}
+
+/**
+ * A multipart upload by Bun's client, which holds one part in memory at a time. Its writer tells of a failure
+ * once and answers as if nothing were wrong from then on, so the first failure is remembered here; and it knows
+ * no way to give up an upload: whoever wants to, ends it and removes the object.
+ */
+export function s3Upload({ client, within }: S3Requests, key: string, stepDeadline: () => number): S3Upload {
+  const sink = client.file(key).writer({ partSize: PART_BYTES, queueSize: 1, retry: 3 });
+  let failure: unknown = null;
+  const step = async (work: () => Promise<unknown>) => {
+    if (failure !== null) throw failure;
+    try {
+      await within(stepDeadline(), work());
+    } catch (error) {
+      failure = error;
+      throw error;
+    }
+  };
+  return {
+    write: (chunk) =>
+      step(async () => {
+        await sink.write(chunk);
+        await sink.flush();
+      }),
+    end: () => step(async () => sink.end()),
+  };
+}

@@ -1,0 +1,138 @@
+import { limitWorkspace, pauseWorkspace, resumeWorkspace } from "../commands/manageWorkspace.ts";
+import type { Services } from "../commands/services.ts";
+import { workspaceCodec } from "../domain/workspace/events.ts";
+import { LIMIT_RANGES, limitsOf, type WorkspaceLimits } from "../domain/workspace/limits.ts";
+import { type WorkspaceState, workspaceDecider } from "../domain/workspace/state.ts";
+import type { Occasion } from "../kernel/metadata.ts";
+import { systemOccasion } from "../openParts.ts";
+import { type EventStore, LOG_START } from "../ports/eventStore.ts";
+import { type Command, type Invocation, type Option, UsageError } from "./command.ts";
+import { withLog } from "./openForCommand.ts";
+
+type NumberName = keyof typeof LIMIT_RANGES;
+type Changes = Parameters<typeof limitWorkspace>[2];
+
+const NUMBERS: readonly (readonly [option: string, name: NumberName, help: string])[] = [
+  ["messages-per-day", "messagesPerDay", "messages accepted on a UTC day"],
+  ["storage-bytes", "storageBytes", "bytes of temporary files"],
+  ["key-requests-per-second", "keyRequestsPerSecond", "with one key, on each instance; 0: no limit"],
+  ["workspace-requests-per-second", "workspaceRequestsPerSecond", "with all its keys; 0: no limit"],
+  ["attachment-retention-hours", "attachmentRetentionHours", "how long uploads are kept"],
+];
+const ARCHIVES = "archive-attachments";
+
+function workspaceIdOf({ args }: Invocation): string {
+  const id = args[0];
+  if (id === undefined) throw new UsageError("a workspace id is required");
+  return id;
+}
+
+function numberOf(option: string, text: string, name: NumberName): number | null {
+  if (text === "default") return null;
+  const { min, max } = LIMIT_RANGES[name];
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  throw new UsageError(`--${option} takes default or a whole number from ${min} to ${max}`);
+}
+
+function archivesOf(text: string): boolean | null {
+  if (text === "default") return null;
+  if (text === "on" || text === "off") return text === "on";
+  throw new UsageError(`--${ARCHIVES} takes on, off or default`);
+}
+
+function changesOf(invocation: Invocation): Changes {
+  const numbers = NUMBERS.flatMap(([option, name]) => {
+    const text = invocation.option(option);
+    return text === undefined ? [] : [[name, numberOf(option, text, name)] as const];
+  });
+  const archives = invocation.option(ARCHIVES);
+  return {
+    ...Object.fromEntries(numbers),
+    ...(archives === undefined ? {} : { archiveAttachments: archivesOf(archives) }),
+  };
+}
+
+function linesOf(limits: WorkspaceLimits): readonly string[] {
+  const archives = limits.archiveAttachments ? "on" : "off";
+  return [...NUMBERS.map(([option, name]) => `${option}  ${limits[name]}`), `${ARCHIVES}  ${archives}`];
+}
+
+const limits: Command = {
+  name: "workspace limits",
+  operands: "<workspace id>",
+  summary: "Set what a workspace may use, and print all of it; default goes back to the instance's own",
+  options: [
+    ...NUMBERS.map(([name, , help]): Option => ({ name, value: "<n|default>", help })),
+    { name: ARCHIVES, value: "<on|off|default>", help: "whether zip, eml, p7s and pkpass files are taken" },
+  ],
+  async run(invocation) {
+    const id = workspaceIdOf(invocation);
+    const changes = changesOf(invocation);
+    const resulting = await withLog(invocation.config, async ({ services }) => {
+      const outcome = await limitWorkspace(services, id, changes, systemOccasion("cli"));
+      if (outcome === "notFound") throw new UsageError(`there is no workspace ${id}`);
+      return limitsOf(await services.workspaces.get(id), services.limitsDefault);
+    });
+    invocation.print({ id, ...resulting }, linesOf(resulting));
+    return 0;
+  },
+};
+
+type Change = (services: Services, id: string, occasion: Occasion) => Promise<string>;
+
+/** A command that changes whether a workspace sends. */
+function sendingCommand(verb: string, summary: string, change: Change): Command {
+  return {
+    name: `workspace ${verb}`,
+    operands: "<workspace id>",
+    summary,
+    async run(invocation) {
+      const id = workspaceIdOf(invocation);
+      const outcome = await withLog(invocation.config, ({ services }) =>
+        change(services, id, systemOccasion("cli")),
+      );
+      if (outcome === "notFound") throw new UsageError(`there is no workspace ${id}`);
+      invocation.print({ id, outcome }, [`${id} ${outcome}`]);
+      return 0;
+    },
+  };
+}
+
+/** Every workspace of the log by id, folded while the log is read once. */
+async function allWorkspaces(store: EventStore): Promise<ReadonlyMap<string, WorkspaceState>> {
+  const workspaces = new Map<string, WorkspaceState>();
+  for await (const { events } of store.readAll(LOG_START, { types: workspaceCodec.types })) {
+    for (const recorded of events) {
+      const id = recorded.stream.slice("workspace-".length);
+      const event = workspaceCodec.decode(recorded);
+      workspaces.set(id, workspaceDecider.evolve(workspaces.get(id) ?? null, event));
+    }
+  }
+  return workspaces;
+}
+
+const list: Command = {
+  name: "workspace list",
+  summary: "List the workspaces; reads the log from its start",
+  async run(invocation) {
+    const workspaces = await withLog(invocation.config, ({ services }) => allWorkspaces(services.store));
+    const rows = [...workspaces].flatMap(([id, workspace]) =>
+      workspace === null ? [] : [{ id, name: workspace.name, paused: workspace.paused }],
+    );
+    const lines = rows.map(({ id, name, paused }) => `${id}  ${paused ? "paused" : "active"}  ${name}`);
+    invocation.print(rows, lines);
+    return 0;
+  },
+};
+
+export const workspaceControls: readonly Command[] = [
+  list,
+  sendingCommand(
+    "pause",
+    "Pause a workspace's sending: new sends are refused, queued mail waits",
+    pauseWorkspace,
+  ),
+  sendingCommand("resume", "Let a paused workspace send again", resumeWorkspace),
+  limits,
+];

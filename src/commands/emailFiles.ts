@@ -1,0 +1,33 @@
+import type { Occasion } from "../kernel/metadata.ts";
+import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
+import type { ResolvedAttachment } from "./resolveAttachments.ts";
+import type { Services } from "./services.ts";
+import { workspaceLimits } from "./workspaceLimits.ts";
+
+/** What an acceptance says of its files for good; nothing where there are none. */
+export type FileFacts =
+  | { readonly attachmentBytes: number; readonly directBytes: number; readonly attachmentsUntil: string }
+  | Record<string, never>;
+
+interface FilesOfSend {
+  readonly workspaceId: string;
+  readonly resolved: readonly ResolvedAttachment[];
+  readonly occasion: Occasion;
+}
+
+/** Bytes that a message takes from the storage allowance: its direct files. Uploads are counted as uploads. */
+export function directBytes(attachments: readonly ResolvedAttachment[]): number {
+  return attachments.reduce((sum, { source, bytes }) => sum + (source.kind === "direct" ? bytes : 0), 0);
+}
+
+/** The retention is the workspace's at acceptance: what is set later holds for later messages. */
+export async function fileFacts(services: Services, send: FilesOfSend): Promise<FileFacts> {
+  const { resolved, workspaceId, occasion } = send;
+  if (resolved.length === 0) return {};
+  const { attachmentRetentionHours } = await workspaceLimits(services, workspaceId);
+  return {
+    attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),
+    directBytes: directBytes(resolved),
+    attachmentsUntil: rfc3339(occasion.at + attachmentRetentionHours * HOUR_MS),
+  };
+}

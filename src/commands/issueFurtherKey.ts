@@ -1,0 +1,45 @@
+import { type IssueRefusal, issueRefusal } from "../domain/apiKey/decisions.ts";
+import { apiKeyStream } from "../domain/apiKey/events.ts";
+import { type ApiKey, isUsable } from "../domain/apiKey/state.ts";
+import { invariant } from "../kernel/assert.ts";
+import type { Occasion } from "../kernel/metadata.ts";
+import type { Principal } from "./authenticate.ts";
+import { type IssueApiKey, issueKey } from "./manageWorkspace.ts";
+import { apiKeyAggregate, type Services } from "./services.ts";
+import { load, writtenFirstAt } from "./transact.ts";
+
+export type IssueOutcome =
+  | { readonly kind: "issued"; readonly id: string; readonly key: string }
+  /** The key that asked was revoked, or has expired, since it was let in. */
+  | { readonly kind: "issuerGone" }
+  | IssueRefusal;
+
+/** Issues a key on another key's word: it gives nothing that it does not hold itself. */
+export async function issueFurtherKey(
+  services: Services,
+  issuer: Principal,
+  wanted: Omit<IssueApiKey, "workspaceId">,
+  occasion: Occasion,
+): Promise<IssueOutcome> {
+  const { workspaceId, keyId } = issuer;
+  // From the log itself: a key that was revoked a moment ago must not live on in another one.
+  const { state } = await load(services.store, apiKeyAggregate, apiKeyStream(keyId));
+  if (!isUsable(state, occasion.at)) return { kind: "issuerGone" };
+  const refusal = issueRefusal(state, wanted);
+  if (refusal !== null) return refusal;
+  const issued = await issueKey(services, { ...wanted, workspaceId }, occasion);
+  invariant(issued, "a key belongs to a workspace that exists");
+  return { kind: "issued", ...issued };
+}
+
+/** A key as its stream tells it now; null when there is none in the workspace. */
+export async function readApiKey(
+  services: Services,
+  workspaceId: string,
+  id: string,
+): Promise<{ readonly key: ApiKey; readonly createdAt: string } | null> {
+  const stream = apiKeyStream(id);
+  const { state } = await load(services.store, apiKeyAggregate, stream);
+  if (state?.workspaceId !== workspaceId) return null;
+  return { key: state, createdAt: await writtenFirstAt(services.store, stream) };
+}

@@ -1,0 +1,79 @@
+import { addSender, switchSender, verifySender } from "../domain/sender/decisions.ts";
+import { type SenderEvent, senderStream, type VerificationMethod } from "../domain/sender/events.ts";
+import type { SenderState } from "../domain/sender/state.ts";
+import type { Address } from "../kernel/address.ts";
+import type { Decision } from "../kernel/decider.ts";
+import type { InstanceKeys } from "../kernel/instanceKeys.ts";
+import type { Occasion } from "../kernel/metadata.ts";
+import { type Services, senderAggregate } from "./services.ts";
+import { transact } from "./transact.ts";
+
+/** What a sender stands for: one address, or every address at exactly one domain. */
+export type SenderName =
+  | { readonly kind: "address"; readonly address: Address }
+  | { readonly kind: "domain"; readonly domain: string };
+
+/** The id of a sender: no address begins with the @ that a domain is hashed with. */
+export function senderIdOf(keys: InstanceKeys, workspaceId: string, name: SenderName): string {
+  return keys.hashAddress(workspaceId, name.kind === "address" ? name.address.canonical : `@${name.domain}`);
+}
+
+/** The id of the sender that speaks for all addresses at the domain of this one. */
+export function domainSenderIdOf(keys: InstanceKeys, workspaceId: string, { canonical }: Address): string {
+  return keys.hashAddress(workspaceId, canonical.slice(canonical.lastIndexOf("@")));
+}
+
+/** load -> decide -> append on one sender, which shows at once on this instance. */
+export async function transactSender<Outcome>(
+  services: Services,
+  id: string,
+  decide: (state: SenderState) => Decision<Outcome, SenderEvent>,
+  occasion: Occasion,
+): Promise<Outcome> {
+  const aggregate = { ...senderAggregate, stream: senderStream(id) };
+  const outcome = await transact(services.store, aggregate, decide, occasion);
+  services.senders.forget(id);
+  return outcome;
+}
+
+export interface NewSender {
+  readonly workspaceId: string;
+  readonly name: SenderName;
+  /** Of an address: stands beside it in From. */
+  readonly displayName?: string;
+}
+
+/** Adds a sender; it cannot send before it is verified. Null when there is no such workspace. */
+export async function newSender(services: Services, sender: NewSender, occasion: Occasion) {
+  const { workspaceId, name, displayName } = sender;
+  if ((await services.workspaces.get(workspaceId)) === null) return null;
+  const id = senderIdOf(services.keys, workspaceId, name);
+  const named = displayName === undefined ? {} : { displayName };
+  const event: Parameters<typeof addSender>[1] =
+    name.kind === "address"
+      ? { type: "SenderAdded", data: { workspaceId, address: name.address.sent, ...named } }
+      : { type: "SenderDomainAdded", data: { workspaceId, domain: name.domain } };
+  const on = { ...occasion, workspaceId };
+  const outcome = await transactSender(services, id, (state) => addSender(state, event), on);
+  return { id, outcome };
+}
+
+/** Marks a sender as verified. */
+export function markVerified(
+  services: Services,
+  id: string,
+  method: VerificationMethod,
+  occasion: Occasion,
+): Promise<"verified" | "notFound"> {
+  return transactSender(services, id, (state) => verifySender(state, method), occasion);
+}
+
+/** Switches a sender off or on: within a second on every instance, and mail that is queued waits meanwhile. */
+export function setSender(
+  services: Services,
+  id: string,
+  to: "disabled" | "enabled",
+  occasion: Occasion,
+): Promise<"switched" | "notFound"> {
+  return transactSender(services, id, (state) => switchSender(state, to), occasion);
+}

@@ -1,0 +1,158 @@
+import { reserveBlock, returnUnused } from "../domain/quota/decisions.ts";
+import { type QuotaEvent, quotaCodec } from "../domain/quota/events.ts";
+import { type Quota, quotaDecider } from "../domain/quota/state.ts";
+import type { Decision } from "../kernel/decider.ts";
+import type { Clock } from "../ports/clock.ts";
+import { type EventStore, StoreError } from "../ports/eventStore.ts";
+import { type Loaded, toNewEvents } from "./transact.ts";
+
+/** How long "none left" is believed without a look at the log: a workspace at its limit must not read it each time. */
+const NONE_LEFT_MS = 900;
+/** How often a decision is taken anew because another instance was first; after that the store is too busy. */
+const ATTEMPTS_MAX = 50;
+
+export interface QuotaBlockOptions {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  /** The stream of this workspace and day. */
+  readonly stream: string;
+  readonly workspaceId: string;
+  readonly instance: string;
+}
+
+/**
+ * What this instance has in hand of one workspace's day. All of it is reserved in the log, so whatever happens
+ * here, all instances together never use more than the limit.
+ */
+export class QuotaBlock {
+  private left = 0;
+  /** The limit that was in force when the block was taken in hand; what came back without one is not trusted. */
+  private limit = Number.POSITIVE_INFINITY;
+  private exhausted = { limit: -1, until: 0 };
+  /** The day as the log had it when this instance last looked or wrote. */
+  private known: Loaded<Quota> | null = null;
+  /** The one reservation or return under way: whoever needs another waits for it first. */
+  private working: Promise<void> | null = null;
+  private touchedAt: number;
+
+  constructor(private readonly options: QuotaBlockOptions) {
+    this.touchedAt = options.clock.monotonicMs();
+  }
+
+  /** Takes one; false when none is left under `limit`. Throws `StoreError`. */
+  async take(limit: number): Promise<boolean> {
+    this.touchedAt = this.options.clock.monotonicMs();
+    for (;;) {
+      if (this.left > 0 && limit >= this.limit) {
+        this.left -= 1;
+        return true;
+      }
+      if (this.exhausted.limit === limit && this.options.clock.monotonicMs() < this.exhausted.until)
+        return false;
+      await this.alone(() => this.refill(limit));
+    }
+  }
+
+  giveBack(): void {
+    this.touchedAt = this.options.clock.monotonicMs();
+    this.left += 1;
+  }
+
+  /** Returns what is in hand to the log, for other instances. Throws `StoreError`. */
+  async release(): Promise<void> {
+    // Whoever was at work already may have left something else in hand.
+    while (this.left > 0) await this.alone(() => this.returnLeft());
+  }
+
+  /** Messages of the day that are used, as far as this instance knows of its own; others' blocks count whole. */
+  async used(): Promise<number> {
+    let used: number | null = null;
+    const count = async () => {
+      used = (await this.load()).state.reserved - this.left;
+    };
+    while (used === null) await this.alone(count);
+    return used;
+  }
+
+  isIdleSince(time: number): boolean {
+    return this.touchedAt <= time && this.working === null;
+  }
+
+  get isEmpty(): boolean {
+    return this.left === 0;
+  }
+
+  private alone(work: () => Promise<void>): Promise<void> {
+    this.working ??= work().finally(() => {
+      this.working = null;
+    });
+    return this.working;
+  }
+
+  private async refill(limit: number): Promise<void> {
+    // Left over under a higher limit: it goes back first, so that the log decides under the limit of now.
+    await this.returnLeft();
+    const { instance } = this.options;
+    const count = await this.decide((quota) => reserveBlock(quota, { limit, instance }));
+    if (count === 0) {
+      this.exhausted = { limit, until: this.options.clock.monotonicMs() + NONE_LEFT_MS };
+      return;
+    }
+    this.left += count;
+    this.limit = limit;
+  }
+
+  private async returnLeft(): Promise<void> {
+    const count = this.left;
+    if (count === 0) return;
+    this.left = 0;
+    try {
+      const { instance } = this.options;
+      await this.decide((quota) => returnUnused(quota, { count, instance }));
+    } catch (error) {
+      // Where the outcome is unknown they may be another instance's by now.
+      if (error instanceof StoreError && error.failure === "unavailable") this.left += count;
+      throw error;
+    }
+  }
+
+  /** As `transact` does, from what is known. What gives no events is decided on a fresh look at the log. */
+  private async decide<Outcome>(decision: (quota: Quota) => Decision<Outcome, QuotaEvent>): Promise<Outcome> {
+    const { store, clock, stream, workspaceId, instance } = this.options;
+    let isFresh = this.known === null;
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+      const known = this.known ?? (await this.load());
+      const { outcome, events } = decision(known.state);
+      if (events.length === 0) {
+        this.known = known;
+        if (isFresh) return outcome;
+        this.known = null;
+        isFresh = true;
+        continue;
+      }
+      const occasion = { at: clock.now(), correlationId: instance, actor: "system", workspaceId };
+      const result = await store.append(stream, toNewEvents(events, occasion), known.revision ?? "noStream");
+      if (result.outcome === "appended") {
+        const state = events.reduce(quotaDecider.evolve, known.state);
+        this.known = { state, revision: result.revision };
+        return outcome;
+      }
+      this.known = result.actual === null ? null : await this.loadAt(result.actual);
+      isFresh = true;
+    }
+    throw new StoreError("unavailable", `${stream} changed under ${ATTEMPTS_MAX} attempts to decide`);
+  }
+
+  private async load(): Promise<Loaded<Quota>> {
+    const last = await this.options.store.lastRevision(this.options.stream);
+    return last === null ? { state: quotaDecider.initialState, revision: null } : this.loadAt(last);
+  }
+
+  /** Every event carries the sum of all before it, so one is enough. */
+  private async loadAt(revision: number): Promise<Loaded<Quota>> {
+    const [event] = await this.options.store.read(this.options.stream, revision, 1);
+    if (event === undefined) throw new StoreError("unavailable", "the day's quota cannot be read yet");
+    const state = quotaDecider.evolve(quotaDecider.initialState, quotaCodec.decode(event));
+    return { state, revision: event.revision };
+  }
+}

@@ -1,0 +1,28 @@
+import { authorityOf } from "../domain/sender/state.ts";
+import type { Address } from "../kernel/address.ts";
+import { domainSenderIdOf } from "./manageSender.ts";
+import type { Services } from "./services.ts";
+
+/** On whose word a message may leave. */
+export interface SenderAuthority {
+  /** The hash of the address itself, whether it was added or not. */
+  readonly senderId: string;
+  /** The domain's sender when the address cannot send on its own; null: the address'. */
+  readonly domainSenderId: string | null;
+  readonly displayName: string | null;
+}
+
+/** Who lets this address send; null when nobody does. An address that can send by itself costs one look. */
+export async function senderAuthority(
+  { keys, senders }: Pick<Services, "keys" | "senders">,
+  workspaceId: string,
+  from: Address,
+): Promise<SenderAuthority | null> {
+  const senderId = keys.hashAddress(workspaceId, from.canonical);
+  const address = await senders.get(senderId);
+  const displayName = address?.displayName ?? null;
+  if (authorityOf(address, null) === "address") return { senderId, domainSenderId: null, displayName };
+  const domainSenderId = domainSenderIdOf(keys, workspaceId, from);
+  const authority = authorityOf(address, await senders.get(domainSenderId));
+  return authority === "domain" ? { senderId, domainSenderId, displayName } : null;
+}

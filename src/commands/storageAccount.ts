@@ -1,0 +1,163 @@
+import { countStorage } from "../domain/storage/decisions.ts";
+import { type StorageEvent, storageCodec } from "../domain/storage/events.ts";
+import { openReservations, type Storage, storageDecider } from "../domain/storage/state.ts";
+import type { Decision } from "../kernel/decider.ts";
+import type { Occasion } from "../kernel/metadata.ts";
+import { type EventStore, type NewEvent, StoreError } from "../ports/eventStore.ts";
+import { toNewEvents } from "./transact.ts";
+
+/** Events of the stream that are read at once. */
+const PAGE_EVENTS = 500;
+/** Decisions that share one append. */
+const BATCH_DECISIONS_MAX = 256;
+/** How often a batch is decided anew because another instance was first; after that the store is too busy. */
+const ATTEMPTS_MAX = 50;
+/** The stream is counted anew after so many events, and one for every four holders: what a start has to read. */
+const COUNT_AFTER_EVENTS = 1_000;
+const HOLDERS_PER_EVENT = 4;
+/** Holders in one event of a count: some 150 kB. */
+const COUNTED_MAX = 1_000;
+
+type Decide = (state: Storage) => Decision<unknown, StorageEvent>;
+
+/** A decision that waits for its turn. */
+interface Waiting {
+  readonly decide: Decide;
+  readonly occasion: Occasion;
+  resolve(outcome: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** The stream as it was last seen. `first` is the first revision that can be read, `revision` the last; null: none. */
+interface Known {
+  readonly state: Storage;
+  readonly first: number;
+  readonly revision: number | null;
+}
+
+const NOTHING: Known = { state: storageDecider.initialState, first: 0, revision: null };
+
+/**
+ * The allowance of one workspace on this instance: decisions are taken in turn, and those that wait together share
+ * one append, so that an instance's own requests do not race each other.
+ */
+export class StorageAccount {
+  private known: Known | null = null;
+  private readonly waiting: Waiting[] = [];
+  private isRunning = false;
+  private isCounting = false;
+  /** The revision at which the stream is counted again. */
+  private countAt = 0;
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly stream: string,
+  ) {}
+
+  /** Takes the decision on the stream as it is and writes what it says. Throws `StoreError`. */
+  decide<Outcome>(
+    decide: (state: Storage) => Decision<Outcome, StorageEvent>,
+    occasion: Occasion,
+  ): Promise<Outcome> {
+    return new Promise<Outcome>((resolve, reject) => {
+      this.waiting.push({ decide, occasion, resolve: (outcome) => resolve(outcome as Outcome), reject });
+      if (!this.isRunning) void this.run();
+    });
+  }
+
+  private async run(): Promise<void> {
+    this.isRunning = true;
+    while (this.waiting.length > 0) {
+      const batch = this.waiting.splice(0, BATCH_DECISIONS_MAX);
+      try {
+        const outcomes = await this.decideAll(batch);
+        batch.forEach(({ resolve }, index) => {
+          resolve(outcomes[index]);
+        });
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.isRunning = false;
+  }
+
+  /** One outcome for each of the batch, of which the later ones have seen what the earlier ones decided. */
+  private async decideAll(batch: readonly Waiting[]): Promise<readonly unknown[]> {
+    let isFresh = false;
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+      const known = this.known ?? (await this.readOn(NOTHING));
+      const { outcomes, events, state } = decisionsOn(known.state, batch);
+      if (events.length > 0) {
+        const result = await this.store.append(this.stream, events, known.revision ?? "noStream");
+        if (result.outcome === "appended") {
+          this.known = { state, first: known.first, revision: result.revision };
+          this.countWhenLong(batch[0]?.occasion);
+          return outcomes;
+        }
+      } else if (isFresh) return outcomes;
+      // An append proves that nothing was missed; what writes nothing needs a look.
+      this.known = await this.readOn(known);
+      isFresh = true;
+    }
+    throw new StoreError("unavailable", `${this.stream} changed under ${ATTEMPTS_MAX} attempts to decide`);
+  }
+
+  private async readOn(known: Known): Promise<Known> {
+    let { state, first, revision } = known;
+    for (;;) {
+      const page = await this.store.read(this.stream, (revision ?? -1) + 1, PAGE_EVENTS);
+      for (const event of page) {
+        // Another instance has counted and cut off what we have not read: what it counted is all that matters.
+        if (revision !== null && event.revision !== revision + 1) return this.readOn(NOTHING);
+        if (revision === null) first = event.revision;
+        state = storageDecider.evolve(state, storageCodec.decode(event));
+        revision = event.revision;
+      }
+      if (page.length < PAGE_EVENTS) return { state, first, revision };
+    }
+  }
+
+  private countWhenLong(occasion: Occasion | undefined): void {
+    const { state, first, revision } = this.known ?? NOTHING;
+    if (occasion === undefined || revision === null || this.isCounting || revision < this.countAt) return;
+    const enough = COUNT_AFTER_EVENTS + (state.settled.size + state.recent.size) / HOLDERS_PER_EVENT;
+    if (revision - first < enough) return;
+    this.isCounting = true;
+    this.countAt = revision + COUNT_AFTER_EVENTS;
+    void this.count({ ...occasion, actor: "system" }, { state, revision }).finally(() => {
+      this.isCounting = false;
+    });
+  }
+
+  /** Says all that is held once more and cuts off what came before, so that the stream does not grow for ever. */
+  private async count(
+    occasion: Occasion,
+    { state, revision }: { readonly state: Storage; readonly revision: number },
+  ): Promise<void> {
+    const holders = [...openReservations(state)].map(([holder]) => holder);
+    try {
+      for (let from = 0; from < holders.length || from === 0; from += COUNTED_MAX) {
+        const some = holders.slice(from, from + COUNTED_MAX);
+        await this.decide((now) => countStorage(now, some), occasion);
+      }
+      await this.store.truncateBefore(this.stream, revision + 1);
+      if (this.known !== null) this.known = { ...this.known, first: revision + 1 };
+    } catch (error) {
+      // Then the stream stays as long as it is until the next time.
+      if (!(error instanceof StoreError)) throw error;
+    }
+  }
+}
+
+function decisionsOn(before: Storage, batch: readonly Waiting[]) {
+  const outcomes: unknown[] = [];
+  const events: NewEvent[] = [];
+  let state = before;
+  for (const { decide, occasion } of batch) {
+    const decision = decide(state);
+    outcomes.push(decision.outcome);
+    state = decision.events.reduce(storageDecider.evolve, state);
+    events.push(...toNewEvents(decision.events, occasion));
+  }
+  return { outcomes, events, state };
+}

@@ -1,0 +1,70 @@
+import { createHash } from "node:crypto";
+import {
+  confirmLink,
+  type LinkStanding,
+  linkStanding,
+  type PresentedLink,
+} from "../domain/sender/decisions.ts";
+import { senderStream } from "../domain/sender/events.ts";
+import { equalInConstantTime } from "../kernel/instanceKeys.ts";
+import type { Occasion } from "../kernel/metadata.ts";
+import type { EpochMs } from "../kernel/time.ts";
+import {
+  decodeVerificationToken,
+  encodeVerificationToken,
+  type VerificationToken,
+} from "../kernel/verificationToken.ts";
+import { transactSender } from "./manageSender.ts";
+import { type Services, senderAggregate } from "./services.ts";
+import { load } from "./transact.ts";
+
+/** What the log holds of a link's secret. */
+export function secretHashOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+/** The token of one request: made again by whoever mails it, and written nowhere. */
+export function verificationTokenOf({ keys }: Pick<Services, "keys">, senderId: string, requestId: string) {
+  return encodeVerificationToken({
+    senderId,
+    requestId,
+    secret: keys.verificationSecret(senderId, requestId),
+  });
+}
+
+/** A token that this instance's key has made; null for any other text, for which nothing is read. */
+function openToken({ keys }: Services, text: string): VerificationToken | null {
+  const token = decodeVerificationToken(text);
+  if (token === null) return null;
+  const secret = keys.verificationSecret(token.senderId, token.requestId);
+  return equalInConstantTime(secret, token.secret) ? token : null;
+}
+
+function presented({ requestId, secret }: VerificationToken, now: EpochMs): PresentedLink {
+  return { requestId, secretHash: secretHashOf(secret), now };
+}
+
+/** What a link is good for. Changes nothing: scanners of mail open every link. */
+export async function readVerificationLink(services: Services, text: string): Promise<LinkStanding> {
+  const token = openToken(services, text);
+  if (token === null) return "unknown";
+  const { state } = await load(services.store, senderAggregate, senderStream(token.senderId));
+  return linkStanding(state, presented(token, services.clock.now()));
+}
+
+/** Verifies the sender that the link was mailed to, once. */
+export async function confirmVerificationLink(
+  services: Services,
+  text: string,
+  occasion: Omit<Occasion, "workspaceId">,
+): Promise<"verified" | Exclude<LinkStanding, "open">> {
+  const token = openToken(services, text);
+  if (token === null) return "unknown";
+  const sender = await services.senders.get(token.senderId);
+  const of = sender === null ? {} : { workspaceId: sender.workspaceId };
+  const link = presented(token, occasion.at);
+  return transactSender(services, token.senderId, (state) => confirmLink(state, link), {
+    ...occasion,
+    ...of,
+  });
+}

@@ -1,0 +1,81 @@
+import type { AnyElysia } from "elysia";
+import { version } from "../package.json";
+import { createDnsResolver } from "./adapters/dns/dnsResolver.ts";
+import type { Services } from "./commands/services.ts";
+import type { Config } from "./config.ts";
+import { apiKeysController } from "./http/apiKeys.ts";
+import { attachmentsController } from "./http/attachments.ts";
+import { currentEndpoints } from "./http/currentEndpoints.ts";
+import { emailsController } from "./http/emails.ts";
+import { healthController } from "./http/health.ts";
+import { openApiDocument } from "./http/openApi.ts";
+import { operations } from "./http/operations.ts";
+import type { ReadModel } from "./http/readModel.ts";
+import { referenceController } from "./http/reference.ts";
+import { senderPagesController, sendersController } from "./http/senders.ts";
+import { suppressionsController } from "./http/suppressions.ts";
+import { templatesController } from "./http/templates.ts";
+import { webhookDeliveriesController } from "./http/webhookDeliveries.ts";
+import { webhookEndpointsController } from "./http/webhookEndpoints.ts";
+import { webhooksController } from "./http/webhooks.ts";
+import { workspaceController } from "./http/workspace.ts";
+import type { MailDelivery } from "./reactors/mailDelivery.ts";
+import { readinessOf } from "./readiness.ts";
+import type { Readers } from "./readModels/readers.ts";
+
+interface Serving {
+  readonly services: Services;
+  readonly readers: Readers;
+  readonly delivery: MailDelivery;
+}
+
+/** The door's controllers, each with the read model that it asks. */
+export function makeControllers(
+  config: Config,
+  { services, readers, delivery }: Serving,
+): readonly AnyElysia[] {
+  const basePath = basePathOf(config);
+  const readModel = (name: string): ReadModel => ({
+    db: readers.reader(name),
+    whenCurrent: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
+  });
+  const webhooks = {
+    services,
+    basePath,
+    allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
+    currentEndpoints: currentEndpoints({
+      services,
+      db: readers.reader("webhook-endpoints"),
+      when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
+    }),
+  };
+  return [
+    emailsController({ services, basePath, emails: readers.reader("emails") }),
+    attachmentsController({ services, basePath, attachments: readModel("attachments") }),
+    webhooksController(webhooks),
+    webhookEndpointsController(webhooks),
+    webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
+    suppressionsController({ services, basePath, suppressions: readModel("suppressions") }),
+    workspaceController({ services, emails: readModel("emails") }),
+    apiKeysController({ services, basePath, apiKeys: readModel("api-keys") }),
+    sendersController({
+      services,
+      basePath,
+      senders: readModel("senders"),
+      dns: createDnsResolver(config.dnsServers),
+      mailsLinks: config.verificationFrom !== null,
+    }),
+    senderPagesController(services),
+    templatesController({ services, basePath, templates: readModel("templates") }),
+    healthController(readinessOf({ config, services, readers, delivery })),
+    referenceController({
+      basePath,
+      document: openApiDocument({ operations, baseUrl: config.baseUrl, version }),
+    }),
+  ];
+}
+
+/** The path of BASE_URL, "" or "/prefix". */
+export function basePathOf({ baseUrl }: Pick<Config, "baseUrl">): string {
+  return baseUrl.pathname.replace(/\/$/, "");
+}

@@ -1,0 +1,49 @@
+import type { Decision } from "../../kernel/decider.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import type { AttachmentEvent } from "./events.ts";
+import { type AttachmentState, isSpent } from "./state.ts";
+
+/** The longest file, uploaded or direct, in decoded bytes; the limit itself is accepted (spec: Limits). */
+export const FILE_BYTES_MAX = 5_000_000;
+
+/** What a look into the file has shown. */
+export type CheckResult =
+  | { readonly kind: "sound" }
+  | { readonly kind: "rejected"; readonly code: string; readonly reason: string };
+
+/** Ends the wait of a pending upload. Whoever looked second has nothing to add. */
+export function settleCheck(
+  state: AttachmentState,
+  result: CheckResult,
+): Decision<"settled" | "notPending", AttachmentEvent> {
+  if (state?.status !== "pending") return { outcome: "notPending", events: [] };
+  if (result.kind === "sound")
+    return { outcome: "settled", events: [{ type: "AttachmentValidated", data: {} }] };
+  const { code, reason } = result;
+  return { outcome: "settled", events: [{ type: "AttachmentRejected", data: { code, reason } }] };
+}
+
+type DeleteOutcome = "deleted" | "alreadyExpired" | "notFound";
+
+/** Lets go of an upload before its time. Messages that were accepted with it have bytes of their own. */
+export function deleteUpload(state: AttachmentState): Decision<DeleteOutcome, AttachmentEvent> {
+  if (state === null) return { outcome: "notFound", events: [] };
+  if (state.status === "expired") return { outcome: "alreadyExpired", events: [] };
+  return { outcome: "deleted", events: [{ type: "AttachmentExpired", data: { reason: "deleted" } }] };
+}
+
+/** Lets go of an upload whose time is over. */
+export function retire(
+  state: AttachmentState,
+  now: EpochMs,
+): Decision<"expired" | "notDue", AttachmentEvent> {
+  if (state === null || state.status === "expired" || now < state.expiresAt)
+    return { outcome: "notDue", events: [] };
+  return { outcome: "expired", events: [{ type: "AttachmentExpired", data: { reason: "retention" } }] };
+}
+
+/** Notes that the bytes are gone. Comes after their removal, so that what a crash left undone is seen. */
+export function noteBytesRemoved(state: AttachmentState): Decision<"noted" | "notDue", AttachmentEvent> {
+  if (state === null || !isSpent(state) || state.bytesRemoved) return { outcome: "notDue", events: [] };
+  return { outcome: "noted", events: [{ type: "AttachmentBytesRemoved", data: {} }] };
+}

@@ -1,0 +1,38 @@
+import { Type } from "@sinclair/typebox";
+import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+
+const schemas = {
+  AttachmentUploaded: Type.Object({
+    workspaceId: Type.String(),
+    filename: Type.String(),
+    contentType: Type.String(),
+    bytes: Type.Integer(),
+    /** The name of the bytes in the content store, under the upload's own folder. */
+    sha256: Type.String(),
+    uploadedAt: Type.String(),
+    /** Until when it is retained. */
+    expiresAt: Type.String(),
+  }),
+  /** It was looked into and can be sent. */
+  AttachmentValidated: Type.Object({}),
+  /** It can never be sent. `code` is what a send that names it would be told of a direct file like it. */
+  AttachmentRejected: Type.Object({ code: Type.String(), reason: Type.String() }),
+  AttachmentExpired: Type.Object({
+    reason: Type.Union([Type.Literal("retention"), Type.Literal("deleted")]),
+  }),
+  /** The bytes of a rejected or expired upload are gone, and what it held of the storage allowance is free. */
+  AttachmentBytesRemoved: Type.Object({}),
+};
+
+/** The case names are the storage format. */
+export type AttachmentEvent = EventOf<typeof schemas>;
+export const attachmentCodec = makeCodec(schemas);
+
+/** Where an upload stands. */
+export const ATTACHMENT_STATUSES = ["pending", "ready", "rejected", "expired"] as const;
+export type AttachmentStatus = (typeof ATTACHMENT_STATUSES)[number];
+
+/** The stream of one upload; also names what it holds of the storage allowance. */
+export function attachmentStream(id: string): string {
+  return `attachment-${id}`;
+}

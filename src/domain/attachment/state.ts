@@ -1,0 +1,62 @@
+import { never } from "../../kernel/assert.ts";
+import type { Decider } from "../../kernel/decider.ts";
+import { type EpochMs, epochMs } from "../../kernel/time.ts";
+import type { AttachmentEvent, AttachmentStatus } from "./events.ts";
+
+/** One upload. */
+export interface Attachment {
+  readonly workspaceId: string;
+  readonly filename: string;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly sha256: string;
+  readonly uploadedAt: EpochMs;
+  readonly expiresAt: EpochMs;
+  readonly status: AttachmentStatus;
+  /** Why it was rejected; null when it was not. */
+  readonly rejectionReason: string | null;
+  readonly bytesRemoved: boolean;
+}
+
+/** `null` before the upload was complete. */
+export type AttachmentState = Attachment | null;
+
+function uploaded(data: Extract<AttachmentEvent, { type: "AttachmentUploaded" }>["data"]): Attachment {
+  const { workspaceId, filename, contentType, bytes, sha256 } = data;
+  return {
+    workspaceId,
+    filename,
+    contentType,
+    bytes,
+    sha256,
+    uploadedAt: epochMs(data.uploadedAt),
+    expiresAt: epochMs(data.expiresAt),
+    status: "pending",
+    rejectionReason: null,
+    bytesRemoved: false,
+  };
+}
+
+function evolve(state: AttachmentState, event: AttachmentEvent): AttachmentState {
+  if (event.type === "AttachmentUploaded") return uploaded(event.data);
+  if (state === null) return null;
+  switch (event.type) {
+    case "AttachmentValidated":
+      return { ...state, status: "ready" };
+    case "AttachmentRejected":
+      return { ...state, status: "rejected", rejectionReason: event.data.reason };
+    case "AttachmentExpired":
+      return { ...state, status: "expired" };
+    case "AttachmentBytesRemoved":
+      return { ...state, bytesRemoved: true };
+    default:
+      return never(event);
+  }
+}
+
+export const attachmentDecider: Decider<AttachmentState, AttachmentEvent> = { initialState: null, evolve };
+
+/** Whether nothing will be sent from it any more: its bytes can go. */
+export function isSpent({ status }: Attachment): boolean {
+  return status === "rejected" || status === "expired";
+}

@@ -1,0 +1,33 @@
+import { Type } from "@sinclair/typebox";
+import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+import { DAY_MS, type EpochMs, rfc3339 } from "../../kernel/time.ts";
+
+const Moved = {
+  /** How many messages. */
+  count: Type.Integer({ minimum: 1 }),
+  /** The running instance that has taken them in hand or returned them. */
+  instance: Type.String(),
+  /** All that instances have taken and not returned, with this: the last event alone tells the state. */
+  reserved: Type.Integer({ minimum: 0 }),
+};
+
+const schemas = {
+  QuotaReserved: Type.Object(Moved),
+  QuotaReturned: Type.Object(Moved),
+};
+
+/** The case names are the storage format. */
+export type QuotaEvent = EventOf<typeof schemas>;
+export const quotaCodec = makeCodec(schemas);
+
+/** A UTC day, counted from 1970-01-01. */
+export function quotaDay(at: EpochMs): number {
+  return Math.floor(at / DAY_MS);
+}
+
+/** The stream of a workspace's messages of one UTC day. */
+export function quotaStream(workspaceId: string, day: number): string {
+  return `quota-${workspaceId}-${rfc3339(day * DAY_MS)
+    .slice(0, "yyyy-mm-dd".length)
+    .replaceAll("-", "")}`;
+}

@@ -1,0 +1,71 @@
+import type { Decision } from "../../kernel/decider.ts";
+import type { TemplateEvent } from "./events.ts";
+import { findVersion, type Template, type TemplateState } from "./state.ts";
+
+/** A template has at most this many versions. */
+export const VERSIONS_MAX = 1_000;
+/** The source of one version, as JSON. */
+export const VERSION_BYTES_MAX = 256 * 1_024;
+/** The sources of all versions of a template: whoever folds its stream reads them. */
+export const TEMPLATE_BYTES_MAX = 16 * 1_024 * 1_024;
+
+type Drafted = Extract<TemplateEvent, { type: "TemplateVersionDrafted" }>["data"];
+
+/** What a workspace cannot change: it is not its own, or it is archived for good. */
+export type TemplateRefusal = "notFound" | "archived";
+
+export function createTemplate(
+  state: TemplateState,
+  data: { readonly workspaceId: string; readonly name: string; readonly at: string },
+): Decision<"created" | "alreadyExists", TemplateEvent> {
+  if (state !== null) return { outcome: "alreadyExists", events: [] };
+  return { outcome: "created", events: [{ type: "TemplateCreated", data }] };
+}
+
+function refusal(state: TemplateState, workspaceId: string): TemplateRefusal | null {
+  if (state === null || state.workspaceId !== workspaceId) return "notFound";
+  return state.isArchived ? "archived" : null;
+}
+
+/** Adds a version, which never changes again. The same version id once more gives no events. */
+export function draftVersion(
+  state: TemplateState,
+  workspaceId: string,
+  draft: Omit<Drafted, "number">,
+): Decision<"drafted" | "limitReached" | TemplateRefusal, TemplateEvent> {
+  const refused = refusal(state, workspaceId);
+  if (state === null || refused !== null) return { outcome: refused ?? "notFound", events: [] };
+  if (findVersion(state, draft.versionId) !== null) return { outcome: "drafted", events: [] };
+  if (!hasRoom(state, draft.bytes)) return { outcome: "limitReached", events: [] };
+  const number = state.versions.length + 1;
+  return { outcome: "drafted", events: [{ type: "TemplateVersionDrafted", data: { ...draft, number } }] };
+}
+
+function hasRoom({ versions }: Template, bytes: number): boolean {
+  const total = versions.reduce((sum, version) => sum + version.bytes, bytes);
+  return versions.length < VERSIONS_MAX && total <= TEMPLATE_BYTES_MAX;
+}
+
+/** Makes a version the current one, also an older one again. The current one once more gives no events. */
+export function publishVersion(
+  state: TemplateState,
+  workspaceId: string,
+  data: { readonly versionId: string; readonly at: string },
+): Decision<"published" | TemplateRefusal, TemplateEvent> {
+  const refused = refusal(state, workspaceId);
+  if (state === null || refused !== null) return { outcome: refused ?? "notFound", events: [] };
+  if (findVersion(state, data.versionId) === null) return { outcome: "notFound", events: [] };
+  if (state.currentVersionId === data.versionId) return { outcome: "published", events: [] };
+  return { outcome: "published", events: [{ type: "TemplateVersionPublished", data }] };
+}
+
+/** Ends a template: nothing is sent, drafted or published by it again. A repeat gives no events. */
+export function archiveTemplate(
+  state: TemplateState,
+  workspaceId: string,
+  at: string,
+): Decision<"archived" | "notFound", TemplateEvent> {
+  const refused = refusal(state, workspaceId);
+  if (refused !== null) return { outcome: refused, events: [] };
+  return { outcome: "archived", events: [{ type: "TemplateArchived", data: { at } }] };
+}

@@ -1,0 +1,33 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+import { VariableDefinition } from "./variables.ts";
+
+const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+
+const schemas = {
+  TemplateCreated: Type.Object({ workspaceId: Type.String(), name: Type.String(), at: Type.String() }),
+  /** Holds the whole of a version: it never changes after this. */
+  TemplateVersionDrafted: Type.Object({
+    versionId: Type.String(),
+    /** From 1, without gaps. */
+    number: Type.Integer({ minimum: 1 }),
+    subject: Type.String(),
+    html: Nullable(Type.String()),
+    text: Nullable(Type.String()),
+    variables: Type.Array(VariableDefinition),
+    /** How long the four of them are as JSON. */
+    bytes: Type.Integer({ minimum: 0 }),
+    at: Type.String(),
+  }),
+  /** The version is the current one from here on. */
+  TemplateVersionPublished: Type.Object({ versionId: Type.String(), at: Type.String() }),
+  TemplateArchived: Type.Object({ at: Type.String() }),
+};
+
+/** The case names are the storage format. */
+export type TemplateEvent = EventOf<typeof schemas>;
+export const templateCodec = makeCodec(schemas);
+
+export function templateStream(id: string): string {
+  return `template-${id}`;
+}

@@ -1,0 +1,99 @@
+import { never } from "../../kernel/assert.ts";
+import type { Decider } from "../../kernel/decider.ts";
+import type { TemplateEvent } from "./events.ts";
+
+/** A version without its source, which is read from the log when it is wanted. Times are RFC 3339. */
+export interface TemplateVersion {
+  readonly id: string;
+  readonly number: number;
+  /** The revision of the event that holds the source. */
+  readonly revision: number;
+  readonly bytes: number;
+  readonly createdAt: string;
+  /** When it was first published; null for a draft. */
+  readonly publishedAt: string | null;
+}
+
+export interface Template {
+  readonly workspaceId: string;
+  readonly name: string;
+  readonly isArchived: boolean;
+  /** In the order of their numbers. */
+  readonly versions: readonly TemplateVersion[];
+  /** What a send without a version uses: the one that was published last; null before that. */
+  readonly currentVersionId: string | null;
+  readonly createdAt: string;
+  /** When anything but its drafts last changed. */
+  readonly updatedAt: string;
+  /** How many events there were: nothing truncates this stream, so it is the next revision. */
+  readonly revisions: number;
+}
+
+/** `null` before the template was created. */
+export type TemplateState = Template | null;
+
+function evolve(state: TemplateState, event: TemplateEvent): TemplateState {
+  if (event.type === "TemplateCreated") {
+    const { workspaceId, name, at } = event.data;
+    const times = { createdAt: at, updatedAt: at };
+    return {
+      workspaceId,
+      name,
+      isArchived: false,
+      versions: [],
+      currentVersionId: null,
+      ...times,
+      revisions: 1,
+    };
+  }
+  if (state === null) return null;
+  return { ...evolveExisting(state, event), revisions: state.revisions + 1 };
+}
+
+function evolveExisting(
+  state: Template,
+  event: Exclude<TemplateEvent, { type: "TemplateCreated" }>,
+): Template {
+  switch (event.type) {
+    case "TemplateVersionDrafted": {
+      const { versionId: id, number, bytes, at: createdAt } = event.data;
+      const version = { id, number, revision: state.revisions, bytes, createdAt, publishedAt: null };
+      return { ...state, versions: [...state.versions, version] };
+    }
+    case "TemplateVersionPublished": {
+      const { versionId, at } = event.data;
+      const versions = state.versions.map((version) =>
+        version.id === versionId ? { ...version, publishedAt: version.publishedAt ?? at } : version,
+      );
+      return { ...state, versions, currentVersionId: versionId, updatedAt: at };
+    }
+    case "TemplateArchived":
+      return { ...state, isArchived: true, updatedAt: event.data.at };
+    default:
+      return never(event);
+  }
+}
+
+export const templateDecider: Decider<TemplateState, TemplateEvent> = { initialState: null, evolve };
+
+/** Archived is for good; published as soon as one version is. */
+export function templateStatus(template: Template): "draft" | "published" | "archived" {
+  if (template.isArchived) return "archived";
+  return template.currentVersionId === null ? "draft" : "published";
+}
+
+export function findVersion(template: Template, versionId: string): TemplateVersion | null {
+  return template.versions.find(({ id }) => id === versionId) ?? null;
+}
+
+/** The version that a send of this workspace uses; null when the template is not available to it. */
+export function versionForSend(
+  state: TemplateState,
+  workspaceId: string,
+  versionId: string | null,
+): TemplateVersion | null {
+  if (state === null || state.workspaceId !== workspaceId || state.isArchived) return null;
+  const wanted = versionId ?? state.currentVersionId;
+  const version = wanted === null ? null : findVersion(state, wanted);
+  return version === null || version.publishedAt === null ? null : version;
+}

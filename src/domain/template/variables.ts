@@ -1,0 +1,75 @@
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { isRfc3339 } from "../../kernel/time.ts";
+
+export const VARIABLE_TYPES = ["string", "number", "boolean", "date", "list", "object"] as const;
+export type VariableType = (typeof VARIABLE_TYPES)[number];
+
+const Literals = <const Names extends readonly string[]>(names: Names) =>
+  Type.Unsafe<Names[number]>(Type.Union(names.map((name) => Type.Literal(name))) as TSchema);
+
+/** What a version says about one of its variables; part of the storage format. */
+export const VariableDefinition = Type.Object({
+  name: Type.String(),
+  type: Literals(VARIABLE_TYPES),
+  required: Type.Boolean(),
+  /** What stands in where it is not given; it fits the type. */
+  default: Type.Optional(Type.Unknown()),
+});
+export type VariableDefinition = Static<typeof VariableDefinition>;
+
+/** One wrong variable, or one wrong definition. */
+export interface VariableFault {
+  readonly name: string;
+  readonly message: string;
+}
+
+const FITS: Readonly<Record<VariableType, (value: unknown) => boolean>> = {
+  string: (value) => typeof value === "string",
+  number: (value) => typeof value === "number",
+  boolean: (value) => typeof value === "boolean",
+  date: (value) => typeof value === "string" && isRfc3339(value),
+  list: (value) => Array.isArray(value),
+  object: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+};
+
+const RULES: Readonly<Record<VariableType, string>> = {
+  string: "must be a string",
+  number: "must be a number",
+  boolean: "must be true or false",
+  date: "must be a date as in RFC 3339: 2030-01-31 or 2030-01-31T12:00:00Z",
+  list: "must be a list",
+  object: "must be an object",
+};
+
+/** Why `value` cannot be a variable of this type; null when it can. */
+export function typeFault(type: VariableType, value: unknown): string | null {
+  return FITS[type](value) ? null : RULES[type];
+}
+
+export type FilledVariables =
+  | { readonly kind: "filled"; readonly values: Readonly<Record<string, unknown>> }
+  | { readonly kind: "wrong"; readonly faults: readonly VariableFault[] };
+
+/**
+ * The values that a template is rendered with: the given ones, and defaults where none is given. Null counts as
+ * not given. A value that no definition names is passed on unchecked. All that is wrong is told at once.
+ */
+export function fillVariables(
+  definitions: readonly VariableDefinition[],
+  given: Readonly<Record<string, unknown>>,
+): FilledVariables {
+  const faults: VariableFault[] = [];
+  const defaults: [string, unknown][] = [];
+  for (const { name, type, required, default: fallback } of definitions) {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    if (value === undefined || value === null) {
+      if (required) faults.push({ name, message: `is required: ${RULES[type]}` });
+      else if (fallback !== undefined) defaults.push([name, fallback]);
+      continue;
+    }
+    const message = typeFault(type, value);
+    if (message !== null) faults.push({ name, message });
+  }
+  if (faults.length > 0) return { kind: "wrong", faults };
+  return { kind: "filled", values: Object.fromEntries([...Object.entries(given), ...defaults]) };
+}

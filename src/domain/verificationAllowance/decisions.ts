@@ -1,0 +1,44 @@
+import type { Decision } from "../../kernel/decider.ts";
+import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
+import type { VerificationAllowanceEvent } from "./events.ts";
+import type { VerificationAllowanceState } from "./state.ts";
+
+const DAY_MS = 24 * HOUR_MS;
+
+/** How many verification mails: so many a UTC day, and so far apart. */
+export interface AllowanceRule {
+  readonly perDayMax: number;
+  readonly spacingMs: number;
+}
+
+/** An address, whichever workspaces ask: nobody can flood a mailbox through us. */
+export const ADDRESS_RULE: AllowanceRule = { perDayMax: 5, spacingMs: 10 * MINUTE_MS };
+export const WORKSPACE_RULE: AllowanceRule = { perDayMax: 20, spacingMs: 0 };
+
+export function utcDay(time: EpochMs): string {
+  return rfc3339(time).slice(0, "YYYY-MM-DD".length);
+}
+
+/** When a mail may be counted again; null when it may be now. */
+export function allowedAgainAt(
+  state: VerificationAllowanceState,
+  { perDayMax, spacingMs }: AllowanceRule,
+  now: EpochMs,
+): EpochMs | null {
+  const today = state.filter((at) => utcDay(at) === utcDay(now));
+  if (today.length >= perDayMax) return (Math.floor(now / DAY_MS) + 1) * DAY_MS;
+  // Another instance's clock may be ahead of ours: its mail counts all the same.
+  const spacedAt = Math.max(...state) + spacingMs;
+  return spacingMs > 0 && spacedAt > now ? spacedAt : null;
+}
+
+/** Counts one mail, or says from when on one may be. Two instances cannot both take the last one. */
+export function countVerificationMail(
+  state: VerificationAllowanceState,
+  rule: AllowanceRule,
+  now: EpochMs,
+): Decision<EpochMs | null, VerificationAllowanceEvent> {
+  const againAt = allowedAgainAt(state, rule, now);
+  if (againAt !== null) return { outcome: againAt, events: [] };
+  return { outcome: null, events: [{ type: "VerificationMailCounted", data: { at: rfc3339(now) } }] };
+}

@@ -1,0 +1,20 @@
+import { Type } from "@sinclair/typebox";
+import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+
+const schemas = {
+  VerificationMailCounted: Type.Object({ at: Type.String() }),
+};
+
+/** The case names are the storage format. */
+export type VerificationAllowanceEvent = EventOf<typeof schemas>;
+export const verificationAllowanceCodec = makeCodec(schemas);
+
+/** What one address may still get, whichever workspace asks: `addressHash` is its keyed hash without one. */
+export function addressAllowanceStream(addressHash: string): string {
+  return `verificationallowance-address-${addressHash}`;
+}
+
+/** What one workspace may still ask for on one UTC day, `YYYY-MM-DD`. */
+export function workspaceAllowanceStream(workspaceId: string, day: string): string {
+  return `verificationallowance-workspace-${workspaceId}-${day}`;
+}

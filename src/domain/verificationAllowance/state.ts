@@ -1,0 +1,14 @@
+import type { Decider } from "../../kernel/decider.ts";
+import { type EpochMs, epochMs } from "../../kernel/time.ts";
+import type { VerificationAllowanceEvent } from "./events.ts";
+
+/** As many as any rule looks back on. */
+const TIMES_MAX = 20;
+
+/** When the last verification mails were counted, in the order of the log. */
+export type VerificationAllowanceState = readonly EpochMs[];
+
+export const verificationAllowanceDecider: Decider<VerificationAllowanceState, VerificationAllowanceEvent> = {
+  initialState: [],
+  evolve: (state, { data }) => [...state, epochMs(data.at)].slice(-TIMES_MAX),
+};

@@ -1,0 +1,151 @@
+import type { Static } from "@sinclair/typebox";
+import { TypeCompiler } from "@sinclair/typebox/compiler";
+import { Elysia, ValidationError } from "elysia";
+import { type AttachmentRow, listAttachments } from "../../projections/attachments.ts";
+import { deleteAttachment } from "../commands/deleteAttachment.ts";
+import { decodeFile } from "../commands/fileFault.ts";
+import { readAttachment } from "../commands/readAttachment.ts";
+import type { Services } from "../commands/services.ts";
+import { type UploadAttachment, uploadAttachment } from "../commands/uploadAttachment.ts";
+import { FILE_BYTES_MAX } from "../domain/attachment/decisions.ts";
+import type { Attachment } from "../domain/attachment/state.ts";
+import { base64Bytes } from "../kernel/base64.ts";
+import { isUuid } from "../kernel/ids.ts";
+import { rfc3339 } from "../kernel/time.ts";
+import { ListAttachmentsQuery } from "./attachmentSchemas.ts";
+import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
+import { mediaTypeOf, requireIdentity } from "./jsonBody.ts";
+import { openFilePart } from "./multipartFile.ts";
+import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { Problem } from "./problem.ts";
+import { currentRows, type ReadModel } from "./readModel.ts";
+import { routes } from "./routes.ts";
+import { DirectAttachment, NoQuery } from "./schemas.ts";
+
+interface AttachmentsOptions {
+  readonly services: Services;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+  /** The read model `attachments`. */
+  readonly attachments: ReadModel;
+}
+
+/** Uploading files for sends, looking them up, and letting go of them. */
+export function attachmentsController({ services, basePath, attachments }: AttachmentsOptions) {
+  return new Elysia({ normalize: false })
+    .post(
+      routes.uploadAttachment.path,
+      async ({ body, request, set }) => {
+        const { workspaceId } = principalOf(request);
+        const file = isForm(request.headers) ? await openFilePart(request) : fileOf(body);
+        try {
+          const upload = { ...file, workspaceId, occasion: occasionOf(request, services) };
+          const outcome = await uploadAttachment(services, upload);
+          if (outcome.kind === "refused") throw new Problem(outcome.code, { detail: outcome.message });
+          set.status = 201;
+          set.headers.location = `${basePath}/api/v1/attachments/${outcome.id}`;
+          return attachmentJson(rowOf(outcome.id, outcome.attachment));
+        } finally {
+          await file.close();
+        }
+      },
+      { parse: readUpload(services), query: NoQuery },
+    )
+    .get(
+      routes.listAttachments.path,
+      async ({ query, request }) => {
+        const { workspaceId } = principalOf(request);
+        const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+        const rows = listAttachments(await currentRows(attachments), {
+          workspaceId,
+          limit: limit + 1,
+          ...(query.status === undefined ? {} : { status: query.status }),
+          ...(query.cursor === undefined ? {} : { after: decodeCursor(query.cursor) }),
+        });
+        const { shown, nextCursor } = pageOf(rows, limit);
+        return { data: shown.map(attachmentJson), next_cursor: nextCursor };
+      },
+      { transform: authorize(services, routes.listAttachments), query: ListAttachmentsQuery },
+    )
+    .get(
+      routes.getAttachment.path,
+      async ({ params, request }) => {
+        const id = uploadId(params.id);
+        const attachment = await readAttachment(services, principalOf(request).workspaceId, id);
+        if (attachment === null) throw new Problem("NOT_FOUND");
+        return attachmentJson(rowOf(id, attachment));
+      },
+      { transform: authorize(services, routes.getAttachment), query: NoQuery },
+    )
+    .delete(
+      routes.deleteAttachment.path,
+      async ({ params, request, set }) => {
+        const outcome = await deleteAttachment(services, uploadId(params.id), occasionOf(request, services));
+        if (outcome === "notFound") throw new Problem("NOT_FOUND");
+        set.status = 204;
+      },
+      { parse: authorizeUnread(services, routes.deleteAttachment), query: NoQuery },
+    );
+}
+
+function isForm(headers: Headers): boolean {
+  return mediaTypeOf(headers) === "multipart/form-data";
+}
+
+/** The checks that come before a body; then a JSON body whole, while a form is left to come piece by piece. */
+function readUpload(services: Services) {
+  const readJson = authorizeThenRead(services, routes.uploadAttachment, (headers) => {
+    if (mediaTypeOf(headers) === "application/json") return;
+    const detail = "the Content-Type must be multipart/form-data or application/json";
+    throw new Problem("INVALID_REQUEST", { detail });
+  });
+  const leaveForm = authorizeUnread(services, routes.uploadAttachment);
+  return async ({ request }: { request: Request }) => {
+    if (!isForm(request.headers)) return readJson({ request });
+    await leaveForm({ request });
+    requireIdentity(request.headers);
+    return null;
+  };
+}
+
+const directAttachment = TypeCompiler.Compile(DirectAttachment);
+
+/** The file of a JSON body. What it holds is looked at by its length before it is decoded. */
+function fileOf(body: unknown): Pick<UploadAttachment, "filename" | "contentType" | "chunks"> & {
+  close(): Promise<void>;
+} {
+  if (!directAttachment.Check(body)) throw new ValidationError("body", directAttachment, body);
+  const { filename, content_type: contentType, content } = body as Static<typeof DirectAttachment>;
+  if (base64Bytes(content) > FILE_BYTES_MAX) {
+    throw new Problem("ATTACHMENT_LIMIT_EXCEEDED", { detail: `the file is over ${FILE_BYTES_MAX} bytes` });
+  }
+  const bytes = decodeFile(content);
+  if ("code" in bytes) throw new Problem(bytes.code, { detail: `/content: ${bytes.message}` });
+  return { filename, contentType, chunks: [bytes], close: async () => {} };
+}
+
+/** The id as streams know it; what is no uuid is nobody's upload. */
+function uploadId(text: string): string {
+  if (!isUuid(text)) throw new Problem("NOT_FOUND");
+  return text.toLowerCase();
+}
+
+function rowOf(id: string, attachment: Attachment): AttachmentRow {
+  const { uploadedAt, expiresAt, ...facts } = attachment;
+  return { ...facts, id, createdAt: rfc3339(uploadedAt), expiresAt: rfc3339(expiresAt) };
+}
+
+function attachmentJson(row: AttachmentRow) {
+  return {
+    id: row.id,
+    object: "attachment",
+    status: row.status,
+    filename: row.filename,
+    content_type: row.contentType,
+    size_bytes: row.bytes,
+    sha256: row.sha256,
+    rejection_reason: row.rejectionReason,
+    created_at: row.createdAt,
+    expires_at: row.expiresAt,
+  };
+}

@@ -1,0 +1,112 @@
+import { Elysia } from "elysia";
+import { listSuppressions, type SuppressionQuery } from "../../projections/suppressions.ts";
+import {
+  addSuppression,
+  readSuppression,
+  readSuppressionAt,
+  removeSuppression,
+  type Suppression,
+} from "../commands/manageSuppressions.ts";
+import type { Services } from "../commands/services.ts";
+import { type Address, parseAddress } from "../kernel/address.ts";
+import { dateTime } from "./dateTime.ts";
+import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
+import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { invalid, Problem } from "./problem.ts";
+import { currentRows, type ReadModel } from "./readModel.ts";
+import { routes } from "./routes.ts";
+import { NoQuery } from "./schemas.ts";
+import { AddSuppressionBody, ListSuppressionsQuery } from "./suppressionSchemas.ts";
+
+/** How long a change waits to show in this instance's list, which a send looks at, before it is answered all the same. */
+const SHOWN_WAIT_MS = 1_000;
+
+interface SuppressionsOptions {
+  readonly services: Services;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+  /** The read model `suppressions`. */
+  readonly suppressions: ReadModel;
+}
+
+/** Adding, looking up, listing and removing suppressed recipients. */
+export function suppressionsController({ services, basePath, suppressions }: SuppressionsOptions) {
+  return new Elysia({ normalize: false })
+    .post(
+      routes.addSuppression.path,
+      async ({ body, request, set }) => {
+        const address = parseAddress(body.address);
+        if ("invalid" in address) throw invalid("/address", address.invalid);
+        const { workspaceId } = principalOf(request);
+        const wanted = { workspaceId, address, note: body.note ?? null };
+        const { isNew, suppression } = await addSuppression(services, wanted, occasionOf(request, services));
+        await suppressions.whenCurrent(SHOWN_WAIT_MS);
+        set.status = isNew ? 201 : 200;
+        set.headers.location = `${basePath}/api/v1/suppressions/${encodeURIComponent(address.canonical)}`;
+        return suppressionJson(suppression);
+      },
+      { parse: authorizeThenRead(services, routes.addSuppression), body: AddSuppressionBody, query: NoQuery },
+    )
+    .get(
+      routes.listSuppressions.path,
+      async ({ query, request }) => {
+        const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+        const wanted = suppressionQuery(principalOf(request).workspaceId, query, limit + 1);
+        const rows = listSuppressions(await currentRows(suppressions), wanted);
+        const { shown, nextCursor } = pageOf(rows, limit);
+        // Addresses are in the recipients' own streams only, so that erasing one place is enough.
+        const found = await Promise.all(shown.map((row) => readSuppressionAt(services.store, row)));
+        return { data: found.map(suppressionJson), next_cursor: nextCursor };
+      },
+      { transform: authorize(services, routes.listSuppressions), query: ListSuppressionsQuery },
+    )
+    .get(
+      routes.getSuppression.path,
+      async ({ params, request }) => {
+        const { workspaceId } = principalOf(request);
+        const suppression = await readSuppression(services, workspaceId, addressOf(params.address));
+        if (suppression === null) throw new Problem("NOT_FOUND");
+        return suppressionJson(suppression);
+      },
+      { transform: authorize(services, routes.getSuppression), query: NoQuery },
+    )
+    .delete(
+      routes.removeSuppression.path,
+      async ({ params, request, set }) => {
+        const { workspaceId } = principalOf(request);
+        const occasion = occasionOf(request, services);
+        const outcome = await removeSuppression(services, workspaceId, addressOf(params.address), occasion);
+        if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
+        await suppressions.whenCurrent(SHOWN_WAIT_MS);
+        set.status = 204;
+      },
+      { parse: authorizeUnread(services, routes.removeSuppression), query: NoQuery },
+    );
+}
+
+/** The address of a path; what is no address is nobody's. */
+function addressOf(text: string): Address {
+  const address = parseAddress(text);
+  if ("invalid" in address) throw new Problem("NOT_FOUND", { detail: `the address ${address.invalid}` });
+  return address;
+}
+
+function suppressionQuery(
+  workspaceId: string,
+  query: ListSuppressionsQuery,
+  limit: number,
+): SuppressionQuery {
+  const { reason, created_from: since, created_before: before, cursor } = query;
+  return {
+    workspaceId,
+    limit,
+    ...(reason === undefined ? {} : { reason }),
+    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
+    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
+    ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
+  };
+}
+
+function suppressionJson({ id, address, reason, note, emailId, createdAt }: Suppression) {
+  return { id, object: "suppression", address, reason, note, email_id: emailId, created_at: createdAt };
+}

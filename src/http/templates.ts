@@ -1,0 +1,231 @@
+import { Elysia } from "elysia";
+import { listTemplates, type TemplateRow } from "../../projections/templates.ts";
+import {
+  draftTemplateVersion,
+  newTemplate,
+  publishTemplateVersion,
+  readTemplate,
+  readTemplateVersion,
+  retireTemplate,
+  type TemplatePlace,
+  type VersionView,
+  viewVersion,
+} from "../commands/manageTemplates.ts";
+import { renderVersion } from "../commands/renderForSend.ts";
+import type { Services } from "../commands/services.ts";
+import { type Template, type TemplateVersion, templateStatus } from "../domain/template/state.ts";
+import { isUuid } from "../kernel/ids.ts";
+import { draftRequest } from "./draftRequest.ts";
+import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
+import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { Problem, refusedFor } from "./problem.ts";
+import { currentRows, type ReadModel } from "./readModel.ts";
+import { routes } from "./routes.ts";
+import { NoQuery } from "./schemas.ts";
+import { checkVariables } from "./sendRequest.ts";
+import { CreateTemplateBody, DraftVersionBody, ListQuery, PreviewBody } from "./templateSchemas.ts";
+
+interface TemplatesOptions {
+  readonly services: Services;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+  /** The read model `templates`. */
+  readonly templates: ReadModel;
+}
+
+const REFUSALS = {
+  notFound: "NOT_FOUND",
+  archived: "TEMPLATE_ARCHIVED",
+  limitReached: "TEMPLATE_LIMIT_REACHED",
+} as const;
+
+/** Templates: creating, reading, listing and archiving them. */
+export function templatesController({ services, basePath, templates }: TemplatesOptions) {
+  return new Elysia({ normalize: false })
+    .post(
+      routes.createTemplate.path,
+      async ({ body, request, set }) => {
+        const { workspaceId } = principalOf(request);
+        const occasion = occasionOf(request, services);
+        const id = await newTemplate(services, { workspaceId, name: body.name }, occasion);
+        set.status = 201;
+        set.headers.location = `${basePath}/api/v1/templates/${id}`;
+        return shownTemplate(services, { workspaceId, templateId: id });
+      },
+      { parse: authorizeThenRead(services, routes.createTemplate), body: CreateTemplateBody, query: NoQuery },
+    )
+    .get(
+      routes.listTemplates.path,
+      async ({ query, request }) => {
+        const { workspaceId } = principalOf(request);
+        const { limit, after } = pageAsked(query);
+        const db = await currentRows(templates);
+        const rows = listTemplates(db, workspaceId, { ...(after ? { after } : {}), limit: limit + 1 });
+        const { shown, nextCursor } = pageOf(rows, limit);
+        return { data: shown.map(templateJson), next_cursor: nextCursor };
+      },
+      { transform: authorize(services, routes.listTemplates), query: ListQuery },
+    )
+    .get(
+      routes.getTemplate.path,
+      async ({ params, request }) => shownTemplate(services, placeOf(request, params.id)),
+      { transform: authorize(services, routes.getTemplate), query: NoQuery },
+    )
+    .post(
+      routes.archiveTemplate.path,
+      async ({ params, request }) => {
+        const place = placeOf(request, params.id);
+        const outcome = await retireTemplate(services, place, occasionOf(request, services));
+        if (outcome !== "archived") throw new Problem(REFUSALS[outcome]);
+        return shownTemplate(services, place);
+      },
+      { parse: authorizeUnread(services, routes.archiveTemplate), query: NoQuery },
+    )
+    .use(versionsController(services, basePath));
+}
+
+/** The versions of templates: drafting, reading, listing, publishing and previewing them. */
+function versionsController(services: Services, basePath: string) {
+  return new Elysia({ normalize: false })
+    .post(
+      routes.draftTemplateVersion.path,
+      async ({ body, params, request, set }) => {
+        const place = placeOf(request, params.id);
+        const draft = draftRequest(services.templateEngine, body);
+        const occasion = occasionOf(request, services);
+        const { outcome, versionId } = await draftTemplateVersion(services, place, draft, occasion);
+        if (outcome !== "drafted") throw new Problem(REFUSALS[outcome]);
+        set.status = 201;
+        set.headers.location = `${basePath}/api/v1/templates/${place.templateId}/versions/${versionId}`;
+        return versionJson(place, await existing(services, place, versionId));
+      },
+      {
+        parse: authorizeThenRead(services, routes.draftTemplateVersion),
+        body: DraftVersionBody,
+        query: NoQuery,
+      },
+    )
+    .get(
+      routes.listTemplateVersions.path,
+      async ({ params, query, request }) => versionPage(services, placeOf(request, params.id), query),
+      { transform: authorize(services, routes.listTemplateVersions), query: ListQuery },
+    )
+    .get(
+      routes.getTemplateVersion.path,
+      async ({ params, request }) => {
+        const place = placeOf(request, params.id);
+        return versionJson(place, await existing(services, place, params.version_id));
+      },
+      { transform: authorize(services, routes.getTemplateVersion), query: NoQuery },
+    )
+    .post(
+      routes.publishTemplateVersion.path,
+      async ({ params, request }) => {
+        const place = placeOf(request, params.id);
+        const versionId = idOf(params.version_id);
+        const occasion = occasionOf(request, services);
+        const outcome = await publishTemplateVersion(services, place, versionId, occasion);
+        if (outcome !== "published") throw new Problem(REFUSALS[outcome]);
+        return versionJson(place, await existing(services, place, versionId));
+      },
+      { parse: authorizeUnread(services, routes.publishTemplateVersion), query: NoQuery },
+    )
+    .post(
+      routes.previewTemplateVersion.path,
+      async ({ body, params, request }) => {
+        checkVariables(body.variables);
+        const place = placeOf(request, params.id);
+        const { version } = await existing(services, place, params.version_id);
+        const compiled = await services.compiled.get(place.templateId, version);
+        const output = renderVersion(compiled, body.variables ?? {});
+        if (output.kind === "invalidData") throw refusedFor("INVALID_TEMPLATE_DATA", output.faults);
+        const { subject, html = null, text = null } = output;
+        return { object: "template_preview", subject, html, text };
+      },
+      {
+        parse: authorizeThenRead(services, routes.previewTemplateVersion),
+        body: PreviewBody,
+        query: NoQuery,
+      },
+    );
+}
+
+/** The id as streams know it; what is no uuid is nothing's id. */
+function idOf(text: string): string {
+  if (!isUuid(text)) throw new Problem("NOT_FOUND");
+  return text.toLowerCase();
+}
+
+function placeOf(request: Request, id: string): TemplatePlace {
+  return { workspaceId: principalOf(request).workspaceId, templateId: idOf(id) };
+}
+
+async function existingTemplate(services: Services, place: TemplatePlace): Promise<Template> {
+  const template = await readTemplate(services, place);
+  if (template === null) throw new Problem("NOT_FOUND");
+  return template;
+}
+
+async function shownTemplate(services: Services, place: TemplatePlace) {
+  const template = await existingTemplate(services, place);
+  return templateJson({ ...template, id: place.templateId, status: templateStatus(template) });
+}
+
+async function existing(services: Services, place: TemplatePlace, versionId: string): Promise<VersionView> {
+  const view = await readTemplateVersion(services, place, idOf(versionId));
+  if (view === null) throw new Problem("NOT_FOUND");
+  return view;
+}
+
+function pageAsked({ limit, cursor }: ListQuery) {
+  return {
+    limit: limit === undefined ? PAGE_ITEMS_DEFAULT : Number(limit),
+    after: cursor === undefined ? null : decodeCursor(cursor),
+  };
+}
+
+/** Newest first, as all lists are; what a clock that went back has mixed up is in the order of its times. */
+function isBefore(left: TemplateVersion, right: Pick<TemplateVersion, "createdAt" | "id">): boolean {
+  return left.createdAt === right.createdAt ? left.id < right.id : left.createdAt < right.createdAt;
+}
+
+async function versionPage(services: Services, place: TemplatePlace, query: ListQuery) {
+  const { limit, after } = pageAsked(query);
+  const { versions } = await existingTemplate(services, place);
+  const rows = versions
+    .filter((version) => after === null || isBefore(version, after))
+    .toSorted((left, right) => (isBefore(left, right) ? 1 : -1))
+    .slice(0, limit + 1);
+  const { shown, nextCursor } = pageOf(rows, limit);
+  const views = await Promise.all(shown.map((version) => viewVersion(services, place.templateId, version)));
+  return { data: views.map((view) => versionJson(place, view)), next_cursor: nextCursor };
+}
+
+function templateJson({ id, name, status, currentVersionId, createdAt, updatedAt }: TemplateRow) {
+  return {
+    id,
+    object: "template",
+    name,
+    status,
+    current_version_id: currentVersionId,
+    created_at: createdAt,
+    updated_at: updatedAt,
+  };
+}
+
+function versionJson({ templateId }: TemplatePlace, { version, source }: VersionView) {
+  const { subject, html, text, variables } = source;
+  return {
+    id: version.id,
+    object: "template_version",
+    template_id: templateId,
+    number: version.number,
+    status: version.publishedAt === null ? "draft" : "published",
+    subject,
+    html,
+    text,
+    variables,
+    created_at: version.createdAt,
+    published_at: version.publishedAt,
+  };
+}

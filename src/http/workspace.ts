@@ -1,0 +1,86 @@
+import { Elysia } from "elysia";
+import { emailsOfDay } from "../../projections/emails.ts";
+import { pauseWorkspace, readWorkspace, resumeWorkspace } from "../commands/manageWorkspace.ts";
+import type { Services } from "../commands/services.ts";
+import { limitsOf, type WorkspaceLimits } from "../domain/workspace/limits.ts";
+import type { Workspace } from "../domain/workspace/state.ts";
+import { invariant } from "../kernel/assert.ts";
+import { rfc3339 } from "../kernel/time.ts";
+import { authorize, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
+import type { ReadModel } from "./readModel.ts";
+import { routes } from "./routes.ts";
+import { NoQuery } from "./schemas.ts";
+
+/** How long a look at the workspace waits for the count of its messages, before it is answered as it is. */
+const COUNT_WAIT_MS = 1_000;
+
+interface WorkspaceOptions {
+  readonly services: Services;
+  /** The read model `emails`: counts the day's messages. */
+  readonly emails: ReadModel;
+}
+
+/** Reading the key's workspace, pausing and resuming its sending. */
+export function workspaceController({ services, emails }: WorkspaceOptions) {
+  const told = (request: Request) => workspaceJson(services, emails, principalOf(request).workspaceId);
+  return new Elysia({ normalize: false })
+    .get(
+      routes.getWorkspace.path,
+      async ({ request }) => {
+        await emails.whenCurrent(COUNT_WAIT_MS);
+        return told(request);
+      },
+      { transform: authorize(services, routes.getWorkspace), query: NoQuery },
+    )
+    .post(
+      routes.pauseSending.path,
+      async ({ request }) => {
+        await pauseWorkspace(services, principalOf(request).workspaceId, occasionOf(request, services));
+        return told(request);
+      },
+      { parse: authorizeUnread(services, routes.pauseSending), query: NoQuery },
+    )
+    .post(
+      routes.resumeSending.path,
+      async ({ request }) => {
+        await resumeWorkspace(services, principalOf(request).workspaceId, occasionOf(request, services));
+        return told(request);
+      },
+      { parse: authorizeUnread(services, routes.resumeSending), query: NoQuery },
+    );
+}
+
+async function workspaceJson(services: Services, emails: ReadModel, id: string) {
+  const found = await readWorkspace(services, id);
+  invariant(found, "a key belongs to a workspace that exists");
+  const { workspace, createdAt } = found;
+  const pausedAt = pausedSince(workspace);
+  return {
+    id,
+    object: "workspace",
+    name: workspace.name,
+    sending: workspace.paused ? "paused" : "active",
+    paused_at: pausedAt === null ? null : rfc3339(pausedAt),
+    limits: limitsJson(limitsOf(workspace, services.limitsDefault)),
+    usage: {
+      messages_today: emailsOfDay(emails.db, id, rfc3339(services.clock.now())),
+      storage_bytes: await services.storage.used(id),
+    },
+    created_at: createdAt,
+  };
+}
+
+function pausedSince({ pauses }: Workspace): number | null {
+  return pauses.find(({ to }) => to === null)?.from ?? null;
+}
+
+function limitsJson(limits: WorkspaceLimits) {
+  return {
+    messages_per_day: limits.messagesPerDay,
+    storage_bytes: limits.storageBytes,
+    key_requests_per_second: limits.keyRequestsPerSecond || null,
+    workspace_requests_per_second: limits.workspaceRequestsPerSecond || null,
+    attachment_retention_hours: limits.attachmentRetentionHours,
+    archive_attachments: limits.archiveAttachments,
+  };
+}

@@ -1,0 +1,54 @@
+import { invariant } from "./assert.ts";
+
+/** Lower case only: a store's names are case-sensitive, and one thing has one name. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const SHA256 = /^[0-9a-f]{64}$/;
+const TEMPORARY = /^\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/;
+
+interface Owner {
+  readonly workspaceId: string;
+  readonly ownerId: string;
+}
+
+interface Folder extends Owner {
+  readonly folderId: string;
+}
+
+export function isFolderName(name: string): boolean {
+  return UUID.test(name);
+}
+
+function pathOf(...ids: readonly string[]): string {
+  invariant(ids.every(isFolderName), "content folders are named by uuids");
+  return ids.join("/");
+}
+
+/** `<workspace>/<owner>`. Throws on ids that are no uuids, because ids become paths. */
+export function ownerPath({ workspaceId, ownerId }: Owner): string {
+  return pathOf(workspaceId, ownerId);
+}
+
+/** `<workspace>/<owner>/<folder>`. Throws on ids that are no uuids. */
+export function folderPath({ workspaceId, ownerId, folderId }: Folder): string {
+  return pathOf(workspaceId, ownerId, folderId);
+}
+
+/** `<workspace>/<owner>/<folder>/<sha256>`. Throws on what is no lower-case hex SHA-256. */
+export function filePath(folder: Folder, sha256: string): string {
+  invariant(SHA256.test(sha256), "content files are named by their SHA-256");
+  return `${folderPath(folder)}/${sha256}`;
+}
+
+/** A name for bytes whose digest is not known yet. */
+export function temporaryName(): string {
+  return `.${crypto.randomUUID()}.tmp`;
+}
+
+export function isTemporaryName(name: string): boolean {
+  return TEMPORARY.test(name);
+}
+
+/** The lower-case hex SHA-256 of `bytes`. */
+export function sha256Of(bytes: Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
+}

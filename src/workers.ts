@@ -1,0 +1,154 @@
+import type { Logger } from "pino";
+import { CONTENT_SWEEP_AGE_MS } from "./commands/contentAge.ts";
+import type { Services } from "./commands/services.ts";
+import type { Config } from "./config.ts";
+import { newId } from "./kernel/ids.ts";
+import { reasonOf } from "./kernel/reason.ts";
+import { isEmbedded, openTransport, openWebhookTransport } from "./openParts.ts";
+import type { MailTransport } from "./ports/mailTransport.ts";
+import { attachmentChecks } from "./reactors/attachmentChecks.ts";
+import { attachmentRetention } from "./reactors/attachmentRetention.ts";
+import { ContentSweeper } from "./reactors/contentSweeper.ts";
+import { MailDelivery } from "./reactors/mailDelivery.ts";
+import type { RowWorker } from "./reactors/rowWorker.ts";
+import { SenderVerification } from "./reactors/senderVerification.ts";
+import { StorageReaper } from "./reactors/storageReaper.ts";
+import { WebhookDelivery } from "./reactors/webhookDelivery.ts";
+import type { Readers } from "./readModels/readers.ts";
+
+/** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
+const REMOTE_READ_SPACING_MS = 25;
+
+/** Something that acts on the log for as long as the service runs. */
+interface Worker {
+  start(): void;
+  /** A read model has moved. */
+  wake?(): void;
+  /** Begins nothing more, and waits for what is at hand until `graceMs` have passed. */
+  stop(graceMs: number): Promise<void>;
+}
+
+export interface Workers {
+  readonly delivery: MailDelivery;
+  start(): void;
+  wake(): void;
+  stop(graceMs: number): Promise<void>;
+}
+
+interface Working {
+  readonly services: Services;
+  readonly readers: Readers;
+}
+
+/** Everything of a service that acts by itself. What reaches out works only where delivery is on. */
+export function makeWorkers(config: Config, logger: Logger, { services, readers }: Working): Workers {
+  const transport = openTransport(config);
+  const mailing = { services, readers, transport };
+  const delivery = mailDelivery(config, logger, mailing);
+  const verification = senderVerification(config, logger, mailing);
+  const webhooks = webhookDelivery(config, logger, { services, readers });
+  const reachingOut: readonly Worker[] = [delivery, webhooks, ...(verification ? [verification] : [])];
+  const workers: readonly Worker[] = [
+    ...(config.deliveryEnabled ? reachingOut : []),
+    ...workOnAttachments(logger, { services, readers }),
+    contentSweeper(config, logger, services),
+    storageReaper(logger, { services, readers }),
+  ];
+  return {
+    delivery,
+    start() {
+      for (const worker of workers) worker.start();
+    },
+    wake() {
+      for (const worker of workers) worker.wake?.();
+    },
+    async stop(graceMs) {
+      await Promise.all(workers.map((worker) => worker.stop(graceMs)));
+    },
+  };
+}
+
+function webhookDelivery(config: Config, logger: Logger, { services, readers }: Working): WebhookDelivery {
+  return new WebhookDelivery({
+    services,
+    transport: openWebhookTransport(config),
+    deliveries: readers.reader("webhook-deliveries"),
+    policy: config.webhooks.policy,
+    worker: newId(),
+    userAgent: "Postledger-Webhooks",
+    random: Math.random,
+    onTrouble: (error, deliveryId) =>
+      logger.warn({ deliveryId, reason: reasonOf(error) }, "webhook delivery was interrupted"),
+  });
+}
+
+interface Mailing extends Working {
+  readonly transport: MailTransport;
+}
+
+function storageReaper(logger: Logger, { services, readers }: Working): StorageReaper {
+  return new StorageReaper({
+    services,
+    holders: readers.reader("storage"),
+    worker: newId(),
+    onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "looking for holders of storage failed"),
+  });
+}
+
+function mailDelivery(config: Config, logger: Logger, { services, readers, transport }: Mailing) {
+  return new MailDelivery({
+    services,
+    transport,
+    due: readers.reader("due"),
+    policy: config.deliveryPolicy,
+    readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
+    worker: newId(),
+    random: Math.random,
+    onTrouble: (error, emailId) =>
+      logger.warn({ emailId, reason: reasonOf(error) }, "delivery was interrupted"),
+  });
+}
+
+function contentSweeper(config: Config, logger: Logger, { store, content }: Services): ContentSweeper {
+  return new ContentSweeper({
+    store,
+    content,
+    ageMs: CONTENT_SWEEP_AGE_MS,
+    intervalMs: config.contentSweepIntervalMs,
+    random: Math.random,
+    onSwept: ({ removed }) => {
+      if (removed > 0) logger.info({ folders: removed }, "content that nothing names was removed");
+    },
+    onTrouble: (error, folder) => logger.warn({ folder, reason: reasonOf(error) }, "a sweep was interrupted"),
+  });
+}
+
+/** What checks uploads, and what lets go of files whose time is over. */
+function workOnAttachments(logger: Logger, { services, readers }: Working): readonly RowWorker[] {
+  const shared = {
+    services,
+    attachments: readers.reader("attachments"),
+    actor: `worker:${newId()}`,
+    random: Math.random,
+    onTrouble: (error: unknown, id: string) =>
+      logger.warn({ id, reason: reasonOf(error) }, "work on an attachment was interrupted"),
+  };
+  const messageFiles = readers.reader("message-files");
+  return [attachmentChecks(shared), attachmentRetention({ ...shared, messageFiles })];
+}
+
+/** Null where there is no address to mail links from. */
+function senderVerification(config: Config, logger: Logger, { services, readers, transport }: Mailing) {
+  const { verificationFrom: from, baseUrl } = config;
+  if (from === null) return null;
+  return new SenderVerification({
+    services,
+    transport,
+    mails: readers.reader("senders"),
+    from,
+    baseUrl: baseUrl.href.replace(/\/$/, ""),
+    worker: newId(),
+    onTrouble: (error, verificationId) =>
+      logger.warn({ verificationId, reason: reasonOf(error) }, "a verification mail was interrupted"),
+  });
+}

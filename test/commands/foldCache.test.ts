@@ -1,0 +1,109 @@
+import { describe, expect, test } from "bun:test";
+import { foldCache } from "../../src/commands/foldCache.ts";
+import { workspaceAggregate } from "../../src/commands/services.ts";
+import { workspaceStream } from "../../src/domain/workspace/events.ts";
+import { type EventStore, StoreError } from "../../src/ports/eventStore.ts";
+import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { until } from "../support/until.ts";
+
+const ID = "w";
+
+/** A store whose reads are answered when the test says so, with what was there when they were asked for. */
+function slowStore() {
+  const store = memoryEventStore();
+  const waiting: (() => void)[] = [];
+  let reads = 0;
+  let held = 0;
+  let failure: StoreError | null = null;
+  const slow: EventStore = {
+    ...store,
+    async read(...request) {
+      reads += 1;
+      const failing = failure;
+      const events = await store.read(...request);
+      held += 1;
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      if (failing) throw failing;
+      return events;
+    },
+  };
+  let events = 0;
+  return {
+    cache: foldCache(slow, workspaceAggregate, workspaceStream),
+    reads: () => reads,
+    fail(error: StoreError | null) {
+      failure = error;
+    },
+    async answerAll() {
+      await until(() => held === reads, "the reads to be held");
+      for (const answer of waiting.splice(0)) answer();
+    },
+    async append(type: string, data: object) {
+      const metadata = { schema: 1, at: "2030-01-01T00:00:00.000Z", correlationId: "c", actor: "test" };
+      const event = { id: crypto.randomUUID(), type, data, metadata };
+      await store.append(workspaceStream(ID), [event], events === 0 ? "noStream" : events - 1);
+      events += 1;
+    },
+  };
+}
+
+const PAUSED = ["SendingPaused", { at: "2030-01-01T00:00:00.000Z" }] as const;
+
+describe("a cache of folded states", () => {
+  test("reads once for all who ask meanwhile and after", async () => {
+    const { cache, reads, answerAll, append } = slowStore();
+    await append("WorkspaceCreated", { name: "shop" });
+    const asked = [cache.get(ID), cache.get(ID)];
+    await answerAll();
+    expect((await Promise.all(asked)).map((state) => state?.name)).toEqual(["shop", "shop"]);
+    expect((await cache.get(ID))?.name).toBe("shop");
+    expect(reads()).toBe(1);
+  });
+
+  test("forgets a read under way too: who asked before it is answered, who asks after it reads anew", async () => {
+    const { cache, reads, answerAll, append } = slowStore();
+    await append("WorkspaceCreated", { name: "shop" });
+    const before = cache.get(ID);
+    await append(...PAUSED);
+    cache.forget(ID);
+    const after = cache.get(ID);
+    await answerAll();
+    expect((await before)?.name).toBe("shop");
+    expect((await after)?.paused).toBeTrue();
+    expect((await cache.get(ID))?.paused).toBeTrue();
+    expect(reads()).toBe(2);
+  });
+
+  test("keeps no failure, and one that comes late takes nothing from who was luckier", async () => {
+    const { cache, reads, answerAll, append, fail } = slowStore();
+    await append("WorkspaceCreated", { name: "shop" });
+    fail(new StoreError("unavailable", "away"));
+    const failing = cache.get(ID).catch((error: unknown) => error);
+    fail(null);
+    cache.forget(ID);
+    const lucky = cache.get(ID);
+    await answerAll();
+    expect(await failing).toBeInstanceOf(StoreError);
+    expect((await lucky)?.name).toBe("shop");
+    expect((await cache.get(ID))?.name).toBe("shop");
+    expect(reads()).toBe(2);
+    cache.forget(ID);
+    fail(new StoreError("unavailable", "away"));
+    const again = cache.get(ID).catch((error: unknown) => error);
+    await answerAll();
+    expect(await again).toBeInstanceOf(StoreError);
+    fail(null);
+    const better = cache.get(ID);
+    await answerAll();
+    expect((await better)?.name).toBe("shop");
+  });
+
+  test("knows also what is not there", async () => {
+    const { cache, reads, answerAll } = slowStore();
+    const asked = cache.get(ID);
+    await answerAll();
+    expect(await asked).toBeNull();
+    expect(await cache.get(ID)).toBeNull();
+    expect(reads()).toBe(1);
+  });
+});

@@ -1,0 +1,42 @@
+import { expect, test } from "bun:test";
+import { foldCache } from "../../src/commands/foldCache.ts";
+import { templateAggregate } from "../../src/commands/services.ts";
+import { load, transact } from "../../src/commands/transact.ts";
+import { createTemplate, draftVersion } from "../../src/domain/template/decisions.ts";
+import { templateStream } from "../../src/domain/template/events.ts";
+import { watchedStore } from "../reactors/deliveryFixtures.ts";
+import { until } from "../support/until.ts";
+
+const AT = "2030-01-01T00:00:00.000Z";
+const OCCASION = { at: Date.parse(AT), correlationId: "test", actor: "test" };
+
+test("a state that is too old is brought level with what is new in its stream, and nothing else is read", async () => {
+  const store = watchedStore();
+  const reads: number[] = [];
+  const counted = {
+    ...store,
+    read: (...call: Parameters<typeof store.read>) => {
+      reads.push(call[1]);
+      return store.read(...call);
+    },
+  };
+  const aggregate = { ...templateAggregate, stream: templateStream("t") };
+  const cache = foldCache(counted, templateAggregate, templateStream);
+  const draft = (versionId: string) => {
+    const parts = { subject: "s", html: null, text: "t", variables: [], bytes: 1, at: AT };
+    return transact(store, aggregate, (state) => draftVersion(state, "w", { versionId, ...parts }), OCCASION);
+  };
+  await transact(
+    store,
+    aggregate,
+    (state) => createTemplate(state, { workspaceId: "w", name: "n", at: AT }),
+    OCCASION,
+  );
+  await draft("v1");
+  expect((await cache.get("t"))?.versions).toHaveLength(1);
+  await draft("v2");
+  expect((await cache.get("t"))?.versions).toHaveLength(1);
+  await until(async () => (await cache.get("t"))?.versions.length !== 1, "the second version");
+  expect(await cache.get("t")).toEqual((await load(store, templateAggregate, templateStream("t"))).state);
+  expect(reads).toEqual([0, 2]);
+});

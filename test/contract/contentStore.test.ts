@@ -1,0 +1,398 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { link, mkdir, mkdtemp, readdir, rm, rmdir, stat, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { directoryContentStore } from "../../src/adapters/directory/directoryContentStore.ts";
+import { s3ContentStore } from "../../src/adapters/s3/s3ContentStore.ts";
+import { filePath, folderPath, sha256Of, temporaryName } from "../../src/kernel/contentPath.ts";
+import type { ContentFolder, ContentStore, FoundFolder } from "../../src/ports/contentStore.ts";
+import { StoreError } from "../../src/ports/eventStore.ts";
+import { memoryContentStore } from "../support/memoryContentStore.ts";
+import { type S3Server, startS3Server } from "../support/s3Server.ts";
+import { contentStoreContract } from "./contentStore.ts";
+
+const MARKS: ReadonlySet<string> = new Set(["identity", "log"]);
+const MINUTE_MS = 60_000;
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+function newFolder(): ContentFolder {
+  return {
+    workspaceId: crypto.randomUUID(),
+    ownerId: crypto.randomUUID(),
+    folderId: crypto.randomUUID(),
+  };
+}
+
+async function failureOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => "no failure",
+    (error: unknown) => error,
+  );
+}
+
+async function expectUnavailable(work: Promise<unknown>, cause = ""): Promise<void> {
+  const failure = await failureOf(work);
+  expect(failure).toBeInstanceOf(StoreError);
+  expect(failure).toMatchObject({ failure: "unavailable" });
+  expect(String((failure as StoreError).cause)).toContain(cause);
+}
+
+/** Every call that needs the store, by its name. */
+function callsOf(store: ContentStore): Readonly<Record<string, () => Promise<unknown>>> {
+  const folder = newFolder();
+  const sha256 = sha256Of(bytesOf("x"));
+  return {
+    identity: () => store.identity(),
+    claimedBy: () => store.claimedBy(),
+    claim: () => store.claim(crypto.randomUUID()),
+    now: () => store.now(),
+    put: () => store.put(folder, bytesOf("x")),
+    get: () => store.get(folder, sha256),
+    link: () => store.link(folder, sha256, newFolder()),
+    removeOwner: () => store.removeOwner(folder),
+    removeFolder: () => store.removeFolder(folder),
+    removeFile: () => store.removeFile(folder, sha256),
+    removeTemporary: () => store.removeTemporary(folder),
+    folders: () => Array.fromAsync(store.folders()),
+    writer: async () => (await store.writer(folder)).finish(),
+  };
+}
+
+async function findFolder(
+  store: ContentStore,
+  { folderId }: ContentFolder,
+): Promise<FoundFolder | undefined> {
+  for await (const found of store.folders()) if (found.folderId === folderId) return found;
+  return undefined;
+}
+
+describe("a directory keeps the content store's contract", () => {
+  contentStoreContract(async () => {
+    const base = await mkdtemp(join(tmpdir(), "postledger-test-content-"));
+    const root = join(base, "content");
+    const files = async () => {
+      const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
+      return entries
+        .filter((entry) => entry.isFile() && !MARKS.has(entry.name))
+        .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+        .sort();
+    };
+    return {
+      name: "directory",
+      open: async () => directoryContentStore(root),
+      openNew: async () => directoryContentStore(join(base, crypto.randomUUID())),
+      files,
+      async bytes() {
+        const sizes = await Promise.all((await files()).map((path) => stat(join(root, path))));
+        return sizes.reduce((sum, { size }) => sum + size, 0);
+      },
+      damage: (path, bytes) => writeFile(join(root, path), bytes),
+      clockStepMs: 10,
+      isStreaming: true,
+      close: () => rm(base, { recursive: true }),
+    };
+  });
+});
+
+describe("S3 keeps the content store's contract", () => {
+  contentStoreContract(async () => {
+    const server = await startS3Server();
+    const { endpoint, bucket, accessKeyId, secretAccessKey } = server;
+    const place = { endpoint, bucket, accessKeyId, secretAccessKey, region: "us-east-1" };
+    const open = (prefix: string) => s3ContentStore({ ...place, prefix, timeoutMs: 20_000, settleMs: 20 });
+    return {
+      name: "s3",
+      open: async () => open("mail/"),
+      openNew: async () => open(`${crypto.randomUUID()}/`),
+      async files() {
+        const keys = (await server.keys()).filter((key) => key.startsWith("mail/"));
+        return keys.map((key) => key.slice("mail/".length)).filter((key) => !MARKS.has(key));
+      },
+      bytes: () => server.bytes(),
+      damage: (path, bytes) => writeFile(server.pathOf(`mail/${path}`), bytes),
+      clockStepMs: 1_000,
+      isStreaming: true,
+      close: () => server.stop(),
+    };
+  });
+});
+
+describe("the store in memory that tests use keeps the content store's contract", () => {
+  contentStoreContract(async () => {
+    const kept = new Map<string, { readonly bytes: Uint8Array; readonly modifiedAt: number }>();
+    const store = memoryContentStore(kept);
+    return {
+      name: "memory",
+      open: async () => store,
+      openNew: async () => memoryContentStore(),
+      files: async () => [...kept.keys()],
+      bytes: async () => [...kept.values()].reduce((sum, { bytes }) => sum + bytes.byteLength, 0),
+      damage: async (path, bytes) => void kept.set(path, { bytes, modifiedAt: Date.now() }),
+      clockStepMs: 0,
+      isStreaming: false,
+      close: async () => {},
+    };
+  });
+});
+
+describe("content in a directory", () => {
+  let root: string;
+  let store: ContentStore;
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), "postledger-test-content-"));
+    store = directoryContentStore(root);
+  });
+  afterAll(() => rm(root, { recursive: true }));
+
+  test("can be read by its owner alone", async () => {
+    const folder = newFolder();
+    const path = join(root, filePath(folder, await store.put(folder, bytesOf("x"))));
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await stat(join(root, folderPath(folder)))).mode & 0o777).toBe(0o700);
+  });
+
+  test("that cannot be reached is unavailable, whatever is asked of it", async () => {
+    await writeFile(join(root, "a-file"), "not a directory");
+    const calls = callsOf(directoryContentStore(join(root, "a-file", "content")));
+    for (const call of Object.values(calls)) await expectUnavailable(call());
+  });
+
+  test("is as young as the newest thing in it: a file that grows, and a linked one that is old", async () => {
+    const folder = newFolder();
+    const long = new Date(Date.now() - 60 * MINUTE_MS);
+    const writer = await store.writer(folder);
+    const path = join(root, folderPath(folder));
+    await writer.write(bytesOf("grows"));
+    await utimes(path, long, long);
+    const growing = await findFolder(store, folder);
+    expect(growing?.modifiedAt).toBeGreaterThan(Date.now() - MINUTE_MS);
+    expect(growing?.hasTemporary).toBeTrue();
+
+    const { sha256 } = await writer.finish();
+    await utimes(join(path, sha256), long, long);
+    await utimes(path, long, long);
+    expect((await findFolder(store, folder))?.modifiedAt).toBeLessThan(Date.now() - 59 * MINUTE_MS);
+    const to = newFolder();
+    await store.link(folder, sha256, to);
+    expect((await findFolder(store, to))?.modifiedAt).toBeGreaterThan(Date.now() - MINUTE_MS);
+  });
+
+  test("loses what an interrupted write left behind, and nothing else", async () => {
+    const folder = newFolder();
+    const sha256 = await store.put(folder, bytesOf("kept"));
+    const path = join(root, folderPath(folder));
+    await writeFile(join(path, temporaryName()), "half");
+    expect((await findFolder(store, folder))?.hasTemporary).toBeTrue();
+    await store.removeTemporary(folder);
+    expect(await readdir(path)).toEqual([sha256]);
+    expect((await findFolder(store, folder))?.hasTemporary).toBeFalse();
+  });
+
+  test("leaves no empty folders", async () => {
+    const folder = newFolder();
+    const neighbour = { ...newFolder(), workspaceId: folder.workspaceId };
+    for (const one of [folder, neighbour]) await store.put(one, bytesOf("x"));
+    await store.removeFolder(folder);
+    expect(await readdir(join(root, folder.workspaceId))).toEqual([neighbour.ownerId]);
+    await store.removeFile(neighbour, sha256Of(bytesOf("x")));
+    expect(await readdir(root)).not.toContain(folder.workspaceId);
+  });
+
+  test("goes into folders that are taken away as empty at that very moment", async () => {
+    const { workspaceId, ownerId } = newFolder();
+    let isOver = false;
+    const pruners = Array.from({ length: 3 }, async () => {
+      while (!isOver) {
+        await rmdir(join(root, workspaceId, ownerId)).catch(() => {});
+        await rmdir(join(root, workspaceId)).catch(() => {});
+      }
+    });
+    try {
+      for (let round = 0; round < 120; round += 1) {
+        const folder = { workspaceId, ownerId, folderId: crypto.randomUUID() };
+        const writer = await store.writer(folder);
+        await writer.abort();
+        await store.removeFolder(folder);
+      }
+    } finally {
+      isOver = true;
+      await Promise.all(pruners);
+    }
+    expect(await readdir(root)).not.toContain(workspaceId);
+  }, 60_000);
+
+  test("a file with as many names as the file system allows is copied", async () => {
+    const folder = newFolder();
+    const sha256 = await store.put(folder, bytesOf("popular"));
+    const path = join(root, filePath(folder, sha256));
+    const names = join(root, "names");
+    await mkdir(names);
+    let limit = 0;
+    for (; limit < 70_000; limit += 1) {
+      const isFull = await link(path, join(names, String(limit))).then(
+        () => false,
+        () => true,
+      );
+      if (isFull) break;
+    }
+    const to = newFolder();
+    expect(await store.link(folder, sha256, to)).toBeTrue();
+    expect(await store.get(to, sha256)).toEqual(bytesOf("popular"));
+    // Where the file system sets no limit there was nothing to see but a link.
+    if (limit < 70_000) expect((await stat(join(root, filePath(to, sha256)))).nlink).toBe(1);
+    await rm(names, { recursive: true });
+  }, 60_000);
+
+  test("a writer whose folder is taken away fails, and its end leaves nothing", async () => {
+    const folder = newFolder();
+    const writer = await store.writer(folder);
+    await writer.write(bytesOf("x"));
+    await store.removeOwner(folder);
+    await expectUnavailable(writer.finish());
+    expect(await findFolder(store, folder)).toBeUndefined();
+  });
+});
+
+describe("content on S3", () => {
+  let server: S3Server;
+  const CALL_MS = 400;
+  const storeAt = (endpoint: string, parts: { bucket?: string; accessKeyId?: string } = {}) => {
+    const { bucket, accessKeyId, secretAccessKey } = server;
+    const place = { bucket, accessKeyId, secretAccessKey, region: "us-east-1", prefix: "p/", ...parts };
+    return s3ContentStore({ ...place, endpoint, timeoutMs: CALL_MS, settleMs: 20 });
+  };
+  const within = async (work: () => Promise<unknown>, cause?: string) => {
+    const before = performance.now();
+    await expectUnavailable(work(), cause);
+    expect(performance.now() - before).toBeLessThan(CALL_MS + 1_000);
+  };
+  beforeAll(async () => {
+    server = await startS3Server();
+  });
+  afterEach(() => {
+    server.intercept = () => null;
+  });
+  afterAll(() => server.stop());
+
+  test("whose server is away is unavailable in time, whatever is asked of it", async () => {
+    const nobody = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+    const store = storeAt(`http://127.0.0.1:${nobody.port}`);
+    await nobody.stop(true);
+    for (const call of Object.values(callsOf(store))) await within(call);
+  }, 30_000);
+
+  test("whose server hangs is unavailable in time, whatever is asked of it", async () => {
+    const hung = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      idleTimeout: 0,
+      fetch: () => new Promise<Response>(() => {}),
+    });
+    for (const call of Object.values(callsOf(storeAt(`http://127.0.0.1:${hung.port}`)))) await within(call);
+    const writer = await storeAt(`http://127.0.0.1:${hung.port}`).writer(newFolder());
+    await within(async () => {
+      for (let index = 0; index < 8; index += 1) await writer.write(new Uint8Array(1_024 * 1_024));
+    });
+    await writer.abort();
+    await hung.stop(true);
+  }, 30_000);
+
+  test("whose server fails is unavailable, with what it said", async () => {
+    server.intercept = () => ({ status: 500, code: "InternalError" });
+    for (const call of Object.values(callsOf(storeAt(server.endpoint)))) await within(call);
+    await within(() => storeAt(server.endpoint).put(newFolder(), bytesOf("x")), "500 InternalError");
+    server.intercept = () => null;
+  }, 30_000);
+
+  test("whose server fails now and then is served all the same", async () => {
+    let requests = 0;
+    server.intercept = (method) => {
+      requests += 1;
+      return method !== "GET" && requests % 2 === 1 ? { status: 503, code: "SlowDown" } : null;
+    };
+    const store = s3ContentStore({
+      ...server,
+      region: "us-east-1",
+      prefix: "flaky/",
+      timeoutMs: 10_000,
+    });
+    const folder = newFolder();
+    for (let index = 0; index < 5; index += 1) {
+      const bytes = bytesOf(`${index}`);
+      expect(await store.get(folder, await store.put(folder, bytes))).toEqual(bytes);
+    }
+    await store.removeFolder(folder);
+    server.intercept = () => null;
+    expect((await server.keys()).filter((key) => key.includes(folder.folderId))).toEqual([]);
+  }, 30_000);
+
+  test("an upload that fails midway is a failure at its end, and leaves nothing under a name", async () => {
+    const folder = newFolder();
+    const writer = await storeAt(server.endpoint).writer(folder);
+    let parts = 0;
+    server.intercept = (method, url) => {
+      if (method === "PUT" && url.includes("partNumber")) parts += 1;
+      return parts >= 2 && method === "PUT" ? { status: 400, code: "BadDigest" } : null;
+    };
+    const work = async () => {
+      for (let index = 0; index < 16; index += 1) await writer.write(new Uint8Array(1_024 * 1_024));
+      await writer.finish();
+    };
+    await expectUnavailable(work());
+    server.intercept = () => null;
+    await writer.abort();
+    expect((await server.keys()).filter((key) => key.includes(folder.folderId))).toEqual([]);
+  }, 30_000);
+
+  test("that may not be reached says why at once", async () => {
+    let requests = 0;
+    const folder = newFolder();
+    server.intercept = (_method, url) => {
+      if (url.includes(folder.folderId)) requests += 1;
+      return { status: 403, code: "AccessDenied" };
+    };
+    await within(() => storeAt(server.endpoint).put(folder, bytesOf("x")), "403 AccessDenied");
+    expect(requests).toBe(1);
+    for (const call of Object.values(callsOf(storeAt(server.endpoint)))) await within(call);
+    server.intercept = () => null;
+    const stranger = storeAt(server.endpoint, { accessKeyId: "stranger" });
+    await within(() => stranger.identity(), "403 InvalidAccessKeyId");
+  }, 30_000);
+
+  test("in a bucket that is not there is unavailable, never missing", async () => {
+    const store = storeAt(server.endpoint, { bucket: "no-such-bucket" });
+    // The server tells its time all the same.
+    const { now: _now, ...calls } = callsOf(store);
+    for (const call of Object.values(calls)) await within(call);
+    await within(() => store.get(newFolder(), sha256Of(bytesOf("x"))), "404 NoSuchBucket");
+  }, 30_000);
+
+  test("has one identity for all who begin at once, on a server without conditional writes too", async () => {
+    for (const isConditional of [true, false]) {
+      server.isConditional = isConditional;
+      const place = { ...server, region: "us-east-1", timeoutMs: 5_000, settleMs: 200 };
+      const stores = Array.from({ length: 5 }, () =>
+        s3ContentStore({ ...place, prefix: `${isConditional}/` }),
+      );
+      const ids = await Promise.all(stores.map((store) => store.identity()));
+      expect(new Set(ids).size).toBe(1);
+    }
+  });
+
+  test("goes by the server's clock", async () => {
+    const drift = Math.abs((await storeAt(server.endpoint).now()) - Date.now());
+    expect(drift).toBeLessThan(5_000);
+  });
+
+  test("leaves out of its list what is not its own", async () => {
+    const store = storeAt(server.endpoint);
+    const folder = newFolder();
+    await store.put(folder, bytesOf("x"));
+    const others = [`q/${filePath(folder, sha256Of(bytesOf("x")))}`, "p/notes.txt", "p/a/b/c/d"];
+    for (const key of others) {
+      await mkdir(join(server.pathOf(key), ".."), { recursive: true });
+      await writeFile(server.pathOf(key), "x");
+    }
+    expect(await Array.fromAsync(store.folders())).toMatchObject([folder]);
+  });
+});

@@ -1,0 +1,452 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { filePath, sha256Of } from "../../src/kernel/contentPath.ts";
+import type { ContentFolder, ContentStore, FoundFolder } from "../../src/ports/contentStore.ts";
+import { StoreError } from "../../src/ports/eventStore.ts";
+
+/** What the suite needs of an adapter beside the port. */
+export interface ContentStoreHarness {
+  readonly name: string;
+  /** The store, held anew: as another process would hold it. */
+  open(): Promise<ContentStore>;
+  /** A store of its own, that nobody has held before. */
+  openNew(): Promise<ContentStore>;
+  /** Paths of all files that the store keeps, finished or not, without its own marks. */
+  files(): Promise<readonly string[]>;
+  /** Bytes that have arrived at the store, those of unfinished files included. */
+  bytes(): Promise<number>;
+  /** Puts other bytes in the place of a file. */
+  damage(path: string, bytes: Uint8Array): Promise<void>;
+  /** What one second is to its clock, ms: how coarse `modifiedAt` is. */
+  readonly clockStepMs: number;
+  /** Whether bytes reach the store while they are written: not when it is the test's own memory. */
+  readonly isStreaming: boolean;
+  close(): Promise<void>;
+}
+
+const CHUNK = 64 * 1_024;
+const BIG_CHUNKS = 400;
+/** What a writer may hold back: a part of an S3 upload on its way, one that fills, and what sockets hold. */
+const HELD_BYTES_MAX = 16 * 1_024 * 1_024;
+const MANY_FILES = 1_100;
+const MANY_FOLDERS = 60;
+const NONE = "0".repeat(64);
+
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+const newUuid = () => crypto.randomUUID();
+
+function newFolder(parts: Partial<ContentFolder> = {}): ContentFolder {
+  return { workspaceId: newUuid(), ownerId: newUuid(), folderId: newUuid(), ...parts };
+}
+
+function chunk(index: number): Uint8Array {
+  return new Uint8Array(CHUNK).fill(index % 251);
+}
+
+async function foldersOf(store: ContentStore, workspaceId: string): Promise<readonly FoundFolder[]> {
+  const found: FoundFolder[] = [];
+  for await (const folder of store.folders()) if (folder.workspaceId === workspaceId) found.push(folder);
+  return found;
+}
+
+export function contentStoreContract(make: () => Promise<ContentStoreHarness>): void {
+  let harness: ContentStoreHarness;
+  let store: ContentStore;
+  beforeAll(async () => {
+    harness = await make();
+    store = await harness.open();
+  });
+  afterAll(() => harness.close());
+
+  const filesOf = async (folder: Partial<ContentFolder>) => {
+    const [id] = [folder.folderId ?? folder.ownerId ?? folder.workspaceId];
+    return (await harness.files()).filter((path) => path.includes(String(id)));
+  };
+
+  describe("identity", () => {
+    test("stays the same, whoever asks", async () => {
+      const first = await store.identity();
+      expect(first).toMatch(/^[0-9a-f-]{36}$/);
+      expect(await (await harness.open()).identity()).toBe(first);
+    });
+
+    test("is one for all who begin at once", async () => {
+      const fresh = await harness.openNew();
+      const ids = await Promise.all([fresh.identity(), fresh.identity(), fresh.identity()]);
+      expect(new Set(ids).size).toBe(1);
+      expect(await fresh.identity()).toBe(ids[0] ?? "");
+      expect(ids[0]).not.toBe(await store.identity());
+    }, 20_000);
+  });
+
+  describe("the log that it belongs to", () => {
+    test("is none at first, then the first that was named, for good", async () => {
+      const fresh = await harness.openNew();
+      expect(await fresh.claimedBy()).toBeNull();
+      const [log, other] = [newUuid(), newUuid()];
+      expect(await fresh.claim(log)).toBe(log);
+      expect(await fresh.claim(other)).toBe(log);
+      expect(await fresh.claimedBy()).toBe(log);
+    }, 20_000);
+
+    test("is one for all who name theirs at once", async () => {
+      const fresh = await harness.openNew();
+      const answers = await Promise.all([fresh.claim(newUuid()), fresh.claim(newUuid())]);
+      expect(new Set(answers).size).toBe(1);
+    }, 20_000);
+  });
+
+  describe("put and get", () => {
+    test("give back the bytes under their digest", async () => {
+      const folder = newFolder();
+      const sha256 = await store.put(folder, bytesOf("hello"));
+      expect(sha256).toBe(sha256Of(bytesOf("hello")));
+      expect(await store.get(folder, sha256)).toEqual(bytesOf("hello"));
+      expect(await (await harness.open()).get(folder, sha256)).toEqual(bytesOf("hello"));
+      expect(await filesOf(folder)).toEqual([filePath(folder, sha256)]);
+    });
+
+    test("take every byte value, nothing at all, and five megabytes", async () => {
+      const folder = newFolder();
+      const all = [Uint8Array.from({ length: 256 }, (_, byte) => byte), new Uint8Array(0)];
+      all.push(crypto.getRandomValues(new Uint8Array(65_536)), new Uint8Array(5_000_000).fill(7));
+      for (const bytes of all) {
+        const kept = await store.get(folder, await store.put(folder, bytes));
+        expect(Buffer.compare(kept ?? bytesOf("none"), bytes)).toBe(0);
+      }
+    });
+
+    test("the same again is the same", async () => {
+      const folder = newFolder();
+      const [first, second] = [await store.put(folder, bytesOf("a")), await store.put(folder, bytesOf("a"))];
+      expect(second).toBe(first);
+      expect(await filesOf(folder)).toHaveLength(1);
+    });
+
+    test("what was never put is null: another folder's, owner's and workspace's bytes, too", async () => {
+      const folder = newFolder();
+      const sha256 = await store.put(folder, bytesOf("mine"));
+      for (const key of ["workspaceId", "ownerId", "folderId"]) {
+        expect(await store.get({ ...folder, [key]: newUuid() }, sha256)).toBeNull();
+      }
+      expect(await store.get(folder, NONE)).toBeNull();
+    });
+
+    test("damaged bytes are a failure, never an answer", async () => {
+      const folder = newFolder();
+      const sha256 = await store.put(folder, bytesOf("sound"));
+      for (const damaged of ["soun", "soumd", ""]) {
+        await harness.damage(filePath(folder, sha256), bytesOf(damaged));
+        const failure = await store.get(folder, sha256).catch((error: unknown) => error);
+        expect(failure).toBeInstanceOf(StoreError);
+        expect((failure as StoreError).failure).toBe("unavailable");
+      }
+    });
+
+    test("many at once, into one folder and into many", async () => {
+      const one = newFolder();
+      const work = Array.from({ length: 60 }, async (_, index) => {
+        const folder = index % 2 === 0 ? one : newFolder({ workspaceId: one.workspaceId });
+        const bytes = bytesOf(`file ${index}`);
+        expect(await store.get(folder, await store.put(folder, bytes))).toEqual(bytes);
+      });
+      await Promise.all(work);
+      expect(await filesOf(one)).toHaveLength(30);
+    });
+  });
+
+  describe("a writer", () => {
+    test("makes one file of many chunks, and tells its digest and length", async () => {
+      const folder = newFolder();
+      const writer = await store.writer(folder);
+      // One piece of memory for all, as a parser of uploads may use it.
+      const memory = new Uint8Array(3);
+      for (const text of ["abc", "def", "ghi"]) {
+        memory.set(bytesOf(text));
+        await writer.write(memory);
+      }
+      const done = await writer.finish();
+      expect(done).toEqual({ sha256: sha256Of(bytesOf("abcdefghi")), bytes: 9 });
+      expect(await store.get(folder, done.sha256)).toEqual(bytesOf("abcdefghi"));
+      expect(await filesOf(folder)).toEqual([filePath(folder, done.sha256)]);
+    });
+
+    test("of nothing makes an empty file", async () => {
+      const folder = newFolder();
+      const done = await (await store.writer(folder)).finish();
+      expect(done).toEqual({ sha256: sha256Of(new Uint8Array(0)), bytes: 0 });
+      expect(await store.get(folder, done.sha256)).toEqual(new Uint8Array(0));
+    });
+
+    test("shows nothing under a name before it has finished", async () => {
+      const folder = newFolder();
+      const writer = await store.writer(folder);
+      await writer.write(bytesOf("half"));
+      expect(await store.get(folder, sha256Of(bytesOf("half")))).toBeNull();
+      expect((await store.get(folder, (await writer.finish()).sha256)) !== null).toBeTrue();
+    });
+
+    test("of many megabytes holds few of them at a time", async () => {
+      const folder = newFolder();
+      const before = await harness.bytes();
+      const writer = await store.writer(folder);
+      const hasher = new Bun.CryptoHasher("sha256");
+      for (let index = 0; index < BIG_CHUNKS; index += 1) {
+        hasher.update(chunk(index));
+        await writer.write(chunk(index));
+      }
+      const arrived = (await harness.bytes()) - before;
+      if (harness.isStreaming) expect(arrived).toBeGreaterThan(BIG_CHUNKS * CHUNK - HELD_BYTES_MAX);
+      const done = await writer.finish();
+      expect(done).toEqual({ sha256: hasher.digest("hex"), bytes: BIG_CHUNKS * CHUNK });
+      expect(sha256Of((await store.get(folder, done.sha256)) ?? bytesOf("none"))).toBe(done.sha256);
+      expect(await filesOf(folder)).toEqual([filePath(folder, done.sha256)]);
+    }, 60_000);
+
+    test("that gives up leaves nothing, however much it had", async () => {
+      for (const chunks of [0, 1, 200]) {
+        const folder = newFolder();
+        const writer = await store.writer(folder);
+        for (let index = 0; index < chunks; index += 1) await writer.write(chunk(index));
+        await writer.abort();
+        expect(await filesOf(folder)).toEqual([]);
+      }
+    }, 30_000);
+
+    test("works beside others, in one folder too", async () => {
+      const folder = newFolder();
+      const finished = await Promise.all(
+        Array.from({ length: 8 }, async (_, which) => {
+          const writer = await store.writer(folder);
+          for (let index = 0; index < 10; index += 1) await writer.write(bytesOf(`${which}-${index} `));
+          return writer.finish();
+        }),
+      );
+      expect(new Set(finished.map(({ sha256 }) => sha256)).size).toBe(8);
+      for (const { sha256 } of finished) expect(await store.get(folder, sha256)).not.toBeNull();
+    });
+  });
+
+  describe("a link", () => {
+    const linked = async () => {
+      const [from, to] = [newFolder(), newFolder()];
+      const sha256 = await store.put(from, bytesOf("shared"));
+      expect(await store.link(from, sha256, to)).toBeTrue();
+      return { from, to, sha256 };
+    };
+
+    test("gives the bytes a second life, whoever is removed first and however", async () => {
+      type Lives = Awaited<ReturnType<typeof linked>>;
+      const removals: readonly ((of: ContentFolder, lives: Lives) => Promise<void>)[] = [
+        (of) => store.removeOwner(of),
+        (of) => store.removeFolder(of),
+        (of, { sha256 }) => store.removeFile(of, sha256),
+      ];
+      for (const remove of removals) {
+        for (const first of ["from", "to"] as const) {
+          const lives = await linked();
+          const other = first === "from" ? lives.to : lives.from;
+          await remove(lives[first], lives);
+          expect(await store.get(lives[first], lives.sha256)).toBeNull();
+          expect(await store.get(other, lives.sha256)).toEqual(bytesOf("shared"));
+        }
+      }
+    });
+
+    test("of what is not there says so and leaves nothing", async () => {
+      const [from, to] = [newFolder(), newFolder()];
+      expect(await store.link(from, NONE, to)).toBeFalse();
+      await store.put(from, bytesOf("something else"));
+      expect(await store.link(from, NONE, to)).toBeFalse();
+      expect(await filesOf(to)).toEqual([]);
+    });
+
+    test("made twice is made once", async () => {
+      const { from, to, sha256 } = await linked();
+      expect(await store.link(from, sha256, to)).toBeTrue();
+      expect(await filesOf(to)).toHaveLength(1);
+    });
+
+    test("within one owner goes from folder to folder", async () => {
+      const from = newFolder();
+      const to = { ...from, folderId: newUuid() };
+      const sha256 = await store.put(from, bytesOf("x"));
+      expect(await store.link(from, sha256, to)).toBeTrue();
+      await store.removeFolder(from);
+      expect(await store.get(to, sha256)).toEqual(bytesOf("x"));
+    });
+
+    test("that races the end of its source has the whole, or says no", async () => {
+      for (let round = 0; round < 20; round += 1) {
+        const [from, to] = [newFolder(), newFolder()];
+        const sha256 = await store.put(from, bytesOf(`round ${round}`));
+        const [isLinked] = await Promise.all([store.link(from, sha256, to), store.removeOwner(from)]);
+        expect((await store.get(to, sha256)) !== null).toBe(isLinked);
+      }
+    });
+  });
+
+  describe("removal", () => {
+    test("of an owner takes all of its folders and nobody else's", async () => {
+      const owner = newFolder();
+      const second = { ...owner, folderId: newUuid() };
+      const neighbour = { ...owner, ownerId: newUuid() };
+      for (const folder of [owner, second, neighbour]) await store.put(folder, bytesOf("x"));
+      await store.removeOwner(owner);
+      expect(await filesOf({ ownerId: owner.ownerId })).toEqual([]);
+      expect(await store.get(neighbour, sha256Of(bytesOf("x")))).not.toBeNull();
+    });
+
+    test("of a folder leaves the owner's others", async () => {
+      const owner = newFolder();
+      const second = { ...owner, folderId: newUuid() };
+      for (const folder of [owner, second]) await store.put(folder, bytesOf("x"));
+      await store.removeFolder(owner);
+      expect(await store.get(owner, sha256Of(bytesOf("x")))).toBeNull();
+      expect(await store.get(second, sha256Of(bytesOf("x")))).not.toBeNull();
+    });
+
+    test("of a file leaves the folder's others", async () => {
+      const folder = newFolder();
+      const [a, b] = [await store.put(folder, bytesOf("a")), await store.put(folder, bytesOf("b"))];
+      await store.removeFile(folder, a);
+      expect(await store.get(folder, a)).toBeNull();
+      expect(await store.get(folder, b)).toEqual(bytesOf("b"));
+    });
+
+    test("can be repeated, and of what never was is nothing", async () => {
+      const folder = newFolder();
+      await store.put(folder, bytesOf("x"));
+      for (let turn = 0; turn < 2; turn += 1) {
+        await store.removeFile(folder, NONE);
+        await store.removeFile(folder, sha256Of(bytesOf("x")));
+        await store.removeTemporary(folder);
+        await store.removeFolder(folder);
+        await store.removeOwner(folder);
+      }
+      expect(await foldersOf(store, folder.workspaceId)).toEqual([]);
+    });
+
+    test(`takes ${MANY_FILES} files of one folder`, async () => {
+      const folder = newFolder();
+      const names = Array.from({ length: MANY_FILES }, (_, index) => bytesOf(`many ${index}`));
+      for (let at = 0; at < names.length; at += 50) {
+        await Promise.all(names.slice(at, at + 50).map((bytes) => store.put(folder, bytes)));
+      }
+      const neighbour = { ...folder, folderId: newUuid() };
+      await store.put(neighbour, bytesOf("x"));
+      expect(await foldersOf(store, folder.workspaceId)).toHaveLength(2);
+      await store.removeFolder(folder);
+      expect(await filesOf(folder)).toEqual([]);
+      expect(await filesOf(neighbour)).toHaveLength(1);
+    }, 60_000);
+
+    test("of what stands beside a write never spoils it", async () => {
+      const owner = newFolder();
+      const rounds = Array.from({ length: 40 }, async (_, index) => {
+        const folder = { ...owner, folderId: newUuid() };
+        const bytes = bytesOf(`round ${index}`);
+        const sha256 = await store.put(folder, bytes);
+        expect(await store.get(folder, sha256)).toEqual(bytes);
+        await store.removeFolder(folder);
+      });
+      await Promise.all(rounds);
+      expect(await filesOf({ ownerId: owner.ownerId })).toEqual([]);
+    });
+  });
+
+  describe("the list of folders", () => {
+    test("names each once, with the time of the newest thing in it by the store's own clock", async () => {
+      const workspaceId = newUuid();
+      const before = await store.now();
+      const made = Array.from({ length: MANY_FOLDERS }, () => newFolder({ workspaceId }));
+      await Promise.all(
+        made.flatMap((folder) => ["a", "b", "c"].map((text) => store.put(folder, bytesOf(text)))),
+      );
+      const found = await foldersOf(store, workspaceId);
+      const idsOf = (folders: readonly ContentFolder[]) => folders.map(({ folderId }) => folderId).sort();
+      expect(idsOf(found)).toEqual(idsOf(made));
+      const after = await store.now();
+      for (const { modifiedAt, hasTemporary } of found) {
+        expect(modifiedAt).toBeGreaterThanOrEqual(before - harness.clockStepMs);
+        expect(modifiedAt).toBeLessThanOrEqual(after + harness.clockStepMs);
+        expect(hasTemporary).toBeFalse();
+      }
+    });
+
+    test("leaves out what was removed", async () => {
+      const workspaceId = newUuid();
+      const [gone, kept] = [newFolder({ workspaceId }), newFolder({ workspaceId })];
+      for (const folder of [gone, kept]) await store.put(folder, bytesOf("x"));
+      await store.removeFolder(gone);
+      expect(await foldersOf(store, workspaceId)).toMatchObject([kept]);
+    });
+
+    test("goes on while folders come and go", async () => {
+      const workspaceId = newUuid();
+      const stays = newFolder({ workspaceId });
+      await store.put(stays, bytesOf("x"));
+      let isOver = false;
+      const churn = (async () => {
+        while (!isOver) {
+          const folder = newFolder({ workspaceId });
+          await store.put(folder, bytesOf("x"));
+          await store.removeOwner(folder);
+        }
+      })();
+      try {
+        for (let round = 0; round < 10; round += 1) {
+          const ids = (await foldersOf(store, workspaceId)).map(({ folderId }) => folderId);
+          expect(ids).toContain(stays.folderId);
+        }
+      } finally {
+        isOver = true;
+        await churn;
+      }
+    });
+  });
+
+  describe("ids", () => {
+    const hostile = ["..", "", "../../identity", "a/b", newUuid().toUpperCase(), `${newUuid()}/..`, "%2e%2e"];
+    const expectRefused = async (calls: readonly (() => Promise<unknown>)[]) => {
+      for (const call of calls) {
+        const failure = await call().catch((error: unknown) => error);
+        expect(failure).toBeInstanceOf(Error);
+        expect(failure).not.toBeInstanceOf(StoreError);
+      }
+    };
+
+    test("that are no uuids are a mistake of the caller, and touch nothing", async () => {
+      const before = (await harness.files()).toSorted();
+      const wrongs = hostile.flatMap((id) => [
+        newFolder({ workspaceId: id }),
+        newFolder({ ownerId: id }),
+        newFolder({ folderId: id }),
+      ]);
+      for (const wrong of wrongs) {
+        await expectRefused([
+          () => store.put(wrong, bytesOf("x")),
+          () => store.get(wrong, NONE),
+          async () => (await store.writer(wrong)).finish(),
+          () => store.link(wrong, NONE, newFolder()),
+          () => store.link(newFolder(), NONE, wrong),
+          () => store.removeFolder(wrong),
+          () => store.removeFile(wrong, NONE),
+          () => store.removeTemporary(wrong),
+          ...(hostile.includes(wrong.folderId) ? [] : [() => store.removeOwner(wrong)]),
+        ]);
+      }
+      expect((await harness.files()).toSorted()).toEqual(before);
+    });
+
+    test("that are no digests are one, too", async () => {
+      const folder = newFolder();
+      for (const sha256 of ["", "..", "../x", NONE.slice(1), `${NONE}0`, "A".repeat(64)]) {
+        await expectRefused([
+          () => store.get(folder, sha256),
+          () => store.removeFile(folder, sha256),
+          () => store.link(folder, sha256, newFolder()),
+        ]);
+      }
+    });
+  });
+}

@@ -1,0 +1,219 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { attachmentAggregate, emailAggregate } from "../../src/commands/services.ts";
+import {
+  deleteUpload,
+  noteBytesRemoved,
+  retire,
+  settleCheck,
+} from "../../src/domain/attachment/decisions.ts";
+import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
+import { attachmentDecider, isSpent } from "../../src/domain/attachment/state.ts";
+import { expireAttachments } from "../../src/domain/email/decisions.ts";
+import type { EmailEvent } from "../../src/domain/email/events.ts";
+import { base64Bytes, decodeBase64 } from "../../src/kernel/base64.ts";
+import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
+import { givenWhenThen } from "../support/givenWhenThen.ts";
+
+const given = givenWhenThen(attachmentAggregate);
+const NOW = Date.parse("2030-01-01T00:00:00Z");
+const UNTIL = NOW + 24 * HOUR_MS;
+const uploaded: AttachmentEvent = {
+  type: "AttachmentUploaded",
+  data: {
+    workspaceId: "w",
+    filename: "a.pdf",
+    contentType: "application/pdf",
+    bytes: 5,
+    sha256: "5",
+    uploadedAt: rfc3339(NOW),
+    expiresAt: rfc3339(UNTIL),
+  },
+};
+const validated: AttachmentEvent = { type: "AttachmentValidated", data: {} };
+const rejected: AttachmentEvent = {
+  type: "AttachmentRejected",
+  data: { code: "ATTACHMENT_INVALID", reason: "is no PDF" },
+};
+const expired = (reason: "retention" | "deleted"): AttachmentEvent => ({
+  type: "AttachmentExpired",
+  data: { reason },
+});
+const removed: AttachmentEvent = { type: "AttachmentBytesRemoved", data: {} };
+const sound = { kind: "sound" } as const;
+const unsound = { kind: "rejected", ...rejected.data } as const;
+
+describe("an upload", () => {
+  test("that is sound is ready, once", () => {
+    given(uploaded)
+      .when((state) => settleCheck(state, sound))
+      .then("settled", validated)
+      .again("notPending");
+  });
+
+  test("that is unsound is rejected, once", () => {
+    given(uploaded)
+      .when((state) => settleCheck(state, unsound))
+      .then("settled", rejected)
+      .again("notPending");
+  });
+
+  test("keeps what the first check said", () => {
+    given(uploaded, validated)
+      .when((state) => settleCheck(state, unsound))
+      .then("notPending");
+    given(uploaded, rejected)
+      .when((state) => settleCheck(state, sound))
+      .then("notPending");
+    given(uploaded, expired("deleted"))
+      .when((state) => settleCheck(state, sound))
+      .then("notPending");
+    given()
+      .when((state) => settleCheck(state, sound))
+      .then("notPending");
+  });
+
+  test.each([[[]], [[validated]], [[rejected]]])("after %j can be deleted, once", (events) => {
+    given(uploaded, ...(events as AttachmentEvent[]))
+      .when(deleteUpload)
+      .then("deleted", expired("deleted"))
+      .again("alreadyExpired");
+  });
+
+  test("that never was cannot be deleted", () => {
+    given().when(deleteUpload).then("notFound");
+  });
+
+  test.each([[[]], [[validated]], [[rejected]]])("after %j expires at its time and not before", (events) => {
+    given(uploaded, ...(events as AttachmentEvent[]))
+      .when((state) => retire(state, UNTIL - 1))
+      .then("notDue");
+    given(uploaded, ...(events as AttachmentEvent[]))
+      .when((state) => retire(state, UNTIL))
+      .then("expired", expired("retention"))
+      .again("notDue");
+  });
+
+  test("loses its bytes only when it is spent, once", () => {
+    for (const events of [[], [uploaded], [uploaded, validated]]) {
+      given(...events)
+        .when(noteBytesRemoved)
+        .then("notDue");
+    }
+    for (const last of [rejected, expired("retention"), expired("deleted")]) {
+      given(uploaded, last).when(noteBytesRemoved).then("noted", removed).again("notDue");
+    }
+  });
+
+  test("goes from pending over ready or rejected to expired and never back, whatever happens to it", () => {
+    const order = { pending: 0, ready: 1, rejected: 1, expired: 2 };
+    const decisions = fc.constantFrom(
+      (state: Parameters<typeof retire>[0]) => settleCheck(state, sound),
+      (state: Parameters<typeof retire>[0]) => settleCheck(state, unsound),
+      deleteUpload,
+      (state: Parameters<typeof retire>[0]) => retire(state, UNTIL),
+      noteBytesRemoved,
+    );
+    fc.assert(
+      fc.property(fc.array(decisions, { maxLength: 8 }), (taken) => {
+        let state = attachmentDecider.evolve(null, uploaded);
+        for (const decide of taken) {
+          const before = state;
+          const { events } = decide(state);
+          state = (events as AttachmentEvent[]).reduce(attachmentDecider.evolve, state);
+          if (before === null || state === null) throw new Error("it is gone");
+          const isLater = order[state.status] > order[before.status];
+          expect(isLater || state.status === before.status).toBeTrue();
+          if (state.bytesRemoved) expect(isSpent(state)).toBeTrue();
+        }
+      }),
+    );
+  });
+});
+
+describe("the files of a message", () => {
+  const givenEmail = givenWhenThen(emailAggregate);
+  const acceptance = {
+    workspaceId: "w",
+    senderId: "s",
+    recipientHash: "r",
+    fingerprint: "f",
+    acceptedAt: rfc3339(NOW),
+    contentEventId: "c",
+    contentDigest: "d",
+    contentBytes: 1,
+  };
+  const facts = { attachmentBytes: 5, directBytes: 5, attachmentsUntil: rfc3339(UNTIL) };
+  const queued: EmailEvent = { type: "EmailQueued", data: { ...acceptance, ...facts } };
+  const sent: EmailEvent = { type: "EmailSent", data: { attempt: 1, transport: "smtp", reply: "250" } };
+  const gone: EmailEvent = { type: "EmailAttachmentsExpired", data: {} };
+
+  test("go when it has ended and their time is over, once", () => {
+    givenEmail(queued, sent)
+      .when((state) => expireAttachments(state, UNTIL))
+      .then("expired", gone)
+      .again("notDue");
+    givenEmail({
+      type: "EmailSuppressed",
+      data: { ...acceptance, ...facts, reason: "recipient_suppressed" },
+    })
+      .when((state) => expireAttachments(state, UNTIL))
+      .then("expired", gone)
+      .again("notDue");
+  });
+
+  test("stay while it has not ended, and for their time", () => {
+    const started: EmailEvent = {
+      type: "EmailDeliveryStarted",
+      data: { attempt: 1, worker: "a", leaseMs: 1, transport: "smtp" },
+    };
+    for (const events of [[], [queued], [queued, started]]) {
+      givenEmail(...events)
+        .when((state) => expireAttachments(state, UNTIL * 2))
+        .then("notDue");
+    }
+    givenEmail(queued, sent)
+      .when((state) => expireAttachments(state, UNTIL - 1))
+      .then("notDue");
+  });
+
+  test("that it never had do not go", () => {
+    givenEmail({ type: "EmailQueued", data: acceptance }, sent)
+      .when((state) => expireAttachments(state, UNTIL * 2))
+      .then("notDue");
+  });
+});
+
+describe("Base64", () => {
+  test("is as long as its arithmetic says, and comes back", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        const text = bytes.toBase64();
+        expect(base64Bytes(text)).toBe(bytes.length);
+        expect(decodeBase64(text)).toEqual(bytes);
+      }),
+    );
+  });
+
+  test("with anything in it that is not Base64 is refused", () => {
+    const noise = fc.constantFrom(" ", "\n", "\r\n", "\t", "\f", "-", "_", "=", "é", "%", "\0", "\u2028");
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 50 }), noise, fc.nat(), (bytes, extra, place) => {
+        const text = bytes.toBase64();
+        const at = place % (text.length + 1);
+        expect(decodeBase64(text.slice(0, at) + extra + text.slice(at))).toBeNull();
+      }),
+    );
+  });
+
+  test.each(["a", "aGk", "aG==k", "aGl=", "aB==", "=", "====", "data:text/plain;base64,aGk="])(
+    "%p is none",
+    (text) => {
+      expect(decodeBase64(text)).toBeNull();
+    },
+  );
+
+  test.each(["", "=", "==", "a", "aa=", "a=="])("the arithmetic of %p is a count", (text) => {
+    expect(base64Bytes(text)).toBeGreaterThanOrEqual(0);
+  });
+});

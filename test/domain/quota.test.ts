@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { BLOCK_MAX, reserveBlock, returnUnused } from "../../src/domain/quota/decisions.ts";
+import { type QuotaEvent, quotaCodec, quotaDay, quotaStream } from "../../src/domain/quota/events.ts";
+import { quotaDecider } from "../../src/domain/quota/state.ts";
+import { givenWhenThen } from "../support/givenWhenThen.ts";
+
+const given = givenWhenThen({ decider: quotaDecider, codec: quotaCodec });
+const instance = "one";
+const reserved = (count: number, sum: number): QuotaEvent => ({
+  type: "QuotaReserved",
+  data: { count, instance, reserved: sum },
+});
+const returned = (count: number, sum: number): QuotaEvent => ({
+  type: "QuotaReturned",
+  data: { count, instance, reserved: sum },
+});
+
+describe("a block of a day's messages", () => {
+  test.each([
+    [1_000_000, 0, 256],
+    [4_096, 0, 256],
+    [4_095, 0, 255],
+    [1_000, 0, 62],
+    [1_000, 969, 1],
+    [1_000, 999, 1],
+    [1, 0, 1],
+  ])("of a limit of %d with %d taken is %d", (limit, taken, count) => {
+    const past = taken === 0 ? [] : [reserved(taken, taken)];
+    given(...past)
+      .when((quota) => reserveBlock(quota, { limit, instance }))
+      .then(count, reserved(count, taken + count));
+  });
+
+  test.each([
+    [1_000, 1_000],
+    [999, 1_000],
+    [0, 0],
+  ])("of a limit of %d with %d taken is none", (limit, taken) => {
+    given(...(taken === 0 ? [] : [reserved(taken, taken)]))
+      .when((quota) => reserveBlock(quota, { limit, instance }))
+      .then(0);
+  });
+
+  test("that is returned can be taken again", () => {
+    given(reserved(62, 62))
+      .when((quota) => returnUnused(quota, { count: 60, instance }))
+      .then("returned", returned(60, 2));
+    given(reserved(62, 62), returned(60, 2))
+      .when((quota) => reserveBlock(quota, { limit: 3, instance }))
+      .then(1, reserved(1, 3));
+  });
+
+  test("of nothing is not returned", () => {
+    given(reserved(62, 62))
+      .when((quota) => returnUnused(quota, { count: 0, instance }))
+      .then("returned");
+  });
+});
+
+describe("a day", () => {
+  test("is one of UTC, from midnight on", () => {
+    const midnight = Date.parse("2030-01-02T00:00:00Z");
+    const workspace = "0190a0b0-0000-7000-8000-000000000000";
+    expect(quotaStream(workspace, quotaDay(midnight - 1))).toBe(`quota-${workspace}-20300101`);
+    expect(quotaStream(workspace, quotaDay(midnight))).toBe(`quota-${workspace}-20300102`);
+  });
+});
+
+type Kind = "use" | "return" | "crash";
+
+/** Instances over one day, each with what it has in hand. */
+function simulation(limit: number) {
+  let quota = quotaDecider.initialState;
+  const hands = [0, 0, 0, 0];
+  const reserve = (who: number) => {
+    const { outcome, events } = reserveBlock(quota, { limit, instance: String(who) });
+    quota = events.reduce(quotaDecider.evolve, quota);
+    hands[who] = outcome;
+  };
+  const simulated = {
+    used: 0,
+    lost: 0,
+    crashes: 0,
+    use(who: number): boolean {
+      if (hands[who] === 0) reserve(who);
+      if (hands[who] === 0) return false;
+      hands[who] = (hands[who] as number) - 1;
+      simulated.used += 1;
+      return true;
+    },
+    return(who: number) {
+      const { events } = returnUnused(quota, { count: hands[who] as number, instance: String(who) });
+      quota = events.reduce(quotaDecider.evolve, quota);
+      hands[who] = 0;
+    },
+    crash(who: number) {
+      simulated.lost += hands[who] as number;
+      simulated.crashes += 1;
+      hands[who] = 0;
+    },
+  };
+  return simulated;
+}
+
+describe("any number of instances", () => {
+  const kinds = fc.constantFrom<Kind[]>("use", "use", "use", "use", "return", "crash");
+  const steps = fc.array(fc.tuple(kinds, fc.nat(3)), { maxLength: 600 });
+
+  test("together use the limit and no more; what is missing at the end was in hand in a crash", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 2_000 }), steps, (limit, taken) => {
+        const day = simulation(limit);
+        for (const [kind, who] of taken) day[kind](who);
+        expect(day.used).toBeLessThanOrEqual(limit);
+        for (const who of [0, 1, 2, 3]) day.return(who);
+        while (day.use(0));
+        expect(day.used).toBe(limit - day.lost);
+        expect(day.lost).toBeLessThanOrEqual(day.crashes * BLOCK_MAX);
+      }),
+    );
+  });
+});

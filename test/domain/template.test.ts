@@ -1,0 +1,273 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { templateAggregate } from "../../src/commands/services.ts";
+import {
+  archiveTemplate,
+  createTemplate,
+  draftVersion,
+  publishVersion,
+  TEMPLATE_BYTES_MAX,
+  VERSION_BYTES_MAX,
+  VERSIONS_MAX,
+} from "../../src/domain/template/decisions.ts";
+import type { TemplateEvent } from "../../src/domain/template/events.ts";
+import {
+  findVersion,
+  type Template,
+  templateStatus,
+  versionForSend,
+} from "../../src/domain/template/state.ts";
+import {
+  fillVariables,
+  type VariableDefinition,
+  type VariableType,
+} from "../../src/domain/template/variables.ts";
+import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
+
+const given = givenWhenThen(templateAggregate);
+const AT = "2030-01-01T00:00:00.000Z";
+const LATER = "2030-01-02T00:00:00.000Z";
+const OWN = { workspaceId: "w", name: "Welcome", at: AT };
+
+const draft = (versionId: string, bytes = 10) => {
+  return { versionId, subject: "s", html: null, text: "t", variables: [], bytes, at: AT };
+};
+const created: TemplateEvent = { type: "TemplateCreated", data: OWN };
+const drafted = (number: number, bytes?: number): TemplateEvent => {
+  return { type: "TemplateVersionDrafted", data: { ...draft(`v${number}`, bytes), number } };
+};
+const published = (number: number, at = AT): TemplateEvent => {
+  return { type: "TemplateVersionPublished", data: { versionId: `v${number}`, at } };
+};
+const archived: TemplateEvent = { type: "TemplateArchived", data: { at: AT } };
+const many = (count: number, bytes?: number) =>
+  Array.from({ length: count }, (_, index) => drafted(index + 1, bytes));
+
+function stateOf(...events: readonly TemplateEvent[]): Template {
+  const state = foldOf(templateAggregate, events);
+  if (state === null) throw new Error("the template was not created");
+  return state;
+}
+
+describe("a template", () => {
+  test("is created once", () => {
+    given()
+      .when((state) => createTemplate(state, OWN))
+      .then("created", created)
+      .again("alreadyExists");
+  });
+
+  test("is a draft, then published, then archived for good", () => {
+    expect(templateStatus(stateOf(created))).toBe("draft");
+    expect(templateStatus(stateOf(created, drafted(1)))).toBe("draft");
+    expect(templateStatus(stateOf(created, drafted(1), published(1)))).toBe("published");
+    expect(templateStatus(stateOf(created, drafted(1), published(1), archived))).toBe("archived");
+  });
+
+  test("is archived once", () => {
+    given(created, drafted(1))
+      .when((state) => archiveTemplate(state, "w", AT))
+      .then("archived", archived)
+      .again("archived");
+  });
+
+  test("of another workspace, or of nobody, is not found", () => {
+    for (const past of [[], [created, drafted(1)], [created, drafted(1), archived]]) {
+      const workspaceId = past.length === 0 ? "w" : "other";
+      given(...past)
+        .when((state) => draftVersion(state, workspaceId, draft("v2")))
+        .then("notFound");
+      given(...past)
+        .when((state) => publishVersion(state, workspaceId, { versionId: "v1", at: AT }))
+        .then("notFound");
+      given(...past)
+        .when((state) => archiveTemplate(state, workspaceId, AT))
+        .then("notFound");
+    }
+  });
+
+  test("that is archived takes no drafts and publishes nothing", () => {
+    given(created, drafted(1), archived)
+      .when((state) => draftVersion(state, "w", draft("v2")))
+      .then("archived");
+    given(created, drafted(1), archived)
+      .when((state) => publishVersion(state, "w", { versionId: "v1", at: AT }))
+      .then("archived");
+  });
+
+  test("knows when it last changed, drafts apart", () => {
+    expect(stateOf(created, drafted(1)).updatedAt).toBe(AT);
+    expect(stateOf(created, drafted(1), published(1, LATER)).updatedAt).toBe(LATER);
+  });
+});
+
+describe("a version", () => {
+  test("is numbered from 1", () => {
+    given(created)
+      .when((state) => draftVersion(state, "w", draft("v1")))
+      .then("drafted", drafted(1))
+      .again("drafted");
+    given(created, drafted(1), published(1))
+      .when((state) => draftVersion(state, "w", draft("v2")))
+      .then("drafted", drafted(2));
+  });
+
+  test("is the last one at the limit of versions", () => {
+    given(created, ...many(VERSIONS_MAX - 1))
+      .when((state) => draftVersion(state, "w", draft(`v${VERSIONS_MAX}`)))
+      .then("drafted", drafted(VERSIONS_MAX));
+    given(created, ...many(VERSIONS_MAX))
+      .when((state) => draftVersion(state, "w", draft("another")))
+      .then("limitReached");
+  });
+
+  test("is the last one at the limit of bytes", () => {
+    const room = TEMPLATE_BYTES_MAX / VERSION_BYTES_MAX;
+    const full = [created, ...many(room - 1, VERSION_BYTES_MAX)];
+    given(...full)
+      .when((state) => draftVersion(state, "w", draft(`v${room}`, VERSION_BYTES_MAX)))
+      .then("drafted", drafted(room, VERSION_BYTES_MAX));
+    given(...full)
+      .when((state) => draftVersion(state, "w", draft(`v${room}`, VERSION_BYTES_MAX + 1)))
+      .then("limitReached");
+  });
+
+  test("is published once, and the last one published is the current one", () => {
+    given(created, drafted(1), drafted(2))
+      .when((state) => publishVersion(state, "w", { versionId: "v1", at: AT }))
+      .then("published", published(1))
+      .again("published");
+    expect(stateOf(created, drafted(1), drafted(2), published(2), published(1)).currentVersionId).toBe("v1");
+  });
+
+  test("that was published before can be published again, and keeps its first time", () => {
+    const past = [created, drafted(1), drafted(2), published(1), published(2, LATER)];
+    given(...past)
+      .when((state) => publishVersion(state, "w", { versionId: "v1", at: LATER }))
+      .then("published", published(1, LATER))
+      .again("published");
+    expect(findVersion(stateOf(...past, published(1, LATER)), "v1")?.publishedAt).toBe(AT);
+  });
+
+  test("of another template is not found", () => {
+    given(created, drafted(1))
+      .when((state) => publishVersion(state, "w", { versionId: "elsewhere", at: AT }))
+      .then("notFound");
+  });
+
+  test("for a send is the current or the named one, if it is published and the template is not archived", () => {
+    const past = [created, drafted(1), drafted(2), drafted(3), published(1), published(2)];
+    const state = stateOf(...past);
+    expect(versionForSend(state, "w", null)?.id).toBe("v2");
+    expect(versionForSend(state, "w", "v1")?.id).toBe("v1");
+    for (const wanted of ["v3", "elsewhere"]) expect(versionForSend(state, "w", wanted)).toBeNull();
+    expect(versionForSend(state, "other", null)).toBeNull();
+    expect(versionForSend(null, "w", null)).toBeNull();
+    expect(versionForSend(stateOf(created, drafted(1)), "w", null)).toBeNull();
+    for (const wanted of [null, "v1"])
+      expect(versionForSend(stateOf(...past, archived), "w", wanted)).toBeNull();
+  });
+
+  test("is where its revision says, whatever happened around it (property)", () => {
+    const verb = fc.constantFrom<keyof typeof verbs>("draft", "publish", "archive");
+    const steps = fc.array(fc.tuple(verb, fc.nat({ max: 8 })), { maxLength: 30 });
+    fc.assert(
+      fc.property(steps, (taken) => {
+        const { events, state } = play(taken);
+        expect(state.revisions).toBe(events.length);
+        state.versions.forEach((version, index) => {
+          expect(version.number).toBe(index + 1);
+          expect(events[version.revision]).toMatchObject({ data: { versionId: version.id } });
+        });
+        const endedAt = events.findIndex(({ type }) => type === "TemplateArchived");
+        expect([-1, events.length - 1]).toContain(endedAt);
+      }),
+    );
+  });
+});
+
+const verbs = {
+  draft: (state: Template, index: number) => draftVersion(state, "w", draft(`id-${index}`)),
+  publish: (state: Template, index: number) =>
+    publishVersion(state, "w", { versionId: `id-${index}`, at: AT }),
+  archive: (state: Template) => archiveTemplate(state, "w", AT),
+};
+
+/** What comes of these steps in turn, each with its number of a version. */
+function play(steps: readonly (readonly [keyof typeof verbs, number])[]) {
+  const events: TemplateEvent[] = [created];
+  for (const [verb, index] of steps) events.push(...verbs[verb](stateOf(...events), index).events);
+  return { events, state: stateOf(...events) };
+}
+
+describe("variables", () => {
+  const define = (type: VariableType, parts: Partial<VariableDefinition> = {}) => [
+    { name: "x", type, required: true, ...parts },
+  ];
+  const samples: readonly [VariableType, readonly unknown[]][] = [
+    ["string", ["", "text"]],
+    ["number", [0, -1.5]],
+    ["boolean", [true, false]],
+    ["date", ["2030-01-31", "2030-01-31T12:00:00Z", "2030-01-31T12:00:00.5+02:00"]],
+    ["list", [[], [1, "a"]]],
+    ["object", [{}, { a: 1 }]],
+  ];
+
+  const pairs = samples.flatMap(([type]) =>
+    samples.flatMap(([other, values]) => values.map((x) => [type, other, x] as const)),
+  );
+  test.each(pairs)("of type %s and one of type %s: %p", (type, other, x) => {
+    const fits = type === other || (type === "string" && other === "date");
+    expect(fillVariables(define(type), { x }).kind).toBe(fits ? "filled" : "wrong");
+  });
+
+  test.each([
+    "",
+    "today",
+    "2030-02-30",
+    "2030-13-01",
+    "31.01.2030",
+    "2030-01-31T12:00:00",
+    "20300131",
+    "10000-01-01",
+  ])("%p is no date", (x) => {
+    expect(fillVariables(define("date"), { x }).kind).toBe("wrong");
+  });
+
+  test("that are wrong are all told at once", () => {
+    const definitions: VariableDefinition[] = [
+      { name: "a", type: "string", required: true },
+      { name: "b", type: "number", required: false },
+      { name: "c", type: "list", required: false },
+    ];
+    const filled = fillVariables(definitions, { b: "1", c: [] });
+    expect(filled).toMatchObject({ kind: "wrong", faults: [{ name: "a" }, { name: "b" }] });
+  });
+
+  test("that are null are not given", () => {
+    expect(fillVariables(define("string"), { x: null }).kind).toBe("wrong");
+    const optional = define("string", { required: false, default: "d" });
+    expect(fillVariables(optional, { x: null })).toEqual({ kind: "filled", values: { x: "d" } });
+  });
+
+  test("have defaults, which a given value replaces, false and empty as well", () => {
+    for (const x of ["", 0, false]) {
+      const [definition] = define(typeof x as VariableType, { required: false, default: "d" });
+      expect(fillVariables(definition ? [definition] : [], { x })).toEqual({ kind: "filled", values: { x } });
+    }
+  });
+
+  test("that nobody has defined are passed on as they are", () => {
+    expect(fillVariables([], { y: [1] })).toEqual({ kind: "filled", values: { y: [1] } });
+  });
+
+  test("named like what every object has are not given unless they are", () => {
+    const definitions: VariableDefinition[] = [{ name: "constructor", type: "string", required: true }];
+    expect(fillVariables(definitions, {}).kind).toBe("wrong");
+    expect(fillVariables(definitions, { constructor: "c" } as never).kind).toBe("filled");
+    const prototype = JSON.parse(`{"__proto__": {"polluted": true}}`);
+    const filled = fillVariables([], prototype);
+    if (filled.kind !== "filled") throw new Error("nothing is required");
+    expect(Object.getPrototypeOf(filled.values)).toBe(Object.prototype);
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { verificationAllowanceAggregate } from "../../src/commands/services.ts";
+import {
+  ADDRESS_RULE,
+  countVerificationMail,
+  utcDay,
+  WORKSPACE_RULE,
+} from "../../src/domain/verificationAllowance/decisions.ts";
+import type { VerificationAllowanceEvent } from "../../src/domain/verificationAllowance/events.ts";
+import { HOUR_MS, MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
+import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
+
+const given = givenWhenThen(verificationAllowanceAggregate);
+const MIDNIGHT = Date.parse("2030-01-02T00:00:00Z");
+const NOON = MIDNIGHT - 12 * HOUR_MS;
+const counted = (at: number): VerificationAllowanceEvent => ({
+  type: "VerificationMailCounted",
+  data: { at: rfc3339(at) },
+});
+
+describe("the allowance of an address", () => {
+  test("is one mail in ten minutes", () => {
+    given(counted(NOON))
+      .when((state) => countVerificationMail(state, ADDRESS_RULE, NOON + 10 * MINUTE_MS - 1))
+      .then(NOON + 10 * MINUTE_MS);
+    given(counted(NOON))
+      .when((state) => countVerificationMail(state, ADDRESS_RULE, NOON + 10 * MINUTE_MS))
+      .then(null, counted(NOON + 10 * MINUTE_MS));
+  });
+
+  test("is one in ten minutes over midnight too, and by another clock that is ahead", () => {
+    given(counted(MIDNIGHT - 1))
+      .when((state) => countVerificationMail(state, ADDRESS_RULE, MIDNIGHT))
+      .then(MIDNIGHT - 1 + 10 * MINUTE_MS);
+    given(counted(NOON + MINUTE_MS))
+      .when((state) => countVerificationMail(state, ADDRESS_RULE, NOON))
+      .then(NOON + 11 * MINUTE_MS);
+  });
+
+  test("is five a UTC day", () => {
+    const five = [0, 1, 2, 3, 4].map((hours) => counted(NOON + hours * HOUR_MS));
+    given(...five)
+      .when((state) => countVerificationMail(state, ADDRESS_RULE, NOON + 5 * HOUR_MS))
+      .then(MIDNIGHT);
+    given(...five)
+      .when((state) => countVerificationMail(state, ADDRESS_RULE, MIDNIGHT))
+      .then(null, counted(MIDNIGHT));
+  });
+});
+
+test("the allowance of a workspace is 20 a UTC day, close together or not", () => {
+  const some = (count: number) => Array.from({ length: count }, () => counted(NOON));
+  given(...some(19))
+    .when((state) => countVerificationMail(state, WORKSPACE_RULE, NOON))
+    .then(null, counted(NOON));
+  given(...some(20))
+    .when((state) => countVerificationMail(state, WORKSPACE_RULE, NOON))
+    .then(MIDNIGHT);
+});
+
+test("whenever it is asked for, no rule is ever broken (property)", () => {
+  const waits = fc.array(fc.integer({ min: 0, max: 3 * HOUR_MS }), { maxLength: 60, size: "max" });
+  const rules = fc.constantFrom(ADDRESS_RULE, WORKSPACE_RULE);
+  fc.assert(
+    fc.property(waits, rules, (waitsMs, rule) => {
+      const events: VerificationAllowanceEvent[] = [];
+      let now = NOON;
+      for (const waitMs of waitsMs) {
+        now += waitMs;
+        const state = foldOf(verificationAllowanceAggregate, events);
+        const { outcome, events: more } = countVerificationMail(state, rule, now);
+        // What it says of the time to come back is true, and not a moment too late.
+        if (outcome !== null) {
+          expect(countVerificationMail(state, rule, outcome).outcome).toBeNull();
+          expect(countVerificationMail(state, rule, outcome - 1).outcome).not.toBeNull();
+        }
+        events.push(...more);
+      }
+      const times = events.map(({ data }) => Date.parse(data.at));
+      times.forEach((at, index) => {
+        if (index > 0) expect(at - (times[index - 1] as number)).toBeGreaterThanOrEqual(rule.spacingMs);
+        const sameDay = times.filter((other) => utcDay(other) === utcDay(at));
+        expect(sameDay.length).toBeLessThanOrEqual(rule.perDayMax);
+      });
+    }),
+  );
+});

@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type QuotaEvent, quotaCodec } from "../../src/domain/quota/events.ts";
+import { openStore } from "../../src/openParts.ts";
+import { LOG_START } from "../../src/ports/eventStore.ts";
+import { startEventStoreDb } from "../support/eventstoredb.ts";
+import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+const TEST_MS_MAX = 120_000;
+const LIMIT = 1_000;
+const CLIENTS_PER_INSTANCE = 20;
+/** How many are accepted when the kill comes. */
+const KILL_AT = 300;
+
+type Server = Awaited<ReturnType<typeof startEventStoreDb>>;
+
+describe.skipIf(!Bun.which("eventstored"))("a daily limit of 1,000 on two instances of one log", () => {
+  let server: Server;
+  let root: string;
+  let services: readonly [TestProcess, TestProcess];
+  let accepted: string[];
+
+  beforeEach(async () => {
+    server = await startEventStoreDb();
+    root = await mkdtemp(join(tmpdir(), "postledger-limit-"));
+    accepted = [];
+    const env = {
+      STORE_URL: server.url,
+      CONTENT_URL: `file:${join(root, "content")}`,
+      MASTER_KEY: crypto.getRandomValues(new Uint8Array(32)).toBase64(),
+      LIMIT_MESSAGES_PER_DAY: String(LIMIT),
+      DELIVERY: "off",
+      BOOTSTRAP: "on",
+    };
+    const start = (name: string) => startTestProcess({ dataDir: join(root, name), env });
+    services = [await start("one"), await start("two")];
+  }, TEST_MS_MAX);
+
+  afterEach(async () => {
+    await Promise.all(services.map((service) => service.kill("SIGKILL")));
+    await server.process.kill();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  /** Sends until the limit is told, or the service is gone. */
+  const client = async (service: TestProcess, name: string): Promise<void> => {
+    for (let number = 0; ; number += 1) {
+      const body = {
+        from: "hello@example.com",
+        to: "someone@example.net",
+        subject: `${name} ${number}`,
+        text: "Hello",
+      };
+      // The second instance has no key of its own: the log was begun by the first.
+      const headers = {
+        authorization: `Bearer ${services[0].apiKey}`,
+        "idempotency-key": `client-${name}-${number}`,
+      };
+      const answer = await service.call("POST", "/api/v1/emails", { body, headers }).catch(() => null);
+      if (answer === null || answer.json?.code === "DAILY_LIMIT_REACHED") return;
+      expect(answer.status).toBe(202);
+      accepted.push(answer.json.id);
+    }
+  };
+  const allClients = () =>
+    services.flatMap((service, index) =>
+      Array.from({ length: CLIENTS_PER_INSTANCE }, (_, number) => client(service, `${index}-${number}`)),
+    );
+
+  /** The messages that the log holds, and what instances have taken in hand of the day. */
+  const readLog = async () => {
+    const log = await openStore({ storeUrl: server.url, storeTimeoutMs: 10_000 });
+    const ids: string[] = [];
+    const quota: QuotaEvent[] = [];
+    for await (const { events } of log.readAll(LOG_START, { types: ["EmailQueued", ...quotaCodec.types] })) {
+      for (const event of events) {
+        if (event.type === "EmailQueued") ids.push(event.stream);
+        else quota.push(quotaCodec.decode(event));
+      }
+    }
+    await log.close();
+    return { ids, quota };
+  };
+
+  test(
+    "exactly 1,000 are accepted",
+    async () => {
+      await Promise.all(allClients());
+      expect(accepted).toHaveLength(LIMIT);
+      const { ids, quota } = await readLog();
+      expect(ids).toHaveLength(LIMIT);
+      expect(new Set(quota.map(({ data }) => data.instance)).size).toBe(2);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "with one killed midway never more, and what is missing was in its hand",
+    async () => {
+      const clients = Promise.all(allClients());
+      await until(() => accepted.length >= KILL_AT, "the moment to kill", TEST_MS_MAX);
+      await services[0].kill("SIGKILL");
+      await clients;
+      const { ids, quota } = await readLog();
+      const survivor = quota.at(-1)?.data.instance;
+      const inHand = quota.findLast(({ data }) => data.instance !== survivor)?.data.count ?? 0;
+      console.log(`${ids.length} accepted of ${LIMIT}; the killed instance had a block of ${inHand} in hand`);
+      expect(accepted.length).toBeGreaterThanOrEqual(KILL_AT);
+      expect(ids.length).toBeLessThanOrEqual(LIMIT);
+      expect(ids.length).toBeGreaterThanOrEqual(LIMIT - inHand);
+      expect(accepted.every((id) => ids.includes(`email-${id}`))).toBeTrue();
+    },
+    TEST_MS_MAX,
+  );
+});

@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readConfig } from "../../src/config.ts";
+import { openStore } from "../../src/openParts.ts";
+import { startEventStoreDb } from "../support/eventstoredb.ts";
+import { type Answer, callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
+import { until } from "../support/until.ts";
+
+const TEST_MS_MAX = 60_000;
+/** A revocation holds everywhere within this time (design: What decisions read). */
+const REVOKED_MS_MAX = 1_000;
+const KEYS = "/api/v1/api-keys";
+/** Answered from the log alone. */
+const OPENED = "/api/v1/emails?idempotency_key=never-used";
+
+/** A log that two instances share, and nobody else. */
+interface SharedLog {
+  readonly name: string;
+  /** Answers the STORE_URL. */
+  start(root: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+function logs(): readonly SharedLog[] {
+  const file: SharedLog = {
+    name: "SQLite",
+    start: async (root) => `file:${join(root, "log")}`,
+    stop: async () => {},
+  };
+  if (!Bun.which("eventstored")) return [file];
+  let kill = async () => {};
+  const server: SharedLog = {
+    name: "EventStoreDB",
+    async start() {
+      const started = await startEventStoreDb();
+      kill = started.process.kill;
+      return started.url;
+    },
+    stop: () => kill(),
+  };
+  return [file, server];
+}
+
+describe.each(logs())("two instances on one $name log", (log) => {
+  let root: string;
+  let env: Record<string, string>;
+  let first: TestProcess;
+  let second: TestProcess;
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), "postledger-revocation-"));
+    env = {
+      STORE_URL: await log.start(root),
+      CONTENT_URL: `file:${join(root, "content")}`,
+      MASTER_KEY: crypto.getRandomValues(new Uint8Array(32)).toBase64(),
+      DELIVERY: "off",
+    };
+    first = await startTestProcess({ dataDir: join(root, "one"), env: { ...env, BOOTSTRAP: "on" } });
+    second = await startTestProcess({ dataDir: join(root, "two"), env: { ...env, BOOTSTRAP: "off" } });
+  }, TEST_MS_MAX);
+  afterAll(async () => {
+    await Promise.all([first, second].map((service) => service?.kill("SIGKILL")));
+    await log.stop();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  /** Issues a key at one instance, revokes it there, and sees the other one shut it out in time. */
+  const expectRevokedAt = async (here: TestProcess, there: TestProcess) => {
+    const owner = callerOf(here.url, first.apiKey);
+    const body = { name: "short-lived", scopes: ["email:read"] };
+    const { json } = await owner.call("POST", KEYS, { body });
+    const askThere = () => callerOf(there.url, json.key).call("GET", OPENED);
+    // Known at both from here on, so that what they remember of it is the fresh key.
+    expect((await askThere()).status).toBe(200);
+    expect((await callerOf(here.url, json.key).call("GET", OPENED)).status).toBe(200);
+    expect((await owner.call("POST", `${KEYS}/${json.id}/revoke`)).status).toBe(200);
+    const revokedAt = performance.now();
+    expect((await callerOf(here.url, json.key).call("GET", OPENED)).status).toBe(401);
+    let lastLetInMs = 0;
+    await until(async () => {
+      const beganMs = performance.now() - revokedAt;
+      const answer = await askThere();
+      if (answer.status === 200) lastLetInMs = beganMs;
+      return answer.status === 401;
+    }, "the other instance to shut the key out");
+    expect(lastLetInMs).toBeLessThan(REVOKED_MS_MAX);
+  };
+
+  /** A read model stops at an event that it cannot read. */
+  const stopReadModels = async () => {
+    const store = await openStore(readConfig({ ...env, DATA_DIR: root }));
+    const types = ["ApiKeyIssued", "RecipientSuppressed", "EmailQueued", "WebhookEndpointRegistered"];
+    const metadata = { schema: 1, at: new Date().toISOString(), correlationId: "test", actor: "test" };
+    for (const type of types) {
+      const event = { id: crypto.randomUUID(), type, data: { unreadable: true }, metadata };
+      await store.append(`unreadable-${type}`, [event], "noStream");
+    }
+    await store.close();
+  };
+
+  test(
+    "a key that one revokes opens nothing at the other within a second",
+    async () => {
+      for (const [here, there] of [[first, second] as const, [second, first] as const])
+        await expectRevokedAt(here, there);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "also while no read model follows the log",
+    async () => {
+      await stopReadModels();
+      const isStopped = ({ status, json }: Answer) => status === 503 && json.code === "INTERNAL_ERROR";
+      for (const { url } of [first, second]) {
+        const owner = callerOf(url, first.apiKey);
+        await until(
+          async () =>
+            isStopped(await owner.call("GET", KEYS)) &&
+            isStopped(await owner.call("GET", "/api/v1/suppressions")),
+          "the read models to stop",
+          20_000,
+        );
+      }
+      for (const [here, there] of [[first, second] as const, [second, first] as const])
+        await expectRevokedAt(here, there);
+    },
+    TEST_MS_MAX,
+  );
+});

@@ -1,0 +1,32 @@
+import { describe, expect, test } from "bun:test";
+import { described } from "../support/documentedAnswers.ts";
+import { testStores } from "../support/stores.ts";
+import { fuzz } from "./fuzz.ts";
+import { FUZZ_PLANTS, type FuzzPlant, runPlanted } from "./plants.ts";
+
+const REQUESTS_EACH = 60;
+const TEST_MS_MAX = 180_000;
+
+describe.each(await testStores())("a short run of the fuzzer on $name", (store) => {
+  test(
+    "finds nothing, and every operation succeeds often enough",
+    async () => {
+      const requests = REQUESTS_EACH * described.length;
+      const { findings, starved, routes } = await fuzz({ store, requests, seed: 20_260_101 });
+      expect(findings).toEqual([]);
+      expect(starved).toEqual([]);
+      expect(routes.map(({ route }) => route).sort()).toEqual(described.map(({ name }) => name).sort());
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe("a fault that is planted", () => {
+  test.each(Object.keys(FUZZ_PLANTS) as FuzzPlant[])(
+    "is found: %s",
+    async (plant) => {
+      expect(await runPlanted(plant, ["--requests", "4000", "--seed", "1"], "ignore")).toBe(1);
+    },
+    TEST_MS_MAX,
+  );
+});

@@ -1,0 +1,242 @@
+import type { RouteName } from "../../src/http/routes.ts";
+import type { Json, JsonObject } from "../../src/kernel/json.ts";
+import { type Random, randomUuid } from "./random.ts";
+import { someTime } from "./values.ts";
+import { type Known, lose, type Workspace } from "./world.ts";
+
+/** What a hint goes by. */
+export interface Hinting {
+  readonly random: Random;
+  readonly workspace: Workspace;
+}
+
+/**
+ * What the schemas of an operation do not say, so that a good part of its requests succeeds. Members that are left
+ * out are made from the document. A hint without its operation in the document is of no effect.
+ */
+export interface Hint {
+  /** Changes what other operations depend on: goes to a workspace of its own, now and then to the others. */
+  readonly isDisruptive?: true;
+  /** The operation that makes what this one needs; it is asked first where `params` has nothing to offer. */
+  readonly needs?: RouteName;
+  /** Null: the workspace has nothing of the kind yet. */
+  readonly params?: (hinting: Hinting) => Readonly<Record<string, string>> | null;
+  readonly query?: (hinting: Hinting) => Readonly<Record<string, string>>;
+  readonly body?: (hinting: Hinting) => Json;
+  /** The one file of a multipart body; half of the requests send it where the operation takes both. */
+  readonly file?: (hinting: Hinting) => {
+    readonly name: string;
+    readonly type: string;
+    readonly text: string;
+  };
+  /** After a success: what has become of the resource that was named. */
+  readonly after?: (hinting: Hinting, params: Readonly<Record<string, string>>) => void;
+  /** Why the operation cannot be held to the share of successes. */
+  readonly exempt?: string;
+}
+
+/** The parameters that name one known resource of a kind. */
+function oneOf(kind: string, fits: (known: Known) => boolean = () => true) {
+  return ({ random, workspace }: Hinting) => {
+    const fitting = (workspace.known.get(kind) ?? []).filter(fits);
+    return fitting.length === 0 ? null : { id: random.pick(fitting).id };
+  };
+}
+
+/** After a success the resource is of no more use for what came before. */
+function losing(kind: string) {
+  return ({ random, workspace }: Hinting, params: Readonly<Record<string, string>>) => {
+    lose(workspace, kind, params.id ?? "", random);
+  };
+}
+
+function recipient({ random, workspace }: Hinting): string {
+  return `${workspace.canary()}@${random.pick(["example.com", "Example.ORG", "bücher.example", "mail.example.net"])}`;
+}
+
+function textFile({ random, workspace }: Hinting) {
+  const name = random.pick([".txt", ".md", ".csv"]);
+  const type = { ".txt": "text/plain", ".md": "text/markdown", ".csv": "text/csv" }[name] ?? "";
+  return { name: workspace.canary() + name, type, text: `${workspace.canary()}, a file\n` };
+}
+
+function directFile(hinting: Hinting): JsonObject {
+  const { name, type, text } = textFile(hinting);
+  return { filename: name, content_type: type, content: Buffer.from(text).toString("base64") };
+}
+
+function metadata({ random, workspace }: Hinting): JsonObject {
+  return {
+    [workspace.canary()]: workspace.canary(),
+    order: random.integer(0, 1_000),
+    paid: random.chance(0.5),
+  };
+}
+
+/** Files are a part of sends as soon as the document can upload them. */
+function attachments(hinting: Hinting): Json {
+  const { random, workspace } = hinting;
+  const ready = (workspace.known.get("attachment") ?? []).filter(({ status }) => status === "ready");
+  const uploads = ready.length > 0 && random.chance(0.7) ? [random.pick(ready).id] : [];
+  return random.chance(0.5) || uploads.length === 0 ? [...uploads, directFile(hinting)] : uploads;
+}
+
+function sendBody(hinting: Hinting): Json {
+  const { random, workspace } = hinting;
+  const envelope = {
+    from: workspace.sender,
+    to: recipient(hinting),
+    ...(random.chance(0.2) ? { reply_to: recipient(hinting) } : {}),
+    ...(random.chance(0.3) ? { metadata: metadata(hinting) } : {}),
+    ...(workspace.known.has("attachment") && random.chance(0.2) ? { attachments: attachments(hinting) } : {}),
+  };
+  const published = (workspace.known.get("template") ?? []).filter(({ status }) => status === "published");
+  if (published.length > 0 && random.chance(0.3)) {
+    const template_id = random.pick(published).id;
+    return { ...envelope, template_id, variables: { name: workspace.canary(), count: 2 } };
+  }
+  const content = random.pick([{ text: workspace.canary() }, { html: `<p>${workspace.canary()}</p>` }]);
+  return { ...envelope, subject: `About ${workspace.canary()}`, ...content };
+}
+
+function emailsQuery({ random, workspace }: Hinting): Readonly<Record<string, string>> {
+  const sent = workspace.sent.length > 0 ? random.pick(workspace.sent) : null;
+  const cursors = workspace.cursors.get("listEmails") ?? [];
+  const others = {
+    ...(random.chance(0.4) ? { limit: String(random.integer(1, 100)) } : {}),
+    ...(random.chance(0.2) ? { status: random.pick(["queued", "canceled", "suppressed", "sent"]) } : {}),
+    ...(random.chance(0.2) ? { from: workspace.sender } : {}),
+    ...(random.chance(0.1) ? { to: `${workspace.canary()}@example.com` } : {}),
+    ...(random.chance(0.1) ? { created_from: someTime(random) } : {}),
+    ...(random.chance(0.1) ? { created_before: someTime(random) } : {}),
+    ...(random.chance(0.3) && cursors.length > 0 ? { cursor: random.pick(cursors) } : {}),
+  };
+  return sent && random.chance(0.2) ? { idempotency_key: sent.key } : others;
+}
+
+/** A version as a template's own list shows it: it names its template. */
+function versionParams({ random, workspace }: Hinting) {
+  const archived = new Set(workspace.gone.get("template") ?? []);
+  const versions = (workspace.known.get("template_version") ?? []).filter(
+    ({ template_id: template }) => !archived.has(String(template)),
+  );
+  if (versions.length === 0) return null;
+  const { id, template_id: template } = random.pick(versions);
+  return { id: String(template), version_id: id };
+}
+
+function draftBody({ workspace }: Hinting): Json {
+  return {
+    subject: `${workspace.canary()} {{ name }}`,
+    html: `<p>{{ name }} ${workspace.canary()}</p>`,
+    text: `{% if count > 1 %}{{ count }}{% endif %} ${workspace.canary()}`,
+    variables: [
+      { name: "name", type: "string", required: true },
+      { name: "count", type: "number", default: 1 },
+    ],
+  };
+}
+
+function suppressionParams({ random, workspace }: Hinting) {
+  const known = (workspace.known.get("suppression") ?? []).filter(
+    ({ address }) => typeof address === "string",
+  );
+  return known.length === 0 ? null : { address: encodeURIComponent(String(random.pick(known).address)) };
+}
+
+/** Senders that requests have added: the one that all sends go from is left alone. */
+const addedSender = (hinting: Hinting) =>
+  oneOf("sender", ({ address }) => address !== hinting.workspace.sender)(hinting);
+
+const template = { needs: "createTemplate", params: oneOf("template") } as const;
+const version = { needs: "draftTemplateVersion", params: versionParams } as const;
+const sender = { needs: "addSender", params: addedSender } as const;
+const needsToken = "its path holds a token that is mailed";
+
+/** The hints by operation. */
+export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
+  sendEmail: { body: sendBody },
+  listEmails: { query: emailsQuery },
+  getEmail: { needs: "sendEmail", params: oneOf("email") },
+  cancelEmail: {
+    needs: "sendEmail",
+    params: oneOf("email", ({ status }) => status === "queued"),
+    after: losing("email"),
+  },
+  createTemplate: { body: ({ workspace }) => ({ name: workspace.canary() }) },
+  getTemplate: template,
+  archiveTemplate: { ...template, after: losing("template") },
+  draftTemplateVersion: { ...template, body: draftBody },
+  listTemplateVersions: template,
+  getTemplateVersion: version,
+  publishTemplateVersion: version,
+  previewTemplateVersion: {
+    ...version,
+    body: ({ workspace }) => ({ variables: { name: workspace.canary(), count: 3 } }),
+  },
+  uploadAttachment: { body: directFile, file: textFile },
+  getAttachment: { needs: "uploadAttachment", params: oneOf("attachment") },
+  deleteAttachment: {
+    needs: "uploadAttachment",
+    params: oneOf("attachment"),
+    after: losing("attachment"),
+  },
+  addSuppression: {
+    body: (hinting) => ({ address: recipient(hinting), note: hinting.workspace.canary() }),
+  },
+  getSuppression: { needs: "addSuppression", params: suppressionParams },
+  removeSuppression: {
+    needs: "addSuppression",
+    params: suppressionParams,
+    after: ({ random, workspace }, { address }) => {
+      const known = workspace.known.get("suppression") ?? [];
+      const gone = known.find((one) => encodeURIComponent(String(one.address)) === address);
+      if (gone) lose(workspace, "suppression", gone.id, random);
+    },
+  },
+  listSuppressions: { query: ({ random }) => ({ limit: String(random.integer(1, 100)) }) },
+  addSender: {
+    body: ({ random, workspace }) =>
+      random.chance(0.7)
+        ? { address: `${workspace.canary()}@example.com`, display_name: workspace.canary() }
+        : { domain: `${workspace.canary()}.example.com` },
+  },
+  getSender: sender,
+  disableSender: sender,
+  enableSender: sender,
+  requestSenderVerification: {
+    ...sender,
+    body: ({ random }) => ({ method: random.pick(["email", "dns"]) }),
+    exempt: "mail and DNS answer for it, within bounds of so many a day",
+  },
+  showSenderVerification: { exempt: needsToken },
+  confirmSenderVerification: { exempt: needsToken },
+  pauseSending: { isDisruptive: true },
+  resumeSending: { isDisruptive: true },
+  issueApiKey: {
+    body: ({ workspace }) => ({ name: workspace.canary(), scopes: ["email:read"], expires_at: null }),
+  },
+  getApiKey: { needs: "issueApiKey", params: oneOf("api_key") },
+  revokeApiKey: {
+    needs: "issueApiKey",
+    // The keys that the requests themselves are made with stay.
+    params: (hinting) => {
+      const { tenant, weak } = hinting.workspace;
+      return oneOf("api_key", ({ id }) => id !== tenant.keyId && id !== weak.keyId)(hinting);
+    },
+    after: losing("api_key"),
+  },
+  registerWebhook: {
+    body: ({ random, workspace }) => ({
+      url: `https://${workspace.canary()}.example.com/${workspace.canary()}?n=${random.integer(0, 9)}`,
+      ...(random.chance(0.5) ? { description: workspace.canary() } : {}),
+      ...(random.chance(0.3) ? { event_types: ["email.sent", "email.bounced"] } : {}),
+    }),
+  },
+};
+
+/** Parameters that name nothing. */
+export function unknownParams(path: string, random: Random): Record<string, string> {
+  const names = [...path.matchAll(/\{([a-z_]+)\}/g)].map(([, name = ""]) => name);
+  return Object.fromEntries(names.map((name) => [name, randomUuid(random)]));
+}

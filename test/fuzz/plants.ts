@@ -1,0 +1,60 @@
+import { cp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { plantFault } from "../faults/plants.ts";
+import { ROOT } from "../support/service.ts";
+
+/** Faults that the fuzzer must find: one of each kind that it looks for. */
+export const FUZZ_PLANTS = {
+  /** Everybody's list shows the endpoints of others too. */
+  "shared-list": {
+    file: "projections/webhookEndpoints.ts",
+    from: "WHERE workspace_id = ? AND (created_at",
+    to: "WHERE workspace_id >= ? AND (created_at",
+  },
+  /** Everybody reads everybody's messages by their ids. */
+  "no-owner": {
+    file: "src/commands/readEmail.ts",
+    from: "if (story.state === null || story.state.workspaceId !== workspaceId) return null;",
+    to: "if (story.state === null) return null;",
+  },
+  /** A member of an answer that is not documented. */
+  "extra-member": {
+    file: "src/http/emailJson.ts",
+    from: "attempts: email.attempts,",
+    to: "attempts: email.attempts, worker: null,",
+  },
+  /** A cursor that is not ours is an error of ours. */
+  "no-catch": {
+    file: "src/http/paging.ts",
+    from: "  } catch {",
+    to: "  } catch (error) {\n    throw error;",
+  },
+} as const;
+
+export type FuzzPlant = keyof typeof FUZZ_PLANTS;
+
+export function isFuzzPlant(name: string): name is FuzzPlant {
+  return Object.hasOwn(FUZZ_PLANTS, name);
+}
+
+/** Runs the fuzzer on a copy of the program with this fault in it; gives its exit status. */
+export async function runPlanted(
+  name: FuzzPlant,
+  words: readonly string[],
+  output: "inherit" | "ignore",
+): Promise<number> {
+  const root = await plantFault(name, FUZZ_PLANTS[name]);
+  await cp(join(ROOT, "test"), join(root, "test"), { recursive: true });
+  await cp(join(ROOT, "tsconfig.json"), join(root, "tsconfig.json"));
+  const at = words.indexOf("--plant");
+  const others = at < 0 ? words.filter((word) => !word.startsWith("--plant=")) : words.toSpliced(at, 2);
+  const child = Bun.spawn([process.execPath, join(root, "test/fuzz/main.ts"), ...others], {
+    cwd: root,
+    stdin: "ignore",
+    stdout: output,
+    stderr: output,
+  });
+  const status = await child.exited;
+  await rm(root, { recursive: true, force: true });
+  return status;
+}

@@ -1,0 +1,273 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { issueKey, revokeKey } from "../../src/commands/manageWorkspace.ts";
+import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
+import { SCOPES } from "../../src/domain/apiKey/scopes.ts";
+import { systemOccasion } from "../../src/openParts.ts";
+import { type Answer, type Caller, callerOf } from "../support/service.ts";
+import { testStores } from "../support/stores.ts";
+import { startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+
+const PATH = "/api/v1/api-keys";
+const ACTIVE_KEYS_MAX = 1_000;
+const HOUR_MS = 3_600_000;
+const NOBODYS = "abcdefghijkl";
+
+function expectProblem(answer: Answer, status: number, code: string): void {
+  expect({ status: answer.status, code: answer.json?.code }).toEqual({ status, code });
+}
+
+const wanted = (parts: Record<string, unknown> = {}) => ({ name: "shop", scopes: ["email:send"], ...parts });
+const issue = async (caller: Caller, parts: Record<string, unknown> = {}) => {
+  const answer = await caller.call("POST", PATH, { body: wanted(parts) });
+  return answer;
+};
+const list = async (caller: Caller, query = "") => {
+  const answer = await caller.call("GET", PATH + query);
+  return answer;
+};
+const get = async (caller: Caller, id: string) => {
+  const answer = await caller.call("GET", `${PATH}/${id}`);
+  return answer;
+};
+const revoke = async (caller: Caller, id: string) => {
+  const answer = await caller.call("POST", `${PATH}/${id}/revoke`);
+  return answer;
+};
+
+describe.each(await testStores())("a workspace's API keys on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant({ sender: null });
+  });
+  afterAll(() => service.remove());
+
+  const fromNow = (ms: number) => new Date(Date.now() + ms).toISOString();
+  const opens = async (key: string, path = "/api/v1/emails") =>
+    (await callerOf(service.url, key).call("GET", path)).status;
+
+  describe("issuing", () => {
+    test("answers 201 with the key, which opens what its scopes say", async () => {
+      const answer = await issue(tenant, { scopes: ["email:read", "email:send"], expires_at: null });
+      expect(answer.status).toBe(201);
+      const { key, ...json } = answer.json;
+      expect(json).toMatchObject({
+        object: "api_key",
+        name: "shop",
+        scopes: ["email:read", "email:send"],
+        status: "active",
+        expires_at: null,
+      });
+      expect(key).toStartWith(`pl_${json.id}`);
+      expect(await opens(key)).toBe(200);
+      expect(await opens(key, PATH)).toBe(403);
+      const location = answer.headers.get("location");
+      expect(location).toBe(`${PATH}/${json.id}`);
+      expect((await tenant.call("GET", location ?? "")).json).toEqual(json);
+    });
+
+    test("shows the key in that answer only", async () => {
+      const own = await service.tenant({ sender: null });
+      const { key, id } = (await issue(own)).json;
+      const hash = service.log.keys.hashApiKey(key);
+      const stored = JSON.stringify(await service.log.store.read(apiKeyStream(id), 0, 10));
+      const answers = [await list(own), await get(own, id), await revoke(own, id)];
+      for (const { text } of answers) {
+        expect(text).not.toContain(key.slice(-38));
+        expect(text).not.toContain(hash);
+      }
+      expect(stored).not.toContain(key.slice(-38));
+      expect(stored).toContain(hash);
+    });
+
+    test("with an expiry makes a key that opens nothing from then on", async () => {
+      const { json } = await issue(tenant, { scopes: ["email:read"], expires_at: fromNow(700) });
+      expect(await opens(json.key)).toBe(200);
+      await until(async () => (await opens(json.key)) === 401, "the key to expire");
+      expect((await get(tenant, json.id)).json.status).toBe("expired");
+      const listed = (await list(tenant)).json.data.find(({ id }: { id: string }) => id === json.id);
+      expect(listed.status).toBe("expired");
+    });
+
+    test("keeps an expiry in UTC, however it is written", async () => {
+      const { json } = await issue(tenant, { expires_at: "2090-01-01T02:00:00+02:00" });
+      expect(json.expires_at).toBe("2090-01-01T00:00:00.000Z");
+    });
+
+    const refused: readonly [string, Record<string, unknown>, string][] = [
+      ["without a name", { name: undefined }, "/name"],
+      ["with an empty name", { name: "" }, "/name"],
+      ["with a name of 201 characters", { name: "n".repeat(201) }, "/name"],
+      ["without scopes", { scopes: undefined }, "/scopes"],
+      ["with no scope", { scopes: [] }, "/scopes"],
+      ["with a scope twice", { scopes: ["email:send", "email:send"] }, "/scopes"],
+      ["with a scope that there is not", { scopes: ["email:send", "admin"] }, "/scopes/1"],
+      ["with an expiry that is no time", { expires_at: "tomorrow" }, "/expires_at"],
+      ["with an expiry on 30 February", { expires_at: "2090-02-30T00:00:00Z" }, "/expires_at"],
+      ["with an expiry without a time zone", { expires_at: "2090-01-01T00:00:00" }, "/expires_at"],
+      ["with an expiry that is over", { expires_at: "2020-01-01T00:00:00Z" }, "/expires_at"],
+      ["with an expiry that is a number", { expires_at: 4_000_000_000 }, "/expires_at"],
+      ["with a field that there is not", { workspace_id: crypto.randomUUID() }, "/workspace_id"],
+      ["with a key of its own choice", { key: "pl_mine" }, "/key"],
+    ];
+    for (const [how, parts, pointer] of refused) {
+      test(`${how} is refused at ${pointer}`, async () => {
+        const answer = await issue(tenant, parts);
+        expectProblem(answer, 400, "INVALID_REQUEST");
+        expect(answer.json.errors[0].pointer).toStartWith(pointer);
+      });
+    }
+
+    test("takes a name of 200 characters, emoji as well", async () => {
+      const name = "🔑".repeat(200);
+      expect((await issue(tenant, { name })).json.name).toBe(name);
+    });
+  });
+
+  describe("a key gives only what it has:", () => {
+    test("every scope that it holds, and no other", async () => {
+      const issuer = await tenant.withKey({ scopes: ["workspace:manage", "email:read"] });
+      for (const scope of SCOPES) {
+        const answer = await issue(issuer, { scopes: [scope] });
+        if (["workspace:manage", "email:read"].includes(scope)) expect(answer.status).toBe(201);
+        else {
+          expectProblem(answer, 403, "FORBIDDEN");
+          expect(answer.json.detail).toContain(scope);
+        }
+      }
+      expectProblem(await issue(issuer, { scopes: ["email:read", "email:send"] }), 403, "FORBIDDEN");
+    });
+
+    test("no more time than it has itself", async () => {
+      const expiresAt = Date.now() + HOUR_MS;
+      const issuer = await tenant.withKey({ expiresAt });
+      for (const expires_at of [
+        undefined,
+        null,
+        fromNow(2 * HOUR_MS),
+        new Date(expiresAt + 1).toISOString(),
+      ]) {
+        const answer = await issue(issuer, { expires_at });
+        expectProblem(answer, 400, "INVALID_REQUEST");
+        expect(answer.json.errors[0].pointer).toBe("/expires_at");
+        expect(answer.json.detail).toContain(new Date(expiresAt).toISOString());
+      }
+      const atIts = await issue(issuer, { expires_at: new Date(expiresAt).toISOString() });
+      expect(atIts.status).toBe(201);
+      expect((await issue(issuer, { expires_at: fromNow(HOUR_MS / 2) })).status).toBe(201);
+    });
+
+    test("nothing any more once it was revoked, even while it is still let in", async () => {
+      const issuer = await tenant.withKey({});
+      expect((await list(issuer)).status).toBe(200);
+      // This service still has the key in its memory, as a second instance would.
+      await revokeKey(service.log, issuer.keyId, systemOccasion("test"));
+      expectProblem(await issue(issuer), 401, "UNAUTHORIZED");
+    });
+  });
+
+  describe("the list", () => {
+    test("holds every key of the workspace, newest first, each once over its pages", async () => {
+      const own = await service.tenant({ sender: null });
+      const issued: string[] = [own.keyId];
+      for (let index = 0; index < 4; index += 1) issued.unshift((await issue(own)).json.id);
+      await revoke(own, issued[1] as string);
+      const { json } = await list(own);
+      expect(json.next_cursor).toBeNull();
+      expect(json.data.map(({ id }: { id: string }) => id)).toEqual(issued);
+      expect(json.data.map(({ status }: { status: string }) => status)).toEqual([
+        "active",
+        "revoked",
+        "active",
+        "active",
+        "active",
+      ]);
+      const paged: unknown[] = [];
+      for (let query = "?limit=2"; query !== ""; ) {
+        const page = (await list(own, query)).json;
+        paged.push(...page.data);
+        query = page.next_cursor === null ? "" : `?limit=2&cursor=${encodeURIComponent(page.next_cursor)}`;
+      }
+      expect(paged).toEqual(json.data);
+    });
+
+    test("is where each key is at once, also one that a command has issued", async () => {
+      const own = await service.tenant({ sender: null });
+      const other = await own.withKey({});
+      const { json } = await list(own);
+      expect(json.data.map(({ id }: { id: string }) => id).sort()).toEqual([own.keyId, other.keyId].sort());
+      await revokeKey(service.log, other.keyId, systemOccasion("test"));
+      const found = (await list(own)).json.data.find(({ id }: { id: string }) => id === other.keyId);
+      expect(found.status).toBe("revoked");
+    });
+
+    test.each([
+      ["limit=0", "/limit"],
+      ["cursor=abc", "/cursor"],
+      ["status=active", "/status"],
+    ])("refuses %s", async (query, pointer) => {
+      const answer = await list(tenant, `?${query}`);
+      expectProblem(answer, 400, "INVALID_REQUEST");
+      expect(answer.json.errors[0].pointer).toStartWith(pointer);
+    });
+  });
+
+  describe("revoking", () => {
+    test("shuts the key out at once on this instance, and a repeat is no error", async () => {
+      const { json } = await issue(tenant, { scopes: ["email:read"] });
+      expect(await opens(json.key)).toBe(200);
+      const revoked = await revoke(tenant, json.id);
+      expect(revoked.status).toBe(200);
+      const { key: _key, ...shown } = json;
+      expect(revoked.json).toEqual({ ...shown, status: "revoked" });
+      expect(await opens(json.key)).toBe(401);
+      expect((await revoke(tenant, json.id)).text).toBe(revoked.text);
+      expect(await service.log.store.read(apiKeyStream(json.id), 0, 10)).toHaveLength(2);
+      expect((await get(tenant, json.id)).text).toBe(revoked.text);
+    });
+
+    test("works on the key that asks for it", async () => {
+      const own = await service.tenant({ sender: null });
+      const self = await own.withKey({});
+      expect((await revoke(self, self.keyId)).json).toMatchObject({ id: self.keyId, status: "revoked" });
+      expectProblem(await self.call("GET", PATH), 401, "UNAUTHORIZED");
+      expect((await list(own)).status).toBe(200);
+    });
+
+    test("finds no key that is unknown, another workspace's or no key id", async () => {
+      const other = await service.tenant({ sender: null });
+      for (const id of [
+        NOBODYS,
+        other.keyId,
+        crypto.randomUUID(),
+        "a",
+        "x".repeat(5_000),
+        "..%2F..",
+        "%00",
+      ]) {
+        expectProblem(await revoke(tenant, id), 404, "NOT_FOUND");
+        expectProblem(await get(tenant, id), 404, "NOT_FOUND");
+      }
+      expect((await list(other)).status).toBe(200);
+    });
+  });
+
+  test("are bounded: no more than a thousand are active, and a revoked one makes room", async () => {
+    const own = await service.tenant({ sender: null });
+    const issueOne = () =>
+      issueKey(
+        service.log,
+        { workspaceId: own.workspaceId, name: "many", scopes: ["email:read"], expiresAt: null },
+        systemOccasion("test"),
+      );
+    for (let issued = 1; issued < ACTIVE_KEYS_MAX; issued += 111)
+      await Promise.all(Array.from({ length: 111 }, issueOne));
+    const { json } = await list(own, "?limit=1");
+    expectProblem(await issue(own), 409, "API_KEY_LIMIT_REACHED");
+    await revoke(own, json.data[0].id);
+    await list(own, "?limit=1");
+    expect((await issue(own)).status).toBe(201);
+  }, 30_000);
+});

@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { attachments, endedUploads, listAttachments, pendingUploads } from "../../projections/attachments.ts";
+import { messageFiles, messagesWithOldFiles } from "../../projections/messageFiles.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
+import { attachmentDecider, isSpent } from "../../src/domain/attachment/state.ts";
+import { canLoseAttachments, DELIVERY_POLICY, expireAttachments } from "../../src/domain/email/decisions.ts";
+import { ACCEPTANCE_REVISION, type EmailEvent } from "../../src/domain/email/events.ts";
+import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";
+import type { DomainEvent } from "../../src/kernel/decider.ts";
+import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
+import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
+import { createTables } from "../../src/readModels/generation.ts";
+import { ACCEPTED_AT, acceptance, play, stepsArbitrary } from "../support/emailHistories.ts";
+
+const UNTIL = ACCEPTED_AT + 24 * HOUR_MS;
+
+let db: ReadDatabaseFile;
+const openFor = (projection: Projection) => () => {
+  db = sqliteReadDatabases.open(":memory:", "build");
+  createTables(db, projection, "log");
+};
+afterEach(() => db.close());
+
+function project(projection: Projection, stream: string, events: readonly DomainEvent[]): void {
+  events.forEach((event, revision) => {
+    if (!projection.events.includes(event.type)) return;
+    const { type, data } = structuredClone(event);
+    const metadata = { at: rfc3339(ACCEPTED_AT) };
+    projection.apply({ stream, revision, id: crypto.randomUUID(), type, data, metadata }, db);
+  });
+}
+
+const uploaded = (expiresAt = UNTIL): AttachmentEvent => ({
+  type: "AttachmentUploaded",
+  data: {
+    workspaceId: "w",
+    filename: "a.pdf",
+    contentType: "application/pdf",
+    bytes: 5,
+    sha256: "5",
+    uploadedAt: rfc3339(ACCEPTED_AT),
+    expiresAt: rfc3339(expiresAt),
+  },
+});
+
+describe("attachments", () => {
+  beforeEach(openFor(attachments));
+
+  test("say of any upload what its stream says, and what is left to do", () => {
+    const later = fc.constantFrom<AttachmentEvent>(
+      { type: "AttachmentValidated", data: {} },
+      { type: "AttachmentRejected", data: { code: "ATTACHMENT_INVALID", reason: "is no PDF" } },
+      { type: "AttachmentExpired", data: { reason: "deleted" } },
+      { type: "AttachmentBytesRemoved", data: {} },
+    );
+    let number = 0;
+    fc.assert(
+      fc.property(fc.array(later, { maxLength: 4 }), fc.boolean(), (events, isOverdue) => {
+        number += 1;
+        const id = `u${number}`;
+        const all = [uploaded(isOverdue ? ACCEPTED_AT : UNTIL), ...events];
+        project(attachments, `attachment-${id}`, all);
+        const state = all.reduce(attachmentDecider.evolve, null);
+        if (state === null) throw new Error("it is gone");
+        const query = { workspaceId: "w", limit: 1_000 };
+        const row = listAttachments(db, query).find((found) => found.id === id);
+        const { status, rejectionReason } = state;
+        expect(row).toMatchObject({ id, status, rejectionReason, bytes: 5, filename: "a.pdf" });
+        expect(listAttachments(db, { ...query, status }).map((found) => found.id)).toContain(id);
+        const pending = pendingUploads(db, [], 1_000).map((found) => found.id);
+        expect(pending.includes(id)).toBe(status === "pending");
+        const ended = endedUploads(db, ACCEPTED_AT, [], 1_000).filter((found) => found.id === id);
+        const isOver = isOverdue && status !== "expired";
+        expect(ended).toHaveLength(isOver || (isSpent(state) && !state.bytesRemoved) ? 1 : 0);
+      }),
+    );
+  });
+
+  test("leave out what they are told to, and stop at the limit", () => {
+    for (let index = 0; index < 5; index += 1) project(attachments, `attachment-u${index}`, [uploaded()]);
+    expect(pendingUploads(db, ["u1", "u3"], 10).map(({ id }) => id)).toEqual(["u0", "u2", "u4"]);
+    expect(pendingUploads(db, [], 2)).toHaveLength(2);
+    expect(endedUploads(db, UNTIL, ["u0"], 10)).toHaveLength(4);
+    expect(endedUploads(db, UNTIL - 1, [], 10)).toEqual([]);
+  });
+});
+
+/** The events of a message's history as they are when it has files. */
+function withFiles(events: readonly EmailEvent[]): readonly EmailEvent[] {
+  const facts = { attachmentBytes: 5, directBytes: 5, attachmentsUntil: rfc3339(UNTIL) };
+  return events.map((event, revision) =>
+    revision === ACCEPTANCE_REVISION
+      ? ({ type: event.type, data: { ...event.data, ...facts } } as EmailEvent)
+      : event,
+  );
+}
+
+describe("message-files", () => {
+  beforeEach(openFor(messageFiles));
+
+  test("has a message exactly as long as its files are to go, whatever happens to it", () => {
+    let number = 0;
+    const as = fc.constantFrom("queued" as const, "suppressed" as const);
+    fc.assert(
+      fc.property(stepsArbitrary, as, fc.boolean(), (steps, acceptedAs, hasFiles) => {
+        number += 1;
+        const id = `m${number}`;
+        const accepting = { as: acceptedAs };
+        const history = play(acceptedAs === "queued" ? steps : [], DELIVERY_POLICY, accepting);
+        const events = history.events.map(({ event }) => event);
+        const all = hasFiles ? withFiles(events) : events;
+        const state = all.reduce<EmailState>(emailDecider.evolve, null);
+        const isListed = (now: number) =>
+          messagesWithOldFiles(db, now, [], 1_000).some((row) => row.id === id);
+        project(messageFiles, `email-${id}`, all);
+        for (const now of [UNTIL - 1, UNTIL]) expect(isListed(now)).toBe(canLoseAttachments(state, now));
+        const gone = expireAttachments(state, UNTIL).events;
+        project(messageFiles, `email-${id}`, gone);
+        if (gone.length > 0) expect(isListed(UNTIL)).toBeFalse();
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test("has a message that ended at its delivery because its recipient was suppressed", () => {
+    const claim = { attempt: 1, worker: "w1", leaseMs: 1, transport: "smtp" };
+    const events: readonly EmailEvent[] = [
+      ...withFiles(acceptance()),
+      { type: "EmailDeliveryStarted", data: claim },
+      { type: "EmailSuppressed", data: { attempt: 1, reason: "suppressed_since" } },
+    ];
+    project(messageFiles, "email-m", events);
+    expect(messagesWithOldFiles(db, UNTIL, [], 10).map(({ id }) => id)).toEqual(["m"]);
+  });
+});

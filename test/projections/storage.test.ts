@@ -1,0 +1,72 @@
+import { describe, expect, test } from "bun:test";
+import { overdueHolders, storage } from "../../projections/storage.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { type StorageEvent, storageStream } from "../../src/domain/storage/events.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import { createTables } from "../../src/readModels/generation.ts";
+
+const NOW = Date.parse("2030-01-01T00:00:00Z");
+const reserved = (holder: string, bytes: number, at = NOW): StorageEvent => ({
+  type: "StorageReserved",
+  data: { holder, bytes, until: rfc3339(at) },
+});
+
+/** The rows after these events of one workspace's stream, and who is overdue at `NOW`. */
+function project(events: readonly StorageEvent[]) {
+  const db = sqliteReadDatabases.open(":memory:", "build");
+  createTables(db, storage, "log");
+  events.forEach(({ type, data }, revision) => {
+    const id = crypto.randomUUID();
+    storage.apply({ stream: storageStream("shop"), revision, id, type, data, metadata: {} }, db);
+  });
+  const rows = db.all("SELECT * FROM storage ORDER BY holder").map((row) => ({ ...row }));
+  const overdue = overdueHolders(db, NOW, 10).map(({ holder }) => holder);
+  db.close();
+  return { rows, overdue };
+}
+
+const row = (holder: string, bytes: number, until: number | null) => ({
+  workspace_id: "shop",
+  holder,
+  bytes,
+  until,
+});
+
+describe("the read model of storage", () => {
+  test("holds what is reserved, by its last word", () => {
+    const { rows } = project([
+      reserved("a", 1),
+      reserved("b", 2),
+      reserved("a", 3, NOW + 1),
+      { type: "StorageReleased", data: { holder: "b" } },
+    ]);
+    expect(rows).toEqual([row("a", 3, NOW + 1)]);
+  });
+
+  test("knows who is overdue: whose time is over and who was not seen", () => {
+    const { overdue, rows } = project([
+      reserved("late", 1, NOW + 1),
+      reserved("now", 1),
+      reserved("long ago", 1, NOW - 5),
+      reserved("seen", 1, NOW - 5),
+      { type: "StorageConfirmed", data: { holders: ["seen", "nobody"] } },
+    ]);
+    expect(overdue).toEqual(["long ago", "now"]);
+    expect(rows).toHaveLength(4);
+  });
+
+  test("has the same rows where what came before a count can no longer be read", () => {
+    const before: StorageEvent[] = [
+      reserved("a", 1),
+      reserved("b", 2),
+      { type: "StorageConfirmed", data: { holders: ["a"] } },
+      { type: "StorageReleased", data: { holder: "b" } },
+    ];
+    const after: StorageEvent[] = [
+      reserved("c", 4),
+      { type: "StorageCounted", data: { open: [{ holder: "a", bytes: 1, until: null }] } },
+      reserved("d", 8),
+    ];
+    expect(project(after).rows).toEqual(project([...before, ...after]).rows);
+  });
+});

@@ -1,0 +1,17 @@
+import { type Services, workspaceAggregate } from "../../src/commands/services.ts";
+import { transact } from "../../src/commands/transact.ts";
+import { changeLimits } from "../../src/domain/workspace/decisions.ts";
+import { workspaceStream } from "../../src/domain/workspace/events.ts";
+import type { WorkspaceLimits } from "../../src/domain/workspace/limits.ts";
+
+/** Sets limits of one workspace, as the operator would on the command line. */
+export async function setLimits(
+  { store }: Pick<Services, "store">,
+  workspaceId: string,
+  changes: Partial<WorkspaceLimits>,
+): Promise<void> {
+  const aggregate = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
+  const occasion = { at: Date.now(), correlationId: "test", actor: "test", workspaceId };
+  const outcome = await transact(store, aggregate, (state) => changeLimits(state, changes), occasion);
+  if (outcome !== "changed") throw new Error(`there is no workspace ${workspaceId}`);
+}
