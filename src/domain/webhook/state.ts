@@ -72,11 +72,6 @@ export const webhookDecider: Decider<WebhooksState, WebhookEvent> = {
   evolve,
 };
 
-/** Whether an endpoint wants events of this type. A test goes to whom it was asked for, whatever it subscribes to. */
-export function isSubscribed({ eventTypes }: Pick<WebhookEndpoint, "eventTypes">, type: string): boolean {
-  return eventTypes === null || eventTypes.includes(type);
-}
-
 /** The sealed secrets that sign at `now`, the newest first: one, or two during a rotation. */
 export function signingSecrets({ sealedSecret, previous }: WebhookEndpoint, now: EpochMs): readonly string[] {
   return previous !== null && now < previous.until ? [sealedSecret, previous.sealedSecret] : [sealedSecret];
