@@ -1,6 +1,7 @@
 import { isReferenced } from "../commands/isReferenced.ts";
 import type { ContentFolder, ContentStore, FoundFolder } from "../ports/contentStore.ts";
 import { type EventStore, StoreError } from "../ports/eventStore.ts";
+import { pauses } from "./pauses.ts";
 
 export interface ContentSweeperOptions {
   readonly store: EventStore;
@@ -39,6 +40,7 @@ const CHECKED_MAX = 5_000;
  */
 export class ContentSweeper {
   private readonly stopping = new AbortController();
+  private readonly pauses = pauses(this.stopping.signal);
   private walk: AsyncIterator<FoundFolder> | null = null;
   private running: Promise<void> = Promise.resolve();
 
@@ -103,29 +105,14 @@ export class ContentSweeper {
   private async run(): Promise<void> {
     const { intervalMs, random, onSwept, onTrouble } = this.options;
     // Instances that start together shall not sweep together.
-    await this.pause(intervalMs * random());
+    await this.pauses.pause(intervalMs * random());
     while (!this.stopping.signal.aborted) {
       try {
         onSwept(await this.sweep());
       } catch (error) {
         onTrouble(error, null);
       }
-      await this.pause(intervalMs);
+      await this.pauses.pause(intervalMs);
     }
-  }
-
-  /** Sleeps; less when the service stops. */
-  private pause(timeMs: number): Promise<void> {
-    const { signal } = this.stopping;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = setTimeout(done, timeMs);
-      signal.addEventListener("abort", done);
-    });
   }
 }

@@ -21,6 +21,7 @@ import { type EpochMs, MINUTE_MS } from "../kernel/time.ts";
 import type { MailMessage, MailSession, MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
 import { LeaseWatch } from "./leaseWatch.ts";
+import { pauses } from "./pauses.ts";
 import { persist } from "./persist.ts";
 
 export interface SenderVerificationOptions {
@@ -65,6 +66,7 @@ function textOf(link: string): string {
 /** Mails the links that verify senders: each is claimed first, so that one instance sends it. */
 export class SenderVerification {
   private readonly stopping = new AbortController();
+  private readonly pauses = pauses(this.stopping.signal);
   private readonly abandoned = new AbortController();
   private readonly leases: LeaseWatch;
   private running: Promise<void> = Promise.resolve();
@@ -91,7 +93,7 @@ export class SenderVerification {
   private async work(): Promise<void> {
     while (!this.stopping.signal.aborted) {
       const isRelayAway = await this.round();
-      await this.pause(isRelayAway ? RELAY_REST_MS : LOOK_MS);
+      await this.pauses.pause(isRelayAway ? RELAY_REST_MS : LOOK_MS);
     }
   }
 
@@ -211,20 +213,6 @@ export class SenderVerification {
       actor: `worker:${worker}`,
       workspaceId,
     };
-  }
-
-  private pause(timeMs: number): Promise<void> {
-    const { signal } = this.stopping;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = setTimeout(done, timeMs);
-      signal.addEventListener("abort", done);
-    });
   }
 }
 

@@ -5,6 +5,8 @@ import { type QuotaEvent, quotaCodec, quotaDay, quotaStream } from "../../src/do
 import { quotaDecider } from "../../src/domain/quota/state.ts";
 import { givenWhenThen } from "../support/givenWhenThen.ts";
 
+/** Long histories are long to shrink: what a failure is cut down to by then says enough. */
+const RUNS = { interruptAfterTimeLimit: 4_000 };
 const given = givenWhenThen({ decider: quotaDecider, codec: quotaCodec });
 const instance = "one";
 const reserved = (count: number, sum: number): QuotaEvent => ({
@@ -105,7 +107,7 @@ function simulation(limit: number) {
 
 describe("any number of instances", () => {
   const kinds = fc.constantFrom<Kind[]>("use", "use", "use", "use", "return", "crash");
-  const steps = fc.array(fc.tuple(kinds, fc.nat(3)), { maxLength: 600 });
+  const steps = fc.array(fc.tuple(kinds, fc.nat(3)), { maxLength: 600, size: "max" });
 
   test("together use the limit and no more; what is missing at the end was in hand in a crash", () => {
     fc.assert(
@@ -118,6 +120,7 @@ describe("any number of instances", () => {
         expect(day.used).toBe(limit - day.lost);
         expect(day.lost).toBeLessThanOrEqual(day.crashes * BLOCK_MAX);
       }),
+      RUNS,
     );
   });
 });

@@ -47,6 +47,13 @@ describe("the allowance of an address", () => {
       .when((state) => countVerificationMail(state, ADDRESS_RULE, MIDNIGHT))
       .then(null, counted(MIDNIGHT));
   });
+
+  test("is one in ten minutes after the last of a full day, too", () => {
+    const last = MIDNIGHT - MINUTE_MS;
+    given(...[0, 1, 2, 3].map((hours) => counted(NOON + hours * HOUR_MS)), counted(last))
+      .when((state) => countVerificationMail(state, ADDRESS_RULE, last + 1))
+      .then(last + 10 * MINUTE_MS);
+  });
 });
 
 test("the allowance of a workspace is 20 a UTC day, close together or not", () => {
@@ -60,12 +67,18 @@ test("the allowance of a workspace is 20 a UTC day, close together or not", () =
 });
 
 test("whenever it is asked for, no rule is ever broken (property)", () => {
-  const waits = fc.array(fc.integer({ min: 0, max: 3 * HOUR_MS }), { maxLength: 60, size: "max" });
+  // From the last hours of a day on, minutes apart: where both bounds of an address meet. And for days, hours apart.
+  const wait = fc.oneof(
+    { weight: 9, arbitrary: fc.integer({ min: 0, max: 15 * MINUTE_MS }) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 3 * HOUR_MS }) },
+  );
+  const start = fc.integer({ min: MIDNIGHT - 2 * HOUR_MS, max: MIDNIGHT });
+  const waits = fc.array(wait, { maxLength: 60, size: "max" });
   const rules = fc.constantFrom(ADDRESS_RULE, WORKSPACE_RULE);
   fc.assert(
-    fc.property(waits, rules, (waitsMs, rule) => {
+    fc.property(start, waits, rules, (from, waitsMs, rule) => {
       const events: VerificationAllowanceEvent[] = [];
-      let now = NOON;
+      let now = from;
       for (const waitMs of waitsMs) {
         now += waitMs;
         const state = foldOf(verificationAllowanceAggregate, events);

@@ -59,7 +59,11 @@ const hostileBody: Mutation = (draft, { random }) => {
 
 const otherMethod: Mutation = (draft, { random }) => {
   draft.method = random.pick(["PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "GET", "POST", "PROPFIND"]);
-  if (draft.method === "GET" || draft.method === "HEAD") draft.body = null;
+  if (draft.method === "GET" || draft.method === "HEAD") {
+    draft.body = null;
+    // What the body named has gone with it; what the path names is still asked for.
+    draft.isForeign &&= draft.one.path.includes("{");
+  }
   // `fetch` makes a method that it does not know into another one.
   draft.isRaw = draft.method === "PROPFIND";
   return draft.method;

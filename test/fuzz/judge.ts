@@ -11,7 +11,7 @@ export interface Fault {
 }
 
 /** What a 503 may say: the service has a bound, and says when to come back. */
-const BOUNDS: readonly RegExp[] = [/too many (requests|bytes) in flight/i, /busy/i];
+const BOUNDS: readonly RegExp[] = [/too many requests with large bodies are on their way in/];
 
 function serverError({ status, headers, text }: SeenAnswer): string | null {
   if (status < 500) return null;
@@ -34,11 +34,10 @@ function pathOf({ target, isRaw }: FuzzRequest): string {
 
 function violation(request: FuzzRequest, answer: SeenAnswer): string | null {
   if ((request.isMalformed || request.isRaw) && isParserRefusal(answer)) return null;
-  // What such a target is read as is the parser's business; it may find a route or none.
-  const isAmbiguous = request.isMalformed && (answer.status === 404 || answer.status === 405);
-  const fault = isAmbiguous
-    ? answerFault("GET", "/nothing", { ...answer, status: 404 })
-    : answerFault(request.method, pathOf(request), answer);
+  let fault = answerFault(request.method, pathOf(request), answer);
+  // What such a target is read as is the parser's business; it may find the route, another or none.
+  if (fault !== null && request.isMalformed && (answer.status === 404 || answer.status === 405))
+    fault = answerFault("GET", "/nothing", { ...answer, status: 404 });
   return fault === null ? null : `${answer.status} ${fault}: ${answer.text.slice(0, 300)}`;
 }
 

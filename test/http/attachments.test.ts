@@ -1,19 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { expireEmailFiles, expireUpload } from "../../src/commands/expireFiles.ts";
 import { readStory } from "../../src/commands/readEmail.ts";
-import { attachmentAggregate } from "../../src/commands/services.ts";
-import { transact } from "../../src/commands/transact.ts";
-import { type AttachmentEvent, attachmentStream } from "../../src/domain/attachment/events.ts";
+import { attachmentStream } from "../../src/domain/attachment/events.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
-import { newId } from "../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { systemOccasion } from "../../src/openParts.ts";
 import type { Answer } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { unreadableUpload } from "../support/unreadableUpload.ts";
 import { until } from "../support/until.ts";
 import { direct, formOf, pdf, png, type SampleFile, txt } from "../support/uploadFiles.ts";
 
@@ -73,26 +69,8 @@ describe.each(await testStores())("attachments on $name", (store) => {
     }
     return found;
   };
-  const addEvents = async (id: string, ...events: readonly AttachmentEvent[]) => {
-    const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
-    const decide = () => ({ outcome: null, events });
-    await transact(service.log.store, aggregate, decide, systemOccasion("test"));
-  };
-  /** An upload whose bytes are damaged on the disk: nobody can look into it, so it stays pending. */
-  const unreadable = async (by = tenant, lifeMs = 24 * HOUR_MS): Promise<string> => {
-    const id = newId();
-    const root = store.env.CONTENT_URL?.slice("file:".length) ?? join(service.app.dataDir, "content");
-    const folder = join(root, by.workspaceId, id, id);
-    const { bytes, ...file } = pdf();
-    const sha256 = sha256Of(bytes);
-    await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, sha256), "something else");
-    const uploadedAt = Date.now() - HOUR_MS;
-    const times = { uploadedAt: rfc3339(uploadedAt), expiresAt: rfc3339(uploadedAt + lifeMs) };
-    const data = { ...file, ...times, workspaceId: by.workspaceId, bytes: bytes.byteLength, sha256 };
-    await addEvents(id, { type: "AttachmentUploaded", data });
-    return id;
-  };
+  const unreadable = (by = tenant, lifeMs?: number) =>
+    unreadableUpload(service, store, by.workspaceId, lifeMs);
   /** The files of an accepted message, as its own folder holds them. */
   const filesOf = async (id: string) => {
     const { state, events } = await readStory(service.log.store, id);

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { positionText } from "../../src/adapters/sqlite/groupCommit.ts";
 import { LogReader } from "../../src/adapters/sqlite/logReader.ts";
+import { verificationTokenOf } from "../../src/commands/verificationLink.ts";
 import { routes } from "../../src/http/routes.ts";
-import { type Described, described } from "../support/documentedAnswers.ts";
+import { type Described, described, type SeenAnswer } from "../support/documentedAnswers.ts";
+import { setLimits } from "../support/limits.ts";
 import { rawCall } from "../support/rawRequest.ts";
 import { testStores } from "../support/stores.ts";
 import { newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
 
 const BODY_BYTES_MAX = 16_000_000;
 
@@ -17,6 +20,12 @@ const storing = described.filter(({ operation }) => operation.responses[500] !==
 /** The operation's path with ids that nobody has. */
 function pathOf({ path }: Described): string {
   return path.replace(/\{[a-z_]+\}/g, () => crypto.randomUUID());
+}
+
+/** A token of a sender that there is not, made by this service: one made up by us would not be looked up at all. */
+function tokenOf({ log }: TestService): string {
+  const senderId = new Bun.CryptoHasher("sha256").update("nobody").digest("hex");
+  return verificationTokenOf(log, senderId, crypto.randomUUID());
 }
 
 function headersFor({ operation }: Described): Record<string, string> {
@@ -63,6 +72,33 @@ describe.each(await testStores())("every operation on $name", (store) => {
       });
     },
   );
+
+  describe("of a key that comes too often", () => {
+    let limited: Tenant;
+    beforeAll(async () => {
+      limited = await service.tenant();
+      await setLimits(service.log, limited.workspaceId, { keyRequestsPerSecond: 1 });
+    });
+
+    test.each(guarded)("$name is RATE_LIMITED, whatever its body, which is not waited for", async (one) => {
+      const hasBody = one.operation.requestBody !== undefined;
+      // Announced and never sent: without the limit it is refused by its length, so that we do not wait either.
+      const unsent = { "Content-Type": "text/plain", "Content-Length": String(BODY_BYTES_MAX + 1) };
+      let answer: SeenAnswer = { status: 0, headers: new Headers(), text: "" };
+      // The first request of each second is let through.
+      await until(async () => {
+        answer = await rawCall(service.url, [one.method, pathOf(one)], {
+          Authorization: `Bearer ${limited.apiKey}`,
+          ...(hasBody ? unsent : {}),
+        });
+        return answer.status === 429;
+      }, "a request beyond the limit");
+      expect(JSON.parse(answer.text)).toMatchObject({ code: "RATE_LIMITED", retryable: true });
+      expect(answer.headers.get("retry-after")).toBe("1");
+      expect(answer.headers.get("ratelimit")).toBe('"key";r=0;t=1');
+      expect(answer.headers.get("ratelimit-policy")).toBe('"key";q=1;w=1');
+    });
+  });
 });
 
 /** The embedded store is in the test's own process, so that it can be made to fail at will. */
@@ -78,7 +114,7 @@ describe("every operation while the log", () => {
   /** Asks with a key that the service has not seen, so that it has to read. */
   const answerTo = async (one: Described, fault: typeof LogReader.prototype.stream) => {
     const fresh = await tenant.withKey({});
-    const path = pathOf(one);
+    const path = pathOf({ ...one, path: one.path.replace("{token}", tokenOf(service)) });
     const body = one.operation.requestBody === undefined ? {} : { body: {} };
     const spies = [
       spyOn(LogReader.prototype, "stream").mockImplementation(fault),

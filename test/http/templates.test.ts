@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { VERSION_BYTES_MAX } from "../../src/domain/template/decisions.ts";
-import { templateStream } from "../../src/domain/template/events.ts";
+import { templateAggregate } from "../../src/commands/services.ts";
+import { load, transact } from "../../src/commands/transact.ts";
+import { TEMPLATE_BYTES_MAX, VERSION_BYTES_MAX, VERSIONS_MAX } from "../../src/domain/template/decisions.ts";
+import { type TemplateEvent, templateStream } from "../../src/domain/template/events.ts";
 import { COMPRESS_ABOVE_BYTES } from "../../src/kernel/codec.ts";
 import { newId } from "../../src/kernel/ids.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import { systemOccasion } from "../../src/openParts.ts";
 import { type Answer, type Caller, callerOf, startTestApp } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
@@ -296,6 +300,45 @@ describe.each(await testStores())("templates on $name", (store) => {
       const { id } = await create();
       const unsound = { subject: "{{", html: "{% if %}", text: "{{ a | nope }}" };
       expectProblem(await tryDraft(id, unsound), 400, "INVALID_REQUEST", ["/subject", "/html", "/text"]);
+    });
+
+    /** Adds versions to the log itself: so many requests would take their time. */
+    const addVersions = async (id: string, count: number, bytes: number) => {
+      const source = { ...WELCOME, variables: [] };
+      const decide = (state: Parameters<typeof templateAggregate.decider.evolve>[0]) => {
+        const from = (state?.versions.length ?? 0) + 1;
+        const events = Array.from({ length: count }, (_, index): TemplateEvent => {
+          const data = {
+            ...source,
+            versionId: newId(),
+            number: from + index,
+            bytes,
+            at: rfc3339(Date.now()),
+          };
+          return { type: "TemplateVersionDrafted", data };
+        });
+        return { outcome: null, events };
+      };
+      const aggregate = { ...templateAggregate, stream: templateStream(id) };
+      await transact(service.log.store, aggregate, decide, systemOccasion("test"));
+    };
+
+    test("beyond the last of 1,000 is refused", async () => {
+      const { id } = await create();
+      await addVersions(id, VERSIONS_MAX - 1, 100);
+      expect((await draft(id)).number).toBe(VERSIONS_MAX);
+      for (const _ of [1, 2]) expectProblem(await tryDraft(id), 409, "TEMPLATE_LIMIT_REACHED");
+    });
+
+    test("beyond the bytes of all of a template's versions is refused", async () => {
+      const { id } = await create();
+      await draft(id);
+      const { state } = await load(service.log.store, templateAggregate, templateStream(id));
+      const { bytes = 0 } = state?.versions[0] ?? {};
+      await addVersions(id, 1, TEMPLATE_BYTES_MAX - 2 * bytes);
+      expectProblem(await tryDraft(id, { subject: `${WELCOME.subject}!` }), 409, "TEMPLATE_LIMIT_REACHED");
+      expect((await draft(id)).number).toBe(3);
+      expectProblem(await tryDraft(id), 409, "TEMPLATE_LIMIT_REACHED");
     });
 
     test("of nearly all the bytes there may be comes back whole, and is stored compressed", async () => {

@@ -470,6 +470,14 @@ describe.each(await testStores())("validating a send on $name", (store) => {
         await expectInvalid(withMembers(`"metadata":{"a":${strange}}`), "/metadata/a");
       });
     }
+    test("a string goes on after an escaped quote, and ends after an escaped backslash", async () => {
+      for (const start of ['"', '\\"', '""', '\\\\"\\', "\\"]) {
+        await expectAccepted(message({ text: `${start}${"[".repeat(5_000)}` }));
+        const deep = `"variables":{"v":${"[".repeat(5_000)}${"]".repeat(5_000)}}`;
+        const ends = JSON.stringify(message({ text: `${start}\\` })).replace(/}$/, `,${deep}}`);
+        await expectInvalid(ends, "", /nested deeper/);
+      }
+    });
 
     test("a field named __proto__ is an unknown field", async () => {
       await expectInvalid(withMembers('"__proto__":{"from":"x"}'), "/__proto__");

@@ -25,11 +25,12 @@ export function allowedAgainAt(
   { perDayMax, spacingMs }: AllowanceRule,
   now: EpochMs,
 ): EpochMs | null {
-  const today = state.filter((at) => utcDay(at) === utcDay(now));
-  if (today.length >= perDayMax) return (Math.floor(now / DAY_MS) + 1) * DAY_MS;
   // Another instance's clock may be ahead of ours: its mail counts all the same.
-  const spacedAt = Math.max(...state) + spacingMs;
-  return spacingMs > 0 && spacedAt > now ? spacedAt : null;
+  const spacedAt = spacingMs > 0 ? Math.max(now, Math.max(...state) + spacingMs) : now;
+  // The last mail of a full day may be so late that the next one has to wait beyond midnight.
+  const sameDay = state.filter((at) => utcDay(at) === utcDay(spacedAt));
+  const againAt = sameDay.length < perDayMax ? spacedAt : (Math.floor(spacedAt / DAY_MS) + 1) * DAY_MS;
+  return againAt > now ? againAt : null;
 }
 
 /** Counts one mail, or says from when on one may be. Two instances cannot both take the last one. */
