@@ -13,7 +13,7 @@ import type { DisabledReason, WebhooksState } from "../domain/webhook/state.ts";
 import { invariant } from "../kernel/assert.ts";
 import type { Decision } from "../kernel/decider.ts";
 import { webhookDeliveryId } from "../kernel/ids.ts";
-import type { Occasion } from "../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import { webhookSecretText } from "../kernel/webhookSignature.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { type Services, webhookAggregate } from "./services.ts";
@@ -35,7 +35,7 @@ async function change<Outcome>(
   services: Holder,
   workspaceId: string,
   decide: (state: WebhooksState) => Decision<Outcome, WebhookEvent>,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ): Promise<Outcome> {
   const aggregate = { ...webhookAggregate, stream: webhooksStream(workspaceId) };
   const outcome = await transact(services.store, aggregate, decide, occasion);
@@ -56,7 +56,7 @@ export function updateWebhookEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
   wanted: EndpointChange,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ) {
   return change(services, workspaceId, (state) => updateEndpoint(state, { endpointId, ...wanted }), occasion);
 }
@@ -66,7 +66,7 @@ export function disableWebhookEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
   reason: DisabledReason,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ) {
   return change(services, workspaceId, (state) => disableEndpoint(state, endpointId, reason), occasion);
 }
@@ -75,7 +75,7 @@ export function disableWebhookEndpoint(
 export function enableWebhookEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ) {
   return change(services, workspaceId, (state) => enableEndpoint(state, endpointId), occasion);
 }
@@ -83,7 +83,7 @@ export function enableWebhookEndpoint(
 export function deleteWebhookEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ) {
   return change(services, workspaceId, (state) => deleteEndpoint(state, endpointId), occasion);
 }
@@ -93,7 +93,7 @@ export async function rotateWebhookSecret(
   services: Holder & Pick<Services, "keys">,
   { workspaceId, endpointId }: EndpointName,
   overlapMs: number,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ): Promise<{ readonly secret: string } | null> {
   const secret = randomBytes(SECRET_BYTES);
   const sealed = { endpointId, sealedSecret: services.keys.sealSecret(secret) };
@@ -110,7 +110,7 @@ export type TestOutcome =
 export async function testWebhookEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ): Promise<TestOutcome> {
   const { endpoints } = await services.webhooks.get(workspaceId);
   const { outcome, events } = requestTest({ endpoints }, endpointId);

@@ -18,7 +18,7 @@ import {
 } from "../domain/webhookDelivery/events.ts";
 import { type WebhookDeliveryState, webhookDeliveryDecider } from "../domain/webhookDelivery/state.ts";
 import type { Decision } from "../kernel/decider.ts";
-import type { Occasion } from "../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "./services.ts";
 import { load, toNewEvents, transact } from "./transact.ts";
@@ -62,7 +62,7 @@ export async function claimWebhook(
   store: EventStore,
   delivery: WebhookAt,
   request: AttemptRequest,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ): Promise<ClaimedWebhook | null> {
   const { outcome: attempt, events } = startAttempt(delivery.state, request);
   if (attempt === null) return null;
@@ -77,7 +77,12 @@ export async function claimWebhook(
 type Decide = (state: WebhookDeliveryState) => Decision<unknown, WebhookDeliveryEvent>;
 
 /** Appends what `decide` says at the known revision, and otherwise at whatever the stream has become. */
-async function record(store: EventStore, at: WebhookAt, decide: Decide, occasion: Occasion): Promise<void> {
+async function record(
+  store: EventStore,
+  at: WebhookAt,
+  decide: Decide,
+  occasion: WorkspaceOccasion,
+): Promise<void> {
   const { events } = decide(at.state);
   if (events.length === 0) return;
   const stream = webhookDeliveryStream(at.id);
@@ -90,7 +95,7 @@ async function record(store: EventStore, at: WebhookAt, decide: Decide, occasion
 export interface WebhookRecording {
   readonly policy: WebhookPolicy;
   readonly moment: Moment;
-  readonly occasion: Occasion;
+  readonly occasion: WorkspaceOccasion;
 }
 
 /** Records what became of an attempt, even late. Throws `StoreError`. */
@@ -112,7 +117,7 @@ export function skipWebhook(
     origin,
     reason,
   }: { readonly origin: DeliveryOrigin; readonly reason: Parameters<typeof skipDelivery>[2] },
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ): Promise<void> {
   return record(store, delivery, (state) => skipDelivery(state, origin, reason), occasion);
 }
@@ -124,7 +129,12 @@ export function expireWebhookLease(store: EventStore, id: string, attempt: numbe
 }
 
 /** Asks for a delivery once more. */
-export function redeliverWebhook(store: EventStore, id: string, origin: DeliveryOrigin, occasion: Occasion) {
+export function redeliverWebhook(
+  store: EventStore,
+  id: string,
+  origin: DeliveryOrigin,
+  occasion: WorkspaceOccasion,
+) {
   const aggregate = { ...webhookDeliveryAggregate, stream: webhookDeliveryStream(id) };
   return transact(store, aggregate, (state) => requestRedelivery(state, origin, occasion.at), occasion);
 }

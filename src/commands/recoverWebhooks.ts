@@ -1,5 +1,5 @@
 import type { DeliveryOrigin } from "../domain/webhookDelivery/events.ts";
-import type { Occasion } from "../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { redeliverWebhook } from "./recordWebhookAttempt.ts";
 
@@ -16,7 +16,7 @@ export interface FailedWebhook {
 export async function recoverWebhooks(
   store: EventStore,
   failed: Iterable<FailedWebhook>,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ): Promise<number> {
   const remaining = failed[Symbol.iterator]();
   let requested = 0;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { registerEndpoint } from "../domain/webhook/decisions.ts";
 import { webhooksStream } from "../domain/webhook/events.ts";
 import { newId } from "../kernel/ids.ts";
-import type { Occasion } from "../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { webhookSecretText } from "../kernel/webhookSignature.ts";
 import { type Services, webhookAggregate } from "./services.ts";
@@ -17,7 +17,7 @@ export interface RegisterWebhook {
   readonly description: string | null;
   /** Null: all. */
   readonly eventTypes: readonly string[] | null;
-  readonly occasion: Occasion;
+  readonly occasion: WorkspaceOccasion;
 }
 
 export type RegisterOutcome =

@@ -1,16 +1,20 @@
-import type { EmailContent, EmailEvent } from "../domain/email/events.ts";
-import type { EmailStatus } from "../domain/email/state.ts";
+import type { EmailContent } from "../domain/email/events.ts";
+import { type EmailState, emailDecider } from "../domain/email/state.ts";
 import { suppressionCodec } from "../domain/suppression/events.ts";
 import { webhookCodec } from "../domain/webhook/events.ts";
 import type { DeliveryOrigin } from "../domain/webhookDelivery/events.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import type { RecordedEvent } from "../ports/eventStore.ts";
-import { contentOf, readStory, type StoryEvent } from "./readEmail.ts";
+import { contentOf, type EmailStory, readStory, type StoryEvent } from "./readEmail.ts";
 import type { Services } from "./services.ts";
+
+/** Of all payloads, as `http/webhookEventSchemas` describes them. */
+const VERSION = 1;
 
 /** What an endpoint is sent (Standard Webhooks): the type, the event's own time, and what it tells. */
 export interface WebhookPayload {
   readonly type: string;
+  readonly version: typeof VERSION;
   readonly timestamp: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
@@ -25,16 +29,11 @@ export function webhookPayload(services: Reader, origin: DeliveryOrigin): Promis
     : endpointPayload(services, origin);
 }
 
-/** The status that an event puts its message into. */
-const STATUS: Partial<Record<EmailEvent["type"], EmailStatus>> = {
-  EmailQueued: "queued",
-  EmailSent: "sent",
-  EmailDeferred: "deferred",
-  EmailBounced: "bounced",
-  EmailFailed: "failed",
-  EmailSuppressed: "suppressed",
-  EmailCanceled: "canceled",
-};
+/** The message as it was once an event had happened: an outcome that comes late does not change how it ended. */
+function stateAfter({ events }: EmailStory, { sequence }: StoryEvent): EmailState {
+  const until = events.filter((one) => one.sequence <= sequence).map(({ event }) => event);
+  return until.reduce(emailDecider.evolve, emailDecider.initialState);
+}
 
 /** What an event of a message adds to what is told of it always. */
 function emailFacts({ event }: StoryEvent): Readonly<Record<string, unknown>> {
@@ -68,17 +67,18 @@ async function emailPayload(services: Reader, origin: DeliveryOrigin): Promise<W
   const id = origin.eventStream.slice("email-".length);
   const story = await readStory(services.store, id);
   const told = story.events.find(({ sequence }) => sequence === origin.eventRevision);
-  if (told === undefined || story.state === null)
-    throw new Error(`the event ${origin.eventId} is not readable`);
+  const state = told === undefined ? null : stateAfter(story, told);
+  if (told === undefined || state === null) throw new Error(`the event ${origin.eventId} is not readable`);
   const content: EmailContent | null = await contentOf(services, id, story);
   return {
     type: origin.eventType,
+    version: VERSION,
     timestamp: told.at,
     data: {
       id,
       object: "email",
-      status: STATUS[told.event.type],
-      created_at: rfc3339(story.state.acceptedAt),
+      status: state.status,
+      created_at: rfc3339(state.acceptedAt),
       sequence: told.sequence,
       metadata: content?.metadata ?? null,
       ...emailFacts(told),
@@ -91,32 +91,37 @@ async function readEvent({ store }: Reader, stream: string, revision: number): P
   return event?.revision === revision ? event : null;
 }
 
-async function suppressionPayload(services: Reader, origin: DeliveryOrigin): Promise<WebhookPayload> {
+/** A suppression and its end: the address, the suppression, and the end, each in an event of its own, in this order. */
+const SUPPRESSION_EVENTS = 3;
+
+async function suppressionPayload({ store }: Reader, origin: DeliveryOrigin): Promise<WebhookPayload> {
   const { eventStream, eventRevision } = origin;
-  const recorded = await readEvent(services, eventStream, eventRevision);
-  if (recorded === null) throw new Error(`the event ${origin.eventId} is not readable`);
-  const { type, data } = suppressionCodec.decode(recorded);
-  const created = type === "RecipientSuppressed" ? data : null;
+  const from = Math.max(0, eventRevision - SUPPRESSION_EVENTS + 1);
+  const story = (await store.read(eventStream, from, SUPPRESSION_EVENTS))
+    .filter(({ revision }) => revision <= eventRevision)
+    .map((recorded) => ({ recorded, event: suppressionCodec.decode(recorded) }));
+  const told = story.at(-1);
+  if (told?.recorded.revision !== eventRevision)
+    throw new Error(`the event ${origin.eventId} is not readable`);
+  let address: string | null = null;
+  let id = told.recorded.id;
+  for (const { recorded, event } of story) {
+    if (event.type === "SuppressionAddressStored") address = event.data.address;
+    if (event.type === "RecipientSuppressed") id = recorded.id;
+  }
+  const created = told.event.type === "RecipientSuppressed" ? told.event.data : null;
   return {
     type: origin.eventType,
-    timestamp: String(recorded.metadata.at),
+    version: VERSION,
+    timestamp: String(told.recorded.metadata.at),
     data: {
+      id,
       object: "suppression",
-      address: await suppressedAddress(services, eventStream, eventRevision),
+      address,
       sequence: eventRevision,
       ...(created ? { reason: created.reason, email_id: created.emailId ?? null } : {}),
     },
   };
-}
-
-/** The address that the stream held last at this place; null when it was erased. */
-async function suppressedAddress({ store }: Reader, stream: string, before: number): Promise<string | null> {
-  let address: string | null = null;
-  for (const recorded of await store.read(stream, 0, before + 1)) {
-    const { type, data } = suppressionCodec.decode(recorded);
-    if (type === "SuppressionAddressStored" && recorded.revision < before) address = data.address;
-  }
-  return address;
 }
 
 async function endpointPayload(services: Reader, origin: DeliveryOrigin): Promise<WebhookPayload> {
@@ -127,6 +132,7 @@ async function endpointPayload(services: Reader, origin: DeliveryOrigin): Promis
   const told = type === "WebhookEndpointDisabled" ? { reason: data.reason } : {};
   return {
     type: origin.eventType,
+    version: VERSION,
     timestamp: String(recorded.metadata.at),
     data: {
       id: data.endpointId,

@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES } from "../domain/webhook/events.ts";
 import type { Operations } from "./operation.ts";
 import { Cursor, DateTime, Limit, NoQuery, Nullable, pageSchema, Uuid } from "./schemas.ts";
+import { WebhookEventBody } from "./webhookEventSchemas.ts";
 
 const DeliveryStatus = Type.Union(
   (["pending", "attempting", "delivered", "exhausted", "skipped"] as const).map((status) =>
@@ -68,10 +69,7 @@ const WholeWebhookDelivery = Type.Object(
     ...deliveryFields,
     skipped_reason: Type.Union([Type.String(), Type.Null()]),
     attempt_log: Type.Array(WebhookAttempt),
-    payload: Type.Object(
-      { type: EventType, timestamp: DateTime, data: Type.Record(Type.String(), Type.Unknown()) },
-      { additionalProperties: false, description: "What is sent, as it is now." },
-    ),
+    payload: WebhookEventBody,
   },
   { $id: "WholeWebhookDelivery", additionalProperties: false },
 );

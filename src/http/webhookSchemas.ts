@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES } from "../domain/webhook/events.ts";
 import type { Operations } from "./operation.ts";
-import { Cursor, DateTime, Limit, NoQuery, Text, Uuid } from "./schemas.ts";
+import { Cursor, DateTime, Limit, NoQuery, Nullable, Text, Uuid } from "./schemas.ts";
 
 const Destination = Type.String({ description: "A public HTTPS URL on port 443." });
 const Description = Type.Union([Text({ maxLength: 500 }), Type.Null()]);
@@ -37,6 +37,15 @@ export const ListWebhooksQuery = Type.Object(
   { additionalProperties: false },
 );
 
+/** Why an endpoint is disabled. */
+export const DisabledReason = Type.Union(
+  [Type.Literal("manual"), Type.Literal("failing"), Type.Literal("gone")],
+  {
+    description:
+      "`manual`: on request; `failing`: nothing got through for 120 hours; `gone`: it answered 410.",
+  },
+);
+
 const endpointFields = {
   id: Uuid,
   object: Type.Literal("webhook_endpoint"),
@@ -47,7 +56,7 @@ const endpointFields = {
     { description: "Null: all." },
   ),
   status: Type.Union([Type.Literal("active"), Type.Literal("disabled")]),
-  disabled_reason: Type.Union([Type.String(), Type.Null()]),
+  disabled_reason: Nullable(DisabledReason),
   created_at: DateTime,
   updated_at: DateTime,
 };

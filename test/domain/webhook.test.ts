@@ -193,6 +193,7 @@ describe("a destination", () => {
     "https://[fd00::1]/",
     "https://[2002:7f00:1::]/",
     `https://example.com/${"a".repeat(URL_CHARACTERS_MAX)}`,
+    `https://example.com/${"é".repeat(URL_CHARACTERS_MAX / 2)}`,
   ])("%s is refused", (text) => {
     expect(normaliseDestination(text)).toBeNull();
   });

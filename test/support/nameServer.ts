@@ -1,12 +1,14 @@
 import { createSocket, type RemoteInfo } from "node:dgram";
 
 export type DnsType = "A" | "AAAA" | "TXT";
-/** The records, or how there are none: no such name, a server's failure, or no answer at all. */
-export type DnsAnswer = readonly string[] | "nxdomain" | "servfail" | "silent";
+/** One record: an address, or a text; a text of several strings is a list of them. */
+export type DnsRecord = string | readonly string[];
+/** The records, or how there are none: no such name, a server's failure or refusal, or no answer at all. */
+export type DnsAnswer = readonly DnsRecord[] | "nxdomain" | "servfail" | "refused" | "silent";
 
 /** A name server of a test's own (RFC 1035 §4), over UDP on loopback. */
 export interface NameServer {
-  /** `127.0.0.1:<port>`. */
+  /** `127.0.0.1:<port>`, as DNS_SERVERS takes it. */
   readonly address: string;
   /** Everything that was asked, in order: `A example.com`. */
   readonly questions: readonly string[];
@@ -16,7 +18,7 @@ export interface NameServer {
 const TYPES: Readonly<Record<number, DnsType>> = { 1: "A", 16: "TXT", 28: "AAAA" };
 const NUMBERS: Readonly<Record<DnsType, number>> = { A: 1, TXT: 16, AAAA: 28 };
 const HEADER_BYTES = 12;
-const RESPONSE_CODES = { nxdomain: 3, servfail: 2 } as const;
+const RESPONSE_CODES = { nxdomain: 3, servfail: 2, refused: 5 } as const;
 
 interface Question {
   readonly name: string;
@@ -42,20 +44,16 @@ function ipv6Bytes(text: string): Buffer {
   return Buffer.concat(all.map((group) => Buffer.from(group.padStart(4, "0"), "hex")));
 }
 
-/** A text of more than 255 bytes is several strings of one record. */
-function txtBytes(text: string): Buffer {
-  const bytes = Buffer.from(text);
-  const parts: Buffer[] = [];
-  for (let at = 0; at === 0 || at < bytes.length; at += 255) {
-    const part = bytes.subarray(at, at + 255);
-    parts.push(Buffer.from([part.length]), part);
-  }
-  return Buffer.concat(parts);
+/** The strings of one TXT record, each of at most 255 bytes (RFC 1035 §3.3.14). */
+function txtBytes(value: DnsRecord): Buffer {
+  const strings = [value].flat().map((text) => Buffer.from(text));
+  return Buffer.concat(strings.flatMap((text) => [Buffer.from([text.length]), text]));
 }
 
-function recordBytes(type: DnsType, value: string): Buffer {
-  if (type === "A") return Buffer.from(value.split(".").map(Number));
-  return type === "AAAA" ? ipv6Bytes(value) : txtBytes(value);
+function recordBytes(type: DnsType, value: DnsRecord): Buffer {
+  if (type === "TXT") return txtBytes(value);
+  const address = String(value);
+  return type === "A" ? Buffer.from(address.split(".").map(Number)) : ipv6Bytes(address);
 }
 
 function answerBytes(query: Buffer, { type, end }: Question, answer: Exclude<DnsAnswer, "silent">): Buffer {

@@ -18,7 +18,7 @@ export interface WebhookWorld {
 
 /** The settings with which a service may call the receiver. */
 export async function webhookSettings(
-  receiver: WebhookReceiver,
+  receiver: Pick<WebhookReceiver, "port">,
   dns: NameServer,
   names: readonly string[],
   directory: string,

@@ -1,4 +1,4 @@
-/** The longest destination, in characters. */
+/** The longest destination, in characters: as it is given, and as it is called. */
 export const URL_CHARACTERS_MAX = 2_000;
 
 /** Names that never leave a private network (RFC 6761, RFC 6762, RFC 8375, ICANN's `.internal`). */
@@ -28,5 +28,5 @@ export function normaliseDestination(
   const isPublic = url.port === "" && isPublicName(url.hostname);
   if (!isPublic && !allowedPrivateHosts.has(`${url.hostname}:${url.port || 443}`)) return null;
   url.hash = "";
-  return url.href;
+  return url.href.length > URL_CHARACTERS_MAX ? null : url.href;
 }

@@ -17,7 +17,7 @@ import type { AttemptFacts, WebhookPolicy } from "../../domain/webhookDelivery/d
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newRequestId } from "../../kernel/ids.ts";
-import type { Occasion } from "../../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../../kernel/metadata.ts";
 import { excerpt } from "../../kernel/text.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookOutcome } from "../../kernel/webhookOutcome.ts";
@@ -166,7 +166,7 @@ export function recordingOf(
 function occasionOf(
   { services, worker }: Pick<WebhookContext, "services" | "worker">,
   workspaceId: string,
-): Occasion {
+): WorkspaceOccasion {
   const at = services.clock.now();
   return { at, correlationId: newRequestId(), actor: `worker:${worker}`, workspaceId };
 }
