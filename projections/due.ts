@@ -133,13 +133,24 @@ export interface WaitingEmail {
   readonly id: string;
 }
 
+/** A message that waits, and whose it is. */
+interface WaitingMessage extends WaitingEmail {
+  readonly workspaceId: string;
+}
+
 /** Messages that wait for a time after `after`, deferred or held: a page in the order of their times. */
-export function waitingEmails(db: ReadDatabase, after: WaitingEmail, limit: number): readonly WaitingEmail[] {
-  const sql = `SELECT id, due_at FROM due WHERE state = 'ready' AND (due_at, id) > (?, ?)
+export function waitingEmails(
+  db: ReadDatabase,
+  after: WaitingEmail,
+  limit: number,
+): readonly WaitingMessage[] {
+  const sql = `SELECT id, workspace_id, due_at FROM due WHERE state = 'ready' AND (due_at, id) > (?, ?)
     ORDER BY due_at, id LIMIT ?`;
-  return db
-    .all(sql, after.dueAt, after.id, limit)
-    .map((row) => ({ dueAt: Number(row.due_at), id: String(row.id) }));
+  return db.all(sql, after.dueAt, after.id, limit).map((row) => ({
+    dueAt: Number(row.due_at),
+    id: String(row.id),
+    workspaceId: String(row.workspace_id),
+  }));
 }
 
 /** Behind every message that is due at `now`: ids are uuids, which order before it. */

@@ -8,6 +8,7 @@ import { senders } from "./senders.ts";
 import { storage } from "./storage.ts";
 import { suppressions } from "./suppressions.ts";
 import { templates } from "./templates.ts";
+import { webhookDeliveries } from "./webhookDeliveries.ts";
 import { webhookEndpoints } from "./webhookEndpoints.ts";
 
 /** Every read model of Postledger. */
@@ -17,6 +18,7 @@ export const projections: readonly Projection[] = [
   suppressions,
   senders,
   due,
+  webhookDeliveries,
   attachments,
   messageFiles,
   apiKeys,

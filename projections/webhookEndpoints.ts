@@ -1,27 +1,70 @@
-import { webhookCodec } from "../src/domain/webhook/events.ts";
+import { type WebhookEvent, webhookCodec } from "../src/domain/webhook/events.ts";
+import { never } from "../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints
   (id, workspace_id, url, description, event_types, status, disabled_reason, created_at, updated_at)
   VALUES (?, ?, ?, ?, ?, 'active', NULL, ?, ?)`;
+const STATUS = "UPDATE webhook_endpoints SET status = ?, disabled_reason = ?, updated_at = ? WHERE id = ?";
 const NOTE_REVISION = `INSERT INTO webhook_streams (workspace_id, revision) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET revision = excluded.revision`;
 
+function typesText(types: readonly string[] | null): string | null {
+  return types === null ? null : JSON.stringify(types);
+}
+
+function update(data: Extract<WebhookEvent, { type: "WebhookEndpointUpdated" }>["data"], db: ReadDatabase) {
+  const { endpointId, url, description, eventTypes } = data;
+  if (url !== undefined) db.run("UPDATE webhook_endpoints SET url = ? WHERE id = ?", url, endpointId);
+  if (description !== undefined)
+    db.run("UPDATE webhook_endpoints SET description = ? WHERE id = ?", description, endpointId);
+  if (eventTypes !== undefined)
+    db.run("UPDATE webhook_endpoints SET event_types = ? WHERE id = ?", typesText(eventTypes), endpointId);
+}
+
+function applyTo(db: ReadDatabase, event: WebhookEvent, at: string): void {
+  const { type, data } = event;
+  const touch = () => db.run("UPDATE webhook_endpoints SET updated_at = ? WHERE id = ?", at, data.endpointId);
+  switch (type) {
+    case "WebhookEndpointRegistered": {
+      const { endpointId, workspaceId, url, description, eventTypes } = data;
+      db.run(INSERT, endpointId, workspaceId, url, description, typesText(eventTypes), at, at);
+      break;
+    }
+    case "WebhookEndpointUpdated":
+      update(data, db);
+      touch();
+      break;
+    case "WebhookEndpointDisabled":
+      db.run(STATUS, "disabled", data.reason, at, data.endpointId);
+      break;
+    case "WebhookEndpointEnabled":
+      db.run(STATUS, "active", null, at, data.endpointId);
+      break;
+    case "WebhookEndpointSecretRotated":
+      touch();
+      break;
+    case "WebhookEndpointDeleted":
+      db.run("DELETE FROM webhook_endpoints WHERE id = ?", data.endpointId);
+      break;
+    case "WebhookTestRequested":
+      break;
+    default:
+      never(event);
+  }
+}
+
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
-  const { data } = webhookCodec.decode(event);
-  const { endpointId, workspaceId, url, description, eventTypes } = data;
-  const at = event.metadata.at as string;
-  const types = eventTypes === null ? null : JSON.stringify(eventTypes);
-  db.run(INSERT, endpointId, workspaceId, url, description, types, at, at);
-  db.run(NOTE_REVISION, workspaceId, event.revision);
+  applyTo(db, webhookCodec.decode(event), event.metadata.at as string);
+  db.run(NOTE_REVISION, event.stream.slice("webhooks-".length), event.revision);
 }
 
 /** The webhook endpoints of each workspace, without their secrets. */
 export const webhookEndpoints: Projection = {
   name: "webhook-endpoints",
-  version: 1,
-  events: ["WebhookEndpointRegistered"],
+  version: 2,
+  events: webhookCodec.types,
   tables: [
     {
       name: "webhook_endpoints",
@@ -79,6 +122,16 @@ export function listWebhookEndpoints(
   const sql = `SELECT * FROM webhook_endpoints WHERE workspace_id = ? AND (created_at, id) < (?, ?)
     ORDER BY created_at DESC, id DESC LIMIT ?`;
   return db.all(sql, workspaceId, createdAt, id, page.limit).map(endpointRow);
+}
+
+/** One endpoint of the workspace; null when it has none of this id. */
+export function webhookEndpoint(
+  db: ReadDatabase,
+  workspaceId: string,
+  id: string,
+): WebhookEndpointRow | null {
+  const row = db.get("SELECT * FROM webhook_endpoints WHERE workspace_id = ? AND id = ?", workspaceId, id);
+  return row === undefined ? null : endpointRow(row);
 }
 
 /** The last revision of `webhooks-<workspace>` that the rows contain; -1 when they contain none. */

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { isIPv4, isIPv6 } from "node:net";
 import { resolve } from "node:path";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "./domain/email/decisions.ts";
+import { WEBHOOK_POLICY, type WebhookPolicy } from "./domain/webhookDelivery/decisions.ts";
 import { LIMIT_RANGES, type WorkspaceLimits } from "./domain/workspace/limits.ts";
 import { BODY_BYTES_IN_FLIGHT_MIN } from "./http/bodiesInFlight.ts";
 import { parseAddress } from "./kernel/address.ts";
@@ -47,6 +48,7 @@ export interface Config {
   readonly deliveryPolicy: DeliveryPolicy;
   readonly diskFreeBytesMin: number;
   readonly limitsDefault: WorkspaceLimits;
+  readonly webhooks: WebhookSettings;
   /** Bytes of request bodies that are read or worked on at once. */
   readonly bodyBytesInFlightMax: number;
   /** Failed authentications that one client address may have in a minute; 0: no limit. */
@@ -57,6 +59,16 @@ export interface Config {
   readonly drainTimeoutMs: number;
   readonly logLevel: string;
   readonly logRequests: "failed" | "all";
+}
+
+export interface WebhookSettings {
+  /** `host:port` pairs that may be private: for development only. */
+  readonly allowedPrivateHosts: ReadonlySet<string>;
+  /** PEM of further certificate authorities; null: the system's alone. */
+  readonly certificateAuthorities: string | null;
+  /** The whole of one call, look-up and answer included. */
+  readonly callTimeoutMs: number;
+  readonly policy: WebhookPolicy;
 }
 
 export interface S3Settings {
@@ -117,13 +129,27 @@ class Reader {
     const value = this.text(name, "");
     const file = this.text(`${name}_FILE`, "");
     if (value !== "" && file !== "") this.errors.push(`${name} and ${name}_FILE must not both be set`);
-    if (value !== "" || file === "") return value === "" ? null : value;
+    return value === "" ? this.file(`${name}_FILE`) : value;
+  }
+
+  /** What is in the file that the variable names; null when it is not set. */
+  file(name: string): string | null {
+    const path = this.text(name, "");
+    if (path === "") return null;
     try {
-      return readFileSync(file, "utf8").trim();
+      return readFileSync(path, "utf8").trim();
     } catch {
-      this.errors.push(`${name}_FILE names a file that cannot be read`);
+      this.errors.push(`${name} names a file that cannot be read`);
       return null;
     }
+  }
+
+  /** Values between commas; none when it is not set. */
+  list(name: string): readonly string[] {
+    return this.text(name, "")
+      .split(",")
+      .map((value) => value.trim())
+      .filter((value) => value !== "");
   }
 
   key(name: string): Uint8Array | null {
@@ -180,6 +206,34 @@ function deliveryPolicy(reader: Reader): DeliveryPolicy {
     lifetimeMs: reader.integer("DELIVERY_LIFETIME_MS", lifetimeMs, { min: 1_000, max: lifetimeMs }),
     onAmbiguous: reader.choice("DELIVERY_ON_AMBIGUOUS", "retry", ["retry", "hold"]),
   };
+}
+
+function webhookSettings(reader: Reader): WebhookSettings {
+  const hosts = reader.list("WEBHOOK_ALLOW_PRIVATE_HOSTS");
+  if (!hosts.every((host) => /^[a-z0-9._-]+:\d{1,5}$/.test(host))) {
+    reader.errors.push("WEBHOOK_ALLOW_PRIVATE_HOSTS must be host:port pairs between commas, in lower case");
+  }
+  const callTimeoutMs = reader.integer("WEBHOOK_CALL_TIMEOUT_MS", 15_000, { min: 100, max: 60_000 });
+  return {
+    allowedPrivateHosts: new Set(hosts),
+    certificateAuthorities: reader.file("WEBHOOK_CA_FILE"),
+    callTimeoutMs,
+    policy: {
+      ...WEBHOOK_POLICY,
+      // Twice what a call may take: the rest is for the record of its outcome.
+      leaseMs: 2 * callTimeoutMs,
+      scheduleMs: webhookSchedule(reader),
+    },
+  };
+}
+
+function webhookSchedule(reader: Reader): readonly number[] {
+  const texts = reader.list("WEBHOOK_SCHEDULE_MS");
+  if (texts.length === 0) return WEBHOOK_POLICY.scheduleMs;
+  const isSound = texts.length <= 100 && texts.every((text) => /^\d{1,9}$/.test(text));
+  if (!isSound)
+    reader.errors.push("WEBHOOK_SCHEDULE_MS must be 1 to 100 waits in milliseconds between commas");
+  return texts.map(Number);
 }
 
 function limitsDefault(reader: Reader): WorkspaceLimits {
@@ -332,6 +386,7 @@ export function readConfig(env: Environment): Config {
     deliveryPolicy: deliveryPolicy(reader),
     diskFreeBytesMin: reader.integer("DISK_FREE_BYTES_MIN", 256 * MIB, { min: 0, max: 2 ** 50 }),
     limitsDefault: limitsDefault(reader),
+    webhooks: webhookSettings(reader),
     bodyBytesInFlightMax: reader.integer("BODY_BYTES_IN_FLIGHT_MAX", 64 * MIB, {
       min: BODY_BYTES_IN_FLIGHT_MIN,
       max: 2 ** 40,
@@ -347,6 +402,12 @@ export function readConfig(env: Environment): Config {
     reader.errors.push(
       "MASTER_KEY (or MASTER_KEY_FILE) must be set with an esdb:// STORE_URL: all instances share it",
     );
+  }
+  if (
+    config.webhooks.allowedPrivateHosts.size > 0 &&
+    !isLoopback(config.baseUrl.hostname.replace(/[[\]]/g, ""))
+  ) {
+    reader.errors.push("WEBHOOK_ALLOW_PRIVATE_HOSTS is for development: BASE_URL must be loopback with it");
   }
   if (reader.errors.length > 0) throw new ConfigError(reader.errors);
   return config;

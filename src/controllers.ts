@@ -5,6 +5,7 @@ import type { Services } from "./commands/services.ts";
 import type { Config } from "./config.ts";
 import { apiKeysController } from "./http/apiKeys.ts";
 import { attachmentsController } from "./http/attachments.ts";
+import { currentEndpoints } from "./http/currentEndpoints.ts";
 import { emailsController } from "./http/emails.ts";
 import { healthController } from "./http/health.ts";
 import { openApiDocument } from "./http/openApi.ts";
@@ -14,6 +15,8 @@ import { referenceController } from "./http/reference.ts";
 import { senderPagesController, sendersController } from "./http/senders.ts";
 import { suppressionsController } from "./http/suppressions.ts";
 import { templatesController } from "./http/templates.ts";
+import { webhookDeliveriesController } from "./http/webhookDeliveries.ts";
+import { webhookEndpointsController } from "./http/webhookEndpoints.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { workspaceController } from "./http/workspace.ts";
 import type { MailDelivery } from "./reactors/mailDelivery.ts";
@@ -36,14 +39,22 @@ export function makeControllers(
     db: readers.reader(name),
     whenCurrent: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
   });
+  const webhooks = {
+    services,
+    basePath,
+    allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
+    currentEndpoints: currentEndpoints({
+      services,
+      db: readers.reader("webhook-endpoints"),
+      when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
+    }),
+  };
   return [
     emailsController({ services, basePath, emails: readers.reader("emails") }),
     attachmentsController({ services, basePath, attachments: readModel("attachments") }),
-    webhooksController({
-      services,
-      endpoints: readers.reader("webhook-endpoints"),
-      whenEndpoints: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
-    }),
+    webhooksController(webhooks),
+    webhookEndpointsController(webhooks),
+    webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
     suppressionsController({ services, basePath, suppressions: readModel("suppressions") }),
     workspaceController({ services, emails: readModel("emails") }),
     apiKeysController({ services, basePath, apiKeys: readModel("api-keys") }),

@@ -4,6 +4,7 @@ import { clamavScanner } from "./adapters/clamav/clamavScanner.ts";
 import { directoryContentStore } from "./adapters/directory/directoryContentStore.ts";
 import { readOrCreate } from "./adapters/directory/durableFile.ts";
 import { fileInspector } from "./adapters/files/fileInspector.ts";
+import { webhookTransport } from "./adapters/https/webhookTransport.ts";
 import { createOutboxTransport } from "./adapters/nodemailer/outboxTransport.ts";
 import { smtpOptionsFromUrl } from "./adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "./adapters/nodemailer/smtpTransport.ts";
@@ -20,6 +21,7 @@ import type { ContentStore } from "./ports/contentStore.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
 import type { MalwareScanner } from "./ports/malwareScanner.ts";
+import type { WebhookTransport } from "./ports/webhookTransport.ts";
 
 /** Whether the log is a file of this machine, not a server's. */
 export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
@@ -65,6 +67,12 @@ export function openTransport(config: Config): MailTransport {
     messagesPerSecondMax: config.smtpMessagesPerSecondMax,
   };
   return createSmtpTransport({ ...smtpOptionsFromUrl(config.smtpUrl), ...bounds }, systemClock);
+}
+
+/** What calls webhook endpoints. */
+export function openWebhookTransport({ dnsServers, webhooks }: Config): WebhookTransport {
+  const { allowedPrivateHosts, certificateAuthorities, callTimeoutMs } = webhooks;
+  return webhookTransport({ dnsServers, allowedPrivateHosts, certificateAuthorities, callTimeoutMs });
 }
 
 /** Something that the operator or the system does, not a caller. */

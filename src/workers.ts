@@ -4,7 +4,7 @@ import type { Services } from "./commands/services.ts";
 import type { Config } from "./config.ts";
 import { newId } from "./kernel/ids.ts";
 import { reasonOf } from "./kernel/reason.ts";
-import { isEmbedded, openTransport } from "./openParts.ts";
+import { isEmbedded, openTransport, openWebhookTransport } from "./openParts.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
 import { attachmentChecks } from "./reactors/attachmentChecks.ts";
 import { attachmentRetention } from "./reactors/attachmentRetention.ts";
@@ -13,6 +13,7 @@ import { MailDelivery } from "./reactors/mailDelivery.ts";
 import type { RowWorker } from "./reactors/rowWorker.ts";
 import { SenderVerification } from "./reactors/senderVerification.ts";
 import { StorageReaper } from "./reactors/storageReaper.ts";
+import { WebhookDelivery } from "./reactors/webhookDelivery.ts";
 import type { Readers } from "./readModels/readers.ts";
 
 /** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
@@ -45,7 +46,8 @@ export function makeWorkers(config: Config, logger: Logger, { services, readers 
   const mailing = { services, readers, transport };
   const delivery = mailDelivery(config, logger, mailing);
   const verification = senderVerification(config, logger, mailing);
-  const reachingOut: readonly Worker[] = verification ? [delivery, verification] : [delivery];
+  const webhooks = webhookDelivery(config, logger, { services, readers });
+  const reachingOut: readonly Worker[] = [delivery, webhooks, ...(verification ? [verification] : [])];
   const workers: readonly Worker[] = [
     ...(config.deliveryEnabled ? reachingOut : []),
     ...workOnAttachments(logger, { services, readers }),
@@ -64,6 +66,20 @@ export function makeWorkers(config: Config, logger: Logger, { services, readers 
       await Promise.all(workers.map((worker) => worker.stop(graceMs)));
     },
   };
+}
+
+function webhookDelivery(config: Config, logger: Logger, { services, readers }: Working): WebhookDelivery {
+  return new WebhookDelivery({
+    services,
+    transport: openWebhookTransport(config),
+    deliveries: readers.reader("webhook-deliveries"),
+    policy: config.webhooks.policy,
+    worker: newId(),
+    userAgent: "Postledger-Webhooks",
+    random: Math.random,
+    onTrouble: (error, deliveryId) =>
+      logger.warn({ deliveryId, reason: reasonOf(error) }, "webhook delivery was interrupted"),
+  });
 }
 
 interface Mailing extends Working {

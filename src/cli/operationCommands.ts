@@ -15,11 +15,14 @@ import { type OpenForCommand, withLog } from "./openForCommand.ts";
 const PAGE_EMAILS = 1_000;
 
 /** Every message that waits, page by page: the rows do not move while no service follows the log. */
-function* waiting(db: ReadDatabase, now: EpochMs): Iterable<string> {
+function* waiting(
+  db: ReadDatabase,
+  now: EpochMs,
+): Iterable<{ readonly id: string; readonly workspaceId: string }> {
   let after = allDueAt(now);
   for (;;) {
     const page = waitingEmails(db, after, PAGE_EMAILS);
-    for (const { id } of page) yield id;
+    yield* page;
     const last = page.at(-1);
     if (last === undefined) return;
     after = last;
@@ -33,8 +36,9 @@ async function resumeAll({ services, place }: OpenForCommand) {
   if (!file) return total;
   const db = place.databases.open(join(place.directory, file), "read");
   try {
-    for (const id of waiting(db, services.clock.now())) {
-      const { outcome, ambiguous } = await resumeEmail(services.store, id, systemOccasion("cli"));
+    for (const { id, workspaceId } of waiting(db, services.clock.now())) {
+      const occasion = { ...systemOccasion("cli"), workspaceId };
+      const { outcome, ambiguous } = await resumeEmail(services.store, id, occasion);
       if (outcome === "resumed") total.resumed += 1;
       if (outcome === "resumed" && ambiguous) total.mayRepeat += 1;
     }

@@ -1,11 +1,11 @@
 import { cancel } from "../domain/email/decisions.ts";
 import { emailStream } from "../domain/email/events.ts";
-import type { Occasion } from "../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import { emailAggregate, type Services } from "./services.ts";
 import { transact } from "./transact.ts";
 
 /** Calls a message back while no worker has claimed it. A repeat is no error. */
-export function cancelEmail(services: Services, id: string, occasion: Occasion) {
+export function cancelEmail(services: Services, id: string, occasion: WorkspaceOccasion) {
   const aggregate = { ...emailAggregate, stream: emailStream(id) };
   return transact(
     services.store,

@@ -2,7 +2,7 @@ import { suppress, unsuppress } from "../domain/suppression/decisions.ts";
 import { suppressionCodec, suppressionStream } from "../domain/suppression/events.ts";
 import type { Address } from "../kernel/address.ts";
 import { invariant } from "../kernel/assert.ts";
-import type { Occasion } from "../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import type { EventStore, RecordedEvent } from "../ports/eventStore.ts";
 import { type Services, suppressionAggregate } from "./services.ts";
 import { transact } from "./transact.ts";
@@ -93,7 +93,7 @@ export interface AddSuppression {
 export async function addSuppression(
   services: Services,
   { workspaceId, address, note }: AddSuppression,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ): Promise<{ readonly isNew: boolean; readonly suppression: Suppression }> {
   const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
   const stored = { address: address.sent, ...(note === null ? {} : { note }) };
@@ -115,7 +115,7 @@ export function removeSuppression(
   services: Services,
   workspaceId: string,
   address: Address,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ) {
   const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
   const aggregate = { ...suppressionAggregate, stream: suppressionStream(recipientHash) };

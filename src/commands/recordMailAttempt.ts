@@ -15,7 +15,7 @@ import { type EmailState, emailDecider } from "../domain/email/state.ts";
 import { suppress } from "../domain/suppression/decisions.ts";
 import { suppressionStream } from "../domain/suppression/events.ts";
 import type { Decision } from "../kernel/decider.ts";
-import type { Occasion } from "../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import type { EventStore, Position } from "../ports/eventStore.ts";
 import { emailAggregate, suppressionAggregate } from "./services.ts";
 import { toNewEvents, transact } from "./transact.ts";
@@ -39,7 +39,7 @@ export async function claimEmail(
   store: EventStore,
   email: EmailAt,
   request: ClaimRequest,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ): Promise<ClaimedEmail | null> {
   const { outcome: attempt, events } = startDelivery(email.state, request);
   if (attempt === null) return null;
@@ -55,7 +55,12 @@ type Decide = (state: EmailState) => Decision<unknown, EmailEvent>;
  * Appends what `decide` says of a claimed message: at the claim's revision, which holds unless somebody took
  * over, and otherwise at whatever the stream has become.
  */
-async function record(store: EventStore, email: EmailAt, decide: Decide, occasion: Occasion): Promise<void> {
+async function record(
+  store: EventStore,
+  email: EmailAt,
+  decide: Decide,
+  occasion: WorkspaceOccasion,
+): Promise<void> {
   const { events } = decide(email.state);
   if (events.length === 0) return;
   const stream = emailStream(email.id);
@@ -68,7 +73,7 @@ interface Recording {
   readonly policy: DeliveryPolicy;
   readonly moment: Moment;
   readonly transport: string;
-  readonly occasion: Occasion;
+  readonly occasion: WorkspaceOccasion;
 }
 
 /** Records what became of an attempt, even late: an outcome is never dropped. Throws `StoreError`: try again. */
@@ -110,12 +115,12 @@ export function expireEmailLease(
 }
 
 /** Ends a message whose time is over. */
-export function expireEmail(store: EventStore, email: EmailAt, occasion: Occasion): Promise<void> {
+export function expireEmail(store: EventStore, email: EmailAt, occasion: WorkspaceOccasion): Promise<void> {
   return record(store, email, expire, occasion);
 }
 
 /** Lets a held message go on. */
-export function resumeEmail(store: EventStore, id: string, occasion: Occasion) {
+export function resumeEmail(store: EventStore, id: string, occasion: WorkspaceOccasion) {
   const aggregate = { ...emailAggregate, stream: emailStream(id) };
   return transact(store, aggregate, (state) => resumeHeld(state, occasion.at), occasion);
 }
@@ -131,7 +136,7 @@ export interface BouncedRecipient {
 }
 
 /** Suppresses the recipient of a bounce. A repeat gives no events. */
-export function suppressRecipient(store: EventStore, bounced: BouncedRecipient, occasion: Occasion) {
+export function suppressRecipient(store: EventStore, bounced: BouncedRecipient, occasion: WorkspaceOccasion) {
   const { address, ...facts } = bounced;
   const stream = suppressionStream(bounced.recipientHash);
   const decide = (state: Parameters<typeof suppress>[0]) =>

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { registerEndpoint } from "../domain/webhook/decisions.ts";
 import { webhooksStream } from "../domain/webhook/events.ts";
 import { newId } from "../kernel/ids.ts";
-import type { Occasion } from "../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
+import { webhookSecretText } from "../kernel/webhookSignature.ts";
 import { type Services, webhookAggregate } from "./services.ts";
 import { transact } from "./transact.ts";
 
@@ -16,7 +17,7 @@ export interface RegisterWebhook {
   readonly description: string | null;
   /** Null: all. */
   readonly eventTypes: readonly string[] | null;
-  readonly occasion: Occasion;
+  readonly occasion: WorkspaceOccasion;
 }
 
 export type RegisterOutcome =
@@ -49,11 +50,12 @@ export async function registerWebhook(
     (state) => registerEndpoint(state, endpoint),
     occasion,
   );
+  services.webhooks.forget(workspaceId);
   if (outcome !== "registered") return { kind: outcome };
   return {
     kind: "registered",
     id,
-    secret: `whsec_${secret.toString("base64")}`,
+    secret: webhookSecretText(secret),
     createdAt: rfc3339(occasion.at),
   };
 }

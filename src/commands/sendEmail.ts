@@ -11,7 +11,7 @@ import { invariant } from "../kernel/assert.ts";
 import type { DomainEvent } from "../kernel/decider.ts";
 import { emailId, newId } from "../kernel/ids.ts";
 import { canonicalJson, type JsonObject } from "../kernel/json.ts";
-import type { Occasion } from "../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { contentDeadline } from "./contentAge.ts";
@@ -41,7 +41,7 @@ export interface SendEmail {
   readonly content: EmailContent;
   readonly template: { readonly id: string; readonly versionId: string | null } | null;
   readonly attachments: readonly RequestedAttachment[];
-  readonly occasion: Occasion;
+  readonly occasion: WorkspaceOccasion;
 }
 
 /** What the 202 says. */

@@ -12,8 +12,10 @@ import { type TemplateEvent, templateCodec, templateStream } from "../domain/tem
 import { type TemplateState, templateDecider } from "../domain/template/state.ts";
 import { verificationAllowanceCodec } from "../domain/verificationAllowance/events.ts";
 import { verificationAllowanceDecider } from "../domain/verificationAllowance/state.ts";
-import { webhookCodec } from "../domain/webhook/events.ts";
-import { webhookDecider } from "../domain/webhook/state.ts";
+import { webhookCodec, webhooksStream } from "../domain/webhook/events.ts";
+import { type WebhooksState, webhookDecider } from "../domain/webhook/state.ts";
+import { webhookDeliveryCodec } from "../domain/webhookDelivery/events.ts";
+import { webhookDeliveryDecider } from "../domain/webhookDelivery/state.ts";
 import { workspaceCodec, workspaceStream } from "../domain/workspace/events.ts";
 import type { WorkspaceLimits } from "../domain/workspace/limits.ts";
 import { type WorkspaceState, workspaceDecider } from "../domain/workspace/state.ts";
@@ -47,6 +49,7 @@ export const templateAggregate = {
   encode: encodeTemplateEvent,
 };
 export const webhookAggregate = { decider: webhookDecider, codec: webhookCodec };
+export const webhookDeliveryAggregate = { decider: webhookDeliveryDecider, codec: webhookDeliveryCodec };
 export const workspaceAggregate = { decider: workspaceDecider, codec: workspaceCodec };
 
 function encodeTemplateEvent(event: TemplateEvent): object {
@@ -73,6 +76,8 @@ export interface Services {
   readonly apiKeys: FoldCache<ApiKeyState>;
   readonly senders: FoldCache<SenderState>;
   readonly workspaces: FoldCache<WorkspaceState>;
+  /** The endpoints of each workspace. */
+  readonly webhooks: FoldCache<WebhooksState>;
   readonly templates: FoldCache<TemplateState>;
   readonly compiled: CompiledVersions;
   readonly quota: DailyQuota;
@@ -81,7 +86,7 @@ export interface Services {
 
 type Given = Omit<
   Services,
-  "apiKeys" | "senders" | "workspaces" | "templates" | "compiled" | "quota" | "storage"
+  "apiKeys" | "senders" | "workspaces" | "webhooks" | "templates" | "compiled" | "quota" | "storage"
 >;
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
@@ -92,6 +97,7 @@ export function makeServices(given: Given): Services {
     apiKeys: foldCache(given.store, apiKeyAggregate, apiKeyStream),
     senders: foldCache(given.store, senderAggregate, senderStream),
     workspaces,
+    webhooks: foldCache(given.store, webhookAggregate, webhooksStream),
     templates: foldCache(given.store, templateAggregate, templateStream),
     compiled: compiledVersions(given.store, given.templateEngine),
     quota: dailyQuota({ ...given, workspaces }),

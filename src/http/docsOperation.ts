@@ -27,8 +27,12 @@ function fieldRow({ name, depth, type, required, description }: Field): string {
   return `<tr><td class="d${depth}"><code>${escapeHtml(name)}</code>${must}</td><td><code>${escapeHtml(type)}</code></td><td>${inline(description)}</td></tr>`;
 }
 
-function parameters({ parameters = [] }: DocumentOperation, schemas: Schemas): string {
-  const rows = parameters.map(({ name, in: place, required, description = "", schema }) =>
+/** The parameters of an operation, or the headers of a call that the service makes. */
+export function parameters(
+  { parameters: all = [] }: Pick<DocumentOperation, "parameters">,
+  schemas: Schemas,
+): string {
+  const rows = all.map(({ name, in: place, required, description = "", schema }) =>
     fieldRow({ name, depth: 0, type: `${place}: ${typeText(schema, schemas)}`, required, description }),
   );
   return rows.length === 0 ? "" : `<h4>Parameters</h4>${table(["Name", "Type", "Meaning"], rows)}`;
@@ -40,7 +44,8 @@ function fields(schema: JsonSchema, schemas: Schemas): string {
   return table(["Field", "Type", "Meaning"], rows);
 }
 
-function bodies(content: DocumentContent, schemas: Schemas): string {
+/** The fields of a body, in each of its media types. */
+export function bodies(content: DocumentContent, schemas: Schemas): string {
   return Object.entries(content)
     .map(([type, { schema }]) => `<h4>Body: <code>${escapeHtml(type)}</code></h4>${fields(schema, schemas)}`)
     .join("");

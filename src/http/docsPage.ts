@@ -1,24 +1,37 @@
 import { operationHtml } from "./docsOperation.ts";
 import { DOCS_STYLE } from "./docsStyle.ts";
+import { webhookHtml } from "./docsWebhook.ts";
 import { escapeHtml, prose } from "./html.ts";
-import type { DocumentOperation, OpenApiDocument } from "./openApi.ts";
+import type { OpenApiDocument } from "./openApi.ts";
 
-interface Listed {
-  readonly method: string;
-  readonly path: string;
-  readonly operation: DocumentOperation;
+/** A section of the page, and the line that leads to it. */
+interface Entry {
+  readonly id: string;
+  readonly summary: string;
+  readonly tag: string;
+  readonly html: string;
 }
 
-function listed({ paths }: OpenApiDocument): readonly Listed[] {
-  return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+function operationEntries(document: OpenApiDocument, base: string): readonly Entry[] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => {
+      const { operationId: id, summary, tags } = operation;
+      const html = operationHtml({ method: method.toUpperCase(), path, operation }, document, base);
+      return { id, summary, tag: tags[0], html };
+    }),
   );
 }
 
-function navigation(tag: string, all: readonly Listed[]): string {
-  const items = all.map(
-    ({ operation }) =>
-      `<li><a href="#${escapeHtml(operation.operationId)}">${escapeHtml(operation.summary)}</a></li>`,
+function eventEntries({ webhooks, components }: OpenApiDocument): readonly Entry[] {
+  return Object.entries(webhooks).map(([type, { post }]) => {
+    const html = webhookHtml(type, post, components.schemas);
+    return { id: post.operationId, summary: type, tag: post.tags[0], html };
+  });
+}
+
+function navigation(tag: string, entries: readonly Entry[]): string {
+  const items = entries.map(
+    ({ id, summary }) => `<li><a href="#${escapeHtml(id)}">${escapeHtml(summary)}</a></li>`,
   );
   return `<h2>${escapeHtml(tag)}</h2><ul>${items.join("")}</ul>`;
 }
@@ -39,14 +52,15 @@ export function docsPolicy(): string {
 export function docsPage(document: OpenApiDocument, documentUrl: string): string {
   const { info, servers, tags } = document;
   const base = servers[0]?.url ?? "";
-  const all = listed(document);
-  const groups = tags.map(({ name }) => ({
+  const all = [...operationEntries(document, base), ...eventEntries(document)];
+  const groups = tags.map(({ name, description = "" }) => ({
     name,
-    members: all.filter(({ operation }) => operation.tags.includes(name)),
+    description,
+    entries: all.filter(({ tag }) => tag === name),
   }));
   const parts = groups.map(
-    ({ name, members }) =>
-      `<h2>${escapeHtml(name)}</h2>${members.map((one) => operationHtml(one, document, base)).join("")}`,
+    ({ name, description, entries }) =>
+      `<h2>${escapeHtml(name)}</h2>${prose(description)}${entries.map(({ html }) => html).join("")}`,
   );
   const title = `${escapeHtml(info.title)} ${escapeHtml(info.version)}`;
   return `<!doctype html>
@@ -60,7 +74,7 @@ export function docsPage(document: OpenApiDocument, documentUrl: string): string
 <body>
 <nav aria-label="Operations">
 <strong>${title}</strong>
-${groups.map(({ name, members }) => navigation(name, members)).join("\n")}
+${groups.map(({ name, entries }) => navigation(name, entries)).join("\n")}
 </nav>
 <main>
 <h1>${escapeHtml(info.title)}</h1>

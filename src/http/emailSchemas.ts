@@ -66,7 +66,8 @@ export const SendEmailBody = Type.Object(
 );
 export type SendEmailBody = Static<typeof SendEmailBody>;
 
-const Status = Type.Union(
+/** Where a message stands. */
+export const EmailStatus = Type.Union(
   (["queued", "sending", "deferred", "sent", "bounced", "failed", "suppressed", "canceled"] as const).map(
     (status) => Type.Literal(status),
   ),
@@ -79,7 +80,7 @@ export const ListEmailsQuery = Type.Object(
         description: "The one message accepted under this key; other parameters are then unused.",
       }),
     ),
-    status: Type.Optional(Status),
+    status: Type.Optional(EmailStatus),
     from: Type.Optional(Type.String({ description: "Messages from this address." })),
     to: Type.Optional(Type.String({ description: "Messages to this address." })),
     created_from: Type.Optional(Type.String({ description: "RFC 3339; included." })),
@@ -113,7 +114,7 @@ const NullableText = Nullable(Type.String());
 const summaryFields = {
   id: Uuid,
   object: Type.Literal("email"),
-  status: Status,
+  status: EmailStatus,
   created_at: DateTime,
   updated_at: DateTime,
   from: NullableText,
@@ -161,7 +162,8 @@ const TimelineEntry = Type.Union(
       ...relayAnswer,
     }),
     entry("bounced", { attempt, reason, ...relayAnswer }),
-    entry("failed", { attempt, reason, ...relayAnswer }),
+    // A message whose time was over may never have been tried.
+    entry("failed", { attempt: Type.Integer({ minimum: 0 }), reason, ...relayAnswer }),
     entry("canceled", {}),
     entry("attachments_expired", {}),
     entry("content_erased", { reason }),

@@ -4,7 +4,7 @@ import { limitsOf } from "../domain/workspace/limits.ts";
 import { invariant } from "../kernel/assert.ts";
 import { type AddressRange, clientAddress } from "../kernel/clientAddress.ts";
 import type { Json } from "../kernel/json.ts";
-import type { Occasion } from "../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import type { BodiesInFlight } from "./bodiesInFlight.ts";
 import { readJsonBody, requireJson } from "./jsonBody.ts";
 import { Problem } from "./problem.ts";
@@ -91,7 +91,7 @@ export function principalOf(request: Request): Principal {
 }
 
 /** This request as an occasion for events. */
-export function occasionOf(request: Request, services: Services): Occasion {
+export function occasionOf(request: Request, services: Services): WorkspaceOccasion {
   const { requestId } = factsOf(request);
   const { workspaceId, keyId } = principalOf(request);
   return { at: services.clock.now(), correlationId: requestId, actor: `api-key:${keyId}`, workspaceId };

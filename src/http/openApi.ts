@@ -2,6 +2,12 @@ import type { Json } from "../kernel/json.ts";
 import { type Components, type JsonSchema, jsonSchema } from "./jsonSchema.ts";
 import { answersOf } from "./openApiAnswers.ts";
 import { requestOf } from "./openApiRequest.ts";
+import {
+  type DocumentWebhook,
+  documentWebhooks,
+  WEBHOOK_EVENTS_TAG,
+  webhookEventsText,
+} from "./openApiWebhooks.ts";
 import type { Operation, Operations } from "./operation.ts";
 import { ProblemBody } from "./problemSchema.ts";
 import { type Route, type RouteName, routes } from "./routes.ts";
@@ -48,8 +54,10 @@ export interface OpenApiDocument {
   readonly info: Readonly<Record<string, Json>> & { readonly title: string; readonly version: string };
   readonly jsonSchemaDialect: string;
   readonly servers: readonly { readonly url: string }[];
-  readonly tags: readonly { readonly name: string }[];
+  readonly tags: readonly { readonly name: string; readonly description?: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentOperation>>>>;
+  /** What the service calls endpoints with, by the type of event. */
+  readonly webhooks: Readonly<Record<string, { readonly post: DocumentWebhook }>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>;
     readonly securitySchemes: Json;
@@ -103,6 +111,8 @@ export function openApiDocument({ operations, baseUrl, version }: OpenApiOptions
     paths[at] ??= {};
     paths[at][method.toLowerCase()] = documentOperation(name, operation, components);
   }
+  const webhooks = documentWebhooks(components);
+  const tags = [...new Set(described.map(([, { tag }]) => tag))].map((name) => ({ name }));
   return {
     openapi: "3.1.1",
     info: {
@@ -113,8 +123,9 @@ export function openApiDocument({ operations, baseUrl, version }: OpenApiOptions
     },
     jsonSchemaDialect: "https://json-schema.org/draft/2020-12/schema",
     servers: [{ url: baseUrl.href.replace(/\/$/, "") }],
-    tags: [...new Set(described.map(([, { tag }]) => tag))].map((name) => ({ name })),
+    tags: [...tags, { name: WEBHOOK_EVENTS_TAG, description: webhookEventsText() }],
     paths,
+    webhooks,
     components: {
       schemas: Object.fromEntries(components) as Record<string, JsonSchema>,
       securitySchemes: {

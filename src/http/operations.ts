@@ -7,6 +7,7 @@ import { referenceOperations } from "./referenceSchemas.ts";
 import { senderOperations } from "./senderSchemas.ts";
 import { suppressionOperations } from "./suppressionSchemas.ts";
 import { templateOperations } from "./templateSchemas.ts";
+import { webhookDeliveryOperations } from "./webhookDeliverySchemas.ts";
 import { webhookOperations } from "./webhookSchemas.ts";
 import { workspaceOperations } from "./workspaceSchemas.ts";
 
@@ -20,6 +21,7 @@ export const operations: Operations = {
   ...workspaceOperations,
   ...apiKeyOperations,
   ...webhookOperations,
+  ...webhookDeliveryOperations,
   ...healthOperations,
   ...referenceOperations,
 };

@@ -26,6 +26,7 @@ const TABLE = {
   NOT_FOUND: { status: 404, title: "There is nothing under this address in this workspace" },
   METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
   EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
+  WEBHOOK_DISABLED: { status: 409, title: "The webhook endpoint is disabled" },
   RECIPIENT_SUPPRESSED: { status: 409, title: "The address is on the workspace's suppression list" },
   SENDER_VERIFICATION_UNAVAILABLE: { status: 409, title: "This service cannot mail verification links" },
   SENDER_VERIFICATION_FAILED: {

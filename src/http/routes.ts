@@ -2,7 +2,7 @@ import type { Scope } from "../domain/apiKey/scopes.ts";
 
 /** An operation: its method, its path below BASE_URL, and the scope that its key must hold; null: no key. */
 export interface Route {
-  readonly method: "GET" | "POST" | "DELETE";
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly scope: Scope | null;
 }
@@ -63,6 +63,25 @@ export const routes = {
   revokeApiKey: { method: "POST", path: "/api/v1/api-keys/:id/revoke", scope: "workspace:manage" },
   listWebhooks: { method: "GET", path: "/webhooks", scope: "webhook:manage" },
   registerWebhook: { method: "POST", path: "/webhooks", scope: "webhook:manage" },
+  getWebhook: { method: "GET", path: "/webhooks/:id", scope: "webhook:manage" },
+  updateWebhook: { method: "PATCH", path: "/webhooks/:id", scope: "webhook:manage" },
+  deleteWebhook: { method: "DELETE", path: "/webhooks/:id", scope: "webhook:manage" },
+  disableWebhook: { method: "POST", path: "/webhooks/:id/disable", scope: "webhook:manage" },
+  enableWebhook: { method: "POST", path: "/webhooks/:id/enable", scope: "webhook:manage" },
+  rotateWebhookSecret: { method: "POST", path: "/webhooks/:id/rotate-secret", scope: "webhook:manage" },
+  testWebhook: { method: "POST", path: "/webhooks/:id/test", scope: "webhook:manage" },
+  listWebhookDeliveries: { method: "GET", path: "/webhooks/:id/deliveries", scope: "webhook:manage" },
+  getWebhookDelivery: {
+    method: "GET",
+    path: "/webhooks/:id/deliveries/:delivery_id",
+    scope: "webhook:manage",
+  },
+  retryWebhookDelivery: {
+    method: "POST",
+    path: "/webhooks/:id/deliveries/:delivery_id/retry",
+    scope: "webhook:manage",
+  },
+  recoverWebhook: { method: "POST", path: "/webhooks/:id/recover", scope: "webhook:manage" },
   openApi: { method: "GET", path: "/openapi.json", scope: null },
   docs: { method: "GET", path: "/docs", scope: null },
   live: { method: "GET", path: "/health/live", scope: null },

@@ -20,13 +20,14 @@ export const AddSuppressionBody = Type.Object(
   { additionalProperties: false },
 );
 
-const Reason = Type.Union([Type.Literal("bounce"), Type.Literal("manual")], {
+/** Why an address is suppressed. */
+export const SuppressionReason = Type.Union([Type.Literal("bounce"), Type.Literal("manual")], {
   description: "`bounce`: the address was refused for good by its own server; `manual`: added by hand.",
 });
 
 export const ListSuppressionsQuery = Type.Object(
   {
-    reason: Type.Optional(Reason),
+    reason: Type.Optional(SuppressionReason),
     created_from: Type.Optional(Type.String({ description: "RFC 3339; included." })),
     created_before: Type.Optional(Type.String({ description: "RFC 3339; not included." })),
     limit: Type.Optional(Limit),
@@ -45,7 +46,7 @@ const Suppression = Type.Object(
         description: "As it was given, the domain in lower-case ASCII; null once it was erased.",
       }),
     ),
-    reason: Reason,
+    reason: SuppressionReason,
     note: Nullable(Type.String({ description: "What was written when it was added by hand." })),
     email_id: Nullable(Type.String({ format: "uuid", description: "The message whose bounce led to it." })),
     created_at: DateTime,

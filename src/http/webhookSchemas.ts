@@ -1,15 +1,31 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES } from "../domain/webhook/events.ts";
 import type { Operations } from "./operation.ts";
-import { Cursor, DateTime, Limit, Text, Uuid } from "./schemas.ts";
+import { Cursor, DateTime, Limit, NoQuery, Nullable, Text, Uuid } from "./schemas.ts";
+
+const Destination = Type.String({ description: "A public HTTPS URL on port 443." });
+const Description = Type.Union([Text({ maxLength: 500 }), Type.Null()]);
+const EventTypes = Type.Union([Type.Array(Type.String(), { minItems: 1, uniqueItems: true }), Type.Null()], {
+  description: `Null or absent: all. Else some of ${WEBHOOK_EVENT_TYPES.join(", ")}.`,
+});
 
 export const RegisterWebhookBody = Type.Object(
+  { url: Destination, description: Type.Optional(Description), event_types: Type.Optional(EventTypes) },
+  { additionalProperties: false },
+);
+
+export const UpdateWebhookBody = Type.Partial(
+  Type.Object({ url: Destination, description: Description, event_types: EventTypes }),
+  { additionalProperties: false, minProperties: 1 },
+);
+export type UpdateWebhookBody = Static<typeof UpdateWebhookBody>;
+
+export const RotateSecretQuery = Type.Object(
   {
-    url: Type.String({ description: "A public HTTPS URL on port 443." }),
-    description: Type.Optional(Type.Union([Text({ maxLength: 500 }), Type.Null()])),
-    event_types: Type.Optional(
-      Type.Union([Type.Array(Type.String(), { minItems: 1, uniqueItems: true }), Type.Null()], {
-        description: `Null or absent: all. Else some of ${WEBHOOK_EVENT_TYPES.join(", ")}.`,
+    overlap_seconds: Type.Optional(
+      Type.String({
+        pattern: "^([0-9]{1,5}|[1-5][0-9]{5}|60[0-3][0-9]{3}|604[0-7][0-9]{2}|604800)$",
+        description: "How long the secret before signs too: 0 to 604800 (7 days); 86400 unless given.",
       }),
     ),
   },
@@ -19,6 +35,15 @@ export const RegisterWebhookBody = Type.Object(
 export const ListWebhooksQuery = Type.Object(
   { limit: Type.Optional(Limit), cursor: Type.Optional(Cursor) },
   { additionalProperties: false },
+);
+
+/** Why an endpoint is disabled. */
+export const DisabledReason = Type.Union(
+  [Type.Literal("manual"), Type.Literal("failing"), Type.Literal("gone")],
+  {
+    description:
+      "`manual`: on request; `failing`: nothing got through for 120 hours; `gone`: it answered 410.",
+  },
 );
 
 const endpointFields = {
@@ -31,7 +56,7 @@ const endpointFields = {
     { description: "Null: all." },
   ),
   status: Type.Union([Type.Literal("active"), Type.Literal("disabled")]),
-  disabled_reason: Type.Union([Type.String(), Type.Null()]),
+  disabled_reason: Nullable(DisabledReason),
   created_at: DateTime,
   updated_at: DateTime,
 };
@@ -63,7 +88,12 @@ const WebhookEndpointList = Type.Object(
   { additionalProperties: false },
 );
 
-/** The operations under /webhooks. */
+const WebhookTest = Type.Object(
+  { object: Type.Literal("webhook_test"), delivery_id: Uuid },
+  { additionalProperties: false },
+);
+
+/** The operations under /webhooks that are about endpoints. */
 export const webhookOperations = {
   listWebhooks: {
     summary: "List webhook endpoints",
@@ -79,5 +109,60 @@ export const webhookOperations = {
     body: RegisterWebhookBody,
     success: { status: 201, schema: NewWebhookEndpoint },
     problems: ["INVALID_WEBHOOK_URL", "WEBHOOK_ALREADY_EXISTS", "WEBHOOK_LIMIT_REACHED"],
+  },
+  getWebhook: {
+    summary: "Read a webhook endpoint",
+    tag: "Webhooks",
+    query: NoQuery,
+    success: { status: 200, schema: WebhookEndpoint },
+    problems: ["INVALID_REQUEST", "WEBHOOK_NOT_FOUND"],
+  },
+  updateWebhook: {
+    summary: "Change a webhook endpoint",
+    description: "What is left out stays. What is owed to it already goes to the new destination.",
+    tag: "Webhooks",
+    body: UpdateWebhookBody,
+    success: { status: 200, schema: WebhookEndpoint },
+    problems: ["INVALID_WEBHOOK_URL", "WEBHOOK_ALREADY_EXISTS", "WEBHOOK_NOT_FOUND"],
+  },
+  deleteWebhook: {
+    summary: "Delete a webhook endpoint",
+    description: "What is owed to it is skipped.",
+    tag: "Webhooks",
+    query: NoQuery,
+    success: { status: 204, schema: null },
+    problems: ["INVALID_REQUEST", "WEBHOOK_NOT_FOUND"],
+  },
+  disableWebhook: {
+    summary: "Disable a webhook endpoint",
+    description: "What is owed to it is skipped, and can be recovered. A repeat changes nothing.",
+    tag: "Webhooks",
+    query: NoQuery,
+    success: { status: 200, schema: WebhookEndpoint },
+    problems: ["INVALID_REQUEST", "WEBHOOK_NOT_FOUND"],
+  },
+  enableWebhook: {
+    summary: "Enable a webhook endpoint",
+    description: "For what happens from here on; what it missed can be recovered. A repeat changes nothing.",
+    tag: "Webhooks",
+    query: NoQuery,
+    success: { status: 200, schema: WebhookEndpoint },
+    problems: ["INVALID_REQUEST", "WEBHOOK_NOT_FOUND"],
+  },
+  rotateWebhookSecret: {
+    summary: "Give a webhook endpoint a new signing secret",
+    description: "Both secrets sign while they overlap; a secret before these two signs no more.",
+    tag: "Webhooks",
+    query: RotateSecretQuery,
+    success: { status: 200, schema: NewWebhookEndpoint },
+    problems: ["INVALID_REQUEST", "WEBHOOK_NOT_FOUND"],
+  },
+  testWebhook: {
+    summary: "Send a test event to a webhook endpoint",
+    description: "An event `webhook.test`, whatever the endpoint subscribes to.",
+    tag: "Webhooks",
+    query: NoQuery,
+    success: { status: 202, schema: WebhookTest },
+    problems: ["INVALID_REQUEST", "WEBHOOK_NOT_FOUND", "WEBHOOK_DISABLED"],
   },
 } satisfies Operations;

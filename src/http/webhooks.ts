@@ -1,41 +1,41 @@
 import { Elysia } from "elysia";
-import {
-  listWebhookEndpoints,
-  type WebhookEndpointRow,
-  webhooksRevision,
-} from "../../projections/webhookEndpoints.ts";
+import { listWebhookEndpoints } from "../../projections/webhookEndpoints.ts";
 import { registerWebhook } from "../commands/registerWebhook.ts";
 import type { Services } from "../commands/services.ts";
 import { ENDPOINTS_MAX } from "../domain/webhook/decisions.ts";
 import { normaliseDestination } from "../domain/webhook/destination.ts";
-import { WEBHOOK_EVENT_TYPES, webhooksStream } from "../domain/webhook/events.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { authorize, authorizeThenRead, occasionOf, principalOf } from "./frontDoor.ts";
 import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
-import { invalid, Problem } from "./problem.ts";
+import { Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
+import { checkEventTypes, endpointJson } from "./webhookJson.ts";
 import { ListWebhooksQuery, RegisterWebhookBody } from "./webhookSchemas.ts";
 
-interface WebhooksOptions {
+export interface WebhooksOptions {
   readonly services: Services;
-  /** The read model `webhook-endpoints`. */
-  readonly endpoints: ReadDatabase;
-  /** Waits until its rows satisfy `ready`, looking again whenever they move; false after `timeoutMs`. */
-  readonly whenEndpoints: (ready: (db: ReadDatabase) => boolean, timeoutMs: number) => Promise<boolean>;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+  /** `host:port` pairs that may be destinations though they are not public: for development. */
+  readonly allowedPrivateHosts: ReadonlySet<string>;
+  /** The rows of `webhook-endpoints`, holding everything that was written of this workspace before the call; else 503. */
+  readonly currentEndpoints: (workspaceId: string) => Promise<ReadDatabase>;
 }
-
-/** How long a list waits for the read model to hold what was written before it was asked for. */
-const LIST_WAIT_MS = 1_000;
 
 const REFUSALS = { alreadyExists: "WEBHOOK_ALREADY_EXISTS", limitReached: "WEBHOOK_LIMIT_REACHED" } as const;
 
 /** Registering and listing webhook endpoints. */
-export function webhooksController({ services, endpoints, whenEndpoints }: WebhooksOptions) {
+export function webhooksController({
+  services,
+  basePath,
+  allowedPrivateHosts,
+  currentEndpoints,
+}: WebhooksOptions) {
   return new Elysia({ normalize: false })
     .post(
       routes.registerWebhook.path,
       async ({ body, request, set }) => {
-        const url = normaliseDestination(body.url);
+        const url = normaliseDestination(body.url, allowedPrivateHosts);
         checkEventTypes(body.event_types ?? null);
         if (url === null) throw new Problem("INVALID_WEBHOOK_URL");
         const description = body.description ?? null;
@@ -52,6 +52,7 @@ export function webhooksController({ services, endpoints, whenEndpoints }: Webho
         if (outcome.kind !== "registered") throw new Problem(REFUSALS[outcome.kind]);
         set.status = 201;
         const { id, createdAt, secret } = outcome;
+        set.headers.location = `${basePath}/webhooks/${id}`;
         const row = { id, url, description, eventTypes, createdAt, updatedAt: createdAt };
         return { ...endpointJson({ ...row, status: "active", disabledReason: null }), secret };
       },
@@ -62,14 +63,7 @@ export function webhooksController({ services, endpoints, whenEndpoints }: Webho
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
         const after = query.cursor === undefined ? {} : { after: decodeCursor(query.cursor) };
-        const written = (await services.store.lastRevision(webhooksStream(workspaceId))) ?? -1;
-        const holdsAll = (db: ReadDatabase) => webhooksRevision(db, workspaceId) >= written;
-        if (!(await whenEndpoints(holdsAll, LIST_WAIT_MS))) {
-          throw new Problem("INTERNAL_ERROR", {
-            unavailable: true,
-            detail: "the list is not up to date yet",
-          });
-        }
+        const endpoints = await currentEndpoints(workspaceId);
         if (query.limit === undefined && query.cursor === undefined) {
           return {
             data: listWebhookEndpoints(endpoints, workspaceId, { limit: ENDPOINTS_MAX }).map(endpointJson),
@@ -82,26 +76,4 @@ export function webhooksController({ services, endpoints, whenEndpoints }: Webho
       },
       { transform: authorize(services, routes.listWebhooks), query: ListWebhooksQuery },
     );
-}
-
-function checkEventTypes(types: readonly string[] | null): void {
-  types?.forEach((type, index) => {
-    if (!(WEBHOOK_EVENT_TYPES as readonly string[]).includes(type)) {
-      throw invalid(`/event_types/${index}`, `is not one of ${WEBHOOK_EVENT_TYPES.join(", ")}`);
-    }
-  });
-}
-
-function endpointJson(row: WebhookEndpointRow) {
-  return {
-    id: row.id,
-    object: "webhook_endpoint",
-    url: row.url,
-    description: row.description,
-    event_types: row.eventTypes,
-    status: row.status,
-    disabled_reason: row.disabledReason,
-    created_at: row.createdAt,
-    updated_at: row.updatedAt,
-  };
 }

@@ -17,5 +17,10 @@ export function emailId(workspaceId: string, idempotencyKey: string): string {
   return Bun.randomUUIDv5(idempotencyKey, workspaceId);
 }
 
+/** The id of the one delivery of an event to an endpoint (UUIDv5, RFC 9562). */
+export function webhookDeliveryId(eventId: string, endpointId: string): string {
+  return Bun.randomUUIDv5(endpointId, eventId);
+}
+
 /** Names one request in the answer, the log lines and the events that it led to. */
 export const newRequestId = customAlphabet("0123456789abcdefghjkmnpqrstvwxyz", REQUEST_ID_CHARACTERS);

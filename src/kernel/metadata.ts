@@ -24,6 +24,11 @@ export interface Occasion {
   readonly causationId?: string;
 }
 
+/** An occasion in one workspace: what its subscribers are told of can only be appended on one. */
+export interface WorkspaceOccasion extends Occasion {
+  readonly workspaceId: string;
+}
+
 /** The metadata of an event that is appended on this occasion. */
 export function metadataOf(occasion: Occasion): EventMetadata {
   const { at, correlationId, actor, workspaceId, causationId } = occasion;

@@ -1,4 +1,3 @@
-import { LRUCache } from "lru-cache";
 import { agedEmails, type DueEmail, leasedEmails, nextReadyAt, readyEmails } from "../../projections/due.ts";
 import { readStory } from "../commands/readEmail.ts";
 import { expireEmail, expireEmailLease } from "../commands/recordMailAttempt.ts";
@@ -9,6 +8,8 @@ import { authorityOf } from "../domain/sender/state.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
+import { DueWork } from "./dueWork.ts";
+import { LeaseWatch } from "./leaseWatch.ts";
 import {
   type DeliveryContext,
   type DeliveryReport,
@@ -16,8 +17,8 @@ import {
   momentOf,
   occasionOf,
 } from "./mail/deliverEmail.ts";
-import { LeaseWatch } from "./mail/leaseWatch.ts";
 import { RelayBreaker, type RelayPass } from "./mail/relayBreaker.ts";
+import { type Pauses, pauses } from "./pauses.ts";
 
 export interface MailDeliveryOptions {
   readonly services: Services;
@@ -33,8 +34,6 @@ export interface MailDeliveryOptions {
   readonly onTrouble: DeliveryContext["onTrouble"];
 }
 
-/** Due messages that are looked at in one go, and picked from at random, so that instances seldom collide. */
-const CANDIDATES_MAX = 512;
 /** Claims and aged messages that one round of housekeeping looks at. */
 const HOUSEKEEPING_MAX = 1_000;
 /** Leases are looked at this often; a claim is given up at most this late. */
@@ -45,13 +44,9 @@ const HOUSEKEEPING_MS_MIN = 25;
 const AGED_MS = 5_000;
 /** How long a paused workspace or an unavailable sender is left alone. */
 const HOLD_MS = 1_000;
-/** How long a worker rests after a fault of the store. */
-const FAULT_REST_MS = 250;
-const HANDLED_MAX = 50_000;
 
 /**
- * Delivers what is due: as many workers as the transport has sessions, each claiming one message at a time.
- * The read model says where to look; the claim decides.
+ * Delivers what is due: as many messages at once as the transport has sessions, each under a claim of its own.
  */
 export class MailDelivery {
   private readonly context: DeliveryContext;
@@ -60,21 +55,10 @@ export class MailDelivery {
   private readonly leases: LeaseWatch;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
-  private readonly inFlight = new Set<string>();
-  /** Messages in flight that the read model showed as due meanwhile, at a revision that is news. */
-  private readonly passedOver = new Set<string>();
-  /** The newest revision that was acted on, by message: the read model may still show an older one. */
-  private readonly handled = new LRUCache<string, number>({ max: HANDLED_MAX });
-  /** Workspaces and senders that are left alone until this time. */
-  private readonly held = new Map<string, number>();
-  /** Idle workers, and housekeeping between two rounds: what wakes them. */
-  private readonly sleepers = new Set<() => void>();
-  private readonly keepers = new Set<() => void>();
-  private candidates: DueEmail[] = [];
-  private isStale = true;
+  private readonly work: DueWork<DueEmail, RelayPass>;
+  /** Lets housekeeping sleep between two rounds. */
+  private readonly keeping: Pauses;
   private isHouseStale = false;
-  /** When the next message becomes ready that was not so at the last look. */
-  private nextDueAt = 0;
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: MailDeliveryOptions) {
@@ -100,6 +84,18 @@ export class MailDelivery {
     this.deliver = emailDelivery(this.context);
     this.breaker = new RelayBreaker(clock);
     this.leases = new LeaseWatch(clock);
+    this.keeping = pauses(stopping);
+    this.work = new DueWork({
+      clock,
+      random,
+      stopping,
+      onTrouble,
+      inFlightMax: transport.sessionsMax,
+      ready: (now, without, limit) => this.readDue((db) => readyEmails(db, now, without, limit)),
+      nextReadyAt: (now) => this.readDue((db) => [nextReadyAt(db, now)])[0] ?? null,
+      enter: () => (this.hasRoom() ? this.breaker.enter() : null),
+      handle: (due, pass) => this.handle(due, pass),
+    });
   }
 
   /** What keeps the relay from taking mail; null while nothing does. */
@@ -108,18 +104,14 @@ export class MailDelivery {
   }
 
   start(): void {
-    const workers = Array.from({ length: this.options.transport.sessionsMax }, () => this.work());
-    this.running = Promise.all([...workers, this.keepHouse()]);
+    this.running = Promise.all([this.work.run(), this.keepHouse()]);
   }
 
-  /** The read model has moved: wakes housekeeping, and as many idle workers as there is work for. */
+  /** The read model has moved. */
   wake(): void {
-    this.isStale = true;
     this.isHouseStale = true;
-    for (const keeper of [...this.keepers]) keeper();
-    if (this.sleepers.size === 0) return;
-    if (this.candidates.length === 0) this.refill();
-    for (const sleeper of [...this.sleepers].slice(0, this.candidates.length)) sleeper();
+    this.keeping.wakeAll();
+    this.work.wake();
   }
 
   /** Claims nothing more, and waits for what is claimed until `graceMs` have passed. */
@@ -132,41 +124,14 @@ export class MailDelivery {
     await this.options.transport.close();
   }
 
-  private async work(): Promise<void> {
-    while (!this.stopping.signal.aborted) {
-      const pass = this.hasRoom() ? this.breaker.enter() : null;
-      const due = pass && this.take();
-      if (pass && due) await this.workOn(due, pass);
-      else {
-        pass?.leave();
-        await this.untilWork();
-      }
-    }
-  }
-
-  private async workOn(due: DueEmail, pass: RelayPass): Promise<void> {
-    this.inFlight.add(due.id);
-    try {
-      await this.handle(due, pass);
-    } catch (error) {
-      pass.leave();
-      this.context.onTrouble(error, due.id);
-      await this.pause(FAULT_REST_MS);
-    } finally {
-      pass.leave();
-      this.inFlight.delete(due.id);
-      // Still due and nobody's, or due again before we were done: no news of the read model would make us look.
-      if (this.passedOver.delete(due.id) || !this.isHandled(due)) this.isStale = true;
-    }
-  }
-
   /** Below half of the disk's minimum no claim is made: outcomes must still find room. */
   private hasRoom(): boolean {
     const { disk, diskFreeBytesMin } = this.options.services;
     return disk.freeBytes() >= diskFreeBytesMin / 2;
   }
 
-  private async handle(due: DueEmail, pass: RelayPass): Promise<void> {
+  /** Answers the newest revision that was acted on; null when the message was left as it is. */
+  private async handle(due: DueEmail, pass: RelayPass): Promise<number | null> {
     const { workspaces, senders } = this.options.services;
     const [workspace, sender, domain] = await Promise.all([
       workspaces.get(due.workspaceId),
@@ -175,79 +140,28 @@ export class MailDelivery {
     ]);
     if (workspace?.paused || authorityOf(sender, domain) === null) {
       const holder = sender?.disabled ? due.senderId : due.authorityId;
-      const until = this.context.clock.monotonicMs() + HOLD_MS;
-      this.held.set(workspace?.paused ? due.workspaceId : holder, until);
-      return;
+      this.work.hold(workspace?.paused ? due.workspaceId : holder, HOLD_MS);
+      return null;
     }
     const opened = await this.options.transport.session(this.stopping.signal);
     if (opened.kind === "broken") {
       if (!this.stopping.signal.aborted) pass.fault(opened.reason);
-      return;
+      return null;
     }
     try {
-      this.learn(due, pass, await this.deliver(due, workspace, opened.session));
+      return this.learn(due, pass, await this.deliver(due, workspace, opened.session));
     } finally {
       opened.session.release();
     }
   }
 
-  private learn(due: DueEmail, pass: RelayPass, report: DeliveryReport): void {
-    if (report.kind === "notYet") return;
-    this.handled.set(due.id, report.claimRevision ?? due.revision);
-    if (report.kind === "notAttempted") return;
-    if (report.relayFault === null) pass.success();
-    else pass.fault(report.relayFault);
-  }
-
-  private isHandled({ id, revision }: DueEmail): boolean {
-    return (this.handled.get(id) ?? -1) >= revision;
-  }
-
-  /** A due message that nobody here is at; null when the read model shows none. */
-  private take(): DueEmail | null {
-    if (this.candidates.length === 0 && this.isStale) this.refill();
-    for (;;) {
-      const due = this.candidates.pop();
-      if (due === undefined) return null;
-      if (this.isHandled(due)) continue;
-      if (!this.inFlight.has(due.id)) return due;
-      this.passedOver.add(due.id);
+  private learn(due: DueEmail, pass: RelayPass, report: DeliveryReport): number | null {
+    if (report.kind === "notYet") return null;
+    if (report.kind === "attempted") {
+      if (report.relayFault === null) pass.success();
+      else pass.fault(report.relayFault);
     }
-  }
-
-  private refill(): void {
-    const now = this.context.clock.now();
-    const monotonic = this.context.clock.monotonicMs();
-    for (const [holder, until] of this.held) if (until <= monotonic) this.held.delete(holder);
-    const rows = this.readDue((db) => readyEmails(db, now, [...this.held.keys()], CANDIDATES_MAX));
-    const [nextAt = null] = this.readDue((db) => [nextReadyAt(db, now)]);
-    this.nextDueAt = nextAt ?? Number.POSITIVE_INFINITY;
-    this.isStale = rows.length === CANDIDATES_MAX || this.held.size > 0;
-    this.candidates = shuffled(rows, this.context.random);
-  }
-
-  /** Sleeps until there is work, until something becomes due, or for a moment. */
-  private async untilWork(): Promise<void> {
-    const dueInMs = Math.max(1, this.nextDueAt - this.context.clock.now());
-    await this.pause(Math.min(dueInMs, HOUSEKEEPING_MS), this.sleepers);
-    if (this.nextDueAt <= this.context.clock.now()) this.isStale = true;
-  }
-
-  /** Sleeps for `timeMs`; less when the service stops, or when what it leaves in `sleepers` is called. */
-  private pause(timeMs: number, sleepers?: Set<() => void>): Promise<void> {
-    const { signal } = this.stopping;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const done = () => {
-        clearTimeout(timer);
-        sleepers?.delete(done);
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const timer = setTimeout(done, timeMs);
-      sleepers?.add(done);
-      signal.addEventListener("abort", done);
-    });
+    return report.claimRevision ?? due.revision;
   }
 
   /** Rows of the read model; none while it cannot be read or is damaged: its follower sees to that. */
@@ -275,8 +189,8 @@ export class MailDelivery {
       } catch (error) {
         this.context.onTrouble(error, "");
       }
-      await this.pause(HOUSEKEEPING_MS_MIN);
-      if (!this.isHouseStale) await this.pause(HOUSEKEEPING_MS, this.keepers);
+      await this.keeping.pause(HOUSEKEEPING_MS_MIN);
+      if (!this.isHouseStale) await this.keeping.pause(HOUSEKEEPING_MS, { wakeable: true });
       this.isHouseStale = false;
     }
   }
@@ -286,7 +200,7 @@ export class MailDelivery {
     const leased = this.readDue((db) => leasedEmails(db, HOUSEKEEPING_MAX));
     return this.forEach(this.leases.expired(leased), async ({ id, attempt }) => {
       // What our own workers are at has not been lost.
-      if (this.inFlight.has(id)) return;
+      if (this.work.isInFlight(id)) return;
       const { state } = await readStory(store, id);
       if (state === null) return;
       const workspace = await this.options.services.workspaces.get(state.workspaceId);
@@ -301,7 +215,7 @@ export class MailDelivery {
 
   private endAged(): Promise<void> {
     const { store, policy, clock } = this.context;
-    const held = [...this.held.keys()];
+    const held = this.work.heldNow;
     const aged = this.readDue((db) =>
       agedEmails(db, clock.now() - policy.lifetimeMs, held, HOUSEKEEPING_MAX),
     );
@@ -329,14 +243,4 @@ export class MailDelivery {
       }
     }
   }
-}
-
-/** Fisher and Yates, with luck as data. */
-function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {
-  const result = [...items];
-  for (let index = result.length - 1; index > 0; index -= 1) {
-    const other = Math.floor(random() * (index + 1));
-    [result[index], result[other]] = [result[other] as Item, result[index] as Item];
-  }
-  return result;
 }

@@ -20,9 +20,9 @@ import type { Occasion } from "../kernel/metadata.ts";
 import { type EpochMs, MINUTE_MS } from "../kernel/time.ts";
 import type { MailMessage, MailSession, MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
-import { LeaseWatch } from "./mail/leaseWatch.ts";
-import { persist } from "./mail/persist.ts";
+import { LeaseWatch } from "./leaseWatch.ts";
 import { pauses } from "./pauses.ts";
+import { persist } from "./persist.ts";
 
 export interface SenderVerificationOptions {
   readonly services: Services;

@@ -1,21 +1,22 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createDnsResolver } from "../../src/adapters/dns/dnsResolver.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../src/ports/dnsResolver.ts";
-import { type DnsAnswer, type DnsServer, startDnsServer } from "../support/dnsServer.ts";
+import { type DnsAnswer, type NameServer, startNameServer } from "../support/nameServer.ts";
 
 const NAME = "_postledger.example.com";
 const TIMEOUT_MS = 5_000;
 
-let server: DnsServer;
+let server: NameServer;
+let said: DnsAnswer = "nxdomain";
 let dns: DnsResolver;
 beforeAll(async () => {
-  server = await startDnsServer();
+  server = await startNameServer((name, type) => (name === NAME && type === "TXT" ? said : "nxdomain"));
   dns = createDnsResolver([server.address]);
 });
-afterAll(() => server.close());
+afterAll(() => server.stop());
 
 const resolve = (answer: DnsAnswer, timeoutMs = TIMEOUT_MS) => {
-  server.zone.set(NAME, answer);
+  said = answer;
   return dns.resolveTxt(NAME, timeoutMs);
 };
 const many = Array.from({ length: 20 }, (_, index) => `record number ${index}`);
@@ -25,30 +26,30 @@ test.each<[string, DnsAnswer, readonly string[] | "none"]>([
   ["many records", many.map((text) => [text]), many],
   ["the strings of one record, in their order", [["a ", "value", ""]], ["a ", "value", ""]],
   ["a string of 255 characters", [["x".repeat(255)]], ["x".repeat(255)]],
-  ["a name that does not exist", "NXDOMAIN", "none"],
+  ["a name that does not exist", "nxdomain", "none"],
   ["a name without such records", [], "none"],
 ])("%s", async (_, answer, expected) => {
   expect(await resolve(answer)).toEqual(expected);
   // And no other name, whatever the machine's search list.
-  expect(server.asked.at(-1)).toBe(NAME);
+  expect(server.questions.at(-1)).toBe(`TXT ${NAME}`);
 });
 
 test.each<[string, DnsAnswer]>([
-  ["SERVFAIL", "SERVFAIL"],
-  ["REFUSED", "REFUSED"],
+  ["SERVFAIL", "servfail"],
+  ["REFUSED", "refused"],
 ])("%s is no answer", async (_, answer) => {
   await expect(resolve(answer)).rejects.toBeInstanceOf(DnsUnavailableError);
 });
 
 test("a server that says nothing is given up in time, and the next answer is a new one", async () => {
-  await expect(resolve("silence", 100)).rejects.toThrow("took too long");
+  await expect(resolve("silent", 100)).rejects.toThrow("took too long");
   expect(await resolve([["later"]])).toEqual(["later"]);
   expect(await resolve([["newer"]])).toEqual(["newer"]);
 });
 
 test("a port where nobody listens is no answer", async () => {
-  const gone = await startDnsServer();
-  gone.close();
+  const gone = await startNameServer(() => "silent");
+  gone.stop();
   const resolver = createDnsResolver([gone.address]);
   await expect(resolver.resolveTxt(NAME, 100)).rejects.toBeInstanceOf(DnsUnavailableError);
 });

@@ -1,8 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import { webhookAggregate } from "../../src/commands/services.ts";
-import { ENDPOINTS_MAX, registerEndpoint } from "../../src/domain/webhook/decisions.ts";
+import {
+  deleteEndpoint,
+  disableEndpoint,
+  ENDPOINTS_MAX,
+  enableEndpoint,
+  registerEndpoint,
+  requestTest,
+  rotateSecret,
+  updateEndpoint,
+} from "../../src/domain/webhook/decisions.ts";
 import { normaliseDestination, URL_CHARACTERS_MAX } from "../../src/domain/webhook/destination.ts";
 import type { WebhookEvent } from "../../src/domain/webhook/events.ts";
+import { signingSecrets, webhookDecider } from "../../src/domain/webhook/state.ts";
 import { givenWhenThen } from "../support/givenWhenThen.ts";
 
 const given = givenWhenThen(webhookAggregate);
@@ -45,6 +55,107 @@ describe("a webhook endpoint", () => {
   });
 });
 
+const id = "endpoint-1";
+const disabled = (reason: "manual" | "failing" | "gone"): WebhookEvent => ({
+  type: "WebhookEndpointDisabled",
+  data: { endpointId: id, reason },
+});
+const enabled: WebhookEvent = { type: "WebhookEndpointEnabled", data: { endpointId: id } };
+const deleted: WebhookEvent = { type: "WebhookEndpointDeleted", data: { endpointId: id } };
+
+describe("a registered endpoint", () => {
+  test("is changed where it differs, once", () => {
+    const change = { endpointId: id, description: "shop", eventTypes: ["email.sent"], url: facts(1).url };
+    given(registered(1))
+      .when((state) => updateEndpoint(state, change))
+      .then("updated", {
+        type: "WebhookEndpointUpdated",
+        data: { endpointId: id, description: "shop", eventTypes: ["email.sent"] },
+      })
+      .again("updated");
+  });
+
+  test("does not take another one's destination, and may keep its own", () => {
+    given(registered(1), registered(2))
+      .when((state) => updateEndpoint(state, { endpointId: id, url: facts(2).url }))
+      .then("alreadyExists");
+    given(registered(1))
+      .when((state) => updateEndpoint(state, { endpointId: id, url: facts(1).url }))
+      .then("updated");
+  });
+
+  test("is disabled and enabled once, and keeps the first reason", () => {
+    given(registered(1))
+      .when((state) => disableEndpoint(state, id, "gone"))
+      .then("disabled", disabled("gone"))
+      .again("disabled");
+    given(registered(1), disabled("gone"))
+      .when((state) => disableEndpoint(state, id, "manual"))
+      .then("disabled");
+    given(registered(1), disabled("manual"))
+      .when((state) => enableEndpoint(state, id))
+      .then("enabled", enabled)
+      .again("enabled");
+  });
+
+  test("is deleted once, and its destination is free again", () => {
+    given(registered(1))
+      .when((state) => deleteEndpoint(state, id))
+      .then("deleted", deleted)
+      .again("notFound");
+    given(registered(1), deleted)
+      .when((state) => registerEndpoint(state, facts(1)))
+      .then("registered", registered(1));
+  });
+
+  test("is tested while it is active", () => {
+    given(registered(1))
+      .when((state) => requestTest(state, id))
+      .then("requested", { type: "WebhookTestRequested", data: { endpointId: id } });
+    given(registered(1), disabled("manual"))
+      .when((state) => requestTest(state, id))
+      .then("disabled");
+  });
+
+  test("signs with at most two secrets, and with the older one until its time is over", () => {
+    const now = Date.parse("2030-01-01T00:00:00Z");
+    const rotated = (sealedSecret: string, overlapMs: number): WebhookEvent => ({
+      type: "WebhookEndpointSecretRotated",
+      data: { endpointId: id, sealedSecret, previousUntil: new Date(now + overlapMs).toISOString() },
+    });
+    given(registered(1))
+      .when((state) => rotateSecret(state, { endpointId: id, sealedSecret: "second" }, now, 1_000))
+      .then("rotated", rotated("second", 1_000));
+    const fold = (...events: WebhookEvent[]) =>
+      events.reduce(webhookDecider.evolve, webhookDecider.initialState).endpoints.get(id);
+    const once = fold(registered(1), rotated("second", 1_000));
+    expect(once && signingSecrets(once, now + 999)).toEqual(["second", "sealed"]);
+    expect(once && signingSecrets(once, now + 1_000)).toEqual(["second"]);
+    const twice = fold(registered(1), rotated("second", 1_000), rotated("third", 1_000));
+    expect(twice && signingSecrets(twice, now)).toEqual(["third", "second"]);
+    const atOnce = fold(registered(1), rotated("second", 0));
+    expect(atOnce && signingSecrets(atOnce, now)).toEqual(["second"]);
+  });
+
+  test("that is not there cannot be changed", () => {
+    given()
+      .when((state) => updateEndpoint(state, { endpointId: id, description: null }))
+      .then("notFound");
+    given()
+      .when((state) => disableEndpoint(state, id, "manual"))
+      .then("notFound");
+    given()
+      .when((state) => enableEndpoint(state, id))
+      .then("notFound");
+    given()
+      .when((state) => rotateSecret(state, { endpointId: id, sealedSecret: "x" }, 0, 0))
+      .then("notFound");
+    given()
+      .when((state) => requestTest(state, id))
+      .then("notFound");
+  });
+});
+
 describe("a destination", () => {
   test.each([
     ["https://example.com", "https://example.com/"],
@@ -82,7 +193,22 @@ describe("a destination", () => {
     "https://[fd00::1]/",
     "https://[2002:7f00:1::]/",
     `https://example.com/${"a".repeat(URL_CHARACTERS_MAX)}`,
+    `https://example.com/${"é".repeat(URL_CHARACTERS_MAX / 2)}`,
   ])("%s is refused", (text) => {
     expect(normaliseDestination(text)).toBeNull();
+  });
+
+  test("that is allowed as a pair of host and port passes as that pair alone", () => {
+    const allowed = new Set(["receiver.test:8443", "localhost:443"]);
+    expect(normaliseDestination("https://receiver.test:8443/a", allowed)).toBe(
+      "https://receiver.test:8443/a",
+    );
+    expect(normaliseDestination("https://localhost/", allowed)).toBe("https://localhost/");
+    for (const other of [
+      "https://receiver.test/",
+      "https://receiver.test:8444/",
+      "http://receiver.test:8443/",
+    ])
+      expect(normaliseDestination(other, allowed)).toBeNull();
   });
 });

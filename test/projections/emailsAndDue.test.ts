@@ -56,7 +56,14 @@ function projected({ stream, revision, at, event }: Logged): ProjectedEvent {
   const bytes = Buffer.byteLength(JSON.stringify(event.data));
   const data =
     bytes > COMPRESS_ABOVE_BYTES ? encodeData(event.data, bytes) : JSON.parse(JSON.stringify(event.data));
-  return { stream, revision, id: crypto.randomUUID(), type: event.type, data, metadata: { at: rfc3339(at) } };
+  return {
+    stream,
+    revision,
+    id: crypto.randomUUID(),
+    type: event.type,
+    data,
+    metadata: { at: rfc3339(at), workspaceId: "w1" },
+  };
 }
 
 /** Applies a log to every read model there is, each on its own database; `check` looks at them. */
@@ -337,7 +344,9 @@ describe("the rows of random logs (properties):", () => {
             };
             expect(webhooksRevision(db, workspaceId)).toBe(next - 1);
             const all = listWebhookEndpoints(db, workspaceId, { limit: 100 });
-            expect(new Map(all.map(({ url, id }) => [url, id]))).toEqual(new Map(state.idByUrl));
+            expect(new Map(all.map(({ url, id }) => [url, id]))).toEqual(
+              new Map([...state.endpoints.values()].map(({ url, id }) => [url, id])),
+            );
             const paged = pagesOf(limit, (after) =>
               listWebhookEndpoints(db, workspaceId, { ...after, limit }),
             );

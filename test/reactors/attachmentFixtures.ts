@@ -17,7 +17,7 @@ import { attachmentStream } from "../../src/domain/attachment/events.ts";
 import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
 import { parseAddress } from "../../src/kernel/address.ts";
 import { instanceKeys, newDataKey } from "../../src/kernel/instanceKeys.ts";
-import type { Occasion } from "../../src/kernel/metadata.ts";
+import type { Occasion, WorkspaceOccasion } from "../../src/kernel/metadata.ts";
 import { openInspector } from "../../src/openParts.ts";
 import type { AttachmentInspector } from "../../src/ports/attachmentInspector.ts";
 import type { ContentStore } from "../../src/ports/contentStore.ts";
@@ -87,7 +87,7 @@ export interface AttachmentWorld {
   folders(ownerId: string): Promise<number>;
   /** Moves the clock and wakes all instances. */
   pass(ms: number): void;
-  occasion(): Occasion;
+  occasion(): WorkspaceOccasion;
   close(): Promise<void>;
 }
 

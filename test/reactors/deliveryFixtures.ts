@@ -26,7 +26,7 @@ import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { type Address, parseAddress } from "../../src/kernel/address.ts";
 import { instanceKeys, newDataKey } from "../../src/kernel/instanceKeys.ts";
 import type { MailOutcome } from "../../src/kernel/mailOutcome.ts";
-import type { Occasion } from "../../src/kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../../src/kernel/metadata.ts";
 import { openInspector } from "../../src/openParts.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
@@ -236,7 +236,12 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       limitsDefault: readConfig({}).limitsDefault,
     });
   const services = servicesOver(store, recent);
-  const occasion = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test", workspaceId });
+  const occasion = (): WorkspaceOccasion => ({
+    at: clock.now(),
+    correlationId: "test",
+    actor: "test",
+    workspaceId,
+  });
   const forgetAll = (sender = senderId) => {
     for (const known of [services, ...running.map((instance) => instance.services)]) {
       known.workspaces.forget(workspaceId);

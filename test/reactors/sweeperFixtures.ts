@@ -17,7 +17,7 @@ import { emailStream } from "../../src/domain/email/events.ts";
 import { type Address, parseAddress } from "../../src/kernel/address.ts";
 import { folderPath } from "../../src/kernel/contentPath.ts";
 import { instanceKeys, newDataKey } from "../../src/kernel/instanceKeys.ts";
-import type { Occasion } from "../../src/kernel/metadata.ts";
+import type { Occasion, WorkspaceOccasion } from "../../src/kernel/metadata.ts";
 import { openInspector } from "../../src/openParts.ts";
 import type { ContentFolder, ContentStore } from "../../src/ports/contentStore.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
@@ -122,7 +122,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
   const services = servicesOver({});
   const system = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test" });
   const workspaceId = await newWorkspace(services, "shop", system());
-  const occasion = (): Occasion => ({ ...system(), workspaceId });
+  const occasion = (): WorkspaceOccasion => ({ ...system(), workspaceId });
   const from = addressOf("shop@example.com");
   const name = { kind: "address", address: from } as const;
   const added = await newSender(services, { workspaceId, name }, occasion());

@@ -136,6 +136,21 @@ function unroutedFault(method: string, path: string, seen: SeenAnswer): string |
   return schemaFault(pointer("components", "schemas", "Problem"), JSON.parse(seen.text));
 }
 
+/** Why a call to an endpoint is not what the document says of events of this type; null when it is. */
+export function webhookFault(type: string, seen: Pick<SeenAnswer, "headers" | "text">): string | null {
+  const told = document.webhooks[type]?.post;
+  if (!told) return `has the undocumented type ${type}`;
+  for (const { name, schema } of told.parameters) {
+    const value = seen.headers.get(name);
+    if (value === null) return `has no ${name} header`;
+    if (typeof schema.pattern === "string" && !new RegExp(schema.pattern).test(value)) {
+      return `has a ${name} header that does not match ${schema.pattern}`;
+    }
+  }
+  const content = pointer("webhooks", type, "post", "requestBody", "content", "application/json", "schema");
+  return schemaFault(content, JSON.parse(seen.text));
+}
+
 /** Why an answer is not what the document says of the request; null when it is. */
 export function answerFault(method: string, path: string, seen: SeenAnswer): string | null {
   const found = describedOf(method, path);

@@ -93,6 +93,7 @@ const whys = fc.constantFrom<GiveBackReason>(
   "sending_paused",
   "sender_unavailable",
   "content_unavailable",
+  "store_unavailable",
   "suppressed",
 );
 

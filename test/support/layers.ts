@@ -63,6 +63,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   dns: [],
   eventstoredb: ["@eventstore/db-client"],
   files: ["file-type", "yauzl"],
+  https: [],
   liquidjs: ["liquidjs"],
   nodemailer: ["nodemailer"],
   pino: ["pino"],

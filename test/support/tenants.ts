@@ -15,7 +15,7 @@ import {
   webhookAggregate,
   workspaceAggregate,
 } from "../../src/commands/services.ts";
-import { transact } from "../../src/commands/transact.ts";
+import { load, transact } from "../../src/commands/transact.ts";
 import { readConfig } from "../../src/config.ts";
 import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
 import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
@@ -169,7 +169,9 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     },
     async addEmailEvents(id, ...events) {
       const aggregate = { ...emailAggregate, stream: emailStream(id) };
-      await transact(log.store, aggregate, () => ({ outcome: null, events }), systemOccasion("test"));
+      const { state } = await load(log.store, emailAggregate, aggregate.stream);
+      const occasion = { ...systemOccasion("test"), workspaceId: state?.workspaceId ?? "" };
+      await transact(log.store, aggregate, () => ({ outcome: null, events }), occasion);
     },
     async suppress(workspaceId, address) {
       const recipientHash = log.keys.hashAddress(workspaceId, addressOf(address).canonical);

@@ -1,17 +1,100 @@
 import type { Decision } from "../../kernel/decider.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { WebhookEvent } from "./events.ts";
-import type { WebhooksState } from "./state.ts";
+import type { DisabledReason, WebhookEndpoint, WebhooksState } from "./state.ts";
 
 /** A workspace has at most this many endpoints, so that the list fits one answer. */
 export const ENDPOINTS_MAX = 100;
 
-type Registered = Extract<WebhookEvent, { type: "WebhookEndpointRegistered" }>["data"];
+type DataOf<Type extends WebhookEvent["type"]> = Extract<WebhookEvent, { type: Type }>["data"];
+
+/** Why something cannot be done with an endpoint. */
+export type EndpointRefusal = "notFound";
+
+function holderOf({ endpoints }: WebhooksState, url: string): WebhookEndpoint | undefined {
+  return [...endpoints.values()].find((endpoint) => endpoint.url === url);
+}
 
 export function registerEndpoint(
   state: WebhooksState,
-  endpoint: Registered,
+  endpoint: DataOf<"WebhookEndpointRegistered">,
 ): Decision<"registered" | "alreadyExists" | "limitReached", WebhookEvent> {
-  if (state.idByUrl.has(endpoint.url)) return { outcome: "alreadyExists", events: [] };
-  if (state.idByUrl.size >= ENDPOINTS_MAX) return { outcome: "limitReached", events: [] };
+  if (holderOf(state, endpoint.url)) return { outcome: "alreadyExists", events: [] };
+  if (state.endpoints.size >= ENDPOINTS_MAX) return { outcome: "limitReached", events: [] };
   return { outcome: "registered", events: [{ type: "WebhookEndpointRegistered", data: endpoint }] };
+}
+
+/** Changes what is given. What is so already gives no events. */
+export function updateEndpoint(
+  state: WebhooksState,
+  change: DataOf<"WebhookEndpointUpdated">,
+): Decision<"updated" | "alreadyExists" | EndpointRefusal, WebhookEvent> {
+  const endpoint = state.endpoints.get(change.endpointId);
+  if (!endpoint) return { outcome: "notFound", events: [] };
+  const holder = change.url === undefined ? undefined : holderOf(state, change.url);
+  if (holder && holder.id !== endpoint.id) return { outcome: "alreadyExists", events: [] };
+  const { endpointId, ...wanted } = change;
+  const news = Object.entries(wanted).filter(
+    ([name, value]) => JSON.stringify(endpoint[name as keyof typeof wanted]) !== JSON.stringify(value),
+  );
+  if (news.length === 0) return { outcome: "updated", events: [] };
+  const data = { endpointId, ...Object.fromEntries(news) };
+  return { outcome: "updated", events: [{ type: "WebhookEndpointUpdated", data }] };
+}
+
+/** A repeat gives no events: the first reason stays. */
+export function disableEndpoint(
+  state: WebhooksState,
+  endpointId: string,
+  reason: DisabledReason,
+): Decision<"disabled" | EndpointRefusal, WebhookEvent> {
+  const endpoint = state.endpoints.get(endpointId);
+  if (!endpoint) return { outcome: "notFound", events: [] };
+  if (endpoint.disabledReason !== null) return { outcome: "disabled", events: [] };
+  return {
+    outcome: "disabled",
+    events: [{ type: "WebhookEndpointDisabled", data: { endpointId, reason } }],
+  };
+}
+
+/** A repeat gives no events. */
+export function enableEndpoint(
+  state: WebhooksState,
+  endpointId: string,
+): Decision<"enabled" | EndpointRefusal, WebhookEvent> {
+  const endpoint = state.endpoints.get(endpointId);
+  if (!endpoint) return { outcome: "notFound", events: [] };
+  if (endpoint.disabledReason === null) return { outcome: "enabled", events: [] };
+  return { outcome: "enabled", events: [{ type: "WebhookEndpointEnabled", data: { endpointId } }] };
+}
+
+/** Signs with the new secret at once, and with the one before it for `overlapMs` more. */
+export function rotateSecret(
+  state: WebhooksState,
+  { endpointId, sealedSecret }: { readonly endpointId: string; readonly sealedSecret: string },
+  now: EpochMs,
+  overlapMs: number,
+): Decision<"rotated" | EndpointRefusal, WebhookEvent> {
+  if (!state.endpoints.has(endpointId)) return { outcome: "notFound", events: [] };
+  const data = { endpointId, sealedSecret, previousUntil: rfc3339(now + overlapMs) };
+  return { outcome: "rotated", events: [{ type: "WebhookEndpointSecretRotated", data }] };
+}
+
+export function deleteEndpoint(
+  state: WebhooksState,
+  endpointId: string,
+): Decision<"deleted" | EndpointRefusal, WebhookEvent> {
+  if (!state.endpoints.has(endpointId)) return { outcome: "notFound", events: [] };
+  return { outcome: "deleted", events: [{ type: "WebhookEndpointDeleted", data: { endpointId } }] };
+}
+
+/** A test event for this endpoint alone. Nothing is sent to one that is disabled. */
+export function requestTest(
+  state: WebhooksState,
+  endpointId: string,
+): Decision<"requested" | "disabled" | EndpointRefusal, WebhookEvent> {
+  const endpoint = state.endpoints.get(endpointId);
+  if (!endpoint) return { outcome: "notFound", events: [] };
+  if (endpoint.disabledReason !== null) return { outcome: "disabled", events: [] };
+  return { outcome: "requested", events: [{ type: "WebhookTestRequested", data: { endpointId } }] };
 }

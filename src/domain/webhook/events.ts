@@ -1,18 +1,41 @@
 import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/codec.ts";
 
+const Description = Type.Union([Type.String(), Type.Null()]);
+/** Null: all. */
+const EventTypes = Type.Union([Type.Array(Type.String()), Type.Null()]);
+
 const schemas = {
   WebhookEndpointRegistered: Type.Object({
     endpointId: Type.String(),
     workspaceId: Type.String(),
     /** Normalised: what makes a destination unique. */
     url: Type.String(),
-    description: Type.Union([Type.String(), Type.Null()]),
-    /** Null: all. */
-    eventTypes: Type.Union([Type.Array(Type.String()), Type.Null()]),
+    description: Description,
+    eventTypes: EventTypes,
     /** AES-256-GCM under the instance's key. */
     sealedSecret: Type.String(),
   }),
+  /** Only what changes. */
+  WebhookEndpointUpdated: Type.Object({
+    endpointId: Type.String(),
+    url: Type.Optional(Type.String()),
+    description: Type.Optional(Description),
+    eventTypes: Type.Optional(EventTypes),
+  }),
+  WebhookEndpointDisabled: Type.Object({
+    endpointId: Type.String(),
+    reason: Type.Union([Type.Literal("manual"), Type.Literal("failing"), Type.Literal("gone")]),
+  }),
+  WebhookEndpointEnabled: Type.Object({ endpointId: Type.String() }),
+  /** The secret before this one signs beside it until `previousUntil`; one before that signs no more. */
+  WebhookEndpointSecretRotated: Type.Object({
+    endpointId: Type.String(),
+    sealedSecret: Type.String(),
+    previousUntil: Type.String(),
+  }),
+  WebhookEndpointDeleted: Type.Object({ endpointId: Type.String() }),
+  WebhookTestRequested: Type.Object({ endpointId: Type.String() }),
 };
 
 /** The case names are the storage format. */
@@ -38,3 +61,5 @@ export const WEBHOOK_EVENT_TYPES = [
   "webhook.disabled",
   "webhook.test",
 ] as const;
+
+export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];

@@ -1,17 +1,78 @@
+import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/decider.ts";
+import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { WebhookEvent } from "./events.ts";
 
-/** The endpoints of one workspace: id by normalised URL. */
-export interface WebhooksState {
-  readonly idByUrl: ReadonlyMap<string, string>;
+export type DisabledReason = Extract<WebhookEvent, { type: "WebhookEndpointDisabled" }>["data"]["reason"];
+
+export interface WebhookEndpoint {
+  readonly id: string;
+  /** Normalised. */
+  readonly url: string;
+  readonly description: string | null;
+  /** Null: all. */
+  readonly eventTypes: readonly string[] | null;
+  /** Null while it is active. */
+  readonly disabledReason: DisabledReason | null;
+  readonly sealedSecret: string;
+  /** The secret before the last rotation, and until when it signs too. */
+  readonly previous: { readonly sealedSecret: string; readonly until: EpochMs } | null;
 }
 
-function evolve(state: WebhooksState, event: WebhookEvent): WebhooksState {
-  const { url, endpointId } = event.data;
-  return { idByUrl: new Map(state.idByUrl).set(url, endpointId) };
+/** The endpoints of one workspace by id; deleted ones are not there. */
+export interface WebhooksState {
+  readonly endpoints: ReadonlyMap<string, WebhookEndpoint>;
+}
+
+type Change = Exclude<WebhookEvent, { type: "WebhookEndpointRegistered" | "WebhookEndpointDeleted" }>;
+
+function changed(endpoint: WebhookEndpoint, event: Change): WebhookEndpoint {
+  switch (event.type) {
+    case "WebhookEndpointUpdated": {
+      const { url, description, eventTypes } = event.data;
+      return {
+        ...endpoint,
+        ...(url === undefined ? {} : { url }),
+        ...(description === undefined ? {} : { description }),
+        ...(eventTypes === undefined ? {} : { eventTypes }),
+      };
+    }
+    case "WebhookEndpointDisabled":
+      return { ...endpoint, disabledReason: event.data.reason };
+    case "WebhookEndpointEnabled":
+      return { ...endpoint, disabledReason: null };
+    case "WebhookEndpointSecretRotated": {
+      const { sealedSecret, previousUntil } = event.data;
+      const previous = { sealedSecret: endpoint.sealedSecret, until: epochMs(previousUntil) };
+      return { ...endpoint, sealedSecret, previous };
+    }
+    case "WebhookTestRequested":
+      return endpoint;
+    default:
+      return never(event);
+  }
+}
+
+function evolve({ endpoints }: WebhooksState, event: WebhookEvent): WebhooksState {
+  const next = new Map(endpoints);
+  if (event.type === "WebhookEndpointRegistered") {
+    const { endpointId: id, url, description, eventTypes, sealedSecret } = event.data;
+    next.set(id, { id, url, description, eventTypes, sealedSecret, disabledReason: null, previous: null });
+  } else if (event.type === "WebhookEndpointDeleted") {
+    next.delete(event.data.endpointId);
+  } else {
+    const endpoint = next.get(event.data.endpointId);
+    if (endpoint) next.set(endpoint.id, changed(endpoint, event));
+  }
+  return { endpoints: next };
 }
 
 export const webhookDecider: Decider<WebhooksState, WebhookEvent> = {
-  initialState: { idByUrl: new Map() },
+  initialState: { endpoints: new Map() },
   evolve,
 };
+
+/** The sealed secrets that sign at `now`, the newest first: one, or two during a rotation. */
+export function signingSecrets({ sealedSecret, previous }: WebhookEndpoint, now: EpochMs): readonly string[] {
+  return previous !== null && now < previous.until ? [sealedSecret, previous.sealedSecret] : [sealedSecret];
+}

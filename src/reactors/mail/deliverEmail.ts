@@ -25,14 +25,14 @@ import { workspaceStream } from "../../domain/workspace/events.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newRequestId } from "../../kernel/ids.ts";
-import type { Occasion } from "../../kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../../kernel/metadata.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { MailMessage, MailSession } from "../../ports/mailTransport.ts";
 import type { SuppressionList } from "../../ports/suppressionList.ts";
+import { persist } from "../persist.ts";
 import { freshReads } from "./freshReads.ts";
-import { persist } from "./persist.ts";
 
 /** What one delivery works with. */
 export interface DeliveryContext {
@@ -302,7 +302,7 @@ export function momentOf(
 export function occasionOf(
   context: Pick<DeliveryContext, "clock" | "worker">,
   { workspaceId }: Pick<DueEmail, "workspaceId">,
-): Occasion {
+): WorkspaceOccasion {
   const actor = `worker:${context.worker}`;
   return { at: context.clock.now(), correlationId: newRequestId(), actor, workspaceId };
 }

@@ -1,5 +1,11 @@
-import type { LeasedEmail } from "../../../projections/due.ts";
-import type { Clock } from "../../ports/clock.ts";
+import type { Clock } from "../ports/clock.ts";
+
+/** A claim that has no outcome yet. */
+export interface Leased {
+  readonly id: string;
+  readonly attempt: number;
+  readonly leaseMs: number;
+}
 
 /**
  * Counts every lease from when its claim was first seen here: clocks of other machines are not trusted, and
@@ -11,14 +17,14 @@ export class LeaseWatch {
   constructor(private readonly clock: Clock) {}
 
   /** The claims whose lease has run out, out of all that are under way. */
-  expired<Lease extends LeasedEmail>(leased: readonly Lease[]): readonly Lease[] {
+  expired<Claim extends Leased>(leased: readonly Claim[]): readonly Claim[] {
     const now = this.clock.monotonicMs();
     const seen = new Map<string, number>();
-    const expired = leased.filter((email) => {
-      const claim = `${email.id} ${email.attempt}`;
-      const since = this.seen.get(claim) ?? now;
-      seen.set(claim, since);
-      return now - since >= email.leaseMs;
+    const expired = leased.filter((claim) => {
+      const name = `${claim.id} ${claim.attempt}`;
+      const since = this.seen.get(name) ?? now;
+      seen.set(name, since);
+      return now - since >= claim.leaseMs;
     });
     this.seen = seen;
     return expired;

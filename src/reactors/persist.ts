@@ -1,4 +1,4 @@
-import { StoreError } from "../../ports/eventStore.ts";
+import { StoreError } from "../ports/eventStore.ts";
 
 const RECORD_RETRY_MS_FIRST = 100;
 const RECORD_RETRY_MS_MAX = 5_000;

@@ -1,0 +1,348 @@
+import { emailCodec } from "../src/domain/email/events.ts";
+import { suppressionCodec } from "../src/domain/suppression/events.ts";
+import { type WebhookEvent, type WebhookEventType, webhookCodec } from "../src/domain/webhook/events.ts";
+import { type WebhookDeliveryEvent, webhookDeliveryCodec } from "../src/domain/webhookDelivery/events.ts";
+import { invariant, never } from "../src/kernel/assert.ts";
+import { webhookDeliveryId } from "../src/kernel/ids.ts";
+import { type EpochMs, epochMs } from "../src/kernel/time.ts";
+import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import type { Projection } from "./projection.ts";
+
+/** What subscribers are told of, by the type of the event in the log. */
+const TOLD_AS: Readonly<Record<string, WebhookEventType>> = {
+  EmailQueued: "email.queued",
+  EmailSent: "email.sent",
+  EmailDeferred: "email.delivery_delayed",
+  EmailBounced: "email.bounced",
+  EmailFailed: "email.failed",
+  EmailSuppressed: "email.suppressed",
+  EmailCanceled: "email.canceled",
+  RecipientSuppressed: "suppression.created",
+  RecipientUnsuppressed: "suppression.deleted",
+  WebhookEndpointDisabled: "webhook.disabled",
+  WebhookTestRequested: "webhook.test",
+};
+
+/** Deferrals that say nothing of the message: an operator or a pause held it, or let it go. */
+const NO_DELAY: ReadonlySet<string> = new Set([
+  "resumed",
+  "sending_paused",
+  "sender_unavailable",
+  "store_unavailable",
+]);
+
+const ENDPOINT = "INSERT INTO endpoints (id, workspace_id, event_types, active) VALUES (?, ?, ?, 1)";
+const DELIVERY = `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, event_type, event_stream,
+  event_revision, created_at, status, state, due_at, attempts, events, lease_ms, updated_at)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 'ready', ?, 0, 0, 0, ?)`;
+const STARTED = `UPDATE deliveries SET status = 'attempting', state = 'leased', attempts = ?, lease_ms = ?,
+  events = ?, updated_at = ? WHERE id = ?`;
+/** Only the attempt that holds the claim sends a delivery back to waiting. */
+const FAILED = `UPDATE deliveries SET status = 'pending', state = 'ready', due_at = ?, events = ?, updated_at = ?
+  WHERE id = ? AND state = 'leased' AND attempts = ?`;
+const ENDED = "UPDATE deliveries SET status = ?, state = 'done', events = ?, updated_at = ? WHERE id = ?";
+const AGAIN = `UPDATE deliveries SET status = 'pending', state = 'ready', due_at = ?, events = ?, updated_at = ?
+  WHERE id = ?`;
+const COUNT_FAILURE = `INSERT INTO failing (endpoint_id, since, failures, event_id, events) VALUES (?, ?, 1, ?, 1)
+  ON CONFLICT DO UPDATE SET failures = failures + 1, events = events + (event_id <> excluded.event_id),
+  event_id = excluded.event_id`;
+const FORGET_FAILURES = "DELETE FROM failing WHERE endpoint_id = ?";
+
+function atOf(event: ProjectedEvent): string {
+  return event.metadata.at as string;
+}
+
+/** One delivery, due at once. Its id comes from the event and the endpoint, so it is the same in every rebuild. */
+function deliverTo(endpointId: string, workspaceId: string, event: ProjectedEvent, db: ReadDatabase): void {
+  const id = webhookDeliveryId(event.id, endpointId);
+  const at = atOf(event);
+  const type = TOLD_AS[event.type] as string;
+  const source = [event.id, type, event.stream, event.revision] as const;
+  db.run(DELIVERY, id, workspaceId, endpointId, ...source, at, epochMs(at), at);
+}
+
+/** The endpoints that are active and subscribed at this place in the log. */
+function fanOut(workspaceId: string, event: ProjectedEvent, db: ReadDatabase): void {
+  const type = TOLD_AS[event.type];
+  const active = db.all(
+    "SELECT id, event_types FROM endpoints WHERE workspace_id = ? AND active = 1",
+    workspaceId,
+  );
+  for (const { id, event_types: types } of active) {
+    const isWanted = types === null || (JSON.parse(String(types)) as string[]).includes(type as string);
+    if (isWanted) deliverTo(String(id), workspaceId, event, db);
+  }
+}
+
+function applyToEndpoints(event: ProjectedEvent, db: ReadDatabase): void {
+  const { type, data }: WebhookEvent = webhookCodec.decode(event);
+  const workspaceId = event.stream.slice("webhooks-".length);
+  const { endpointId: id } = data;
+  switch (type) {
+    case "WebhookEndpointRegistered":
+      db.run(ENDPOINT, id, workspaceId, data.eventTypes === null ? null : JSON.stringify(data.eventTypes));
+      break;
+    case "WebhookEndpointUpdated":
+      if (data.eventTypes === undefined) break;
+      db.run(
+        "UPDATE endpoints SET event_types = ? WHERE id = ?",
+        data.eventTypes === null ? null : JSON.stringify(data.eventTypes),
+        id,
+      );
+      break;
+    case "WebhookEndpointDisabled":
+      db.run("UPDATE endpoints SET active = 0 WHERE id = ?", id);
+      db.run(FORGET_FAILURES, id);
+      fanOut(workspaceId, event, db);
+      break;
+    case "WebhookEndpointEnabled":
+      db.run("UPDATE endpoints SET active = 1 WHERE id = ?", id);
+      break;
+    case "WebhookEndpointDeleted":
+      db.run("DELETE FROM endpoints WHERE id = ?", id);
+      db.run(FORGET_FAILURES, id);
+      break;
+    case "WebhookTestRequested":
+      deliverTo(id, workspaceId, event, db);
+      break;
+    case "WebhookEndpointSecretRotated":
+      break;
+    default:
+      never(type);
+  }
+}
+
+type Failed = Extract<WebhookDeliveryEvent, { type: "WebhookAttemptFailed" }>["data"];
+
+function countFailure(id: string, data: Failed, at: string, db: ReadDatabase): void {
+  const row = db.get("SELECT endpoint_id, event_id FROM deliveries WHERE id = ?", id);
+  if (row === undefined || !data.attemptBurnt) return;
+  const isThere = db.get(
+    "SELECT 1 AS found FROM endpoints WHERE id = ? AND active = 1",
+    String(row.endpoint_id),
+  );
+  if (isThere) db.run(COUNT_FAILURE, String(row.endpoint_id), at, String(row.event_id));
+}
+
+function applyToDelivery(event: ProjectedEvent, db: ReadDatabase): void {
+  const { type, data } = webhookDeliveryCodec.decode(event);
+  const id = event.stream.slice("webhookdelivery-".length);
+  const events = event.revision + 1;
+  const at = atOf(event);
+  switch (type) {
+    case "WebhookAttemptStarted":
+      db.run(STARTED, data.attempt, data.leaseMs, events, at, id);
+      break;
+    case "WebhookDelivered":
+      db.run(ENDED, "delivered", events, at, id);
+      db.run("DELETE FROM failing WHERE endpoint_id = (SELECT endpoint_id FROM deliveries WHERE id = ?)", id);
+      break;
+    case "WebhookAttemptFailed": {
+      const dueAt = data.nextAttemptAt === undefined ? 0 : epochMs(data.nextAttemptAt);
+      db.run(FAILED, dueAt, events, at, id, data.attempt);
+      countFailure(id, data, at, db);
+      break;
+    }
+    case "WebhookDeliveryExhausted":
+      db.run(ENDED, "exhausted", events, at, id);
+      break;
+    case "WebhookDeliverySkipped":
+      db.run(ENDED, "skipped", events, at, id);
+      break;
+    case "WebhookRedeliveryRequested":
+      db.run(AGAIN, epochMs(data.at), events, at, id);
+      break;
+    default:
+      never(type);
+  }
+}
+
+function isTold(event: ProjectedEvent): boolean {
+  if (event.type !== "EmailDeferred") return true;
+  const { type, data } = emailCodec.decode(event);
+  return type === "EmailDeferred" && !NO_DELAY.has(data.reason);
+}
+
+function apply(event: ProjectedEvent, db: ReadDatabase): void {
+  if (webhookCodec.types.includes(event.type)) applyToEndpoints(event, db);
+  else if (webhookDeliveryCodec.types.includes(event.type)) applyToDelivery(event, db);
+  else if (isTold(event)) {
+    const { workspaceId } = event.metadata;
+    invariant(typeof workspaceId === "string", `${event.type} names its workspace`);
+    fanOut(workspaceId, event, db);
+  }
+}
+
+const TOLD_ELSEWHERE = [...emailCodec.types, ...suppressionCodec.types].filter((type) => type in TOLD_AS);
+
+/** Which event is owed to which endpoint, and how each of these deliveries stands. */
+export const webhookDeliveries: Projection = {
+  name: "webhook-deliveries",
+  version: 1,
+  events: [...TOLD_ELSEWHERE, ...webhookCodec.types, ...webhookDeliveryCodec.types],
+  tables: [
+    {
+      name: "endpoints",
+      columns: "id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, event_types TEXT, active INTEGER NOT NULL",
+      key: ["id"],
+      indexes: ["CREATE INDEX endpoints_of ON endpoints (workspace_id, active)"],
+    },
+    {
+      name: "deliveries",
+      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, endpoint_id TEXT NOT NULL, event_id TEXT NOT NULL,
+        event_type TEXT NOT NULL, event_stream TEXT NOT NULL, event_revision INTEGER NOT NULL,
+        created_at TEXT NOT NULL, status TEXT NOT NULL, state TEXT NOT NULL, due_at INTEGER NOT NULL,
+        attempts INTEGER NOT NULL, events INTEGER NOT NULL, lease_ms INTEGER NOT NULL, updated_at TEXT NOT NULL`,
+      key: ["id"],
+      indexes: [
+        "CREATE INDEX deliveries_ready ON deliveries (due_at) WHERE state = 'ready'",
+        "CREATE INDEX deliveries_leased ON deliveries (id) WHERE state = 'leased'",
+        "CREATE INDEX deliveries_by_time ON deliveries (endpoint_id, created_at, id)",
+      ],
+    },
+    {
+      name: "failing",
+      columns: `endpoint_id TEXT PRIMARY KEY, since TEXT NOT NULL, failures INTEGER NOT NULL,
+        event_id TEXT NOT NULL, events INTEGER NOT NULL`,
+      key: ["endpoint_id"],
+    },
+  ],
+  apply,
+};
+
+/** A delivery, and where the event is that it tells of. */
+export interface WebhookDeliveryRow {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly endpointId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly eventStream: string;
+  readonly eventRevision: number;
+  readonly createdAt: string;
+  readonly status: "pending" | "attempting" | "delivered" | "exhausted" | "skipped";
+  readonly attempts: number;
+  readonly updatedAt: string;
+  /** How many events its own stream has. */
+  readonly revision: number;
+  /** When the next attempt is due, if it waits for one. */
+  readonly dueAt: EpochMs | null;
+}
+
+function deliveryRow(row: SqlRow): WebhookDeliveryRow {
+  return {
+    id: String(row.id),
+    workspaceId: String(row.workspace_id),
+    endpointId: String(row.endpoint_id),
+    eventId: String(row.event_id),
+    eventType: String(row.event_type),
+    eventStream: String(row.event_stream),
+    eventRevision: Number(row.event_revision),
+    createdAt: String(row.created_at),
+    status: row.status as WebhookDeliveryRow["status"],
+    attempts: Number(row.attempts),
+    updatedAt: String(row.updated_at),
+    revision: Number(row.events),
+    dueAt: row.state === "ready" ? Number(row.due_at) : null,
+  };
+}
+
+/** The deliveries that have been ready longest, less those of the given endpoints. */
+export function readyWebhooks(
+  db: ReadDatabase,
+  now: EpochMs,
+  without: readonly string[],
+  limit: number,
+): readonly WebhookDeliveryRow[] {
+  const sql = `SELECT * FROM deliveries WHERE state = 'ready' AND due_at <= ?
+    AND endpoint_id NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT ?`;
+  return db.all(sql, now, JSON.stringify(without), limit).map(deliveryRow);
+}
+
+/** When the next delivery becomes ready that is not so at `now`; null when none waits. */
+export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | null {
+  const row = db.get("SELECT min(due_at) AS at FROM deliveries WHERE state = 'ready' AND due_at > ?", now);
+  return row === undefined || row.at === null ? null : Number(row.at);
+}
+
+/** A claim that has no outcome yet. */
+export interface LeasedWebhook {
+  readonly id: string;
+  readonly attempt: number;
+  readonly leaseMs: number;
+}
+
+export function leasedWebhooks(db: ReadDatabase, limit: number): readonly LeasedWebhook[] {
+  return db
+    .all("SELECT id, attempts, lease_ms FROM deliveries WHERE state = 'leased' LIMIT ?", limit)
+    .map((row) => ({ id: String(row.id), attempt: Number(row.attempts), leaseMs: Number(row.lease_ms) }));
+}
+
+/** An endpoint that nothing has got through to since `since`. */
+export interface FailingEndpoint {
+  readonly workspaceId: string;
+  readonly endpointId: string;
+}
+
+/** Endpoints with at least so many failures, of at least two events, and no success since before `before`. */
+export function failingEndpoints(
+  db: ReadDatabase,
+  before: string,
+  failuresMin: number,
+  limit: number,
+): readonly FailingEndpoint[] {
+  const sql = `SELECT endpoints.workspace_id, endpoints.id FROM failing JOIN endpoints ON endpoints.id = endpoint_id
+    WHERE since <= ? AND failures >= ? AND events >= 2 AND active = 1 LIMIT ?`;
+  return db
+    .all(sql, before, failuresMin, limit)
+    .map((row) => ({ workspaceId: String(row.workspace_id), endpointId: String(row.id) }));
+}
+
+/** Which deliveries of an endpoint to list. */
+export interface WebhookDeliveryQuery {
+  readonly endpointId: string;
+  readonly status?: string;
+  readonly eventType?: string;
+  readonly createdFrom?: string;
+  readonly createdBefore?: string;
+  /** The last row of the page before. */
+  readonly after?: { readonly createdAt: string; readonly id: string };
+  readonly limit: number;
+}
+
+/** Deliveries of one endpoint, newest first. */
+export function listWebhookDeliveries(
+  db: ReadDatabase,
+  query: WebhookDeliveryQuery,
+): readonly WebhookDeliveryRow[] {
+  const { endpointId, status, eventType, createdFrom, createdBefore, after, limit } = query;
+  const conditions: readonly (readonly [string, readonly string[]])[] = [
+    ["endpoint_id = ?", [endpointId]],
+    ...(status === undefined ? [] : [["status = ?", [status]] as const]),
+    ...(eventType === undefined ? [] : [["event_type = ?", [eventType]] as const]),
+    ...(createdFrom === undefined ? [] : [["created_at >= ?", [createdFrom]] as const]),
+    ...(createdBefore === undefined ? [] : [["created_at < ?", [createdBefore]] as const]),
+    ...(after === undefined ? [] : [["(created_at, id) < (?, ?)", [after.createdAt, after.id]] as const]),
+  ];
+  const sql = `SELECT * FROM deliveries WHERE ${conditions.map(([condition]) => condition).join(" AND ")}
+    ORDER BY created_at DESC, id DESC LIMIT ?`;
+  return db.all(sql, ...conditions.flatMap(([, values]) => values), limit).map(deliveryRow);
+}
+
+/** Deliveries of an endpoint, made since a time, that nobody tries any more and that did not get through. */
+export function failedWebhooks(
+  db: ReadDatabase,
+  endpointId: string,
+  since: string,
+  limit: number,
+): readonly WebhookDeliveryRow[] {
+  const sql = `SELECT * FROM deliveries WHERE endpoint_id = ? AND created_at >= ?
+    AND status IN ('exhausted', 'skipped') ORDER BY created_at, id LIMIT ?`;
+  return db.all(sql, endpointId, since, limit).map(deliveryRow);
+}
+
+/** One delivery of an endpoint; null when it has none of this id. */
+export function webhookDelivery(db: ReadDatabase, endpointId: string, id: string): WebhookDeliveryRow | null {
+  const row = db.get("SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?", endpointId, id);
+  return row === undefined ? null : deliveryRow(row);
+}

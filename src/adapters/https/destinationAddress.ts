@@ -1,0 +1,54 @@
+import { Resolver } from "node:dns/promises";
+import { isNeverAllowed, isPublicAddress } from "../../kernel/publicAddress.ts";
+
+/** One resolver query, its retry included. */
+const DNS_TIMEOUT_MS = 3_000;
+const DNS_TRIES = 2;
+
+export interface DestinationOptions {
+  /** `address` or `address:port` of the name servers to ask; empty: the system's. */
+  readonly dnsServers: readonly string[];
+  /** `host:port` pairs that may be private addresses: for development. */
+  readonly allowedPrivateHosts: ReadonlySet<string>;
+}
+
+/** An address that was vetted, or why there is none. */
+export type DestinationAddress =
+  | { readonly kind: "address"; readonly address: string; readonly family: 4 | 6 }
+  | { readonly kind: "refused"; readonly reason: "dns" | "destination_not_public" };
+
+/** DNS answers that say there is nothing, which is not the same as no answer. */
+const NOTHING: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"]);
+
+/**
+ * Finds the one address that a call to `host` goes to. Any answer that is not a public address refuses all of
+ * them: a name with one foot in a private network is not to be trusted with either.
+ */
+export function destinationAddresses({ dnsServers, allowedPrivateHosts }: DestinationOptions) {
+  return async (host: string, port: number): Promise<DestinationAddress> => {
+    const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS / DNS_TRIES, tries: DNS_TRIES });
+    if (dnsServers.length > 0) resolver.setServers([...dnsServers]);
+    const answers = await Promise.all([
+      addressesOf(resolver.resolve4(host)),
+      addressesOf(resolver.resolve6(host)),
+    ]);
+    const [v4, v6] = answers;
+    // One family without an answer could hide the address that would refuse the other.
+    if (v4 === null || v6 === null || v4.length + v6.length === 0) return { kind: "refused", reason: "dns" };
+    const isAllowed = allowedPrivateHosts.has(`${host}:${port}`);
+    const isVetted = isAllowed ? (address: string) => !isNeverAllowed(address) : isPublicAddress;
+    if (![...v4, ...v6].every(isVetted)) return { kind: "refused", reason: "destination_not_public" };
+    const addresses = v4.length > 0 ? v4 : v6;
+    const address = addresses[Math.floor(Math.random() * addresses.length)] as string;
+    return { kind: "address", address, family: v4.length > 0 ? 4 : 6 };
+  };
+}
+
+/** The answers; none when the name has none of this kind, null when nobody said. */
+async function addressesOf(query: Promise<readonly string[]>): Promise<readonly string[] | null> {
+  try {
+    return await query;
+  } catch (error) {
+    return NOTHING.has((error as { code?: string }).code ?? "") ? [] : null;
+  }
+}

@@ -1,0 +1,154 @@
+import type { ClientRequest, IncomingMessage } from "node:http";
+import { request } from "node:https";
+import type { LookupFunction } from "node:net";
+import type { WebhookFailure, WebhookOutcome } from "../../kernel/webhookOutcome.ts";
+import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
+import {
+  type DestinationAddress,
+  type DestinationOptions,
+  destinationAddresses,
+} from "./destinationAddress.ts";
+
+/** From the look-up's end to the end of the TLS handshake. */
+const CONNECT_TIMEOUT_MS = 5_000;
+/** What is read of an answer; then the connection is destroyed. */
+const ANSWER_BYTES_MAX = 16_384;
+/** The largest Retry-After that is believed, in seconds: the schedule's longest wait, doubled. */
+const RETRY_AFTER_SECONDS_MAX = 172_800;
+
+export interface WebhookTransportOptions extends DestinationOptions {
+  /** Further certificate authorities (PEM) that endpoints' certificates may come from; null: the system's alone. */
+  readonly certificateAuthorities: string | null;
+  /** The whole call, look-up and answer included. */
+  readonly callTimeoutMs: number;
+}
+
+type Vetted = Extract<DestinationAddress, { kind: "address" }>;
+
+/**
+ * Calls webhook endpoints over HTTPS: one connection for each call, pinned to the address that was vetted, with
+ * the certificate checked for the name. Redirections are answers like any other.
+ */
+export function webhookTransport(options: WebhookTransportOptions): WebhookTransport {
+  const addressOf = destinationAddresses(options);
+  return {
+    async call(call, signal) {
+      const startedAt = performance.now();
+      const durationMs = () => performance.now() - startedAt;
+      if (signal.aborted) return { kind: "notSent", reason: "stopping", durationMs: 0 };
+      const { hostname, port } = new URL(call.url);
+      const destination = await addressOf(hostname, Number(port || 443));
+      if (destination.kind === "refused") {
+        return { kind: "failed", reason: destination.reason, durationMs: durationMs() };
+      }
+      if (signal.aborted) return { kind: "notSent", reason: "stopping", durationMs: durationMs() };
+      const remainingMs = Math.max(0, options.callTimeoutMs - durationMs());
+      const exchange = new Exchange(call, destination, options.certificateAuthorities);
+      const outcome = await exchange.run(remainingMs, signal);
+      return { ...outcome, durationMs: durationMs() };
+    },
+  };
+}
+
+/** One request and its answer. */
+class Exchange {
+  private readonly chunks: Buffer[] = [];
+  private bytes = 0;
+  private answer: IncomingMessage | null = null;
+  private isSecure = false;
+  private isTimedOut = false;
+
+  constructor(
+    private readonly call: WebhookCall,
+    private readonly destination: Vetted,
+    private readonly authorities: string | null,
+  ) {}
+
+  /** Ends by `timeoutMs`, whatever the other side does. */
+  run(timeoutMs: number, signal: AbortSignal): Promise<WebhookOutcome> {
+    return new Promise((resolve) => {
+      const sent = this.begin();
+      const timers = [
+        setTimeout(() => this.timeOut(sent, settle), timeoutMs),
+        setTimeout(
+          () => !this.isSecure && this.timeOut(sent, settle),
+          Math.min(timeoutMs, CONNECT_TIMEOUT_MS),
+        ),
+      ];
+      const settle = (outcome: WebhookOutcome) => {
+        for (const timer of timers) clearTimeout(timer);
+        signal.removeEventListener("abort", abort);
+        sent.destroy();
+        resolve(outcome);
+      };
+      const abort = () => settle({ kind: "failed", reason: "broken_answer", durationMs: 0 });
+      signal.addEventListener("abort", abort);
+      sent.on("socket", (socket) => {
+        socket.on("secureConnect", () => {
+          this.isSecure = true;
+        });
+      });
+      sent.on("response", (answer: IncomingMessage) => this.read(answer, settle));
+      sent.on("error", (error) => settle({ kind: "failed", reason: this.failureOf(error), durationMs: 0 }));
+      sent.end(this.call.body);
+    });
+  }
+
+  private begin(): ClientRequest {
+    const { hostname, port, pathname, search } = new URL(this.call.url);
+    const { address, family } = this.destination;
+    const lookup: LookupFunction = (_host, options, callback) => {
+      if (options.all) callback(null, [{ address, family }]);
+      else callback(null, address, family);
+    };
+    return request({
+      host: hostname,
+      servername: hostname,
+      port: Number(port || 443),
+      path: pathname + search,
+      method: "POST",
+      headers: { ...this.call.headers, "content-length": this.call.body.byteLength, connection: "close" },
+      lookup,
+      // A connection that is kept would skip the look-up, and with it the vetting.
+      agent: false,
+      ...(this.authorities === null ? {} : { ca: this.authorities }),
+    });
+  }
+
+  private read(answer: IncomingMessage, settle: (outcome: WebhookOutcome) => void): void {
+    this.answer = answer;
+    const done = () => settle(this.answered(answer));
+    answer.on("data", (chunk: Buffer) => {
+      this.chunks.push(chunk);
+      this.bytes += chunk.byteLength;
+      if (this.bytes >= ANSWER_BYTES_MAX) done();
+    });
+    answer.on("end", done);
+    answer.on("error", () => settle({ kind: "failed", reason: "broken_answer", durationMs: 0 }));
+  }
+
+  private answered(answer: IncomingMessage): WebhookOutcome {
+    const body = Buffer.concat(this.chunks).subarray(0, ANSWER_BYTES_MAX).toString("utf8");
+    const retryAfterSeconds = secondsOf(answer.headers["retry-after"]);
+    return { kind: "answered", statusCode: answer.statusCode ?? 0, durationMs: 0, body, retryAfterSeconds };
+  }
+
+  private timeOut(sent: ClientRequest, settle: (outcome: WebhookOutcome) => void): void {
+    this.isTimedOut = true;
+    settle({ kind: "failed", reason: this.failureOf(null), durationMs: 0 });
+    sent.destroy();
+  }
+
+  private failureOf(error: NodeJS.ErrnoException | null): WebhookFailure {
+    if (this.isTimedOut) return "timeout";
+    if (this.isSecure || this.answer !== null) return "broken_answer";
+    return /CERT|SSL|TLS|SIGNATURE|ALTNAME|SELF_SIGNED|ISSUER/.test(error?.code ?? "") ? "tls" : "connect";
+  }
+}
+
+/** Retry-After in whole seconds (RFC 9110 §10.2.3), as a number or as a date; null when it is neither. */
+function secondsOf(value: string | undefined): number | null {
+  if (value === undefined) return null;
+  const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - Date.now()) / 1_000);
+  return Number.isNaN(seconds) ? null : Math.min(Math.max(seconds, 0), RETRY_AFTER_SECONDS_MAX);
+}

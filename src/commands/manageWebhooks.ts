@@ -1,0 +1,130 @@
+import { randomBytes } from "node:crypto";
+import {
+  deleteEndpoint,
+  disableEndpoint,
+  type EndpointRefusal,
+  enableEndpoint,
+  requestTest,
+  rotateSecret,
+  updateEndpoint,
+} from "../domain/webhook/decisions.ts";
+import { type WebhookEvent, webhooksStream } from "../domain/webhook/events.ts";
+import type { DisabledReason, WebhooksState } from "../domain/webhook/state.ts";
+import { invariant } from "../kernel/assert.ts";
+import type { Decision } from "../kernel/decider.ts";
+import { webhookDeliveryId } from "../kernel/ids.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
+import { webhookSecretText } from "../kernel/webhookSignature.ts";
+import { StoreError } from "../ports/eventStore.ts";
+import { type Services, webhookAggregate } from "./services.ts";
+import { toNewEvents, transact } from "./transact.ts";
+
+const SECRET_BYTES = 32;
+/** How often a test is appended anew because somebody else was first. */
+const ATTEMPTS_MAX = 50;
+
+type Holder = Pick<Services, "store" | "webhooks">;
+
+/** Which endpoint of which workspace. */
+export interface EndpointName {
+  readonly workspaceId: string;
+  readonly endpointId: string;
+}
+
+async function change<Outcome>(
+  services: Holder,
+  workspaceId: string,
+  decide: (state: WebhooksState) => Decision<Outcome, WebhookEvent>,
+  occasion: WorkspaceOccasion,
+): Promise<Outcome> {
+  const aggregate = { ...webhookAggregate, stream: webhooksStream(workspaceId) };
+  const outcome = await transact(services.store, aggregate, decide, occasion);
+  services.webhooks.forget(workspaceId);
+  return outcome;
+}
+
+/** What can be changed of an endpoint; what is left out stays. */
+export interface EndpointChange {
+  /** Normalised by `normaliseDestination`. */
+  readonly url?: string;
+  readonly description?: string | null;
+  readonly eventTypes?: string[] | null;
+}
+
+/** Changes an endpoint. Events from here on go by it; what is owed already goes to the new address. */
+export function updateWebhookEndpoint(
+  services: Holder,
+  { workspaceId, endpointId }: EndpointName,
+  wanted: EndpointChange,
+  occasion: WorkspaceOccasion,
+) {
+  return change(services, workspaceId, (state) => updateEndpoint(state, { endpointId, ...wanted }), occasion);
+}
+
+/** Disables an endpoint, by its owner or because nothing gets through to it. What it is owed is skipped. */
+export function disableWebhookEndpoint(
+  services: Holder,
+  { workspaceId, endpointId }: EndpointName,
+  reason: DisabledReason,
+  occasion: WorkspaceOccasion,
+) {
+  return change(services, workspaceId, (state) => disableEndpoint(state, endpointId, reason), occasion);
+}
+
+/** Enables an endpoint: for what happens from here on. What it missed can be recovered. */
+export function enableWebhookEndpoint(
+  services: Holder,
+  { workspaceId, endpointId }: EndpointName,
+  occasion: WorkspaceOccasion,
+) {
+  return change(services, workspaceId, (state) => enableEndpoint(state, endpointId), occasion);
+}
+
+export function deleteWebhookEndpoint(
+  services: Holder,
+  { workspaceId, endpointId }: EndpointName,
+  occasion: WorkspaceOccasion,
+) {
+  return change(services, workspaceId, (state) => deleteEndpoint(state, endpointId), occasion);
+}
+
+/** Gives an endpoint a fresh secret, which this answer alone carries; null when there is no such endpoint. */
+export async function rotateWebhookSecret(
+  services: Holder & Pick<Services, "keys">,
+  { workspaceId, endpointId }: EndpointName,
+  overlapMs: number,
+  occasion: WorkspaceOccasion,
+): Promise<{ readonly secret: string } | null> {
+  const secret = randomBytes(SECRET_BYTES);
+  const sealed = { endpointId, sealedSecret: services.keys.sealSecret(secret) };
+  const decide = (state: WebhooksState) => rotateSecret(state, sealed, occasion.at, overlapMs);
+  const outcome = await change(services, workspaceId, decide, occasion);
+  return outcome === "rotated" ? { secret: webhookSecretText(secret) } : null;
+}
+
+export type TestOutcome =
+  | { readonly kind: "requested"; readonly deliveryId: string }
+  | { readonly kind: "disabled" | EndpointRefusal };
+
+/** Sends a test event to one endpoint. Answers the id of its delivery. */
+export async function testWebhookEndpoint(
+  services: Holder,
+  { workspaceId, endpointId }: EndpointName,
+  occasion: WorkspaceOccasion,
+): Promise<TestOutcome> {
+  const { endpoints } = await services.webhooks.get(workspaceId);
+  const { outcome, events } = requestTest({ endpoints }, endpointId);
+  if (outcome !== "requested") return { kind: outcome };
+  const stream = webhooksStream(workspaceId);
+  // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const [event] = toNewEvents(events, occasion);
+    invariant(event, "one event in, one event out");
+    const revision = (await services.store.lastRevision(stream)) ?? "noStream";
+    const result = await services.store.append(stream, [event], revision);
+    if (result.outcome === "appended") {
+      return { kind: "requested", deliveryId: webhookDeliveryId(event.id, endpointId) };
+    }
+  }
+  throw new StoreError("unavailable", `${stream} changed under ${ATTEMPTS_MAX} attempts to append`);
+}

@@ -1,0 +1,88 @@
+import { never } from "../../kernel/assert.ts";
+import type { Decider } from "../../kernel/decider.ts";
+import { type EpochMs, epochMs } from "../../kernel/time.ts";
+import type { DeliveryOrigin, WebhookDeliveryEvent } from "./events.ts";
+
+export type DeliveryStatus = "pending" | "attempting" | "delivered" | "exhausted" | "skipped";
+
+export interface WebhookDelivery {
+  readonly status: DeliveryStatus;
+  readonly origin: DeliveryOrigin;
+  /** Claims so far; the number of a claim names its attempt. */
+  readonly attempts: number;
+  /** Attempts that count, since the beginning or the last request to deliver again: what the schedule goes by. */
+  readonly attemptsBurnt: number;
+  readonly claim: { readonly attempt: number; readonly leaseMs: number } | null;
+  /** Attempts whose own outcome is in the log, so that none is recorded twice. */
+  readonly settledAttempts: readonly number[];
+  /** Not before this time; 0: now. */
+  readonly nextAttemptAt: EpochMs;
+}
+
+/** `null` before the first attempt: what is pending then, the read model knows. */
+export type WebhookDeliveryState = WebhookDelivery | null;
+
+/** The reason of the WebhookAttemptFailed that ends a claim whose worker was not heard of again. */
+export const LEASE_EXPIRED = "lease_expired";
+
+function begun(state: WebhookDeliveryState, origin: DeliveryOrigin): WebhookDelivery {
+  if (state !== null) return state;
+  return {
+    status: "pending",
+    origin,
+    attempts: 0,
+    attemptsBurnt: 0,
+    claim: null,
+    settledAttempts: [],
+    nextAttemptAt: 0,
+  };
+}
+
+type Failed = Extract<WebhookDeliveryEvent, { type: "WebhookAttemptFailed" }>["data"];
+
+/** A lease that ran out does not settle its attempt: the worker's own outcome may still come. */
+function failed(state: WebhookDelivery, data: Failed): WebhookDelivery {
+  const { attempt, reason, attemptBurnt, nextAttemptAt } = data;
+  const settled = reason === LEASE_EXPIRED ? state : settle(state, attempt);
+  if (state.claim?.attempt !== attempt) return settled;
+  return {
+    ...settled,
+    status: "pending",
+    claim: null,
+    attemptsBurnt: state.attemptsBurnt + (attemptBurnt ? 1 : 0),
+    nextAttemptAt: nextAttemptAt === undefined ? 0 : epochMs(nextAttemptAt),
+  };
+}
+
+function settle(state: WebhookDelivery, attempt: number): WebhookDelivery {
+  return { ...state, settledAttempts: [...state.settledAttempts, attempt] };
+}
+
+function evolve(state: WebhookDeliveryState, event: WebhookDeliveryEvent): WebhookDeliveryState {
+  switch (event.type) {
+    case "WebhookAttemptStarted": {
+      const { origin, attempt, leaseMs } = event.data;
+      const known = begun(state, origin);
+      return { ...known, status: "attempting", attempts: attempt, claim: { attempt, leaseMs } };
+    }
+    case "WebhookDeliverySkipped":
+      return { ...begun(state, event.data.origin), status: "skipped", claim: null };
+    case "WebhookRedeliveryRequested": {
+      const known = begun(state, event.data.origin);
+      return { ...known, status: "pending", attemptsBurnt: 0, nextAttemptAt: epochMs(event.data.at) };
+    }
+    case "WebhookDelivered":
+      return state && { ...settle(state, event.data.attempt), status: "delivered", claim: null };
+    case "WebhookAttemptFailed":
+      return state && failed(state, event.data);
+    case "WebhookDeliveryExhausted":
+      return state && { ...state, status: "exhausted", claim: null };
+    default:
+      return never(event);
+  }
+}
+
+export const webhookDeliveryDecider: Decider<WebhookDeliveryState, WebhookDeliveryEvent> = {
+  initialState: null,
+  evolve,
+};

@@ -1,0 +1,142 @@
+import { Elysia } from "elysia";
+import {
+  failedWebhooks,
+  listWebhookDeliveries,
+  type WebhookDeliveryRow,
+  webhookDelivery,
+} from "../../projections/webhookDeliveries.ts";
+import { webhookEndpoint } from "../../projections/webhookEndpoints.ts";
+import { readWebhookStory, redeliverWebhook } from "../commands/recordWebhookAttempt.ts";
+import { recoverWebhooks } from "../commands/recoverWebhooks.ts";
+import { webhookPayload } from "../commands/webhookPayload.ts";
+import type { DeliveryOrigin } from "../domain/webhookDelivery/events.ts";
+import { epochMs, HOUR_MS } from "../kernel/time.ts";
+import { dateTime } from "./dateTime.ts";
+import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
+import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { invalid, Problem } from "./problem.ts";
+import type { ReadModel } from "./readModel.ts";
+import { currentRows } from "./readModel.ts";
+import { routes } from "./routes.ts";
+import { NoQuery } from "./schemas.ts";
+import { deliveryJson, storyJson } from "./webhookDeliveryJson.ts";
+import { ListWebhookDeliveriesQuery, RecoverWebhookBody } from "./webhookDeliverySchemas.ts";
+import { webhookId } from "./webhookJson.ts";
+import type { WebhooksOptions } from "./webhooks.ts";
+
+/** Deliveries can be recovered for so long, and so many at once. */
+const RECOVER_MS_MAX = 14 * 24 * HOUR_MS;
+const RECOVER_DELIVERIES_MAX = 10_000;
+
+interface DeliveriesOptions extends WebhooksOptions {
+  /** The read model `webhook-deliveries`. */
+  readonly deliveries: ReadModel;
+}
+
+interface Call {
+  readonly request: Request;
+  readonly params: { readonly id: string };
+}
+
+/** Looking at what became of deliveries, and asking for them once more. */
+export function webhookDeliveriesController({
+  services,
+  basePath,
+  currentEndpoints,
+  deliveries,
+}: DeliveriesOptions) {
+  const endpointOf = async ({ request, params }: Call) => {
+    const { workspaceId } = principalOf(request);
+    const id = webhookId("/id", params.id);
+    const row = webhookEndpoint(await currentEndpoints(workspaceId), workspaceId, id);
+    if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
+    return row;
+  };
+  const activeEndpointOf = async (call: Call) => {
+    const endpoint = await endpointOf(call);
+    if (endpoint.status === "disabled") throw new Problem("WEBHOOK_DISABLED");
+    return endpoint;
+  };
+  const deliveryOf = async (endpointId: string, text: string): Promise<WebhookDeliveryRow> => {
+    const row = webhookDelivery(await currentRows(deliveries), endpointId, webhookId("/delivery_id", text));
+    if (row === null) throw new Problem("NOT_FOUND");
+    return row;
+  };
+
+  return new Elysia({ normalize: false })
+    .get(
+      routes.listWebhookDeliveries.path,
+      async ({ query, ...call }) => {
+        const { id } = await endpointOf(call);
+        const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+        const rows = listWebhookDeliveries(
+          await currentRows(deliveries),
+          deliveryQuery(id, query, limit + 1),
+        );
+        const { shown, nextCursor } = pageOf(rows, limit);
+        return { data: shown.map(deliveryJson), next_cursor: nextCursor };
+      },
+      { transform: authorize(services, routes.listWebhookDeliveries), query: ListWebhookDeliveriesQuery },
+    )
+    .get(
+      routes.getWebhookDelivery.path,
+      async ({ params, ...call }) => {
+        const endpoint = await endpointOf({ params, ...call });
+        const row = await deliveryOf(endpoint.id, params.delivery_id);
+        const story = await readWebhookStory(services.store, row.id);
+        const payload = await webhookPayload(services, originOf(row));
+        return { ...deliveryJson(row), ...storyJson(story), payload };
+      },
+      { transform: authorize(services, routes.getWebhookDelivery), query: NoQuery },
+    )
+    .post(
+      routes.retryWebhookDelivery.path,
+      async ({ params, set, ...call }) => {
+        const endpoint = await activeEndpointOf({ params, ...call });
+        const row = await deliveryOf(endpoint.id, params.delivery_id);
+        await redeliverWebhook(services.store, row.id, originOf(row), occasionOf(call.request, services));
+        set.status = 202;
+        set.headers.location = `${basePath}/webhooks/${endpoint.id}/deliveries/${row.id}`;
+        return deliveryJson(await deliveryOf(endpoint.id, params.delivery_id));
+      },
+      { parse: authorizeUnread(services, routes.retryWebhookDelivery), query: NoQuery },
+    )
+    .post(
+      routes.recoverWebhook.path,
+      async ({ body, ...call }) => {
+        const since = dateTime("/since", body.since);
+        if (epochMs(since) < services.clock.now() - RECOVER_MS_MAX) {
+          throw invalid("/since", "is more than 14 days ago");
+        }
+        const { id } = await activeEndpointOf(call);
+        const rows = failedWebhooks(await currentRows(deliveries), id, since, RECOVER_DELIVERIES_MAX + 1);
+        const failed = rows.slice(0, RECOVER_DELIVERIES_MAX).map(namedOf);
+        const occasion = occasionOf(call.request, services);
+        const requested = await recoverWebhooks(services.store, failed, occasion);
+        return { object: "webhook_recovery", requested, has_more: rows.length > RECOVER_DELIVERIES_MAX };
+      },
+      { parse: authorizeThenRead(services, routes.recoverWebhook), body: RecoverWebhookBody },
+    );
+}
+
+function namedOf(row: WebhookDeliveryRow) {
+  return { id: row.id, origin: originOf(row) };
+}
+
+function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
+  const { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType } = row;
+  return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
+}
+
+function deliveryQuery(endpointId: string, query: ListWebhookDeliveriesQuery, limit: number) {
+  const { status, event_type: eventType, created_from: since, created_before: before, cursor } = query;
+  return {
+    endpointId,
+    limit,
+    ...(status === undefined ? {} : { status }),
+    ...(eventType === undefined ? {} : { eventType }),
+    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
+    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
+    ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
+  };
+}

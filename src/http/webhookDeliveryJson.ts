@@ -1,0 +1,63 @@
+import type { WebhookDeliveryRow } from "../../projections/webhookDeliveries.ts";
+import type { WebhookStoryEvent } from "../commands/recordWebhookAttempt.ts";
+import { rfc3339 } from "../kernel/time.ts";
+
+/** A delivery as it stands. */
+export function deliveryJson(row: WebhookDeliveryRow) {
+  return {
+    id: row.id,
+    object: "webhook_delivery",
+    endpoint_id: row.endpointId,
+    event_id: row.eventId,
+    event_type: row.eventType,
+    status: row.status,
+    attempts: row.attempts,
+    next_attempt_at: row.dueAt === null ? null : rfc3339(row.dueAt),
+    created_at: row.createdAt,
+    updated_at: row.updatedAt,
+  };
+}
+
+interface AttemptJson {
+  readonly attempt: number;
+  readonly started_at: string;
+  readonly outcome: "running" | "delivered" | "failed";
+  readonly ended_at: string | null;
+  readonly status_code: number | null;
+  readonly duration_ms: number | null;
+  readonly reason: string | null;
+  readonly excerpt: string | null;
+}
+
+/** Every attempt, in order, with what became of it; a late outcome takes the place of a lease that ran out. */
+export function storyJson(story: readonly WebhookStoryEvent[]) {
+  const attempts = new Map<number, AttemptJson>();
+  let skippedReason: string | null = null;
+  for (const { at, event } of story) {
+    if (event.type === "WebhookAttemptStarted") {
+      const { attempt } = event.data;
+      const open = { ended_at: null, status_code: null, duration_ms: null, reason: null, excerpt: null };
+      attempts.set(attempt, { attempt, started_at: at, outcome: "running", ...open });
+    } else if (event.type === "WebhookDelivered" || event.type === "WebhookAttemptFailed") {
+      const begun = attempts.get(event.data.attempt);
+      if (begun) attempts.set(event.data.attempt, ended(begun, at, event));
+    } else if (event.type === "WebhookDeliverySkipped") {
+      skippedReason = event.data.reason;
+    }
+  }
+  return { skipped_reason: skippedReason, attempt_log: [...attempts.values()] };
+}
+
+type Ending = Extract<WebhookStoryEvent["event"], { type: "WebhookDelivered" | "WebhookAttemptFailed" }>;
+
+function ended(begun: AttemptJson, at: string, { type, data }: Ending): AttemptJson {
+  return {
+    ...begun,
+    outcome: type === "WebhookDelivered" ? "delivered" : "failed",
+    ended_at: at,
+    status_code: data.statusCode ?? null,
+    duration_ms: data.durationMs,
+    reason: type === "WebhookDelivered" ? null : data.reason,
+    excerpt: data.excerpt ?? null,
+  };
+}

@@ -1,0 +1,127 @@
+import { Elysia } from "elysia";
+import { webhookEndpoint } from "../../projections/webhookEndpoints.ts";
+import {
+  deleteWebhookEndpoint,
+  disableWebhookEndpoint,
+  type EndpointChange,
+  enableWebhookEndpoint,
+  rotateWebhookSecret,
+  testWebhookEndpoint,
+  updateWebhookEndpoint,
+} from "../commands/manageWebhooks.ts";
+import { normaliseDestination } from "../domain/webhook/destination.ts";
+import { SECOND_MS } from "../kernel/time.ts";
+import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
+import { invalid, Problem } from "./problem.ts";
+import { routes } from "./routes.ts";
+import { NoQuery } from "./schemas.ts";
+import { checkEventTypes, endpointJson, webhookId } from "./webhookJson.ts";
+import { RotateSecretQuery, UpdateWebhookBody } from "./webhookSchemas.ts";
+import type { WebhooksOptions } from "./webhooks.ts";
+
+/** How long two secrets sign after a rotation, unless it is said. */
+const OVERLAP_SECONDS_DEFAULT = 86_400;
+
+interface Call {
+  readonly request: Request;
+  readonly params: { readonly id: string };
+}
+
+/** Reading, changing and deleting one webhook endpoint, rotating its secret, testing it. */
+export function webhookEndpointsController(options: WebhooksOptions) {
+  const { services, basePath, allowedPrivateHosts, currentEndpoints } = options;
+  const nameOf = ({ request, params }: Call) => {
+    return { workspaceId: principalOf(request).workspaceId, endpointId: webhookId("/id", params.id) };
+  };
+  const shown = async (call: Call) => {
+    const { workspaceId, endpointId } = nameOf(call);
+    const row = webhookEndpoint(await currentEndpoints(workspaceId), workspaceId, endpointId);
+    if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
+    return endpointJson(row);
+  };
+  const occasion = ({ request }: Call) => occasionOf(request, services);
+
+  return new Elysia({ normalize: false })
+    .get(routes.getWebhook.path, shown, {
+      transform: authorize(services, routes.getWebhook),
+      query: NoQuery,
+    })
+    .patch(
+      routes.updateWebhook.path,
+      async ({ body, ...call }) => {
+        const change = endpointChange(body, allowedPrivateHosts);
+        const outcome = await updateWebhookEndpoint(services, nameOf(call), change, occasion(call));
+        if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
+        if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+        return shown(call);
+      },
+      { parse: authorizeThenRead(services, routes.updateWebhook), body: UpdateWebhookBody },
+    )
+    .delete(
+      routes.deleteWebhook.path,
+      async ({ set, ...call }) => {
+        const outcome = await deleteWebhookEndpoint(services, nameOf(call), occasion(call));
+        if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+        set.status = 204;
+      },
+      { parse: authorizeUnread(services, routes.deleteWebhook), query: NoQuery },
+    )
+    .post(
+      routes.disableWebhook.path,
+      async (call) => {
+        await disableWebhookEndpoint(services, nameOf(call), "manual", occasion(call));
+        return shown(call);
+      },
+      { parse: authorizeUnread(services, routes.disableWebhook), query: NoQuery },
+    )
+    .post(
+      routes.enableWebhook.path,
+      async (call) => {
+        await enableWebhookEndpoint(services, nameOf(call), occasion(call));
+        return shown(call);
+      },
+      { parse: authorizeUnread(services, routes.enableWebhook), query: NoQuery },
+    )
+    .post(
+      routes.rotateWebhookSecret.path,
+      async ({ query, ...call }) => {
+        const overlapMs = Number(query.overlap_seconds ?? OVERLAP_SECONDS_DEFAULT) * SECOND_MS;
+        const rotated = await rotateWebhookSecret(services, nameOf(call), overlapMs, occasion(call));
+        if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
+        return { ...(await shown(call)), secret: rotated.secret };
+      },
+      { parse: authorizeUnread(services, routes.rotateWebhookSecret), query: RotateSecretQuery },
+    )
+    .post(
+      routes.testWebhook.path,
+      async ({ set, ...call }) => {
+        const outcome = await testWebhookEndpoint(services, nameOf(call), occasion(call));
+        if (outcome.kind !== "requested") {
+          throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
+        }
+        const { deliveryId } = outcome;
+        set.status = 202;
+        set.headers.location = `${basePath}/webhooks/${nameOf(call).endpointId}/deliveries/${deliveryId}`;
+        return { object: "webhook_test", delivery_id: deliveryId };
+      },
+      { parse: authorizeUnread(services, routes.testWebhook), query: NoQuery },
+    );
+}
+
+/** What a body asks to be changed, checked. */
+function endpointChange(
+  { url: text, description, event_types: types }: UpdateWebhookBody,
+  allowedPrivateHosts: ReadonlySet<string>,
+): EndpointChange {
+  if (text === undefined && description === undefined && types === undefined) {
+    throw invalid("", "names nothing to change");
+  }
+  checkEventTypes(types ?? null);
+  const url = text === undefined ? undefined : normaliseDestination(text, allowedPrivateHosts);
+  if (url === null) throw new Problem("INVALID_WEBHOOK_URL");
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(description === undefined ? {} : { description }),
+    ...(types === undefined ? {} : { eventTypes: types }),
+  };
+}

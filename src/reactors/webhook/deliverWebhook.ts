@@ -1,0 +1,172 @@
+import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries.ts";
+import { disableWebhookEndpoint } from "../../commands/manageWebhooks.ts";
+import {
+  type ClaimedWebhook,
+  claimWebhook,
+  readWebhookDelivery,
+  recordWebhookAttempt,
+  skipWebhook,
+  type WebhookAt,
+  type WebhookRecording,
+} from "../../commands/recordWebhookAttempt.ts";
+import type { Services } from "../../commands/services.ts";
+import { type WebhookPayload, webhookPayload } from "../../commands/webhookPayload.ts";
+import { signingSecrets, type WebhookEndpoint } from "../../domain/webhook/state.ts";
+import { classifyOutcome, type WebhookVerdict } from "../../domain/webhookDelivery/classifyOutcome.ts";
+import type { AttemptFacts, WebhookPolicy } from "../../domain/webhookDelivery/decisions.ts";
+import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
+import { invariant } from "../../kernel/assert.ts";
+import { newRequestId } from "../../kernel/ids.ts";
+import type { WorkspaceOccasion } from "../../kernel/metadata.ts";
+import { excerpt } from "../../kernel/text.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import type { WebhookOutcome } from "../../kernel/webhookOutcome.ts";
+import { webhookSignature } from "../../kernel/webhookSignature.ts";
+import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
+import { persist } from "../persist.ts";
+
+/** What one delivery works with. */
+export interface WebhookContext {
+  readonly services: Services;
+  readonly transport: WebhookTransport;
+  readonly policy: WebhookPolicy;
+  /** Names this worker process in claims. */
+  readonly worker: string;
+  readonly userAgent: string;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Aborts when nothing more is to be claimed. */
+  readonly stopping: AbortSignal;
+  /** Aborts when outcomes can no longer be waited for: the process is about to end. */
+  readonly abandoned: AbortSignal;
+  readonly onTrouble: (error: unknown, id: string) => void;
+}
+
+/** What the scheduler learns: the newest revision that was acted on, and whether the endpoint was got through to. */
+export interface WebhookReport {
+  readonly revision: number | null;
+  readonly gotThrough: boolean | null;
+}
+
+const NOT_ACTED: WebhookReport = { revision: null, gotThrough: null };
+/** How much of an endpoint's answer the log keeps, in characters. */
+const EXCERPT_CHARACTERS_MAX = 1_000;
+const ADDRESS = /[^\s<>"'(),:;@[\]\\]+@[^\s<>"'(),:;@[\]\\]+/g;
+
+/** Claims, calls and records one delivery. */
+export async function deliverWebhook(
+  context: WebhookContext,
+  row: WebhookDeliveryRow,
+): Promise<WebhookReport> {
+  const { services } = context;
+  const { store } = services;
+  // A delivery that was never attempted has no stream to read.
+  const at: WebhookAt =
+    row.revision === 0
+      ? { id: row.id, state: null, revision: null }
+      : await readWebhookDelivery(store, row.id);
+  const origin = originOf(row);
+  const { endpoints } = await services.webhooks.get(row.workspaceId);
+  const endpoint = endpoints.get(row.endpointId);
+  if (endpoint === undefined || endpoint.disabledReason !== null) {
+    const reason = endpoint === undefined ? "endpoint_deleted" : "endpoint_disabled";
+    await skipWebhook(store, at, { origin, reason }, occasionOf(context, row.workspaceId));
+    return { revision: row.revision, gotThrough: null };
+  }
+  const payload = await webhookPayload(services, origin);
+  if (context.stopping.aborted) return NOT_ACTED;
+  const { worker, policy } = context;
+  const request = { origin, worker, leaseMs: policy.leaseMs };
+  const claimed = await claimWebhook(store, at, request, occasionOf(context, row.workspaceId));
+  if (claimed === null) return { revision: row.revision, gotThrough: null };
+  const outcome = await context.transport.call(
+    signedCall(context, claimed, endpoint, payload),
+    context.abandoned,
+  );
+  return conclude(context, row, claimed, outcome);
+}
+
+function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
+  const { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType } = row;
+  return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
+}
+
+/** The call, signed with the endpoint's secrets: the bytes that are signed are the bytes that are sent. */
+function signedCall(
+  { services, userAgent }: WebhookContext,
+  { id }: ClaimedWebhook,
+  endpoint: WebhookEndpoint,
+  payload: WebhookPayload,
+): WebhookCall {
+  const body = JSON.stringify(payload);
+  const now = services.clock.now();
+  const timestampSeconds = Math.floor(now / SECOND_MS);
+  const secrets = signingSecrets(endpoint, now).map((sealed) => {
+    const secret = services.keys.unsealSecret(sealed);
+    invariant(secret, "a secret that this log's key has sealed can be opened with it");
+    return secret;
+  });
+  return {
+    url: endpoint.url,
+    body: Buffer.from(body),
+    headers: {
+      "content-type": "application/json",
+      "accept-encoding": "identity",
+      "user-agent": userAgent,
+      "webhook-id": id,
+      "webhook-timestamp": String(timestampSeconds),
+      "webhook-signature": webhookSignature(secrets, { id, timestampSeconds, body }),
+    },
+  };
+}
+
+function factsOf(outcome: WebhookOutcome): AttemptFacts {
+  const durationMs = Math.round(outcome.durationMs);
+  if (outcome.kind !== "answered") return { durationMs };
+  const body = excerpt(outcome.body.replace(ADDRESS, "<address>"), EXCERPT_CHARACTERS_MAX);
+  return { durationMs, statusCode: outcome.statusCode, ...(body === "" ? {} : { excerpt: body }) };
+}
+
+function gotThrough(verdict: WebhookVerdict): boolean | null {
+  return verdict.kind === "ours" ? null : verdict.kind === "delivered";
+}
+
+async function conclude(
+  context: WebhookContext,
+  row: WebhookDeliveryRow,
+  claimed: ClaimedWebhook,
+  outcome: WebhookOutcome,
+): Promise<WebhookReport> {
+  const { workspaceId, endpointId } = row;
+  const { store } = context.services;
+  const verdict = classifyOutcome(outcome);
+  const attempt = { verdict, facts: factsOf(outcome) };
+  await persist(context, claimed.id, () =>
+    recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
+  );
+  if (verdict.kind === "gone") {
+    const occasion = occasionOf(context, workspaceId);
+    await persist(context, claimed.id, () =>
+      disableWebhookEndpoint(context.services, { workspaceId, endpointId }, "gone", occasion),
+    );
+  }
+  // The claim is what was acted on: the outcome may make the delivery due again, and that is news.
+  return { revision: row.revision + 1, gotThrough: gotThrough(verdict) };
+}
+
+/** The moment and the occasion of a decision about a delivery of this workspace. */
+export function recordingOf(
+  context: Pick<WebhookContext, "services" | "policy" | "random" | "worker">,
+  workspaceId: string,
+): WebhookRecording {
+  const moment = { now: context.services.clock.now(), random: context.random() };
+  return { policy: context.policy, moment, occasion: occasionOf(context, workspaceId) };
+}
+
+function occasionOf(
+  { services, worker }: Pick<WebhookContext, "services" | "worker">,
+  workspaceId: string,
+): WorkspaceOccasion {
+  const at = services.clock.now();
+  return { at, correlationId: newRequestId(), actor: `worker:${worker}`, workspaceId };
+}

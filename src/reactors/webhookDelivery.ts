@@ -1,0 +1,156 @@
+import {
+  failingEndpoints,
+  leasedWebhooks,
+  nextWebhookReadyAt,
+  readyWebhooks,
+  type WebhookDeliveryRow,
+} from "../../projections/webhookDeliveries.ts";
+import { disableWebhookEndpoint } from "../commands/manageWebhooks.ts";
+import { expireWebhookLease, readWebhookDelivery } from "../commands/recordWebhookAttempt.ts";
+import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
+import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
+import { DueWork, type WorkPass } from "./dueWork.ts";
+import { LeaseWatch } from "./leaseWatch.ts";
+import { type Pauses, pauses } from "./pauses.ts";
+import { deliverWebhook, recordingOf, type WebhookContext } from "./webhook/deliverWebhook.ts";
+import { EndpointGate } from "./webhook/endpointGate.ts";
+
+export interface WebhookDeliveryOptions extends Omit<WebhookContext, "stopping" | "abandoned"> {
+  /** The read model `webhook-deliveries`. */
+  readonly deliveries: ReadDatabase;
+}
+
+/** Calls under way at once, to all endpoints together. */
+const IN_FLIGHT_MAX = 1_000;
+const HOUSEKEEPING_MAX = 1_000;
+const HOUSEKEEPING_MS = 250;
+/** Endpoints that nothing gets through to are looked for this often. */
+const FAILING_LOOK_MS = 60_000;
+/** An endpoint is disabled after so many failures, of at least two events, with no success for so long. */
+const FAILURES_MIN = 20;
+const FAILING_MS = 120 * HOUR_MS;
+
+const NO_PASS: WorkPass = { leave: () => {} };
+
+/** Tells endpoints what they are owed: many calls at once, few to each endpoint, each under a claim of its own. */
+export class WebhookDelivery {
+  private readonly context: WebhookContext;
+  private readonly work: DueWork<WebhookDeliveryRow, WorkPass>;
+  private readonly gate: EndpointGate;
+  private readonly leases: LeaseWatch;
+  private readonly keeping: Pauses;
+  private readonly stopping = new AbortController();
+  private readonly abandoned = new AbortController();
+  private running: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: WebhookDeliveryOptions) {
+    const { clock, disk, diskFreeBytesMin } = options.services;
+    const stopping = this.stopping.signal;
+    this.context = { ...options, stopping, abandoned: this.abandoned.signal };
+    this.gate = new EndpointGate(clock);
+    this.leases = new LeaseWatch(clock);
+    this.keeping = pauses(stopping);
+    this.work = new DueWork({
+      clock,
+      random: options.random,
+      stopping,
+      onTrouble: options.onTrouble,
+      inFlightMax: IN_FLIGHT_MAX,
+      ready: (now, without, limit) => this.read((db) => readyWebhooks(db, now, without, limit)) ?? [],
+      nextReadyAt: (now) => this.read((db) => nextWebhookReadyAt(db, now)),
+      // Below half of the disk's minimum no claim is made: outcomes must still find room.
+      enter: () => (disk.freeBytes() >= diskFreeBytesMin / 2 ? NO_PASS : null),
+      admission: {
+        holderOf: ({ endpointId }) => endpointId,
+        admits: ({ endpointId }) => this.gate.ask(endpointId).kind !== "full",
+      },
+      handle: (row) => this.handle(row),
+    });
+  }
+
+  start(): void {
+    this.running = Promise.all([this.work.run(), this.keepHouse()]);
+  }
+
+  /** The read model has moved. */
+  wake(): void {
+    this.work.wake();
+  }
+
+  /** Claims nothing more, and waits for the calls under way until `graceMs` have passed. */
+  async stop(graceMs: number): Promise<void> {
+    this.stopping.abort();
+    const timer = setTimeout(() => this.abandoned.abort(), graceMs);
+    const overdue = new Promise((resolve) => this.abandoned.signal.addEventListener("abort", resolve));
+    await Promise.race([this.running, overdue]);
+    clearTimeout(timer);
+  }
+
+  private async handle(row: WebhookDeliveryRow): Promise<number | null> {
+    const answer = this.gate.ask(row.endpointId);
+    if (answer.kind === "open") {
+      this.work.hold(row.endpointId, answer.forMs);
+      return null;
+    }
+    const leave = this.gate.enter(row.endpointId);
+    let gotThrough: boolean | null = null;
+    try {
+      const report = await deliverWebhook(this.context, row);
+      ({ gotThrough } = report);
+      return report.revision;
+    } finally {
+      for (const endpointId of leave(gotThrough)) this.work.release(endpointId);
+    }
+  }
+
+  /** What the read model says; null while it cannot be read or is damaged: its follower sees to that. */
+  private read<Result>(query: (db: ReadDatabase) => Result): Result | null {
+    try {
+      return query(this.options.deliveries);
+    } catch (error) {
+      if (!(error instanceof ReadDatabaseError)) throw error;
+      if (error.failure !== "unavailable") this.options.onTrouble(error, "");
+      return null;
+    }
+  }
+
+  /** Ends leases that ran out, and disables endpoints that nothing gets through to. */
+  private async keepHouse(): Promise<void> {
+    let lookedAt = Number.NEGATIVE_INFINITY;
+    while (!this.stopping.signal.aborted) {
+      try {
+        await this.endLeases();
+        const now = this.context.services.clock.monotonicMs();
+        if (now - lookedAt >= FAILING_LOOK_MS) {
+          lookedAt = now;
+          await this.disableFailing();
+        }
+      } catch (error) {
+        this.options.onTrouble(error, "");
+      }
+      await this.keeping.pause(HOUSEKEEPING_MS);
+    }
+  }
+
+  private async endLeases(): Promise<void> {
+    const { store } = this.context.services;
+    const leased = this.read((db) => leasedWebhooks(db, HOUSEKEEPING_MAX)) ?? [];
+    for (const { id, attempt } of this.leases.expired(leased)) {
+      // What we are at ourselves has not been lost.
+      if (this.work.isInFlight(id)) continue;
+      const { state } = await readWebhookDelivery(store, id);
+      if (state === null) continue;
+      await expireWebhookLease(store, id, attempt, recordingOf(this.context, state.origin.workspaceId));
+    }
+  }
+
+  private async disableFailing(): Promise<void> {
+    const { services } = this.context;
+    const before = rfc3339(services.clock.now() - FAILING_MS);
+    const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, HOUSEKEEPING_MAX)) ?? [];
+    for (const { workspaceId, endpointId } of failing) {
+      const { occasion } = recordingOf(this.context, workspaceId);
+      await disableWebhookEndpoint(services, { workspaceId, endpointId }, "failing", occasion);
+    }
+  }
+}

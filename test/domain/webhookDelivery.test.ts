@@ -1,0 +1,276 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { webhookDeliveryAggregate } from "../../src/commands/services.ts";
+import { classifyOutcome, type WebhookVerdict } from "../../src/domain/webhookDelivery/classifyOutcome.ts";
+import {
+  expireAttempt,
+  recordAttempt,
+  requestRedelivery,
+  skipDelivery,
+  startAttempt,
+  WEBHOOK_POLICY,
+} from "../../src/domain/webhookDelivery/decisions.ts";
+import type { DeliveryOrigin, WebhookDeliveryEvent } from "../../src/domain/webhookDelivery/events.ts";
+import { LEASE_EXPIRED, type WebhookDeliveryState } from "../../src/domain/webhookDelivery/state.ts";
+import type { WebhookOutcome } from "../../src/kernel/webhookOutcome.ts";
+import { givenWhenThen } from "../support/givenWhenThen.ts";
+
+const given = givenWhenThen(webhookDeliveryAggregate);
+const NOW = Date.parse("2030-01-01T00:00:00Z");
+const at = (ms: number) => new Date(NOW + ms).toISOString();
+
+const origin: DeliveryOrigin = {
+  workspaceId: "w",
+  endpointId: "e",
+  eventId: "event",
+  eventStream: "email-1",
+  eventRevision: 1,
+  eventType: "email.queued",
+};
+const request = { origin, worker: "worker", leaseMs: 30_000 };
+const started = (attempt: number): WebhookDeliveryEvent => ({
+  type: "WebhookAttemptStarted",
+  data: { ...request, attempt },
+});
+const failed = (attempt: number, nextAttemptAt?: string): WebhookDeliveryEvent => ({
+  type: "WebhookAttemptFailed",
+  data: {
+    attempt,
+    durationMs: 5,
+    reason: "status",
+    attemptBurnt: true,
+    ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }),
+  },
+});
+const delivered = (attempt: number): WebhookDeliveryEvent => ({
+  type: "WebhookDelivered",
+  data: { attempt, durationMs: 5 },
+});
+const FAILED: WebhookVerdict = { kind: "failed", reason: "status", retryAfterMs: null };
+const on = (random = 0) => ({
+  policy: WEBHOOK_POLICY,
+  moment: { now: NOW, random },
+  facts: { durationMs: 5 },
+});
+
+describe("a delivery", () => {
+  test("is claimed once", () => {
+    given()
+      .when((state) => startAttempt(state, request))
+      .then(1, started(1))
+      .again(null);
+  });
+
+  test("is claimed again after a failure", () => {
+    given(started(1), failed(1, at(5_000)))
+      .when((state) => startAttempt(state, request))
+      .then(2, started(2));
+  });
+
+  test("ends with the answer 2xx, recorded once", () => {
+    given(started(1))
+      .when((state) => recordAttempt(state, 1, { kind: "delivered" }, on()))
+      .then("recorded", delivered(1))
+      .again("notClaimed");
+  });
+
+  test("waits as long as the schedule says, and up to a tenth longer", () => {
+    given(started(1))
+      .when((state) => recordAttempt(state, 1, FAILED, on()))
+      .then("recorded", failed(1, at(5_000)))
+      .again("notClaimed");
+    given(started(1))
+      .when((state) => recordAttempt(state, 1, FAILED, on(0.5)))
+      .then("recorded", failed(1, at(5_250)));
+  });
+
+  test.each([
+    [1_000, 5_000],
+    [7_000, 7_000],
+    [3_600_000, 10_000],
+  ])("waits a Retry-After of %d ms for %d ms", (retryAfterMs, expectedMs) => {
+    given(started(1))
+      .when((state) => recordAttempt(state, 1, { ...FAILED, retryAfterMs }, on()))
+      .then("recorded", failed(1, at(expectedMs)));
+  });
+
+  test("is exhausted with its last attempt", () => {
+    const attempts = WEBHOOK_POLICY.scheduleMs.length;
+    const before = Array.from({ length: attempts - 1 }, (_, index) => [
+      started(index + 1),
+      failed(index + 1, at(0)),
+    ]).flat();
+    given(...before, started(attempts))
+      .when((state) => recordAttempt(state, attempts, FAILED, on()))
+      .then("recorded", failed(attempts), {
+        type: "WebhookDeliveryExhausted",
+        data: { reason: "status" },
+      })
+      .again("notClaimed");
+  });
+
+  test("ends at once when the endpoint is gone", () => {
+    given(started(1))
+      .when((state) => recordAttempt(state, 1, { kind: "gone", reason: "status" }, on()))
+      .then("recorded", failed(1), { type: "WebhookDeliveryExhausted", data: { reason: "gone" } });
+  });
+
+  test("burns no attempt by a fault of ours", () => {
+    given(started(1))
+      .when((state) => recordAttempt(state, 1, { kind: "ours", reason: "stopping" }, on()))
+      .then("recorded", {
+        type: "WebhookAttemptFailed",
+        data: {
+          attempt: 1,
+          durationMs: 5,
+          reason: "stopping",
+          attemptBurnt: false,
+          nextAttemptAt: at(WEBHOOK_POLICY.ownFaultRetryMs),
+        },
+      });
+  });
+
+  test("whose lease ran out waits for its next attempt, and its own outcome may still come", () => {
+    const expired: WebhookDeliveryEvent = {
+      type: "WebhookAttemptFailed",
+      data: {
+        attempt: 1,
+        durationMs: 30_000,
+        reason: LEASE_EXPIRED,
+        attemptBurnt: true,
+        nextAttemptAt: at(5_000),
+      },
+    };
+    given(started(1))
+      .when((state) => expireAttempt(state, 1, on()))
+      .then("expired", expired)
+      .again("notClaimed");
+    given(started(1), expired)
+      .when((state) => recordAttempt(state, 1, { kind: "delivered" }, on()))
+      .then("recorded", delivered(1));
+    given(started(1), expired, started(2))
+      .when((state) => recordAttempt(state, 1, FAILED, on()))
+      .then("recorded", failed(1));
+  });
+
+  test("is skipped while it waits, once", () => {
+    given()
+      .when((state) => skipDelivery(state, origin, "endpoint_deleted"))
+      .then("skipped", { type: "WebhookDeliverySkipped", data: { origin, reason: "endpoint_deleted" } })
+      .again("notPending");
+    given(started(1))
+      .when((state) => skipDelivery(state, origin, "endpoint_disabled"))
+      .then("notPending");
+  });
+
+  test("is asked for again when it has ended or waits for later, and its schedule begins anew", () => {
+    const requested: WebhookDeliveryEvent = {
+      type: "WebhookRedeliveryRequested",
+      data: { origin, at: at(0) },
+    };
+    for (const past of [
+      [started(1), delivered(1)],
+      [started(1), failed(1, at(60_000))],
+    ]) {
+      given(...past)
+        .when((state) => requestRedelivery(state, origin, NOW))
+        .then("requested", requested)
+        .again("underWay");
+    }
+    given(started(1))
+      .when((state) => requestRedelivery(state, origin, NOW))
+      .then("underWay");
+    given(started(1), failed(1, at(60_000)), requested, started(2))
+      .when((state) => recordAttempt(state, 2, FAILED, on()))
+      .then("recorded", failed(2, at(5_000)));
+  });
+});
+
+describe("an answer", () => {
+  const answered = (statusCode: number, retryAfterSeconds: number | null = null): WebhookOutcome => {
+    return { kind: "answered", statusCode, retryAfterSeconds, durationMs: 5, body: "" };
+  };
+
+  test.each([
+    [answered(200), { kind: "delivered" }],
+    [answered(204), { kind: "delivered" }],
+    [answered(301), { kind: "failed", reason: "redirected", retryAfterMs: null }],
+    [answered(400, 9), { kind: "failed", reason: "status", retryAfterMs: null }],
+    [answered(410), { kind: "gone", reason: "status" }],
+    [answered(429, 9), { kind: "failed", reason: "status", retryAfterMs: 9_000 }],
+    [answered(503, 9), { kind: "failed", reason: "status", retryAfterMs: 9_000 }],
+    [answered(500, 9), { kind: "failed", reason: "status", retryAfterMs: null }],
+    [answered(100), { kind: "failed", reason: "status", retryAfterMs: null }],
+    [
+      { kind: "failed", reason: "tls", durationMs: 1 },
+      { kind: "failed", reason: "tls", retryAfterMs: null },
+    ],
+    [
+      { kind: "notSent", reason: "stopping", durationMs: 1 },
+      { kind: "ours", reason: "stopping" },
+    ],
+  ] as const satisfies readonly (readonly [WebhookOutcome, WebhookVerdict])[])(
+    "%j means %j",
+    (outcome, verdict) => {
+      expect(classifyOutcome(outcome)).toEqual(verdict);
+    },
+  );
+});
+
+describe("whatever happens to a delivery (properties)", () => {
+  const { evolve } = webhookDeliveryAggregate.decider;
+  const step = fc.oneof(
+    fc.constant("start" as const),
+    fc.constant("deliver" as const),
+    fc.constant("fail" as const),
+    fc.constant("late" as const),
+    fc.constant("expire" as const),
+    fc.constant("again" as const),
+    fc.constant("skip" as const),
+  );
+
+  function decide(state: WebhookDeliveryState, name: string, attempt: number) {
+    switch (name) {
+      case "start":
+        return startAttempt(state, request).events;
+      case "deliver":
+        return recordAttempt(state, attempt, { kind: "delivered" }, on()).events;
+      case "fail":
+        return recordAttempt(state, attempt, FAILED, on()).events;
+      case "late":
+        return recordAttempt(state, Math.max(1, attempt - 1), FAILED, on()).events;
+      case "expire":
+        return expireAttempt(state, attempt, on()).events;
+      case "again":
+        return requestRedelivery(state, origin, NOW).events;
+      default:
+        return skipDelivery(state, origin, "endpoint_deleted").events;
+    }
+  }
+
+  test("each attempt is claimed and settled at most once, and a series ends within its schedule", () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        let state: WebhookDeliveryState = null;
+        const events: WebhookDeliveryEvent[] = [];
+        for (const name of steps) {
+          const news: readonly WebhookDeliveryEvent[] = decide(state, name, state?.attempts ?? 0);
+          events.push(...news);
+          state = news.reduce(evolve, state);
+          expect(state?.attemptsBurnt ?? 0).toBeLessThanOrEqual(WEBHOOK_POLICY.scheduleMs.length);
+          if (state?.status === "attempting") expect(state.claim).not.toBeNull();
+        }
+        const starts = events.flatMap(({ type, data }) =>
+          type === "WebhookAttemptStarted" ? [data.attempt] : [],
+        );
+        expect(starts).toEqual(starts.map((_, index) => index + 1));
+        const settled = events.flatMap(({ type, data }) =>
+          type === "WebhookDelivered" || (type === "WebhookAttemptFailed" && data.reason !== LEASE_EXPIRED)
+            ? [data.attempt]
+            : [],
+        );
+        expect(new Set(settled).size).toBe(settled.length);
+      }),
+    );
+  });
+});

@@ -1,0 +1,88 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { listWebhookDeliveries, webhookDeliveries } from "../../projections/webhookDeliveries.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
+import { emailStream } from "../../src/domain/email/events.ts";
+import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
+import { createTables } from "../../src/readModels/generation.ts";
+import { ACCEPTED_AT, type History, play, stepsArbitrary } from "../support/emailHistories.ts";
+
+const WORKSPACE = "w1";
+const ENDPOINT = "e1";
+
+const registered: WebhookEvent = {
+  type: "WebhookEndpointRegistered",
+  data: {
+    endpointId: ENDPOINT,
+    workspaceId: WORKSPACE,
+    url: "https://hooks.example.com/",
+    description: null,
+    eventTypes: null,
+    sealedSecret: "sealed",
+  },
+};
+
+/** What an endpoint that wants everything is owed of a message's events: the type, and the event's revision. */
+function owed(events: History["events"]): readonly string[] {
+  const db = sqliteReadDatabases.open(":memory:", "build");
+  const log = [
+    { stream: webhooksStream(WORKSPACE), revision: 0, at: ACCEPTED_AT, event: registered },
+    ...events.map(({ at, event }, revision) => ({ stream: emailStream("m1"), revision, at, event })),
+  ];
+  try {
+    createTables(db, webhookDeliveries, "log");
+    for (const { stream, revision, at, event } of log) {
+      if (!webhookDeliveries.events.includes(event.type)) continue;
+      const metadata = { at: rfc3339(at), workspaceId: WORKSPACE };
+      const data = JSON.parse(JSON.stringify(event.data)) as ProjectedEvent["data"];
+      webhookDeliveries.apply(
+        { stream, revision, id: crypto.randomUUID(), type: event.type, data, metadata },
+        db,
+      );
+    }
+    const rows = listWebhookDeliveries(db, { endpointId: ENDPOINT, limit: 1_000 });
+    return rows
+      .toSorted((one, other) => one.eventRevision - other.eventRevision)
+      .map(({ eventType, eventRevision }) => `${eventType} ${eventRevision}`);
+  } finally {
+    db.close();
+  }
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  EmailQueued: "email.queued",
+  EmailSent: "email.sent",
+  EmailDeferred: "email.delivery_delayed",
+  EmailBounced: "email.bounced",
+  EmailFailed: "email.failed",
+  EmailSuppressed: "email.suppressed",
+  EmailCanceled: "email.canceled",
+};
+
+/** A message that was put back for a pause, or let go by an operator, has not been delayed by its delivery. */
+function isTold({ step: { happening } }: History["steps"][number]): boolean {
+  if (happening.kind === "giveBack") return ["suppressed", "content_unavailable"].includes(happening.why);
+  return happening.kind !== "resumeHeld";
+}
+
+test("everything that becomes of a message is told, but a pause and its end are no delay", () => {
+  fc.assert(
+    fc.property(stepsArbitrary, (steps) => {
+      const history = play(steps, DELIVERY_POLICY, { workspaceId: WORKSPACE });
+      const accepted = history.events.length - history.steps.flatMap(({ events }) => events).length;
+      const expected = [`email.queued ${accepted - 1}`];
+      let revision = accepted;
+      for (const taken of history.steps) {
+        for (const { type } of taken.events) {
+          if (NAMES[type] !== undefined && isTold(taken)) expected.push(`${NAMES[type]} ${revision}`);
+          revision += 1;
+        }
+      }
+      expect(owed(history.events)).toEqual(expected);
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,96 @@
+import { createSocket, type RemoteInfo } from "node:dgram";
+
+export type DnsType = "A" | "AAAA" | "TXT";
+/** One record: an address, or a text; a text of several strings is a list of them. */
+export type DnsRecord = string | readonly string[];
+/** The records, or how there are none: no such name, a server's failure or refusal, or no answer at all. */
+export type DnsAnswer = readonly DnsRecord[] | "nxdomain" | "servfail" | "refused" | "silent";
+
+/** A name server of a test's own (RFC 1035 §4), over UDP on loopback. */
+export interface NameServer {
+  /** `127.0.0.1:<port>`, as DNS_SERVERS takes it. */
+  readonly address: string;
+  /** Everything that was asked, in order: `A example.com`. */
+  readonly questions: readonly string[];
+  stop(): void;
+}
+
+const TYPES: Readonly<Record<number, DnsType>> = { 1: "A", 16: "TXT", 28: "AAAA" };
+const NUMBERS: Readonly<Record<DnsType, number>> = { A: 1, TXT: 16, AAAA: 28 };
+const HEADER_BYTES = 12;
+const RESPONSE_CODES = { nxdomain: 3, servfail: 2, refused: 5 } as const;
+
+interface Question {
+  readonly name: string;
+  readonly type: DnsType | undefined;
+  readonly end: number;
+}
+
+function questionOf(query: Buffer): Question {
+  const labels: string[] = [];
+  let at = HEADER_BYTES;
+  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
+    labels.push(query.toString("latin1", at + 1, at + 1 + length));
+    at += 1 + length;
+  }
+  return { name: labels.join(".").toLowerCase(), type: TYPES[query.readUInt16BE(at + 1)], end: at + 5 };
+}
+
+function ipv6Bytes(text: string): Buffer {
+  const [head = "", tail] = text.split("::");
+  const groups = (part: string) => part.split(":").filter((group) => group !== "");
+  const middle = tail === undefined ? 0 : 8 - groups(head).length - groups(tail).length;
+  const all = [...groups(head), ...Array<string>(middle).fill("0"), ...groups(tail ?? "")];
+  return Buffer.concat(all.map((group) => Buffer.from(group.padStart(4, "0"), "hex")));
+}
+
+/** The strings of one TXT record, each of at most 255 bytes (RFC 1035 §3.3.14). */
+function txtBytes(value: DnsRecord): Buffer {
+  const strings = [value].flat().map((text) => Buffer.from(text));
+  return Buffer.concat(strings.flatMap((text) => [Buffer.from([text.length]), text]));
+}
+
+function recordBytes(type: DnsType, value: DnsRecord): Buffer {
+  if (type === "TXT") return txtBytes(value);
+  const address = String(value);
+  return type === "A" ? Buffer.from(address.split(".").map(Number)) : ipv6Bytes(address);
+}
+
+function answerBytes(query: Buffer, { type, end }: Question, answer: Exclude<DnsAnswer, "silent">): Buffer {
+  const records = typeof answer === "string" || type === undefined ? [] : answer;
+  const header = Buffer.alloc(HEADER_BYTES);
+  query.copy(header, 0, 0, 2);
+  header.writeUInt16BE(0x8180 | (typeof answer === "string" ? RESPONSE_CODES[answer] : 0), 2);
+  header.writeUInt16BE(1, 4);
+  header.writeUInt16BE(records.length, 6);
+  const body = records.map((value) => {
+    const data = recordBytes(type as DnsType, value);
+    const fixed = Buffer.alloc(12);
+    fixed.writeUInt16BE(0xc00c, 0);
+    fixed.writeUInt16BE(NUMBERS[type as DnsType], 2);
+    fixed.writeUInt16BE(1, 4);
+    fixed.writeUInt16BE(data.length, 10);
+    return Buffer.concat([fixed, data]);
+  });
+  return Buffer.concat([header, query.subarray(HEADER_BYTES, end), ...body]);
+}
+
+/** Starts a name server that answers what `answer` says of each question. */
+export async function startNameServer(
+  answer: (name: string, type: DnsType) => DnsAnswer,
+): Promise<NameServer> {
+  const socket = createSocket("udp4");
+  const questions: string[] = [];
+  socket.on("message", (query: Buffer, from: RemoteInfo) => {
+    const question = questionOf(query);
+    questions.push(`${question.type ?? "other"} ${question.name}`);
+    const said = question.type === undefined ? [] : answer(question.name, question.type);
+    if (said !== "silent") socket.send(answerBytes(query, question, said), from.port, from.address);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  return {
+    address: `127.0.0.1:${socket.address().port}`,
+    questions,
+    stop: () => socket.close(),
+  };
+}
