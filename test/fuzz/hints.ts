@@ -144,6 +144,29 @@ function suppressionParams({ random, workspace }: Hinting) {
   return known.length === 0 ? null : { address: encodeURIComponent(String(random.pick(known).address)) };
 }
 
+const isActive = ({ status }: Known) => status === "active";
+
+/** A delivery as its endpoint's own list shows it: it names its endpoint. */
+function deliveryParams(fits: (endpoint: Known) => boolean = () => true) {
+  return ({ random, workspace }: Hinting) => {
+    const endpoints = (workspace.known.get("webhook_endpoint") ?? []).filter(fits).map(({ id }) => id);
+    const theirs = new Set(endpoints);
+    const deliveries = (workspace.known.get("webhook_delivery") ?? []).filter(({ endpoint_id: id }) =>
+      theirs.has(String(id)),
+    );
+    if (deliveries.length === 0) return null;
+    const { id, endpoint_id: endpointId } = random.pick(deliveries);
+    return { id: String(endpointId), delivery_id: id };
+  };
+}
+
+function destination({ random, workspace }: Hinting): string {
+  return `https://${workspace.canary()}.example.com/${workspace.canary()}?n=${random.integer(0, 9)}`;
+}
+
+/** Deliveries can be recovered for so many hours. */
+const RECOVER_HOURS_MAX = 13 * 24;
+
 /** Senders that requests have added: the one that all sends go from is left alone. */
 const addedSender = (hinting: Hinting) =>
   oneOf("sender", ({ address }) => address !== hinting.workspace.sender)(hinting);
@@ -151,6 +174,8 @@ const addedSender = (hinting: Hinting) =>
 const template = { needs: "createTemplate", params: oneOf("template") } as const;
 const version = { needs: "draftTemplateVersion", params: versionParams } as const;
 const sender = { needs: "addSender", params: addedSender } as const;
+const endpoint = { needs: "registerWebhook", params: oneOf("webhook_endpoint") } as const;
+const activeEndpoint = { ...endpoint, params: oneOf("webhook_endpoint", isActive) } as const;
 const needsToken = "its path holds a token that is mailed";
 
 /** The hints by operation. */
@@ -227,11 +252,46 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
     after: losing("api_key"),
   },
   registerWebhook: {
-    body: ({ random, workspace }) => ({
-      url: `https://${workspace.canary()}.example.com/${workspace.canary()}?n=${random.integer(0, 9)}`,
-      ...(random.chance(0.5) ? { description: workspace.canary() } : {}),
-      ...(random.chance(0.3) ? { event_types: ["email.sent", "email.bounced"] } : {}),
-    }),
+    body: (hinting) => {
+      const { random, workspace } = hinting;
+      return {
+        url: destination(hinting),
+        ...(random.chance(0.5) ? { description: workspace.canary() } : {}),
+        ...(random.chance(0.3) ? { event_types: ["email.sent", "email.bounced"] } : {}),
+      };
+    },
+  },
+  getWebhook: endpoint,
+  updateWebhook: {
+    ...endpoint,
+    body: (hinting) => {
+      const { random, workspace } = hinting;
+      return random.pick<Json>([
+        { url: destination(hinting) },
+        { description: workspace.canary() },
+        { description: null, event_types: ["email.queued", "webhook.test"] },
+        { event_types: null },
+      ]);
+    },
+  },
+  deleteWebhook: { ...endpoint, after: losing("webhook_endpoint") },
+  disableWebhook: endpoint,
+  enableWebhook: endpoint,
+  rotateWebhookSecret: {
+    ...endpoint,
+    query: ({ random }) =>
+      random.chance(0.5) ? { overlap_seconds: String(random.integer(0, 604_800)) } : {},
+  },
+  testWebhook: activeEndpoint,
+  listWebhookDeliveries: endpoint,
+  getWebhookDelivery: { needs: "listWebhookDeliveries", params: deliveryParams() },
+  retryWebhookDelivery: { needs: "listWebhookDeliveries", params: deliveryParams(isActive) },
+  recoverWebhook: {
+    ...activeEndpoint,
+    body: ({ random }) => {
+      const hours = random.integer(0, RECOVER_HOURS_MAX);
+      return { since: new Date(Date.now() - hours * 3_600_000).toISOString() };
+    },
   },
 };
 

@@ -204,7 +204,20 @@ function kindOf(path: string): string | null {
   return kinds.find(([pattern]) => pattern.test(path))?.[1] ?? null;
 }
 
-const foreignPath: Mutation = (draft, { random, foreign }) => {
+/** A delivery of the other workspace, under its own endpoint or under ours. */
+function foreignDelivery(draft: Draft, { random, foreign }: Mutating): string | null {
+  const known = foreign.known.get("webhook_delivery") ?? [];
+  if (known.length === 0) return null;
+  const { id, endpoint_id: endpointId } = random.pick(known);
+  draft.params.delivery_id = id;
+  if (random.chance(0.5)) draft.params.id = String(endpointId);
+  draft.isForeign = true;
+  return "a delivery of another workspace";
+}
+
+const foreignPath: Mutation = (draft, mutating) => {
+  const { random, foreign } = mutating;
+  if (draft.params.delivery_id !== undefined && random.chance(0.7)) return foreignDelivery(draft, mutating);
   const known = foreign.known.get(kindOf(draft.one.path) ?? "") ?? [];
   if (draft.params.id === undefined || known.length === 0) return null;
   draft.params.id = random.pick(known).id;

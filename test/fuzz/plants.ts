@@ -28,6 +28,12 @@ export const FUZZ_PLANTS = {
     from: "if (story.state === null || story.state.workspaceId !== workspaceId) return null;",
     to: "if (story.state === null) return null;",
   },
+  /** Whoever has an endpoint reads everybody's deliveries under it. */
+  "any-delivery": {
+    file: "projections/webhookDeliveries.ts",
+    from: "SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?",
+    to: "SELECT * FROM deliveries WHERE (endpoint_id = ? OR true) AND id = ?",
+  },
   /** A member of an answer that is not documented. */
   "extra-member": {
     finds: "schema violation",

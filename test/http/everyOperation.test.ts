@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, type Mock, spyOn, test } from "bun:test";
 import { positionText } from "../../src/adapters/sqlite/groupCommit.ts";
 import { LogReader } from "../../src/adapters/sqlite/logReader.ts";
 import { verificationTokenOf } from "../../src/commands/verificationLink.ts";
 import { routes } from "../../src/http/routes.ts";
+import { type EventStore, LOG_START, type RecordedEvent, StoreError } from "../../src/ports/eventStore.ts";
 import { type Described, described, type SeenAnswer } from "../support/documentedAnswers.ts";
 import { setLimits } from "../support/limits.ts";
 import { rawCall } from "../support/rawRequest.ts";
-import { testStores } from "../support/stores.ts";
+import { type TestStore, testStores } from "../support/stores.ts";
 import { newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
@@ -101,25 +102,50 @@ describe.each(await testStores())("every operation on $name", (store) => {
   });
 });
 
-/** The embedded store is in the test's own process, so that it can be made to fail at will. */
-describe("every operation while the log", () => {
+/** What reading a stream gives in place of what is there. */
+type Fault = (stream: string) => readonly RecordedEvent[];
+
+/** Both stores are in the test's own process as far as a client of theirs is, so that they can be made to fail at will. */
+const FAILING: Readonly<
+  Record<TestStore["name"], (store: EventStore, fault: Fault) => readonly Mock<never>[]>
+> = {
+  SQLite: (_, fault) => [
+    spyOn(LogReader.prototype, "stream").mockImplementation(fault) as Mock<never>,
+    spyOn(LogReader.prototype, "head").mockImplementation(() => fault("").length) as Mock<never>,
+  ],
+  EventStoreDB: (store, fault) => {
+    const client = Object.getPrototypeOf(store) as EventStore;
+    const failing = async (stream: string) => {
+      try {
+        return fault(stream);
+      } catch (error) {
+        throw new StoreError("unavailable", (error as Error).message);
+      }
+    };
+    const last = async () => (await failing("")).length;
+    return [
+      spyOn(client, "read").mockImplementation(failing) as Mock<never>,
+      spyOn(client, "lastRevision").mockImplementation(last) as Mock<never>,
+      spyOn(client, "head").mockImplementation(() => last().then(() => LOG_START)) as Mock<never>,
+    ];
+  },
+};
+
+describe.each(await testStores())("every operation while the log on $name", (store) => {
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService({ name: "SQLite", env: {}, isShared: false });
+    service = await startService(store);
     tenant = await service.tenant();
   });
   afterAll(() => service.remove());
 
   /** Asks with a key that the service has not seen, so that it has to read. */
-  const answerTo = async (one: Described, fault: typeof LogReader.prototype.stream) => {
+  const answerTo = async (one: Described, fault: Fault) => {
     const fresh = await tenant.withKey({});
     const path = pathOf({ ...one, path: one.path.replace("{token}", tokenOf(service)) });
     const body = one.operation.requestBody === undefined ? {} : { body: {} };
-    const spies = [
-      spyOn(LogReader.prototype, "stream").mockImplementation(fault),
-      spyOn(LogReader.prototype, "head").mockImplementation(() => fault("", 0, 1).length),
-    ];
+    const spies = FAILING[store.name](service.log.store, fault);
     try {
       return await fresh.call(one.method, path, { ...body, headers: headersFor(one) });
     } finally {

@@ -8,7 +8,7 @@ import { openApiDocument } from "../../src/http/openApi.ts";
 import { WEBHOOK_EVENTS_TAG } from "../../src/http/openApiWebhooks.ts";
 import { operations } from "../../src/http/operations.ts";
 import { Text } from "../../src/http/schemas.ts";
-import { contractTable, coverageFaults, promisedAnswers } from "../support/answerCoverage.ts";
+import { contractTable, coverageFaults, promisedAnswers, webhookFaults } from "../support/answerCoverage.ts";
 import type { SeenLine } from "../support/answerLog.ts";
 import { answerFault, described, document, type SeenAnswer } from "../support/documentedAnswers.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
@@ -260,6 +260,15 @@ describe("what a run has seen", () => {
     expect(coverageFaults([line("a", 200, null)], promised, excuses)).toEqual([]);
     const faults = coverageFaults([line("a", 200, null), line("a", 404, "NOT_FOUND")], promised, excuses);
     expect(faults.join()).toContain("nothing is lost");
+  });
+
+  test("must hold everything of a webhook route on each store", () => {
+    const one = [{ route: "getWebhook", status: 404, code: "WEBHOOK_NOT_FOUND" }, ...promised];
+    const seen = [line("getWebhook", 404, "WEBHOOK_NOT_FOUND")];
+    expect(webhookFaults(seen, ["SQLite"], one)).toEqual([]);
+    expect(webhookFaults(seen, ["SQLite", "EventStoreDB"], one)).toEqual([
+      "documented and never seen on EventStoreDB: getWebhook 404 WEBHOOK_NOT_FOUND",
+    ]);
   });
 
   test("must hold every code of the contract on each store", () => {

@@ -143,11 +143,18 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     const refused = await other.call("POST", `/webhooks/${id}/recover`, { body: { since: old } });
     expect(refused.json).toMatchObject({ status: 400, errors: [{ pointer: "/since" }] });
     await other.call("POST", `/webhooks/${id}/disable`);
-    const disabled = await other.call("POST", `/webhooks/${id}/recover`, { body: { since } });
-    expect({ status: disabled.status, code: disabled.json.code }).toEqual({
-      status: 409,
-      code: "WEBHOOK_DISABLED",
-    });
+    const retry = `deliveries/${first?.headers["webhook-id"]}/retry`;
+    for (const [path, body] of [
+      ["recover", { since }],
+      [retry, undefined],
+    ]) {
+      const refusal = await other.call("POST", `/webhooks/${id}/${path}`, body === undefined ? {} : { body });
+      expect({ path, status: refusal.status, code: refusal.json.code }).toEqual({
+        path,
+        status: 409,
+        code: "WEBHOOK_DISABLED",
+      });
+    }
   });
 
   test("show each delivery with its attempts, and repeat one on request", async () => {

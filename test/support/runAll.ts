@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { contractTable, coverageFaults } from "./answerCoverage.ts";
+import { contractTable, coverageFaults, webhookFaults } from "./answerCoverage.ts";
 import { ANSWERS_FILE_VARIABLE, readAnswers, type SeenLine } from "./answerLog.ts";
 import { runCheckSteps } from "./checkSteps.ts";
 import { readTestReport, type TestReport } from "./testReport.ts";
@@ -46,7 +46,7 @@ function answerFaults({ answers, eventStoreDb }: Run): readonly string[] {
   const stores = eventStoreDb.ran === 0 ? (["SQLite"] as const) : (["SQLite", "EventStoreDB"] as const);
   const { lines, faults } = contractTable(answers, stores);
   console.log(["The contract's error codes, and the request that provoked each:", ...lines].join("\n"));
-  return [...faults, ...coverageFaults(answers)];
+  return [...faults, ...coverageFaults(answers), ...webhookFaults(answers, stores)];
 }
 
 const steps = await runCheckSteps();
