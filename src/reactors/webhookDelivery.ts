@@ -8,6 +8,7 @@ import {
 import { disableWebhookEndpoint } from "../commands/manageWebhooks.ts";
 import { expireWebhookLease, readWebhookDelivery } from "../commands/recordWebhookAttempt.ts";
 import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
+import { StoreError } from "../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
 import { DueWork, type WorkPass } from "./dueWork.ts";
 import { LeaseWatch } from "./leaseWatch.ts";
@@ -18,11 +19,15 @@ import { EndpointGate } from "./webhook/endpointGate.ts";
 export interface WebhookDeliveryOptions extends Omit<WebhookContext, "stopping" | "abandoned"> {
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
+  /** Waits for a moment until it holds what is in the log now; false when it does not. */
+  readonly isCurrent: () => Promise<boolean>;
 }
 
 /** Calls under way at once, to all endpoints together. */
 const IN_FLIGHT_MAX = 1_000;
-const HOUSEKEEPING_MAX = 1_000;
+/** Claims that are watched: more than all instances together are likely to have. */
+const LEASED_MAX = 10_000;
+const FAILING_MAX = 1_000;
 const HOUSEKEEPING_MS = 250;
 /** Endpoints that nothing gets through to are looked for this often. */
 const FAILING_LOOK_MS = 60_000;
@@ -134,20 +139,28 @@ export class WebhookDelivery {
 
   private async endLeases(): Promise<void> {
     const { store } = this.context.services;
-    const leased = this.read((db) => leasedWebhooks(db, HOUSEKEEPING_MAX)) ?? [];
+    const leased = this.read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];
     for (const { id, attempt } of this.leases.expired(leased)) {
       // What we are at ourselves has not been lost.
       if (this.work.isInFlight(id)) continue;
-      const { state } = await readWebhookDelivery(store, id);
-      if (state === null) continue;
-      await expireWebhookLease(store, id, attempt, recordingOf(this.context, state.origin.workspaceId));
+      try {
+        const { state } = await readWebhookDelivery(store, id);
+        if (state === null) continue;
+        await expireWebhookLease(store, id, attempt, recordingOf(this.context, state.origin.workspaceId));
+      } catch (error) {
+        if (error instanceof StoreError) throw error;
+        // One that cannot be read must not keep the others waiting.
+        this.options.onTrouble(error, id);
+      }
     }
   }
 
   private async disableFailing(): Promise<void> {
     const { services } = this.context;
+    // A read model that is behind has not seen yet what got through since.
+    if (!(await this.options.isCurrent())) return;
     const before = rfc3339(services.clock.now() - FAILING_MS);
-    const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, HOUSEKEEPING_MAX)) ?? [];
+    const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, FAILING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {
       const { occasion } = recordingOf(this.context, workspaceId);
       await disableWebhookEndpoint(services, { workspaceId, endpointId }, "failing", occasion);

@@ -62,17 +62,26 @@ export class EndpointGate {
     const health = this.healthOf(id);
     const isUnproven = !this.isWell(health, this.clock.monotonicMs());
     health.inFlight += 1;
+    this.waiting.delete(id);
     if (isUnproven) this.unprovenInFlight += 1;
     return (gotThrough) => {
       health.inFlight -= 1;
       if (gotThrough !== null) this.learn(health, gotThrough);
       if (!isUnproven) return [id];
       this.unprovenInFlight -= 1;
-      const [next] = this.waiting;
-      if (next === undefined) return [id];
-      this.waiting.delete(next);
-      return [id, next];
+      return [id, ...this.nextWaiting()];
     };
+  }
+
+  /** As many as there are places: one that no longer has anything to deliver must not keep its place empty. */
+  private nextWaiting(): readonly string[] {
+    const next: string[] = [];
+    for (const id of this.waiting) {
+      if (this.unprovenInFlight + next.length >= UNPROVEN_IN_FLIGHT_MAX) break;
+      this.waiting.delete(id);
+      next.push(id);
+    }
+    return next;
   }
 
   private healthOf(id: string): Health {
