@@ -39,18 +39,32 @@ async function attemptsOf(deliveries: readonly string[]) {
 }
 
 describe("an endpoint that hangs", () => {
-  test("delays itself alone, and is called five times at once at most", async () => {
+  test("delays itself alone, and is called once at a time before anything got through to it", async () => {
     world.endpoints.answer = ({ url }) => (url === urlOf("hanging") ? new Promise(() => {}) : answered(200));
     await world.register("hanging");
     const well = await world.register("well");
     const events = await happen(60);
     await world.start();
     for (const event of events) await world.untilEvents(webhookDeliveryId(event, well), ...DELIVERED);
-    expect(toldTo("hanging")).toHaveLength(ENDPOINT_IN_FLIGHT_MAX);
     const later = await world.happen();
     await world.untilEvents(webhookDeliveryId(later, well), ...DELIVERED);
     await world.settle();
-    expect(toldTo("hanging")).toHaveLength(ENDPOINT_IN_FLIGHT_MAX);
+    expect(toldTo("hanging")).toHaveLength(1);
+  });
+
+  test("delays itself alone, and is called five times at once at most after it was well", async () => {
+    let isWell = true;
+    world.endpoints.answer = ({ url }) =>
+      isWell || url !== urlOf("hanging") ? answered(200) : new Promise(() => {});
+    const hanging = await world.register("hanging");
+    const well = await world.register("well");
+    await world.start();
+    await world.untilEvents((await world.test(hanging)) ?? "", ...DELIVERED);
+    isWell = false;
+    const events = await happen(60);
+    for (const event of events) await world.untilEvents(webhookDeliveryId(event, well), ...DELIVERED);
+    await world.settle();
+    expect(toldTo("hanging")).toHaveLength(1 + ENDPOINT_IN_FLIGHT_MAX);
   });
 
   test("gets the next call as soon as one ends", async () => {
@@ -207,12 +221,12 @@ describe("an endpoint that nothing gets through to", () => {
   });
 });
 
-describe("places for endpoints that are not known to be well", () => {
-  const UNPROVEN_MAX = 500;
+describe("places for endpoints that nothing is known of", () => {
+  const UNKNOWN_MAX = 300;
 
   test("are few, and one that is not taken goes to the next who waits", () => {
     const gate = new EndpointGate(testClock());
-    const leaves = Array.from({ length: UNPROVEN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
+    const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
     for (const id of ["a", "b", "c"]) expect(gate.ask(id)).toEqual({ kind: "full" });
     expect(leaves[0]?.(null)).toEqual(["hanging-0", "a"]);
     // Nothing of "a" was left to deliver.
@@ -220,11 +234,27 @@ describe("places for endpoints that are not known to be well", () => {
     expect(gate.ask("b")).toEqual({ kind: "enter" });
   });
 
-  test("are not needed by those that are well", () => {
-    const gate = new EndpointGate(testClock());
+  test("are not needed by those that are well, nor held up by those that are known to hang", () => {
+    const clock = testClock();
+    const gate = new EndpointGate(clock);
     gate.enter("well")(true);
-    for (let index = 0; index < UNPROVEN_MAX; index += 1) gate.enter(`hanging-${index}`);
+    const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
     expect(gate.ask("well")).toEqual({ kind: "enter" });
     expect(gate.ask("new")).toEqual({ kind: "full" });
+    clock.advance(15 * SECOND_MS);
+    for (const leave of leaves) leave(false);
+    for (let index = 0; index < UNKNOWN_MAX; index += 1) {
+      expect(gate.ask(`hanging-${index}`)).toEqual({ kind: "enter" });
+      gate.enter(`hanging-${index}`);
+    }
+    expect(gate.ask("new")).toEqual({ kind: "enter" });
+  });
+
+  test("go to all who wait once nobody holds one", () => {
+    const gate = new EndpointGate(testClock());
+    const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
+    for (let index = 0; index < UNKNOWN_MAX + 2; index += 1) gate.ask(`waiting-${index}`);
+    const told = leaves.flatMap((leave) => leave(null)).filter((id) => id.startsWith("waiting"));
+    expect(new Set(told).size).toBe(UNKNOWN_MAX + 2);
   });
 });
