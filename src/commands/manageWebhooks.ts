@@ -76,7 +76,7 @@ export function disableGoneEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
   url: string,
-  occasion: Occasion,
+  occasion: WorkspaceOccasion,
 ) {
   const decide = (state: WebhooksState): ReturnType<typeof disableEndpoint> =>
     state.endpoints.get(endpointId)?.url === url

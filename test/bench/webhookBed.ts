@@ -51,7 +51,13 @@ export async function makeBed(fresh: FreshStore, size: BedSize): Promise<Webhook
       hosts.push(host);
       const path = index < size.hanging ? HANGING_PATH : "/well";
       const url = `https://${host}:${sink.port}${path}`;
-      const endpoint = { workspaceId, url, description: null, eventTypes: null, occasion };
+      const endpoint = {
+        workspaceId,
+        url,
+        description: null,
+        eventTypes: null,
+        occasion: { ...occasion, workspaceId },
+      };
       const { kind } = await registerWebhook(log, endpoint);
       if (kind !== "registered") throw new Error(`an endpoint was not registered: ${kind}`);
     }

@@ -30,6 +30,7 @@ export const FUZZ_PLANTS = {
   },
   /** Whoever has an endpoint reads everybody's deliveries under it. */
   "any-delivery": {
+    finds: "leak",
     file: "projections/webhookDeliveries.ts",
     from: "SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?",
     to: "SELECT * FROM deliveries WHERE (endpoint_id = ? OR true) AND id = ?",

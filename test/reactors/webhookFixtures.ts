@@ -26,7 +26,7 @@ import {
 } from "../../src/domain/webhookDelivery/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { instanceKeys, newDataKey } from "../../src/kernel/instanceKeys.ts";
-import type { Occasion } from "../../src/kernel/metadata.ts";
+import type { WorkspaceOccasion } from "../../src/kernel/metadata.ts";
 import type { WebhookOutcome } from "../../src/kernel/webhookOutcome.ts";
 import { openInspector } from "../../src/openParts.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
@@ -179,7 +179,12 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
       limitsDefault: readConfig({}).limitsDefault,
     });
   const services = servicesOver(store);
-  const occasion = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test", workspaceId });
+  const occasion = (): WorkspaceOccasion => ({
+    at: clock.now(),
+    correlationId: "test",
+    actor: "test",
+    workspaceId,
+  });
   const named = (endpointId: string) => ({ workspaceId, endpointId });
 
   const world: WebhookTestWorld = {
