@@ -46,6 +46,10 @@ const AGAIN = `UPDATE deliveries SET status = 'pending', state = 'ready', due_at
 const COUNT_FAILURE = `INSERT INTO failing (endpoint_id, since, failures, event_id, events) VALUES (?, ?, 1, ?, 1)
   ON CONFLICT DO UPDATE SET failures = failures + 1, events = events + (event_id <> excluded.event_id),
   event_id = excluded.event_id`;
+const BACKLOG_GROWN = `INSERT INTO backlogs (endpoint_id, due_at) VALUES (?, ?)
+  ON CONFLICT DO UPDATE SET due_at = min(ifnull(due_at, excluded.due_at), excluded.due_at)`;
+const BACKLOG_ANEW = `UPDATE backlogs SET due_at =
+  (SELECT min(due_at) FROM deliveries WHERE endpoint_id = ?1 AND state = 'ready') WHERE endpoint_id = ?1`;
 const FORGET_FAILURES = "DELETE FROM failing WHERE endpoint_id = ?";
 
 function atOf(event: ProjectedEvent): string {
@@ -58,7 +62,9 @@ function deliverTo(endpointId: string, workspaceId: string, event: ProjectedEven
   const at = atOf(event);
   const type = TOLD_AS[event.type] as string;
   const source = [event.id, type, event.stream, event.revision] as const;
-  db.run(DELIVERY, id, workspaceId, endpointId, ...source, at, epochMs(at), at);
+  const dueAt = epochMs(at);
+  db.run(DELIVERY, id, workspaceId, endpointId, ...source, at, dueAt, at);
+  db.run(BACKLOG_GROWN, endpointId, dueAt);
 }
 
 /** The endpoints that are active and subscribed at this place in the log. */
@@ -114,19 +120,29 @@ function applyToEndpoints(event: ProjectedEvent, db: ReadDatabase): void {
 
 type Failed = Extract<WebhookDeliveryEvent, { type: "WebhookAttemptFailed" }>["data"];
 
-function countFailure(id: string, data: Failed, at: string, db: ReadDatabase): void {
-  const row = db.get("SELECT endpoint_id, event_id FROM deliveries WHERE id = ?", id);
-  if (row === undefined || !data.attemptBurnt) return;
-  const isThere = db.get(
-    "SELECT 1 AS found FROM endpoints WHERE id = ? AND active = 1",
-    String(row.endpoint_id),
-  );
-  if (isThere) db.run(COUNT_FAILURE, String(row.endpoint_id), at, String(row.event_id));
+/** What a delivery's row said before an event of its own. */
+interface Before {
+  readonly endpointId: string;
+  readonly eventId: string;
+  readonly isReady: boolean;
+}
+
+function countFailure({ endpointId, eventId }: Before, data: Failed, at: string, db: ReadDatabase): void {
+  if (!data.attemptBurnt) return;
+  const isThere = db.get("SELECT 1 AS found FROM endpoints WHERE id = ? AND active = 1", endpointId);
+  if (isThere) db.run(COUNT_FAILURE, endpointId, at, eventId);
 }
 
 function applyToDelivery(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = webhookDeliveryCodec.decode(event);
   const id = event.stream.slice("webhookdelivery-".length);
+  const row = db.get("SELECT endpoint_id, event_id, state FROM deliveries WHERE id = ?", id);
+  if (row === undefined) return;
+  const before: Before = {
+    endpointId: String(row.endpoint_id),
+    eventId: String(row.event_id),
+    isReady: row.state === "ready",
+  };
   const events = event.revision + 1;
   const at = atOf(event);
   switch (type) {
@@ -135,12 +151,12 @@ function applyToDelivery(event: ProjectedEvent, db: ReadDatabase): void {
       break;
     case "WebhookDelivered":
       db.run(ENDED, "delivered", events, at, id);
-      db.run("DELETE FROM failing WHERE endpoint_id = (SELECT endpoint_id FROM deliveries WHERE id = ?)", id);
+      db.run(FORGET_FAILURES, before.endpointId);
       break;
     case "WebhookAttemptFailed": {
       const dueAt = data.nextAttemptAt === undefined ? 0 : epochMs(data.nextAttemptAt);
       db.run(FAILED, dueAt, events, at, id, data.attempt);
-      countFailure(id, data, at, db);
+      countFailure(before, data, at, db);
       break;
     }
     case "WebhookDeliveryExhausted":
@@ -155,6 +171,8 @@ function applyToDelivery(event: ProjectedEvent, db: ReadDatabase): void {
     default:
       never(type);
   }
+  // A claim that was got through with leaves the backlog as it was.
+  if (before.isReady || type !== "WebhookDelivered") db.run(BACKLOG_ANEW, before.endpointId);
 }
 
 function isTold(event: ProjectedEvent): boolean {
@@ -195,10 +213,18 @@ export const webhookDeliveries: Projection = {
         attempts INTEGER NOT NULL, events INTEGER NOT NULL, lease_ms INTEGER NOT NULL, updated_at TEXT NOT NULL`,
       key: ["id"],
       indexes: [
-        "CREATE INDEX deliveries_ready ON deliveries (due_at) WHERE state = 'ready'",
+        "CREATE INDEX deliveries_ready ON deliveries (endpoint_id, due_at) WHERE state = 'ready'",
         "CREATE INDEX deliveries_leased ON deliveries (id) WHERE state = 'leased'",
         "CREATE INDEX deliveries_by_time ON deliveries (endpoint_id, created_at, id)",
       ],
+    },
+    {
+      // When the first of an endpoint's deliveries that are ready is due; null while none is. What one endpoint
+      // has waiting, however much it is, is one row to whoever looks for work for the others.
+      name: "backlogs",
+      columns: "endpoint_id TEXT PRIMARY KEY, due_at INTEGER",
+      key: ["endpoint_id"],
+      indexes: ["CREATE INDEX backlogs_due ON backlogs (due_at) WHERE due_at IS NOT NULL"],
     },
     {
       name: "failing",
@@ -247,21 +273,27 @@ function deliveryRow(row: SqlRow): WebhookDeliveryRow {
   };
 }
 
-/** The deliveries that have been ready longest, less those of the given endpoints. */
+/** So many deliveries of one endpoint are asked for at once: a long backlog leaves room for the others'. */
+const OF_ENDPOINT_MAX = 32;
+
+/** Deliveries that are ready, the first of each endpoint, less those of the given endpoints. */
 export function readyWebhooks(
   db: ReadDatabase,
   now: EpochMs,
   without: readonly string[],
   limit: number,
 ): readonly WebhookDeliveryRow[] {
-  const sql = `SELECT * FROM deliveries WHERE state = 'ready' AND due_at <= ?
-    AND endpoint_id NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT ?`;
+  const sql = `SELECT deliveries.* FROM backlogs CROSS JOIN deliveries ON deliveries.id IN
+      (SELECT id FROM deliveries WHERE endpoint_id = backlogs.endpoint_id AND state = 'ready' AND due_at <= ?1
+        ORDER BY due_at LIMIT ${OF_ENDPOINT_MAX})
+    WHERE backlogs.due_at <= ?1 AND backlogs.endpoint_id NOT IN (SELECT value FROM json_each(?2))
+    ORDER BY backlogs.due_at LIMIT ?3`;
   return db.all(sql, now, JSON.stringify(without), limit).map(deliveryRow);
 }
 
-/** When the next delivery becomes ready that is not so at `now`; null when none waits. */
+/** When the next delivery becomes ready of an endpoint that has none at `now`; null when there is no such one. */
 export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | null {
-  const row = db.get("SELECT min(due_at) AS at FROM deliveries WHERE state = 'ready' AND due_at > ?", now);
+  const row = db.get("SELECT min(due_at) AS at FROM backlogs WHERE due_at > ?", now);
   return row === undefined || row.at === null ? null : Number(row.at);
 }
 

@@ -73,6 +73,8 @@ function webhookDelivery(config: Config, logger: Logger, { services, readers }: 
     services,
     transport: openWebhookTransport(config),
     deliveries: readers.reader("webhook-deliveries"),
+    isCurrent: async () =>
+      readers.waitForPosition("webhook-deliveries", await services.store.head(), config.storeTimeoutMs),
     policy: config.webhooks.policy,
     worker: newId(),
     userAgent: "Postledger-Webhooks",

@@ -71,6 +71,20 @@ export function disableWebhookEndpoint(
   return change(services, workspaceId, (state) => disableEndpoint(state, endpointId, reason), occasion);
 }
 
+/** Disables an endpoint that is gone from `url`. If it has moved meanwhile, that says nothing of its new place. */
+export function disableGoneEndpoint(
+  services: Holder,
+  { workspaceId, endpointId }: EndpointName,
+  url: string,
+  occasion: WorkspaceOccasion,
+) {
+  const decide = (state: WebhooksState): ReturnType<typeof disableEndpoint> =>
+    state.endpoints.get(endpointId)?.url === url
+      ? disableEndpoint(state, endpointId, "gone")
+      : { outcome: "notFound", events: [] };
+  return change(services, workspaceId, decide, occasion);
+}
+
 /** Enables an endpoint: for what happens from here on. What it missed can be recovered. */
 export function enableWebhookEndpoint(
   services: Holder,

@@ -57,14 +57,14 @@ export async function readWebhookStory(store: EventStore, id: string): Promise<r
   });
 }
 
-/** Claims a delivery as it was read. Null: somebody else was first, or it no longer waits. Throws `StoreError`. */
+/** Claims a delivery as it was read. Null: somebody else was first, or it is not due. Throws `StoreError`. */
 export async function claimWebhook(
   store: EventStore,
   delivery: WebhookAt,
   request: AttemptRequest,
   occasion: WorkspaceOccasion,
 ): Promise<ClaimedWebhook | null> {
-  const { outcome: attempt, events } = startAttempt(delivery.state, request);
+  const { outcome: attempt, events } = startAttempt(delivery.state, request, occasion.at);
   if (attempt === null) return null;
   const stream = webhookDeliveryStream(delivery.id);
   const expected = delivery.revision ?? "noStream";

@@ -26,4 +26,6 @@ export type WebhookFailure =
   | "tls"
   | "timeout"
   /** The connection ended before the answer did, or the answer was not HTTP. */
-  | "broken_answer";
+  | "broken_answer"
+  /** We hung up, because the process ends: the endpoint may have been told. */
+  | "interrupted";

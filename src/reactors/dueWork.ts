@@ -15,11 +15,16 @@ export interface WorkPass {
   leave(): void;
 }
 
+/** Whether an item may be worked on: now, when its holder is released, or not for a time. */
+export type Admitted =
+  | { readonly kind: "enter" }
+  | { readonly kind: "full" }
+  | { readonly kind: "open"; readonly forMs: number };
+
 /** Bounds of those that items belong to. */
 export interface Admission<Item> {
   readonly holderOf: (item: Item) => string;
-  /** Whether there is a place for it now; if not, its holder's items are put aside until `release`. */
-  readonly admits: (item: Item) => boolean;
+  readonly admits: (item: Item) => Admitted;
 }
 
 export interface DueWorkOptions<Item extends DueItem, Pass extends WorkPass> {
@@ -47,11 +52,13 @@ export interface DueWorkOptions<Item extends DueItem, Pass extends WorkPass> {
 
 /** Due items that are looked at in one go, and picked from at random, so that instances seldom collide. */
 const CANDIDATES_MAX = 512;
-/** A look is taken at least this often. */
+/** A look is taken at least this often; when there is news, also while there is enough at hand. */
 const LOOK_MS = 250;
 /** How long a place rests after a fault of the store. */
 const FAULT_REST_MS = 250;
 const HANDLED_MAX = 50_000;
+/** Items of one holder that come back from aside at once: about as many as a holder ever has places. */
+const RELEASED_MAX = 8;
 
 /**
  * Works on what a read model shows as due, many at once. The read model says where to look, and may show what
@@ -65,14 +72,18 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   private readonly handled = new LRUCache<string, number>({ max: HANDLED_MAX });
   /** Holders whose items are left alone until this time. */
   private readonly held = new Map<string, number>();
-  /** Items that wait for their holder to be released, by holder. */
+  /** Items that wait for their holder to be released, by holder; the others that it has are not asked for. */
   private readonly aside = new Map<string, Item[]>();
   private readonly working = new Set<Promise<void>>();
   private readonly pauses: Pauses;
   private candidates: Item[] = [];
   private isStale = true;
+  /** By the monotonic clock. */
+  private refilledAt = 0;
   /** When the next item becomes due that was not so at the last look. */
   private nextDueAt = 0;
+  /** When the next holder need no longer be left alone, by the monotonic clock. */
+  private nextUnheldAt = Number.POSITIVE_INFINITY;
 
   constructor(private readonly options: DueWorkOptions<Item, Pass>) {
     this.pauses = pauses(options.stopping);
@@ -92,18 +103,27 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     this.pauses.wakeAll();
   }
 
-  /** Leaves everything of this holder alone for a while. */
-  hold(holder: string, timeMs: number): void {
-    this.held.set(holder, this.options.clock.monotonicMs() + timeMs);
+  /** There may be leave again where `enter` gave none. */
+  nudge(): void {
+    this.pauses.wakeAll();
   }
 
-  /** There is a place for this holder's items again. */
+  /** Leaves everything of this holder alone for a while. */
+  hold(holder: string, timeMs: number): void {
+    const until = this.options.clock.monotonicMs() + timeMs;
+    this.held.set(holder, until);
+    this.nextUnheldAt = Math.min(this.nextUnheldAt, until);
+  }
+
+  /** There is a place for this holder's items again: they come after those that wait already. */
   release(holder: string): void {
     const items = this.aside.get(holder);
     if (!items) return;
-    this.aside.delete(holder);
-    this.held.delete(holder);
-    this.candidates.push(...items);
+    this.candidates.unshift(...items.splice(-RELEASED_MAX));
+    if (items.length === 0) {
+      this.aside.delete(holder);
+      this.isStale = true;
+    }
     this.pauses.wakeAll();
   }
 
@@ -157,34 +177,59 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
 
   /** A due item that nobody here is at; null when the read model shows none. */
   private take(): Item | null {
-    if (this.candidates.length === 0 && this.isStale) this.refill();
+    if (this.isStale && (this.candidates.length === 0 || this.isLookDue())) this.refill();
     for (;;) {
       const item = this.candidates.pop();
       if (item === undefined) return null;
       if (this.isHandled(item)) continue;
       if (this.inFlight.has(item.id)) this.passedOver.add(item.id);
-      else if (this.options.admission?.admits(item) === false) this.putAside(item, this.options.admission);
-      else return item;
+      else if (this.admits(item)) return item;
     }
   }
 
-  private putAside(item: Item, { holderOf }: Admission<Item>): void {
-    const holder = holderOf(item);
-    const items = this.aside.get(holder) ?? [];
-    items.push(item);
-    this.aside.set(holder, items);
-    this.held.set(holder, Number.POSITIVE_INFINITY);
+  private admits(item: Item): boolean {
+    const { admission } = this.options;
+    if (!admission) return true;
+    const holder = admission.holderOf(item);
+    const admitted = admission.admits(item);
+    if (admitted.kind === "open") {
+      this.hold(holder, admitted.forMs);
+      this.aside.delete(holder);
+    } else if (admitted.kind === "full") {
+      const items = this.aside.get(holder);
+      if (items) items.push(item);
+      else this.aside.set(holder, [item]);
+    }
+    return admitted.kind === "enter";
+  }
+
+  private isLookDue(): boolean {
+    return this.options.clock.monotonicMs() - this.refilledAt >= LOOK_MS;
   }
 
   private refill(): void {
-    const { clock, ready, nextReadyAt, random } = this.options;
+    const { clock, ready, nextReadyAt, random, admission } = this.options;
+    // What is at hand is still due, and is read again; so is the rest of what its holders have aside.
+    if (admission) for (const item of this.candidates) this.aside.delete(admission.holderOf(item));
     const now = clock.now();
-    const monotonic = clock.monotonicMs();
-    for (const [holder, until] of this.held) if (until <= monotonic) this.held.delete(holder);
-    const items = ready(now, this.heldNow, CANDIDATES_MAX);
+    this.letGo();
+    const items = ready(now, [...this.held.keys(), ...this.aside.keys()], CANDIDATES_MAX);
     this.nextDueAt = nextReadyAt(now) ?? Number.POSITIVE_INFINITY;
-    this.isStale = items.length === CANDIDATES_MAX || this.held.size > 0;
+    // A page of nothing but what we are at tells all that it can until the read model moves.
+    const hasNews = items.some((item) => !this.inFlight.has(item.id) && !this.isHandled(item));
+    this.isStale = items.length === CANDIDATES_MAX && hasNews;
+    this.refilledAt = clock.monotonicMs();
     this.candidates = shuffled(items, random);
+  }
+
+  /** Holders whose time of being left alone is over. */
+  private letGo(): void {
+    const now = this.options.clock.monotonicMs();
+    this.nextUnheldAt = Number.POSITIVE_INFINITY;
+    for (const [holder, until] of this.held) {
+      if (until <= now) this.held.delete(holder);
+      else this.nextUnheldAt = Math.min(this.nextUnheldAt, until);
+    }
   }
 
   /** Sleeps until there is work or a place for it, until something becomes due, or for a moment. */
@@ -192,7 +237,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     const { clock } = this.options;
     const dueInMs = Math.max(1, this.nextDueAt - clock.now());
     await this.pauses.pause(Math.min(dueInMs, LOOK_MS), { wakeable: true });
-    if (this.nextDueAt <= clock.now()) this.isStale = true;
+    if (this.nextDueAt <= clock.now() || this.nextUnheldAt <= clock.monotonicMs()) this.isStale = true;
   }
 }
 

@@ -8,6 +8,7 @@ import {
 import { disableWebhookEndpoint } from "../commands/manageWebhooks.ts";
 import { expireWebhookLease, readWebhookDelivery } from "../commands/recordWebhookAttempt.ts";
 import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
+import { StoreError } from "../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
 import { DueWork, type WorkPass } from "./dueWork.ts";
 import { LeaseWatch } from "./leaseWatch.ts";
@@ -18,11 +19,20 @@ import { EndpointGate } from "./webhook/endpointGate.ts";
 export interface WebhookDeliveryOptions extends Omit<WebhookContext, "stopping" | "abandoned"> {
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
+  /** Waits for a moment until it holds what is in the log now; false when it does not. */
+  readonly isCurrent: () => Promise<boolean>;
 }
 
 /** Calls under way at once, to all endpoints together. */
 const IN_FLIGHT_MAX = 1_000;
-const HOUSEKEEPING_MAX = 1_000;
+/**
+ * Calls that begin in one turn of the event loop. Bun gives all TLS handshakes together five steps a turn, the
+ * newest first: of a backlog that began all at once the first calls would be the last, and too late.
+ */
+const BEGINNINGS_PER_TURN_MAX = 2;
+/** Claims that are watched: more than all instances together are likely to have. */
+const LEASED_MAX = 10_000;
+const FAILING_MAX = 1_000;
 const HOUSEKEEPING_MS = 250;
 /** Endpoints that nothing gets through to are looked for this often. */
 const FAILING_LOOK_MS = 60_000;
@@ -37,6 +47,7 @@ export class WebhookDelivery {
   private readonly context: WebhookContext;
   private readonly work: DueWork<WebhookDeliveryRow, WorkPass>;
   private readonly gate: EndpointGate;
+  private begunThisTurn = 0;
   private readonly leases: LeaseWatch;
   private readonly keeping: Pauses;
   private readonly stopping = new AbortController();
@@ -44,7 +55,7 @@ export class WebhookDelivery {
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: WebhookDeliveryOptions) {
-    const { clock, disk, diskFreeBytesMin } = options.services;
+    const { clock } = options.services;
     const stopping = this.stopping.signal;
     this.context = { ...options, stopping, abandoned: this.abandoned.signal };
     this.gate = new EndpointGate(clock);
@@ -58,11 +69,10 @@ export class WebhookDelivery {
       inFlightMax: IN_FLIGHT_MAX,
       ready: (now, without, limit) => this.read((db) => readyWebhooks(db, now, without, limit)) ?? [],
       nextReadyAt: (now) => this.read((db) => nextWebhookReadyAt(db, now)),
-      // Below half of the disk's minimum no claim is made: outcomes must still find room.
-      enter: () => (disk.freeBytes() >= diskFreeBytesMin / 2 ? NO_PASS : null),
+      enter: () => (this.mayBegin() ? NO_PASS : null),
       admission: {
         holderOf: ({ endpointId }) => endpointId,
-        admits: ({ endpointId }) => this.gate.ask(endpointId).kind !== "full",
+        admits: ({ endpointId }) => this.gate.ask(endpointId),
       },
       handle: (row) => this.handle(row),
     });
@@ -86,12 +96,24 @@ export class WebhookDelivery {
     clearTimeout(timer);
   }
 
+  /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */
+  private mayBegin(): boolean {
+    const { disk, diskFreeBytesMin } = this.options.services;
+    // Below half of the disk's minimum no claim is made: outcomes must still find room.
+    return this.begunThisTurn < BEGINNINGS_PER_TURN_MAX && disk.freeBytes() >= diskFreeBytesMin / 2;
+  }
+
+  private countBeginning(): void {
+    this.begunThisTurn += 1;
+    if (this.begunThisTurn < BEGINNINGS_PER_TURN_MAX) return;
+    setImmediate(() => {
+      this.begunThisTurn = 0;
+      this.work.nudge();
+    });
+  }
+
   private async handle(row: WebhookDeliveryRow): Promise<number | null> {
-    const answer = this.gate.ask(row.endpointId);
-    if (answer.kind === "open") {
-      this.work.hold(row.endpointId, answer.forMs);
-      return null;
-    }
+    this.countBeginning();
     const leave = this.gate.enter(row.endpointId);
     let gotThrough: boolean | null = null;
     try {
@@ -134,20 +156,28 @@ export class WebhookDelivery {
 
   private async endLeases(): Promise<void> {
     const { store } = this.context.services;
-    const leased = this.read((db) => leasedWebhooks(db, HOUSEKEEPING_MAX)) ?? [];
+    const leased = this.read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];
     for (const { id, attempt } of this.leases.expired(leased)) {
       // What we are at ourselves has not been lost.
       if (this.work.isInFlight(id)) continue;
-      const { state } = await readWebhookDelivery(store, id);
-      if (state === null) continue;
-      await expireWebhookLease(store, id, attempt, recordingOf(this.context, state.origin.workspaceId));
+      try {
+        const { state } = await readWebhookDelivery(store, id);
+        if (state === null) continue;
+        await expireWebhookLease(store, id, attempt, recordingOf(this.context, state.origin.workspaceId));
+      } catch (error) {
+        if (error instanceof StoreError) throw error;
+        // One that cannot be read must not keep the others waiting.
+        this.options.onTrouble(error, id);
+      }
     }
   }
 
   private async disableFailing(): Promise<void> {
     const { services } = this.context;
+    // A read model that is behind has not seen yet what got through since.
+    if (!(await this.options.isCurrent())) return;
     const before = rfc3339(services.clock.now() - FAILING_MS);
-    const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, HOUSEKEEPING_MAX)) ?? [];
+    const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, FAILING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {
       const { occasion } = recordingOf(this.context, workspaceId);
       await disableWebhookEndpoint(services, { workspaceId, endpointId }, "failing", occasion);

@@ -10,17 +10,23 @@ import { mailBody } from "./mail.ts";
 
 const HEX = "0123456789abcdef".repeat(4);
 
-/** The two events of one accepted message, with the bytes that a real one has. */
-export function sampleEvents(random: () => number): readonly NewEvent[] {
+/** The two events of one accepted message, with the bytes that a real one has; of a suppressed one if so wanted. */
+export function sampleEvents(
+  random: () => number,
+  {
+    workspaceId = newId(),
+    suppressed = false,
+  }: { readonly workspaceId?: string; readonly suppressed?: boolean } = {},
+): readonly NewEvent[] {
   const occasion = {
     at: Date.now(),
     correlationId: "0123456789abcdefghij",
     actor: "api-key:0123456789ab",
-    workspaceId: newId(),
+    workspaceId,
   };
   const content = mailBody(random);
   const accepted = {
-    workspaceId: occasion.workspaceId,
+    workspaceId,
     senderId: HEX,
     recipientHash: HEX,
     fingerprint: HEX,
@@ -33,7 +39,9 @@ export function sampleEvents(random: () => number): readonly NewEvent[] {
   return toNewEvents(
     [
       { type: "EmailContentStored", data: stored },
-      { type: "EmailQueued", data: accepted },
+      suppressed
+        ? { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } }
+        : { type: "EmailQueued", data: accepted },
     ],
     occasion,
   );

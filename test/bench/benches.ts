@@ -1,13 +1,13 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projections } from "../../projections/index.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
 import { rebuildReadModels } from "../../src/readModels/rebuild.ts";
-import { callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
+import { callerOf, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { bareSqliteAppends, rawAppends } from "./append.ts";
-import type { BenchStore, FreshStore } from "./benchStores.ts";
+import { onFresh, onService, peakRssMb, rssMb } from "./benchService.ts";
+import type { BenchStore } from "./benchStores.ts";
 import { httpLoad, type LoadResult, seededRandom } from "./httpLoad.ts";
 import { largeSends } from "./largeSends.ts";
 import { mailBody, templateVersion } from "./mail.ts";
@@ -32,32 +32,6 @@ const SMALL_PAUSE_MS = 5;
 const DELIVERY_MS_MAX = 300_000;
 
 export type Bench = (store: BenchStore, report: Report) => Promise<void>;
-
-async function onFresh(store: BenchStore, work: (fresh: FreshStore) => Promise<void>): Promise<void> {
-  const fresh = await store.fresh();
-  try {
-    await work(fresh);
-  } finally {
-    await fresh.remove();
-  }
-}
-
-/** A service of its own on an empty store; ends with the work, however that ends. */
-async function onService(
-  store: BenchStore,
-  env: Readonly<Record<string, string>>,
-  work: (service: TestProcess) => Promise<void>,
-): Promise<void> {
-  await onFresh(store, async (fresh) => {
-    const dataDir = fresh.env.DATA_DIR as string;
-    const service = await startTestProcess({ dataDir, env: { ...fresh.env, ...env } });
-    try {
-      await work(service);
-    } finally {
-      await service.kill("SIGTERM");
-    }
-  });
-}
 
 async function measureAppends(store: BenchStore, report: Report): Promise<number> {
   let perSecond = 0;
@@ -89,10 +63,6 @@ function addLoad(report: Report, name: string, store: string, load: LoadResult):
   add(report, { name, store, unit: "requests/s", value: load.perSecond });
   add(report, { name: `${name} p50`, store, unit: "ms", value: load.p50 });
   add(report, { name: `${name} p99`, store, unit: "ms", value: load.p99 });
-}
-
-function rssMb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024;
 }
 
 /** The whole send path over HTTP, then its replay; read models follow, delivery is held. */
@@ -205,11 +175,6 @@ export const deliver: Bench = async (store, report) => {
     sink.stop();
   }
 };
-
-/** The most memory that the process ever had. */
-function peakRssMb(pid: number): number {
-  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1_024;
-}
 
 /** Small sends of a few callers, one after another, until `isOver`; their latencies in ms, sorted. */
 async function smallSends(service: TestProcess, isOver: () => boolean): Promise<readonly number[]> {

@@ -2,8 +2,17 @@ import { cpus, totalmem } from "node:os";
 import { append, type Bench, deliver, memory, project, send, template } from "./benches.ts";
 import { benchStores } from "./benchStores.ts";
 import { newReport } from "./report.ts";
+import { webhooks } from "./webhooks.ts";
 
-const BENCHES: Readonly<Record<string, Bench>> = { append, send, template, project, deliver, memory };
+const BENCHES: Readonly<Record<string, Bench>> = {
+  append,
+  send,
+  template,
+  project,
+  deliver,
+  memory,
+  webhooks,
+};
 
 /** `bun run bench [name…] [--json]`: with `--json` the last line is one JSON object. */
 async function main(words: readonly string[]): Promise<number> {

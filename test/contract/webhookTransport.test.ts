@@ -121,7 +121,7 @@ describe("a webhook call", () => {
     const answered = callTo(transport, url("/hang"), ending.signal);
     await until(() => receiver.calls.length > calls, "the call");
     ending.abort();
-    expect(await answered).toMatchObject({ kind: "failed", reason: "broken_answer" });
+    expect(await answered).toMatchObject({ kind: "failed", reason: "interrupted" });
     expect(await callTo(transport, url("/"), ending.signal)).toMatchObject({ kind: "notSent" });
   });
 

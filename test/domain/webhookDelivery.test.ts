@@ -56,14 +56,23 @@ const on = (random = 0) => ({
 describe("a delivery", () => {
   test("is claimed once", () => {
     given()
-      .when((state) => startAttempt(state, request))
+      .when((state) => startAttempt(state, request, NOW))
       .then(1, started(1))
       .again(null);
   });
 
   test("is claimed again after a failure", () => {
+    given(started(1), failed(1, at(0)))
+      .when((state) => startAttempt(state, request, NOW))
+      .then(2, started(2));
+  });
+
+  test("is not claimed before its time, whatever a read model that lags behind shows", () => {
     given(started(1), failed(1, at(5_000)))
-      .when((state) => startAttempt(state, request))
+      .when((state) => startAttempt(state, request, NOW + 4_999))
+      .then(null);
+    given(started(1), failed(1, at(5_000)))
+      .when((state) => startAttempt(state, request, NOW + 5_000))
       .then(2, started(2));
   });
 
@@ -206,6 +215,10 @@ describe("an answer", () => {
       { kind: "failed", reason: "tls", retryAfterMs: null },
     ],
     [
+      { kind: "failed", reason: "interrupted", durationMs: 1 },
+      { kind: "ours", reason: "interrupted" },
+    ],
+    [
       { kind: "notSent", reason: "stopping", durationMs: 1 },
       { kind: "ours", reason: "stopping" },
     ],
@@ -232,7 +245,7 @@ describe("whatever happens to a delivery (properties)", () => {
   function decide(state: WebhookDeliveryState, name: string, attempt: number) {
     switch (name) {
       case "start":
-        return startAttempt(state, request).events;
+        return startAttempt(state, request, NOW).events;
       case "deliver":
         return recordAttempt(state, attempt, { kind: "delivered" }, on()).events;
       case "fail":

@@ -3,6 +3,7 @@ import { described } from "../support/documentedAnswers.ts";
 import { testStores } from "../support/stores.ts";
 import { fuzz } from "./fuzz.ts";
 import { FUZZ_PLANTS, type FuzzPlant, runPlanted } from "./plants.ts";
+import type { Result } from "./tally.ts";
 
 const REQUESTS_EACH = 60;
 const TEST_MS_MAX = 180_000;
@@ -23,9 +24,16 @@ describe.each(await testStores())("a short run of the fuzzer on $name", (store) 
 
 describe("a fault that is planted", () => {
   test.each(Object.keys(FUZZ_PLANTS) as FuzzPlant[])(
-    "is found: %s",
+    "is found, and nothing else: %s",
     async (plant) => {
-      expect(await runPlanted(plant, ["--requests", "4000", "--seed", "1"], "ignore")).toBe(1);
+      const words = ["--requests", "4000", "--seed", "1", "--json"];
+      const { status, out } = await runPlanted(plant, words, "pipe");
+      const { counts } = JSON.parse(out) as Result;
+      const kinds = Object.entries(counts).filter(([, count]) => count > 0);
+      expect({ status, found: kinds.map(([kind]) => kind) }).toEqual({
+        status: 1,
+        found: [FUZZ_PLANTS[plant].finds],
+      });
     },
     TEST_MS_MAX,
   );

@@ -102,4 +102,4 @@ if (call === null) {
   console.error(USAGE);
   process.exit(2);
 }
-process.exit(call.plant === null ? await run(call) : await runPlanted(call.plant, words, "inherit"));
+process.exit(call.plant === null ? await run(call) : (await runPlanted(call.plant, words, "inherit")).status);

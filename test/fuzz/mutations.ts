@@ -278,7 +278,8 @@ const oddQuery: Mutation = (draft, { random, foreign }) => {
     .filter(({ in: place }) => place === "query")
     .map(({ name }) => name);
   const cursors = [...foreign.cursors.values()].flat();
-  const name = random.pick([...names, ...NAMES]);
+  // A parameter that the operation has is worth more than one that it refuses by its name.
+  const name = random.pick(names.length > 0 && random.chance(0.6) ? names : NAMES);
   const value = cursors.length > 0 && random.chance(0.2) ? random.pick(cursors) : random.pick(QUERY_VALUES);
   draft.query.push([name, value]);
   if (random.chance(0.2)) draft.query.push([name, random.pick(QUERY_VALUES)]);
@@ -350,6 +351,10 @@ export const MUTATIONS: readonly Mutation[] = [
   duplicateMember,
   foreignReference,
   goneReference,
+  // Drawn often: nothing is worse than to be shown what is another's.
+  foreignPath,
+  foreignPath,
+  foreignPath,
   foreignPath,
   foreignPath,
   gonePath,

@@ -2,40 +2,54 @@ import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { plantFault } from "../faults/plants.ts";
 import { ROOT } from "../support/service.ts";
+import type { Kind } from "./judge.ts";
+
+interface Plant {
+  /** What the fuzzer must call it, and nothing else. */
+  readonly finds: Kind;
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
 
 /** Faults that the fuzzer must find: one of each kind that it looks for. */
 export const FUZZ_PLANTS = {
   /** Everybody's list shows the endpoints of others too. */
   "shared-list": {
+    finds: "leak",
     file: "projections/webhookEndpoints.ts",
     from: "WHERE workspace_id = ? AND (created_at",
     to: "WHERE workspace_id >= ? AND (created_at",
   },
   /** Everybody reads everybody's messages by their ids. */
   "no-owner": {
+    finds: "leak",
     file: "src/commands/readEmail.ts",
     from: "if (story.state === null || story.state.workspaceId !== workspaceId) return null;",
     to: "if (story.state === null) return null;",
   },
   /** Whoever has an endpoint reads everybody's deliveries under it. */
   "any-delivery": {
+    finds: "leak",
     file: "projections/webhookDeliveries.ts",
     from: "SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?",
     to: "SELECT * FROM deliveries WHERE (endpoint_id = ? OR true) AND id = ?",
   },
   /** A member of an answer that is not documented. */
   "extra-member": {
+    finds: "schema violation",
     file: "src/http/emailJson.ts",
     from: "attempts: email.attempts,",
     to: "attempts: email.attempts, worker: null,",
   },
   /** A cursor that is not ours is an error of ours. */
   "no-catch": {
+    finds: "server error",
     file: "src/http/paging.ts",
     from: "  } catch {",
     to: "  } catch (error) {\n    throw error;",
   },
-} as const;
+} as const satisfies Record<string, Plant>;
 
 export type FuzzPlant = keyof typeof FUZZ_PLANTS;
 
@@ -43,12 +57,12 @@ export function isFuzzPlant(name: string): name is FuzzPlant {
   return Object.hasOwn(FUZZ_PLANTS, name);
 }
 
-/** Runs the fuzzer on a copy of the program with this fault in it; gives its exit status. */
+/** Runs the fuzzer on a copy of the program with this fault in it; gives its exit status, and its output if that is piped. */
 export async function runPlanted(
   name: FuzzPlant,
   words: readonly string[],
-  output: "inherit" | "ignore",
-): Promise<number> {
+  output: "inherit" | "pipe",
+): Promise<{ readonly status: number; readonly out: string }> {
   const root = await plantFault(name, FUZZ_PLANTS[name]);
   await cp(join(ROOT, "test"), join(root, "test"), { recursive: true });
   await cp(join(ROOT, "tsconfig.json"), join(root, "tsconfig.json"));
@@ -58,9 +72,10 @@ export async function runPlanted(
     cwd: root,
     stdin: "ignore",
     stdout: output,
-    stderr: output,
+    stderr: "inherit",
   });
+  const out = child.stdout ? await new Response(child.stdout).text() : "";
   const status = await child.exited;
   await rm(root, { recursive: true, force: true });
-  return status;
+  return { status, out };
 }

@@ -83,7 +83,7 @@ function addressOf(text: string): Address {
 }
 
 /** Opens the log that `env` names beside a service, as a command does, and keeps it open. */
-async function openLog(env: Environment): Promise<Services> {
+export async function openLog(env: Environment): Promise<Services> {
   const config = readConfig(env);
   const store = await openStore(config);
   const content = openContentStore(config);

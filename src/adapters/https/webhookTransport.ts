@@ -81,7 +81,7 @@ class Exchange {
         sent.destroy();
         resolve(outcome);
       };
-      const abort = () => settle({ kind: "failed", reason: "broken_answer", durationMs: 0 });
+      const abort = () => settle({ kind: "failed", reason: "interrupted", durationMs: 0 });
       signal.addEventListener("abort", abort);
       sent.on("socket", (socket) => {
         socket.on("secureConnect", () => {

@@ -17,8 +17,13 @@ const GONE = 410;
 
 /** Only 2xx is success; a redirection is a failure, because the address behind it was not vetted. */
 export function classifyOutcome(outcome: WebhookOutcome): WebhookVerdict {
-  if (outcome.kind === "failed") return { kind: "failed", reason: outcome.reason, retryAfterMs: null };
   if (outcome.kind === "notSent") return { kind: "ours", reason: outcome.reason };
+  if (outcome.kind === "failed") {
+    const { reason } = outcome;
+    return reason === "interrupted"
+      ? { kind: "ours", reason }
+      : { kind: "failed", reason, retryAfterMs: null };
+  }
   const { statusCode, retryAfterSeconds } = outcome;
   if (statusCode >= 200 && statusCode < 300) return { kind: "delivered" };
   const reason = statusCode >= 300 && statusCode < 400 ? "redirected" : "status";

@@ -48,12 +48,14 @@ export interface AttemptRequest {
   readonly leaseMs: number;
 }
 
-/** Claims a delivery. The outcome is the attempt's number; null when it is not waiting. */
+/** Claims a delivery. The outcome is the attempt's number; null when it is not waiting, or not until later. */
 export function startAttempt(
   state: WebhookDeliveryState,
   request: AttemptRequest,
+  now: EpochMs,
 ): Decision<number | null, WebhookDeliveryEvent> {
-  if (state !== null && state.status !== "pending") return { outcome: null, events: [] };
+  const isDue = state === null || (state.status === "pending" && state.nextAttemptAt <= now);
+  if (!isDue) return { outcome: null, events: [] };
   const attempt = (state?.attempts ?? 0) + 1;
   return { outcome: attempt, events: [{ type: "WebhookAttemptStarted", data: { ...request, attempt } }] };
 }

@@ -1,5 +1,5 @@
 import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries.ts";
-import { disableWebhookEndpoint } from "../../commands/manageWebhooks.ts";
+import { disableGoneEndpoint } from "../../commands/manageWebhooks.ts";
 import {
   type ClaimedWebhook,
   claimWebhook,
@@ -66,8 +66,7 @@ export async function deliverWebhook(
       ? { id: row.id, state: null, revision: null }
       : await readWebhookDelivery(store, row.id);
   const origin = originOf(row);
-  const { endpoints } = await services.webhooks.get(row.workspaceId);
-  const endpoint = endpoints.get(row.endpointId);
+  const endpoint = await endpointOf(services, row);
   if (endpoint === undefined || endpoint.disabledReason !== null) {
     const reason = endpoint === undefined ? "endpoint_deleted" : "endpoint_disabled";
     await skipWebhook(store, at, { origin, reason }, occasionOf(context, row.workspaceId));
@@ -78,12 +77,33 @@ export async function deliverWebhook(
   const { worker, policy } = context;
   const request = { origin, worker, leaseMs: policy.leaseMs };
   const claimed = await claimWebhook(store, at, request, occasionOf(context, row.workspaceId));
-  if (claimed === null) return { revision: row.revision, gotThrough: null };
+  if (claimed === null)
+    return isNotYetDue(context, row, at) ? NOT_ACTED : { ...NOT_ACTED, revision: row.revision };
   const outcome = await context.transport.call(
     signedCall(context, claimed, endpoint, payload),
     context.abandoned,
   );
-  return conclude(context, row, claimed, outcome);
+  return conclude(context, { row, url: endpoint.url }, claimed, outcome);
+}
+
+/**
+ * The endpoint, a second old at most; as the log has it now where that says that there is nobody to deliver to:
+ * the endpoint may be younger than what is remembered, and a delivery must not be skipped for that.
+ */
+async function endpointOf(
+  { webhooks }: Services,
+  { workspaceId, endpointId }: WebhookDeliveryRow,
+): Promise<WebhookEndpoint | undefined> {
+  const known = (await webhooks.get(workspaceId)).endpoints.get(endpointId);
+  if (known?.disabledReason === null) return known;
+  webhooks.forget(workspaceId);
+  return (await webhooks.get(workspaceId)).endpoints.get(endpointId);
+}
+
+/** Whether nothing but time makes it due: a clock was set back. What others have done, the read model will show. */
+function isNotYetDue({ services }: WebhookContext, row: WebhookDeliveryRow, { state, revision }: WebhookAt) {
+  const isAsShown = revision === row.revision - 1;
+  return isAsShown && state?.status === "pending" && state.nextAttemptAt > services.clock.now();
 }
 
 function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
@@ -133,7 +153,7 @@ function gotThrough(verdict: WebhookVerdict): boolean | null {
 
 async function conclude(
   context: WebhookContext,
-  row: WebhookDeliveryRow,
+  { row, url }: { readonly row: WebhookDeliveryRow; readonly url: string },
   claimed: ClaimedWebhook,
   outcome: WebhookOutcome,
 ): Promise<WebhookReport> {
@@ -147,7 +167,7 @@ async function conclude(
   if (verdict.kind === "gone") {
     const occasion = occasionOf(context, workspaceId);
     await persist(context, claimed.id, () =>
-      disableWebhookEndpoint(context.services, { workspaceId, endpointId }, "gone", occasion),
+      disableGoneEndpoint(context.services, { workspaceId, endpointId }, url, occasion),
     );
   }
   // The claim is what was acted on: the outcome may make the delivery due again, and that is news.

@@ -1,0 +1,98 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { newWorkspace } from "../../src/commands/manageWorkspace.ts";
+import { registerWebhook } from "../../src/commands/registerWebhook.ts";
+import type { Services } from "../../src/commands/services.ts";
+import { systemOccasion } from "../../src/openParts.ts";
+import { RECEIVER_CERTIFICATE } from "../support/receiverCertificate.ts";
+import { openLog } from "../support/tenants.ts";
+import { hostOf, loopbackNames } from "../support/webhookWorld.ts";
+import { sampleEvents } from "./append.ts";
+import type { FreshStore } from "./benchStores.ts";
+import { seededRandom } from "./httpLoad.ts";
+import { HANGING_PATH, startWebhookSink, type WebhookSink } from "./webhookSink.ts";
+
+/** How many workspaces, endpoints in each, and of these how many never answer. */
+export interface BedSize {
+  readonly workspaces: number;
+  readonly endpoints: number;
+  readonly hanging: number;
+}
+
+/** A log with workspaces and endpoints in it, receivers for these, and the settings to call them. */
+export interface WebhookBed {
+  readonly sink: WebhookSink;
+  readonly log: Services;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly workspaceIds: readonly string[];
+  readonly hosts: readonly string[];
+  /** Appends so many events that endpoints are told of, one workspace after the other, and no mail comes of. */
+  happen(events: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const APPENDS_AT_ONCE = 64;
+
+/** Each endpoint has a name of its own; all names are this machine's, and all are one receiver. */
+export async function makeBed(fresh: FreshStore, size: BedSize): Promise<WebhookBed> {
+  const sink = await startWebhookSink();
+  const dns = await loopbackNames();
+  const log = await openLog(fresh.env);
+  const authorities = join(fresh.env.DATA_DIR as string, "authorities.pem");
+  await writeFile(authorities, RECEIVER_CERTIFICATE);
+  const workspaceIds: string[] = [];
+  const hosts: string[] = [];
+  const addWorkspace = async (number: number) => {
+    const occasion = systemOccasion("bench");
+    const workspaceId = await newWorkspace(log, "bench", occasion);
+    workspaceIds.push(workspaceId);
+    for (let index = 0; index < size.endpoints; index += 1) {
+      const host = hostOf(`e${number}-${index}`);
+      hosts.push(host);
+      const path = index < size.hanging ? HANGING_PATH : "/well";
+      const url = `https://${host}:${sink.port}${path}`;
+      const endpoint = {
+        workspaceId,
+        url,
+        description: null,
+        eventTypes: null,
+        occasion: { ...occasion, workspaceId },
+      };
+      const { kind } = await registerWebhook(log, endpoint);
+      if (kind !== "registered") throw new Error(`an endpoint was not registered: ${kind}`);
+    }
+  };
+  await Promise.all(Array.from({ length: size.workspaces }, (_, number) => addWorkspace(number)));
+  const random = seededRandom(4);
+  let turn = 0;
+  const happenOnce = async () => {
+    const workspaceId = workspaceIds[turn++ % workspaceIds.length] as string;
+    const events = sampleEvents(random, { workspaceId, suppressed: true });
+    await log.store.append(`email-${crypto.randomUUID()}`, events, "noStream");
+  };
+  return {
+    sink,
+    log,
+    settings: {
+      DELIVERY: "on",
+      SMTP_URL: "outbox:",
+      DNS_SERVERS: dns.address,
+      WEBHOOK_CA_FILE: authorities,
+      WEBHOOK_ALLOW_PRIVATE_HOSTS: hosts.map((host) => `${host}:${sink.port}`).join(","),
+    },
+    workspaceIds,
+    hosts,
+    async happen(events) {
+      let left = events;
+      const caller = async () => {
+        while (left-- > 0) await happenOnce();
+      };
+      await Promise.all(Array.from({ length: APPENDS_AT_ONCE }, caller));
+    },
+    async stop() {
+      await log.store.close();
+      sink.stop();
+      dns.stop();
+    },
+  };
+}
