@@ -180,7 +180,7 @@ export function parseMasterKey(text: string): Uint8Array | null {
 }
 
 export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\./.test(host);
+  return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }
 
 function smtpUrl(reader: Reader, host: string): string {
@@ -208,10 +208,20 @@ function deliveryPolicy(reader: Reader): DeliveryPolicy {
   };
 }
 
+/** `host:port` with a name: certificates are checked for names, and an address would pass without a look-up. */
+function isNamedPair(text: string): boolean {
+  const [, host = "", port = ""] = /^([a-z0-9_][a-z0-9._-]*):([1-9]\d{0,4})$/.exec(text) ?? [];
+  // The parser tells every notation of an address, 0x7f.1 among them.
+  const isName = URL.canParse(`https://${host}`) && !isIPv4(new URL(`https://${host}`).hostname);
+  return host !== "" && isName && Number(port) <= 65_535;
+}
+
 function webhookSettings(reader: Reader): WebhookSettings {
   const hosts = reader.list("WEBHOOK_ALLOW_PRIVATE_HOSTS");
-  if (!hosts.every((host) => /^[a-z0-9._-]+:\d{1,5}$/.test(host))) {
-    reader.errors.push("WEBHOOK_ALLOW_PRIVATE_HOSTS must be host:port pairs between commas, in lower case");
+  if (!hosts.every(isNamedPair)) {
+    reader.errors.push(
+      "WEBHOOK_ALLOW_PRIVATE_HOSTS must be host:port pairs between commas: names in lower case, not addresses",
+    );
   }
   const callTimeoutMs = reader.integer("WEBHOOK_CALL_TIMEOUT_MS", 15_000, { min: 100, max: 60_000 });
   return {

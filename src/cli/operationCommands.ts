@@ -131,6 +131,14 @@ async function contentFinding(config: Config): Promise<Finding> {
   }
 }
 
+/** What is no fault of its own, but must not be forgotten. */
+function webhookFindings({ webhooks }: Config): readonly Finding[] {
+  const hosts = [...webhooks.allowedPrivateHosts].join(", ");
+  if (hosts === "") return [];
+  const detail = `may be called at private addresses (WEBHOOK_ALLOW_PRIVATE_HOSTS, for development): ${hosts}`;
+  return [{ name: "webhook destinations", ok: true, detail }];
+}
+
 function ownerFinding(config: Config): Finding {
   const lock = lockDirectory(config.dataDir);
   lock?.release();
@@ -148,6 +156,7 @@ const doctor: Command = {
       ...(await logFindings(config)),
       ...(await scannerFindings(config)),
       await relayFinding(config),
+      ...webhookFindings(config),
     ];
     const lines = findings.map(({ ok, name, detail }) => `${ok ? "ok  " : "FAIL"}  ${name}: ${detail}`);
     invocation.print(findings, lines);

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigError, readConfig } from "../../src/config.ts";
+import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/decisions.ts";
 import { ROOT } from "../support/service.ts";
 
 type Environment = Readonly<Record<string, string>>;
@@ -95,6 +96,23 @@ describe("settings", () => {
     ["DNS_SERVERS", "192.0.2.53:65536"],
     ["DNS_SERVERS", "[192.0.2.53]:53"],
     ["DNS_SERVERS", "[2001:db8::53"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "hooks.example.org"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "hooks.example.org:0"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "hooks.example.org:65536"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "Hooks.example.org:443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "https://hooks.example.org:443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "*.example.org:443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "127.0.0.1:4443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "0x7f.1:4443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "169.254.169.254:443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "[::1]:4443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "ok.example.org:443,10.0.0.1:443"],
+    ["WEBHOOK_CALL_TIMEOUT_MS", "99"],
+    ["WEBHOOK_CALL_TIMEOUT_MS", "60001"],
+    ["WEBHOOK_SCHEDULE_MS", "0,soon"],
+    ["WEBHOOK_SCHEDULE_MS", "0,-5"],
+    ["WEBHOOK_SCHEDULE_MS", "1.5"],
+    ["WEBHOOK_SCHEDULE_MS", Array(101).fill(0).join()],
     ["BOOTSTRAP", "yes"],
     ["DELIVERY", "true"],
     ["DELIVERY_LEASE_MS", "1"],
@@ -131,6 +149,65 @@ describe("settings", () => {
     const servers = ["192.0.2.53", "192.0.2.53:5353", "2001:db8::53", "[2001:db8::53]", "[::1]:5353"];
     expect(readConfig({ DNS_SERVERS: servers.join(", ") }).dnsServers).toEqual(servers);
     expect(readConfig({}).dnsServers).toEqual([]);
+  });
+
+  test("WEBHOOK_ALLOW_PRIVATE_HOSTS are names with ports, for a service on loopback alone", () => {
+    const WEBHOOK_ALLOW_PRIVATE_HOSTS = "hooks.example.org:4443, localhost:443";
+    expect([...readConfig({ WEBHOOK_ALLOW_PRIVATE_HOSTS }).webhooks.allowedPrivateHosts]).toEqual([
+      "hooks.example.org:4443",
+      "localhost:443",
+    ]);
+    expect(readConfig({}).webhooks.allowedPrivateHosts.size).toBe(0);
+    for (const BASE_URL of ["http://127.0.0.1:3000", "http://localhost", "https://[::1]:3000/mail"])
+      expect(errorsOf({ WEBHOOK_ALLOW_PRIVATE_HOSTS, BASE_URL })).toEqual([]);
+    for (const BASE_URL of [
+      "https://mail.example.com",
+      "http://10.0.0.1:3000",
+      "http://127.0.0.1.example.com",
+      "http://localhost.example.com",
+    ])
+      expect(errorsOf({ WEBHOOK_ALLOW_PRIVATE_HOSTS, BASE_URL })).toEqual([
+        expect.stringMatching(/^WEBHOOK_ALLOW_PRIVATE_HOSTS .*BASE_URL must be loopback/),
+      ]);
+    // Where the service listens on all addresses, its own URL is not loopback either unless that is said.
+    const open = { WEBHOOK_ALLOW_PRIVATE_HOSTS, HOST: "0.0.0.0", SMTP_URL: "outbox:" };
+    expect(errorsOf(open)).toHaveLength(1);
+  });
+
+  test("doctor shows WEBHOOK_ALLOW_PRIVATE_HOSTS for as long as it is set", async () => {
+    const doctor = async (env: Environment) => {
+      const dataDir = mkdtempSync(join(tmpdir(), "postledger-test-"));
+      const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "doctor"], {
+        env: { ...process.env, DATA_DIR: dataDir, ...env },
+        stdout: "pipe",
+      });
+      const told = await new Response(child.stdout).text();
+      await child.exited;
+      rmSync(dataDir, { recursive: true });
+      return told.split("\n").filter((line) => line.includes("WEBHOOK_ALLOW_PRIVATE_HOSTS"));
+    };
+    const pairs = "hooks.example.org:4443,localhost:443";
+    expect(await doctor({ WEBHOOK_ALLOW_PRIVATE_HOSTS: pairs })).toEqual([
+      expect.stringMatching(/^ok .*development\): hooks\.example\.org:4443, localhost:443$/),
+    ]);
+    expect(await doctor({})).toEqual([]);
+  }, 30_000);
+
+  test("webhooks are tried by Standard Webhooks' schedule, unless WEBHOOK_SCHEDULE_MS says otherwise", () => {
+    expect(readConfig({}).webhooks.policy).toEqual(WEBHOOK_POLICY);
+    const { webhooks } = readConfig({ WEBHOOK_SCHEDULE_MS: "0, 1000", WEBHOOK_CALL_TIMEOUT_MS: "4000" });
+    expect(webhooks.policy.scheduleMs).toEqual([0, 1_000]);
+    expect(webhooks.callTimeoutMs).toBe(4_000);
+    expect(webhooks.policy.leaseMs).toBeGreaterThan(webhooks.callTimeoutMs);
+  });
+
+  test("WEBHOOK_CA_FILE is read", () => {
+    const read = (path: string) => readConfig({ WEBHOOK_CA_FILE: path }).webhooks.certificateAuthorities;
+    expect(withFile("-----BEGIN CERTIFICATE-----\n", read)).toBe("-----BEGIN CERTIFICATE-----");
+    expect(readConfig({}).webhooks.certificateAuthorities).toBeNull();
+    expect(errorsOf({ WEBHOOK_CA_FILE: "/nowhere/at/all" })).toEqual([
+      expect.stringContaining("WEBHOOK_CA_FILE names a file that cannot be read"),
+    ]);
   });
 
   test("VERIFICATION_FROM is kept as it is written into mail", () => {

@@ -88,9 +88,18 @@ export async function startNameServer(
     if (said !== "silent") socket.send(answerBytes(query, question, said), from.port, from.address);
   });
   await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  socket.unref();
   return {
     address: `127.0.0.1:${socket.address().port}`,
     questions,
     stop: () => socket.close(),
   };
+}
+
+let nobody: Promise<NameServer> | undefined;
+
+/** The name server of services under test that were given none: no name exists, and no other one is asked. */
+export function noNames(): Promise<NameServer> {
+  nobody ??= startNameServer(() => "nxdomain");
+  return nobody;
 }

@@ -5,6 +5,7 @@ import { createLogger } from "../../src/adapters/pino/logger.ts";
 import { type RunningApp, startApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { checkAnswer, noteService } from "./answerLog.ts";
+import { noNames } from "./nameServer.ts";
 import { until } from "./until.ts";
 
 type Environment = Readonly<Record<string, string>>;
@@ -85,9 +86,13 @@ const TEST_ENVIRONMENT: Environment = {
   LIMIT_KEY_REQUESTS_PER_SECOND: "0",
   LIMIT_WORKSPACE_REQUESTS_PER_SECOND: "0",
   AUTH_FAILURES_PER_MINUTE: "0",
-  // Nobody answers there: no name that a test makes up is ever asked for outside of this machine.
-  DNS_SERVERS: "127.0.0.1:9",
 };
+
+/** Settings that suit tests. No name that a test makes up is ever asked for outside of this machine. */
+async function testEnvironment(): Promise<Environment> {
+  const { address } = await noNames();
+  return { ...TEST_ENVIRONMENT, DNS_SERVERS: address };
+}
 
 async function directoryFor(options: ServiceOptions): Promise<string> {
   return options.dataDir ?? (await mkdtemp(join(tmpdir(), "postledger-test-")));
@@ -105,7 +110,7 @@ export interface TestApp extends Caller {
 
 export async function startTestApp(options: ServiceOptions = {}): Promise<TestApp> {
   const dataDir = await directoryFor(options);
-  const config = readConfig({ ...TEST_ENVIRONMENT, DATA_DIR: dataDir, ...options.env });
+  const config = readConfig({ ...(await testEnvironment()), DATA_DIR: dataDir, ...options.env });
   const app = await startApp(config, createLogger(config.logLevel));
   const url = app.url.href.replace(/\/$/, "") + config.baseUrl.pathname.replace(/\/$/, "");
   noteService(url, { ...options.env });
@@ -145,7 +150,8 @@ export const ROOT = join(import.meta.dir, "../..");
 
 export async function startTestProcess(options: ProcessOptions = {}): Promise<TestProcess> {
   const dataDir = await directoryFor(options);
-  const env = { ...process.env, ...TEST_ENVIRONMENT, LOG_LEVEL: "info", DATA_DIR: dataDir, ...options.env };
+  const settings = await testEnvironment();
+  const env = { ...process.env, ...settings, LOG_LEVEL: "info", DATA_DIR: dataDir, ...options.env };
   const { root = ROOT, wrapper = [] } = options;
   const child = Bun.spawn([...wrapper, process.execPath, join(root, "src/main.ts"), "serve"], {
     env,
