@@ -212,6 +212,28 @@ describe("the schedule", () => {
   });
 });
 
+test("a clock that is set back while a delivery is looked at does not make it forgotten", async () => {
+  world.endpoints.answer = (_, nth) => answered(nth === 1 ? 500 : 200);
+  const id = await world.register("shop");
+  const instance = await world.start();
+  const [delivery = ""] = await happenings(id, 1);
+  await world.untilEvents(delivery, ...FAILED);
+  await instance.caughtUp();
+  let isSetBack = false;
+  world.store.beforeRead = () => {
+    if (isSetBack || world.clock.now() < dueAt) return;
+    isSetBack = true;
+    world.clock.setBack(HOUR_MS);
+  };
+  const dueAt = world.clock.now() + 5 * SECOND_MS;
+  world.pass(5 * SECOND_MS);
+  await until(() => isSetBack, "the look at it");
+  await world.settle();
+  expect(world.endpoints.told).toHaveLength(1);
+  world.pass(HOUR_MS);
+  await until(() => world.endpoints.told.length === 2, "the second attempt");
+});
+
 describe("an endpoint", () => {
   test("that answers 410 is disabled, and is owed nothing more", async () => {
     const id = await world.register("shop");

@@ -124,6 +124,21 @@ describe("the breaker", () => {
     });
   });
 
+  test("stays shut for nine failures, and forgets what is five minutes old", () => {
+    const clock = testClock();
+    const gate = new EndpointGate(clock);
+    const fail = (times: number) => {
+      for (let index = 0; index < times; index += 1) gate.enter("shop")(false);
+    };
+    fail(9);
+    expect(gate.ask("shop")).toEqual({ kind: "enter" });
+    clock.advance(5 * MINUTE_MS + 1);
+    fail(9);
+    expect(gate.ask("shop")).toEqual({ kind: "enter" });
+    fail(1);
+    expect(gate.ask("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
+  });
+
   test("stays shut while fewer than 70% fail", async () => {
     world.endpoints.answer = (_, nth) => answered(nth % 5 < 2 ? 200 : 500);
     await world.register("shaky");
