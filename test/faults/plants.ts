@@ -45,6 +45,55 @@ export const PLANTS = {
 
 export type PlantName = keyof typeof PLANTS;
 
+/** Faults in the delivery of webhooks. */
+export const WEBHOOK_PLANTS = {
+  /** Workers call without saying so first. */
+  "no-claim": {
+    file: "src/commands/recordWebhookAttempt.ts",
+    from: "const result = await store.append(stream, toNewEvents(events, occasion), expected);",
+    to: 'const result = { outcome: "appended" as const, revision: 0, expected, occasion };',
+  },
+  /** One endpoint of each workspace is never owed anything. */
+  "deaf-fan-out": {
+    file: "projections/webhookDeliveries.ts",
+    from: "FROM endpoints WHERE workspace_id = ? AND active = 1",
+    to: "FROM endpoints WHERE workspace_id = ? AND active = 1 ORDER BY id LIMIT -1 OFFSET 1",
+  },
+  /** What an endpoint did not ask for goes to it all the same. */
+  "no-filter": {
+    file: "projections/webhookDeliveries.ts",
+    from: "if (isWanted) deliverTo",
+    to: "if (isWanted || true) deliverTo",
+  },
+  /** Claims last for ever: what a dead worker had claimed is never told. */
+  "no-lease": PLANTS["no-lease"],
+  /** Claims last for no time at all. */
+  "ignored-lease": PLANTS["ignored-lease"],
+  /** Now and then a call is recorded that was never made. */
+  unsaid: {
+    file: "src/adapters/https/webhookTransport.ts",
+    from: 'if (signal.aborted) return { kind: "notSent", reason: "stopping", durationMs: 0 };',
+    to: 'if (Math.random() < 0.1) return { kind: "answered", statusCode: 200, body: "", retryAfterSeconds: null, durationMs: 0 };',
+  },
+  /** An endpoint that is younger than what is remembered counts as deleted. */
+  "hasty-skip": {
+    file: "src/reactors/webhook/deliverWebhook.ts",
+    from: "const endpoint = await endpointOf(services, row);",
+    to: "const endpoint = Math.random() < 0.1 ? undefined : await endpointOf(services, row);",
+  },
+} as const satisfies Record<string, Plant>;
+
+export type WebhookPlantName = keyof typeof WEBHOOK_PLANTS;
+
+export function isWebhookPlant(name: string): name is WebhookPlantName {
+  return Object.hasOwn(WEBHOOK_PLANTS, name);
+}
+
+/** As {@link plant}, for webhooks. */
+export function plantWebhookFault(name: WebhookPlantName): Promise<string> {
+  return plantFault(name, WEBHOOK_PLANTS[name]);
+}
+
 export function isPlant(name: string): name is PlantName {
   return Object.hasOwn(PLANTS, name);
 }

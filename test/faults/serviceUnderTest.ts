@@ -25,6 +25,8 @@ export interface Generation {
 export interface ServiceOptions {
   readonly store: StoreName;
   readonly smtpPort: number;
+  /** On top of the usual settings. */
+  readonly env?: Environment;
   /** Where the program is, when it is not the repository. */
   readonly root?: string;
 }
@@ -57,6 +59,7 @@ export class ServiceUnderTest {
       DRAIN_TIMEOUT_MS: String(DRAIN_MS_MAX),
       BOOTSTRAP: "on",
       LOG_LEVEL: "warn",
+      ...options.env,
     };
     if (server) {
       env.STORE_URL = server.url;

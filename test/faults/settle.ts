@@ -43,7 +43,19 @@ export async function waitUntilTerminal(
   timeoutMs: number,
 ): Promise<readonly string[]> {
   const deadline = Date.now() + timeoutMs;
-  while (Date.now() < deadline && (await anyOnItsWay(service))) await Bun.sleep(POLL_MS);
+  for (;;) {
+    while (Date.now() < deadline && (await anyOnItsWay(service))) await Bun.sleep(POLL_MS);
+    const late = await notEnded(service, posts, timeoutMs);
+    // What goes from one status to another while the lists are asked for is in none of them.
+    if (late.length === 0 || Date.now() >= deadline) return late;
+  }
+}
+
+async function notEnded(
+  service: TestProcess,
+  posts: readonly Post[],
+  timeoutMs: number,
+): Promise<readonly string[]> {
   const late: string[] = [];
   await onEach(posts, async ({ receipt }) => {
     if (receipt === null) return;

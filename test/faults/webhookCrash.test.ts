@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import type { WebhookPlantName } from "./plants.ts";
+import { runWebhookCrash, type WebhookCrashOptions } from "./webhookCrashRun.ts";
+
+/** A run that needs longer than this hangs. */
+const RUN_MS_MAX = 90_000;
+
+const SHORT: WebhookCrashOptions = { store: "sqlite", kills: 2, endMsMax: 30_000 };
+
+test(
+  "kill -9 under calls loses nothing and leaves nothing open, whatever receivers and endpoints do",
+  async () => {
+    const report = await runWebhookCrash({ ...SHORT, kills: 5 });
+    expect(report.problems).toEqual([]);
+    const { missing, unexplained, stuck } = report;
+    expect({ missing, unexplained, stuck }).toEqual({ missing: 0, unexplained: 0, stuck: 0 });
+    expect(report.deliveries).toBeGreaterThan(100);
+    expect(report.killsUnderCalls).toBeGreaterThan(0);
+    expect(report.leasesExpired).toBeGreaterThan(0);
+  },
+  RUN_MS_MAX,
+);
+
+test.each([
+  ["calls without a claim", "no-claim", "without a claim before it"],
+  ["a fan-out that is deaf to one endpoint", "deaf-fan-out", "nothing was ever done about it"],
+  ["a fan-out to endpoints that did not ask", "no-filter", "to an endpoint that was not owed it"],
+  ["claims that never run out", "no-lease", "is still attempting"],
+  ["claims that are taken over before they run out", "ignored-lease", "ms were over"],
+  ["outcomes of calls that nobody made", "unsaid", "its receiver has never taken it"],
+  ["deliveries that are skipped for nothing", "hasty-skip", "though its endpoint was active"],
+] satisfies [string, WebhookPlantName, string][])(
+  "found: %s",
+  async (_name, plant, problem) => {
+    const report = await runWebhookCrash({ ...SHORT, endMsMax: 3_000, plant });
+    expect(report.problems.join("\n")).toContain(problem);
+  },
+  RUN_MS_MAX,
+);

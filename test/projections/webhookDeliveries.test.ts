@@ -1,0 +1,161 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { webhookDeliveries } from "../../projections/webhookDeliveries.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import {
+  deleteEndpoint,
+  disableEndpoint,
+  enableEndpoint,
+  registerEndpoint,
+  requestTest,
+  updateEndpoint,
+} from "../../src/domain/webhook/decisions.ts";
+import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
+import { type WebhooksState, webhookDecider } from "../../src/domain/webhook/state.ts";
+import type { DomainEvent } from "../../src/kernel/decider.ts";
+import { webhookDeliveryId } from "../../src/kernel/ids.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
+import { createTables } from "../../src/readModels/generation.ts";
+
+const RUNS = { numRuns: 200 };
+const START = Date.parse("2030-01-01T00:00:00Z");
+const WORKSPACES = ["shop", "bank"] as const;
+const ENDPOINTS = 4;
+
+/** What becomes of a message, and what its subscribers know that as; null where they are not told. */
+const NEWS = [
+  ["EmailQueued", {}, "email.queued"],
+  ["EmailSent", {}, "email.sent"],
+  ["EmailBounced", {}, "email.bounced"],
+  ["EmailFailed", {}, "email.failed"],
+  ["EmailSuppressed", {}, "email.suppressed"],
+  ["EmailCanceled", {}, "email.canceled"],
+  ["EmailDeferred", { reason: "recipient_deferred" }, "email.delivery_delayed"],
+  ["EmailDeferred", { reason: "sending_paused" }, null],
+  ["EmailDeferred", { reason: "resumed" }, null],
+  ["RecipientSuppressed", {}, "suppression.created"],
+  ["RecipientUnsuppressed", {}, "suppression.deleted"],
+] as const;
+const TYPES = NEWS.flatMap(([, , type]) => type ?? []);
+
+/** The data that the codec asks of an event, whatever its type. */
+const DATA = {
+  ...{ workspaceId: "shop", senderId: "s", recipientHash: "h", fingerprint: "f", acceptedAt: rfc3339(START) },
+  ...{
+    contentEventId: "c",
+    contentDigest: "d",
+    contentBytes: 1,
+    reason: "none",
+    attempt: 1,
+    transport: "smtp",
+  },
+  ...{ reply: "250 ok", attemptBurnt: true, ambiguous: false, nextAttemptAt: rfc3339(START) },
+};
+
+/** A log of what happens in two workspaces, and who is owed what of it, by the rule and not by the read model. */
+class Story {
+  readonly events: ProjectedEvent[] = [];
+  readonly owed: string[] = [];
+  private readonly states = new Map<string, WebhooksState>();
+  private readonly revisions = new Map<string, number>();
+
+  endpoints(workspace: string): WebhooksState {
+    return this.states.get(workspace) ?? webhookDecider.initialState;
+  }
+
+  change(workspace: string, events: readonly WebhookEvent[]): void {
+    for (const event of events) {
+      const id = this.append(webhooksStream(workspace), workspace, event);
+      this.states.set(workspace, webhookDecider.evolve(this.endpoints(workspace), event));
+      if (event.type === "WebhookEndpointDisabled") this.owe(workspace, id, "webhook.disabled");
+      if (event.type === "WebhookTestRequested") this.owed.push(`${id} ${event.data.endpointId}`);
+    }
+  }
+
+  happen(workspace: string, [type, data, told]: (typeof NEWS)[number]): void {
+    const stream = `${type.startsWith("Email") ? "email" : "suppression"}-${this.events.length}`;
+    const id = this.append(stream, workspace, { type, data: { ...DATA, ...data } });
+    if (told) this.owe(workspace, id, told);
+  }
+
+  private owe(workspace: string, eventId: string, type: string): void {
+    for (const { id, eventTypes, disabledReason } of this.endpoints(workspace).endpoints.values()) {
+      if (disabledReason === null && (eventTypes?.includes(type) ?? true)) this.owed.push(`${eventId} ${id}`);
+    }
+  }
+
+  private append(stream: string, workspaceId: string, { type, data }: DomainEvent): string {
+    const revision = (this.revisions.get(stream) ?? -1) + 1;
+    this.revisions.set(stream, revision);
+    const id = crypto.randomUUID();
+    const metadata = { at: rfc3339(START + this.events.length), workspaceId };
+    this.events.push({ stream, revision, id, type, data, metadata });
+    return id;
+  }
+}
+
+const eventTypes = fc.option(fc.subarray([...TYPES, "webhook.disabled", "webhook.test"], { minLength: 1 }));
+const step = fc.tuple(
+  fc.constantFrom(...WORKSPACES),
+  fc.nat(ENDPOINTS - 1),
+  fc.oneof(
+    { weight: 6, arbitrary: fc.record({ verb: fc.constant("happen"), news: fc.constantFrom(...NEWS) }) },
+    { weight: 3, arbitrary: fc.record({ verb: fc.constantFrom("register", "update"), eventTypes }) },
+    { weight: 4, arbitrary: fc.record({ verb: fc.constantFrom("disable", "enable", "delete", "test") }) },
+  ),
+);
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+function take(story: Story, [workspace, index, what]: Step): void {
+  if ("news" in what) {
+    story.happen(workspace, what.news);
+    return;
+  }
+  const state = story.endpoints(workspace);
+  const url = `https://${index}.example.org/`;
+  const known = [...state.endpoints.values()].find((endpoint) => endpoint.url === url)?.id;
+  const endpointId = known ?? crypto.randomUUID();
+  const types = "eventTypes" in what ? what.eventTypes : null;
+  const endpoint = { endpointId, workspaceId: workspace, url, description: null, eventTypes: types };
+  const decisions = {
+    register: () => registerEndpoint(state, { ...endpoint, sealedSecret: "none" }),
+    update: () => updateEndpoint(state, { endpointId, eventTypes: types }),
+    disable: () => disableEndpoint(state, endpointId, "manual"),
+    enable: () => enableEndpoint(state, endpointId),
+    delete: () => deleteEndpoint(state, endpointId),
+    test: () => requestTest(state, endpointId),
+  } as const;
+  story.change(workspace, decisions[what.verb as keyof typeof decisions]().events);
+}
+
+function deliveriesOf(events: readonly ProjectedEvent[]) {
+  const db = sqliteReadDatabases.open(":memory:", "build");
+  createTables(db, webhookDeliveries, "log");
+  for (const event of events) {
+    if (webhookDeliveries.events.includes(event.type)) webhookDeliveries.apply(event, db);
+  }
+  const rows = db.all("SELECT * FROM deliveries").map((row) => ({ ...row }));
+  db.close();
+  return rows;
+}
+
+describe("the read model of webhook deliveries (properties)", () => {
+  test("has one delivery for each event and each endpoint that was active and subscribed there, and no other", () => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 5, maxLength: 60 }), (steps) => {
+        const story = new Story();
+        for (const one of steps) take(story, one);
+        const rows = deliveriesOf(story.events);
+        expect(rows.map((row) => `${row.event_id} ${row.endpoint_id}`).sort()).toEqual(story.owed.toSorted());
+        for (const row of rows) {
+          expect(row.id).toBe(webhookDeliveryId(String(row.event_id), String(row.endpoint_id)));
+          const told = story.events.find(({ id }) => id === row.event_id);
+          expect([row.event_stream, row.event_revision]).toEqual([told?.stream, told?.revision] as never);
+          expect(row.state).toBe("ready");
+        }
+      }),
+      RUNS,
+    );
+  });
+});
