@@ -7,6 +7,7 @@ import {
 } from "../../projections/webhookDeliveries.ts";
 import { disableWebhookEndpoint } from "../commands/manageWebhooks.ts";
 import { expireWebhookLease, readWebhookDelivery } from "../commands/recordWebhookAttempt.ts";
+import { webhookPayload } from "../commands/webhookPayload.ts";
 import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
@@ -15,8 +16,9 @@ import { LeaseWatch } from "./leaseWatch.ts";
 import { type Pauses, pauses } from "./pauses.ts";
 import { deliverWebhook, recordingOf, type WebhookContext } from "./webhook/deliverWebhook.ts";
 import { EndpointGate } from "./webhook/endpointGate.ts";
+import { sharedPayloads } from "./webhook/sharedPayloads.ts";
 
-export interface WebhookDeliveryOptions extends Omit<WebhookContext, "stopping" | "abandoned"> {
+export interface WebhookDeliveryOptions extends Omit<WebhookContext, "stopping" | "abandoned" | "payloadOf"> {
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
   /** Waits for a moment until it holds what is in the log now; false when it does not. */
@@ -29,7 +31,7 @@ const IN_FLIGHT_MAX = 1_000;
  * Calls that begin in one turn of the event loop. Bun gives all TLS handshakes together five steps a turn, the
  * newest first: of a backlog that began all at once the first calls would be the last, and too late.
  */
-const BEGINNINGS_PER_TURN_MAX = 2;
+const BEGINNINGS_PER_TURN_MAX = 4;
 /** Claims that are watched: more than all instances together are likely to have. */
 const LEASED_MAX = 10_000;
 const FAILING_MAX = 1_000;
@@ -57,7 +59,8 @@ export class WebhookDelivery {
   constructor(private readonly options: WebhookDeliveryOptions) {
     const { clock } = options.services;
     const stopping = this.stopping.signal;
-    this.context = { ...options, stopping, abandoned: this.abandoned.signal };
+    const payloadOf = sharedPayloads((origin) => webhookPayload(options.services, origin));
+    this.context = { ...options, payloadOf, stopping, abandoned: this.abandoned.signal };
     this.gate = new EndpointGate(clock);
     this.leases = new LeaseWatch(clock);
     this.keeping = pauses(stopping);

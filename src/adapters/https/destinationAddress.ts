@@ -26,6 +26,7 @@ const NOTHING: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"]);
  */
 export function destinationAddresses({ dnsServers, allowedPrivateHosts }: DestinationOptions) {
   return async (host: string, port: number): Promise<DestinationAddress> => {
+    // A resolver that is kept (c-ares) keeps answers too: every attempt looks anew.
     const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS / DNS_TRIES, tries: DNS_TRIES });
     if (dnsServers.length > 0) resolver.setServers([...dnsServers]);
     const answers = await Promise.all([

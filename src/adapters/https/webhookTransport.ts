@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
-import { request } from "node:https";
+import { type RequestOptions, request } from "node:https";
 import type { LookupFunction } from "node:net";
+import { type ConnectionOptions, createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import type { WebhookFailure, WebhookOutcome } from "../../kernel/webhookOutcome.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
 import {
@@ -31,6 +32,7 @@ type Vetted = Extract<DestinationAddress, { kind: "address" }>;
  */
 export function webhookTransport(options: WebhookTransportOptions): WebhookTransport {
   const addressOf = destinationAddresses(options);
+  const secureContext = trusting(options.certificateAuthorities);
   return {
     async call(call, signal) {
       const startedAt = performance.now();
@@ -43,11 +45,16 @@ export function webhookTransport(options: WebhookTransportOptions): WebhookTrans
       }
       if (signal.aborted) return { kind: "notSent", reason: "stopping", durationMs: durationMs() };
       const remainingMs = Math.max(0, options.callTimeoutMs - durationMs());
-      const exchange = new Exchange(call, destination, options.certificateAuthorities);
+      const exchange = new Exchange(call, destination, secureContext);
       const outcome = await exchange.run(remainingMs, signal);
       return { ...outcome, durationMs: durationMs() };
     },
   };
+}
+
+/** Made once: certificate authorities are dear to parse. It keeps no sessions, so each call is a whole handshake. */
+function trusting(authorities: string | null): SecureContext {
+  return createSecureContext(authorities === null ? {} : { ca: [...rootCertificates, authorities] });
 }
 
 /** One request and its answer. */
@@ -61,7 +68,7 @@ class Exchange {
   constructor(
     private readonly call: WebhookCall,
     private readonly destination: Vetted,
-    private readonly authorities: string | null,
+    private readonly secureContext: SecureContext,
   ) {}
 
   /** Ends by `timeoutMs`, whatever the other side does. */
@@ -101,7 +108,7 @@ class Exchange {
       if (options.all) callback(null, [{ address, family }]);
       else callback(null, address, family);
     };
-    return request({
+    const options: RequestOptions & Pick<ConnectionOptions, "secureContext"> = {
       host: hostname,
       servername: hostname,
       port: Number(port || 443),
@@ -111,8 +118,9 @@ class Exchange {
       lookup,
       // A connection that is kept would skip the look-up, and with it the vetting.
       agent: false,
-      ...(this.authorities === null ? {} : { ca: this.authorities }),
-    });
+      secureContext: this.secureContext,
+    };
+    return request(options);
   }
 
   private read(answer: IncomingMessage, settle: (outcome: WebhookOutcome) => void): void {

@@ -10,7 +10,7 @@ import {
   type WebhookRecording,
 } from "../../commands/recordWebhookAttempt.ts";
 import type { Services } from "../../commands/services.ts";
-import { type WebhookPayload, webhookPayload } from "../../commands/webhookPayload.ts";
+import type { WebhookPayload } from "../../commands/webhookPayload.ts";
 import { signingSecrets, type WebhookEndpoint } from "../../domain/webhook/state.ts";
 import { classifyOutcome, type WebhookVerdict } from "../../domain/webhookDelivery/classifyOutcome.ts";
 import type { AttemptFacts, WebhookPolicy } from "../../domain/webhookDelivery/decisions.ts";
@@ -29,6 +29,7 @@ import { persist } from "../persist.ts";
 export interface WebhookContext {
   readonly services: Services;
   readonly transport: WebhookTransport;
+  readonly payloadOf: (origin: DeliveryOrigin) => Promise<WebhookPayload>;
   readonly policy: WebhookPolicy;
   /** Names this worker process in claims. */
   readonly worker: string;
@@ -72,7 +73,7 @@ export async function deliverWebhook(
     await skipWebhook(store, at, { origin, reason }, occasionOf(context, row.workspaceId));
     return { revision: row.revision, gotThrough: null };
   }
-  const payload = await webhookPayload(services, origin);
+  const payload = await context.payloadOf(origin);
   if (context.stopping.aborted) return NOT_ACTED;
   const { worker, policy } = context;
   const request = { origin, worker, leaseMs: policy.leaseMs };
