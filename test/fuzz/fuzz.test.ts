@@ -26,13 +26,14 @@ describe("a fault that is planted", () => {
   test.each(Object.keys(FUZZ_PLANTS) as FuzzPlant[])(
     "is found, and nothing else: %s",
     async (plant) => {
-      const words = ["--requests", "4000", "--seed", "1", "--json"];
+      const { finds, requests } = FUZZ_PLANTS[plant];
+      const words = ["--requests", String(requests), "--seed", "1", "--json"];
       const { status, out } = await runPlanted(plant, words, "pipe");
       const { counts } = JSON.parse(out) as Result;
       const kinds = Object.entries(counts).filter(([, count]) => count > 0);
       expect({ status, found: kinds.map(([kind]) => kind) }).toEqual({
         status: 1,
-        found: [FUZZ_PLANTS[plant].finds],
+        found: [finds],
       });
     },
     TEST_MS_MAX,

@@ -7,6 +7,8 @@ import type { Kind } from "./judge.ts";
 interface Plant {
   /** What the fuzzer must call it, and nothing else. */
   readonly finds: Kind;
+  /** How many requests it takes to find it for sure. */
+  readonly requests: number;
   readonly file: string;
   readonly from: string;
   readonly to: string;
@@ -17,6 +19,7 @@ export const FUZZ_PLANTS = {
   /** Everybody's list shows the endpoints of others too. */
   "shared-list": {
     finds: "leak",
+    requests: 4_000,
     file: "projections/webhookEndpoints.ts",
     from: "WHERE workspace_id = ? AND (created_at",
     to: "WHERE workspace_id >= ? AND (created_at",
@@ -24,6 +27,7 @@ export const FUZZ_PLANTS = {
   /** Everybody reads everybody's messages by their ids. */
   "no-owner": {
     finds: "leak",
+    requests: 4_000,
     file: "src/commands/readEmail.ts",
     from: "if (story.state === null || story.state.workspaceId !== workspaceId) return null;",
     to: "if (story.state === null) return null;",
@@ -31,6 +35,7 @@ export const FUZZ_PLANTS = {
   /** Whoever has an endpoint reads everybody's deliveries under it. */
   "any-delivery": {
     finds: "leak",
+    requests: 20_000,
     file: "projections/webhookDeliveries.ts",
     from: "SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?",
     to: "SELECT * FROM deliveries WHERE (endpoint_id = ? OR true) AND id = ?",
@@ -38,6 +43,7 @@ export const FUZZ_PLANTS = {
   /** A member of an answer that is not documented. */
   "extra-member": {
     finds: "schema violation",
+    requests: 4_000,
     file: "src/http/emailJson.ts",
     from: "attempts: email.attempts,",
     to: "attempts: email.attempts, worker: null,",
@@ -45,6 +51,7 @@ export const FUZZ_PLANTS = {
   /** A cursor that is not ours is an error of ours. */
   "no-catch": {
     finds: "server error",
+    requests: 4_000,
     file: "src/http/paging.ts",
     from: "  } catch {",
     to: "  } catch (error) {\n    throw error;",
