@@ -10,7 +10,7 @@ import { hostOf, loopbackNames } from "../support/webhookWorld.ts";
 import { sampleEvents } from "./append.ts";
 import type { FreshStore } from "./benchStores.ts";
 import { seededRandom } from "./httpLoad.ts";
-import { HANGING_PATH, startWebhookSink, type WebhookSink } from "./webhookSink.ts";
+import { HANGING_PATH, startWebhookSink, WELL_PATH, type WebhookSink } from "./webhookSink.ts";
 
 /** How many workspaces, endpoints in each, and of these how many never answer. */
 export interface BedSize {
@@ -49,7 +49,7 @@ export async function makeBed(fresh: FreshStore, size: BedSize): Promise<Webhook
     for (let index = 0; index < size.endpoints; index += 1) {
       const host = hostOf(`e${number}-${index}`);
       hosts.push(host);
-      const path = index < size.hanging ? HANGING_PATH : "/well";
+      const path = index < size.hanging ? HANGING_PATH : WELL_PATH;
       const url = `https://${host}:${sink.port}${path}`;
       const endpoint = { workspaceId, url, description: null, eventTypes: null, occasion };
       const { kind } = await registerWebhook(log, endpoint);

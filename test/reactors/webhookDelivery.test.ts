@@ -503,11 +503,11 @@ describe("a fault of the store", () => {
 describe("stopping", () => {
   test("waits for the calls under way, records them, and begins no more", async () => {
     const slow = gate();
-    world.endpoints.answer = () => slow.promise;
+    world.endpoints.answer = (_told, nth) => (nth === 1 ? answered(200) : slow.promise);
     const id = await world.register("shop");
     const deliveries = await happenings(id, 10);
     const instance = await world.start();
-    await until(() => world.endpoints.told.length === 5, "five under way");
+    await until(() => world.endpoints.told.length === 6, "five under way");
     let isStopped = false;
     const stopped = instance.stop().then(() => {
       isStopped = true;
@@ -517,8 +517,8 @@ describe("stopping", () => {
     slow.resolve(answered(200));
     await stopped;
     const stories = await Promise.all(deliveries.map(world.events));
-    expect(stories.filter((events) => events.at(-1)?.type === "WebhookDelivered")).toHaveLength(5);
-    expect(stories.filter((events) => events.length === 0)).toHaveLength(5);
+    expect(stories.filter((events) => events.at(-1)?.type === "WebhookDelivered")).toHaveLength(6);
+    expect(stories.filter((events) => events.length === 0)).toHaveLength(4);
   });
 
   test("gives up after its grace: hangs up, and burns no attempt with that", async () => {
