@@ -6,10 +6,11 @@ import type { Services } from "../../src/commands/services.ts";
 import { systemOccasion } from "../../src/openParts.ts";
 import { RECEIVER_CERTIFICATE } from "../support/receiverCertificate.ts";
 import { openLog } from "../support/tenants.ts";
-import { hostOf, loopbackNames } from "../support/webhookWorld.ts";
+import { hostOf } from "../support/webhookWorld.ts";
 import { sampleEvents } from "./append.ts";
 import type { FreshStore } from "./benchStores.ts";
 import { seededRandom } from "./httpLoad.ts";
+import { startLoopbackNames } from "./loopbackNames.ts";
 import { HANGING_PATH, startWebhookSink, WELL_PATH, type WebhookSink } from "./webhookSink.ts";
 
 /** How many workspaces, endpoints in each, and of these how many never answer. */
@@ -36,7 +37,7 @@ const APPENDS_AT_ONCE = 64;
 /** Each endpoint has a name of its own; all names are this machine's, and all are one receiver. */
 export async function makeBed(fresh: FreshStore, size: BedSize): Promise<WebhookBed> {
   const sink = await startWebhookSink();
-  const dns = await loopbackNames();
+  const dns = await startLoopbackNames();
   const log = await openLog(fresh.env);
   const authorities = join(fresh.env.DATA_DIR as string, "authorities.pem");
   await writeFile(authorities, RECEIVER_CERTIFICATE);
