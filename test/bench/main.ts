@@ -2,6 +2,7 @@ import { cpus, totalmem } from "node:os";
 import { append, type Bench, deliver, memory, project, send, template } from "./benches.ts";
 import { benchStores } from "./benchStores.ts";
 import { newReport } from "./report.ts";
+import { isolation } from "./webhookIsolation.ts";
 import { webhooks } from "./webhooks.ts";
 
 const BENCHES: Readonly<Record<string, Bench>> = {
@@ -12,6 +13,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   deliver,
   memory,
   webhooks,
+  isolation,
 };
 
 /** `bun run bench [name…] [--json]`: with `--json` the last line is one JSON object. */

@@ -6,11 +6,12 @@ import type { Services } from "../../src/commands/services.ts";
 import { systemOccasion } from "../../src/openParts.ts";
 import { RECEIVER_CERTIFICATE } from "../support/receiverCertificate.ts";
 import { openLog } from "../support/tenants.ts";
-import { hostOf, loopbackNames } from "../support/webhookWorld.ts";
+import { hostOf } from "../support/webhookWorld.ts";
 import { sampleEvents } from "./append.ts";
 import type { FreshStore } from "./benchStores.ts";
 import { seededRandom } from "./httpLoad.ts";
-import { HANGING_PATH, startWebhookSink, type WebhookSink } from "./webhookSink.ts";
+import { startLoopbackNames } from "./loopbackNames.ts";
+import { HANGING_PATH, startWebhookSink, WELL_PATH, type WebhookSink } from "./webhookSink.ts";
 
 /** How many workspaces, endpoints in each, and of these how many never answer. */
 export interface BedSize {
@@ -36,7 +37,7 @@ const APPENDS_AT_ONCE = 64;
 /** Each endpoint has a name of its own; all names are this machine's, and all are one receiver. */
 export async function makeBed(fresh: FreshStore, size: BedSize): Promise<WebhookBed> {
   const sink = await startWebhookSink();
-  const dns = await loopbackNames();
+  const dns = await startLoopbackNames();
   const log = await openLog(fresh.env);
   const authorities = join(fresh.env.DATA_DIR as string, "authorities.pem");
   await writeFile(authorities, RECEIVER_CERTIFICATE);
@@ -49,7 +50,7 @@ export async function makeBed(fresh: FreshStore, size: BedSize): Promise<Webhook
     for (let index = 0; index < size.endpoints; index += 1) {
       const host = hostOf(`e${number}-${index}`);
       hosts.push(host);
-      const path = index < size.hanging ? HANGING_PATH : "/well";
+      const path = index < size.hanging ? HANGING_PATH : WELL_PATH;
       const url = `https://${host}:${sink.port}${path}`;
       const endpoint = {
         workspaceId,

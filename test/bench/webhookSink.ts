@@ -3,14 +3,15 @@ import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/receiverCertifica
 /** What an HTTPS receiver in a process of its own has got. */
 export interface WebhookSink {
   readonly port: number;
-  /** Calls that were answered. */
+  /** Calls to {@link WELL_PATH}. */
   received(): number;
-  /** From an event's time to its arrival in ms, in order of arrival, of the calls answered since the last time. */
+  /** From an event's time to its arrival in ms, in order of arrival, of such calls since the last time. */
   latencies(): Promise<readonly number[]>;
   stop(): void;
 }
 
-/** Calls to a path that begins like this are never answered. */
+/** Calls to this path are counted and timed; to any other they are answered only, or not even that. */
+export const WELL_PATH = "/well";
 export const HANGING_PATH = "/hang";
 const REPORT_MS = 10;
 
@@ -56,9 +57,12 @@ function serve(): void {
     idleTimeout: 0,
     async fetch(request) {
       const { timestamp } = (await request.json()) as { readonly timestamp: string };
-      if (new URL(request.url).pathname.startsWith(HANGING_PATH)) return new Promise<Response>(() => {});
-      received += 1;
-      latencies.push(Date.now() - Date.parse(timestamp));
+      const { pathname } = new URL(request.url);
+      if (pathname === HANGING_PATH) return new Promise<Response>(() => {});
+      if (pathname === WELL_PATH) {
+        received += 1;
+        latencies.push(Date.now() - Date.parse(timestamp));
+      }
       return new Response("ok");
     },
   });

@@ -4,6 +4,8 @@ import { isNeverAllowed, isPublicAddress } from "../../kernel/publicAddress.ts";
 /** One resolver query, its retry included. */
 const DNS_TIMEOUT_MS = 3_000;
 const DNS_TRIES = 2;
+/** A resolver is let go after so many names. */
+const RESOLVER_NAMES_MAX = 1_000;
 
 export interface DestinationOptions {
   /** `address` or `address:port` of the name servers to ask; empty: the system's. */
@@ -25,10 +27,9 @@ const NOTHING: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"]);
  * them: a name with one foot in a private network is not to be trusted with either.
  */
 export function destinationAddresses({ dnsServers, allowedPrivateHosts }: DestinationOptions) {
+  const resolverFor = resolvers(dnsServers);
   return async (host: string, port: number): Promise<DestinationAddress> => {
-    // A resolver that is kept (c-ares) keeps answers too: every attempt looks anew.
-    const resolver = new Resolver({ timeout: DNS_TIMEOUT_MS / DNS_TRIES, tries: DNS_TRIES });
-    if (dnsServers.length > 0) resolver.setServers([...dnsServers]);
+    const resolver = resolverFor(host);
     const answers = await Promise.all([
       addressesOf(resolver.resolve4(host)),
       addressesOf(resolver.resolve6(host)),
@@ -42,6 +43,24 @@ export function destinationAddresses({ dnsServers, allowedPrivateHosts }: Destin
     const addresses = v4.length > 0 ? v4 : v6;
     const address = addresses[Math.floor(Math.random() * addresses.length)] as string;
     return { kind: "address", address, family: v4.length > 0 ? 4 : 6 };
+  };
+}
+
+/**
+ * A resolver (c-ares) remembers what it was told, for up to an hour. Every attempt is to look anew, so none is
+ * asked for a name twice; making one for each look-up costs as much as the look-up.
+ */
+function resolvers(dnsServers: readonly string[]): (host: string) => Resolver {
+  let resolver: Resolver | null = null;
+  const asked = new Set<string>();
+  return (host) => {
+    if (resolver === null || asked.has(host) || asked.size >= RESOLVER_NAMES_MAX) {
+      resolver = new Resolver({ timeout: DNS_TIMEOUT_MS / DNS_TRIES, tries: DNS_TRIES });
+      if (dnsServers.length > 0) resolver.setServers([...dnsServers]);
+      asked.clear();
+    }
+    asked.add(host);
+    return resolver;
   };
 }
 
