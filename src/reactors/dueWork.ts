@@ -171,8 +171,8 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     } catch (error) {
       pass.leave();
       this.options.onTrouble(error, item.id);
-      if (!(error instanceof StoreError)) this.rest(item);
-      await this.pauses.pause(FAULT_REST_MS);
+      const isResting = !(error instanceof StoreError) && this.rest(item);
+      if (!isResting) await this.pauses.pause(FAULT_REST_MS);
     } finally {
       pass.leave();
       this.inFlight.delete(item.id);
@@ -181,12 +181,16 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     }
   }
 
-  /** One that cannot be worked on, because its stream cannot be read, say, takes less and less time from others. */
-  private rest({ id }: Item): void {
+  /**
+   * Leaves alone what cannot be worked on, because its stream cannot be read, say: for longer and longer. False when
+   * too many are left alone already.
+   */
+  private rest({ id }: Item): boolean {
+    if (this.held.size >= FAULTY_MAX) return false;
     const faults = this.faults.get(id) ?? 0;
     this.faults.set(id, faults + 1);
-    if (this.held.size < FAULTY_MAX)
-      this.hold(id, Math.min(ITEM_REST_MS_MAX, ITEM_REST_MS_FIRST * 2 ** faults));
+    this.hold(id, Math.min(ITEM_REST_MS_MAX, ITEM_REST_MS_FIRST * 2 ** faults));
+    return true;
   }
 
   private isHandled({ id, revision }: Item): boolean {
