@@ -43,11 +43,13 @@ export interface EventFormat {
 /** An event that this version cannot read: written by a newer one, or damaged. Stops whoever reads it. */
 export class UnreadableEventError extends Error {
   override readonly name = "UnreadableEventError";
-  readonly eventType: string;
-  constructor({ type, stream, revision }: Pick<StoredEvent, "type" | "stream" | "revision">, reason: string) {
+  constructor(
+    { type, stream, revision }: Pick<StoredEvent, "type" | "stream" | "revision">,
+    /** Why, for whoever says himself which event it is. */
+    readonly reason: string,
+  ) {
     const place = stream === undefined ? "" : ` (${stream}, revision ${revision})`;
     super(`event ${type}${place} cannot be read: ${reason}`);
-    this.eventType = type;
   }
 }
 
