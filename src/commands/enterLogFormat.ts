@@ -1,4 +1,4 @@
-import { raiseFormat } from "../domain/instance/decisions.ts";
+import { raiseFormat } from "../domain/instance/raiseFormat.ts";
 import { INSTANCE_STREAM } from "../domain/instance/events.ts";
 import { LOG_FORMAT, type LogFormat } from "../kernel/logFormat.ts";
 import type { Occasion } from "../kernel/metadata.ts";
