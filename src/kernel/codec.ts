@@ -82,7 +82,8 @@ function compress(data: object): Uint8Array {
 const DAMAGED = "its data is damaged";
 const NEWER = "it was written by a newer version of this program: upgrade";
 
-function plainData(stored: StoredEvent): unknown {
+/** The data of an event as JSON, decompressed where it is stored so. Throws {@link UnreadableEventError}. */
+export function plainData(stored: StoredEvent): unknown {
   if (!(stored.data instanceof Uint8Array)) return stored.data;
   try {
     return JSON.parse(new TextDecoder().decode(Bun.zstdDecompressSync(stored.data)));
