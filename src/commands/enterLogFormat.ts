@@ -1,5 +1,5 @@
-import { raiseFormat } from "../domain/instance/raiseFormat.ts";
 import { INSTANCE_STREAM } from "../domain/instance/events.ts";
+import { raiseFormat } from "../domain/instance/raiseFormat.ts";
 import { LOG_FORMAT, type LogFormat } from "../kernel/logFormat.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import type { EventStore } from "../ports/eventStore.ts";

@@ -97,12 +97,15 @@ function digestOfContent(data: Json): string | null {
   return contentDigest(salt, member, JSON.stringify(value));
 }
 
-/** The leaf of revision 0 from what revision 1 tells of it; its metadata is that of the whole append. */
+/**
+ * The leaf of revision 0 from what revision 1 tells of it; its metadata is that of the whole append, but for the
+ * version, which each type has for itself.
+ */
 function contentLeaf({ stream, revision, metadata }: LeafSource, data: JsonObject): string | null {
-  const { contentEventId: id, contentDigest: digest } = data;
+  const { contentEventId: id, contentDigest: digest, contentSchema: schema = 1 } = data;
   if (revision !== CONTENT_REVISION + 1 || typeof id !== "string" || typeof digest !== "string") return null;
   const place = { stream, revision: CONTENT_REVISION, type: CONTENT_EVENT, id };
-  return leafOf(place, ["content", digest, metadata]);
+  return leafOf(place, ["content", digest, { ...metadata, schema }]);
 }
 
 function isCarriedLeaf(value: Json): value is Json & CarriedLeaf {

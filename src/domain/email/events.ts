@@ -46,6 +46,8 @@ const Accepted = {
   contentEventId: Type.String(),
   contentDigest: Type.String(),
   contentBytes: Type.Integer(),
+  /** The version of EmailContentStored beside it: from this the leaf of what was erased is made. Absent: 1. */
+  contentSchema: Type.Optional(Type.Integer()),
   templateId: Type.Optional(Type.String()),
   templateVersionId: Type.Optional(Type.String()),
   /** All files together; absent when there are none. */
