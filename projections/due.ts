@@ -79,7 +79,7 @@ function dueEmail(row: SqlRow): DueEmail {
   };
 }
 
-/** The messages that have been ready longest, less those of the given workspaces and senders. */
+/** The messages that have been ready longest, less the given ones and those of the given workspaces and senders. */
 export function readyEmails(
   db: ReadDatabase,
   now: EpochMs,
@@ -89,7 +89,7 @@ export function readyEmails(
   const holders = JSON.stringify(without);
   const sql = `WITH held AS MATERIALIZED (SELECT value FROM json_each(?))
     SELECT id, workspace_id, sender_id, authority_id, revision FROM due WHERE state = 'ready' AND due_at <= ?
-    AND workspace_id NOT IN held AND sender_id NOT IN held AND authority_id NOT IN held
+    AND workspace_id NOT IN held AND sender_id NOT IN held AND authority_id NOT IN held AND id NOT IN held
     ORDER BY due_at LIMIT ?`;
   return db.all(sql, holders, now, limit).map(dueEmail);
 }

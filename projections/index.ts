@@ -5,14 +5,14 @@ import { emails } from "./emails.ts";
 import { messageFiles } from "./messageFiles.ts";
 import type { Projection } from "./projection.ts";
 import { senders } from "./senders.ts";
+import { stopsAtNewerFormat } from "./stopsAtNewerFormat.ts";
 import { storage } from "./storage.ts";
 import { suppressions } from "./suppressions.ts";
 import { templates } from "./templates.ts";
 import { webhookDeliveries } from "./webhookDeliveries.ts";
 import { webhookEndpoints } from "./webhookEndpoints.ts";
 
-/** Every read model of Postledger. */
-export const projections: readonly Projection[] = [
+const all: readonly Projection[] = [
   emails,
   webhookEndpoints,
   suppressions,
@@ -25,3 +25,6 @@ export const projections: readonly Projection[] = [
   templates,
   storage,
 ];
+
+/** Every read model of Postledger. */
+export const projections: readonly Projection[] = all.map((projection) => stopsAtNewerFormat(projection));

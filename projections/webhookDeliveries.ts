@@ -283,10 +283,11 @@ export function readyWebhooks(
   without: readonly string[],
   limit: number,
 ): readonly WebhookDeliveryRow[] {
-  const sql = `SELECT deliveries.* FROM backlogs CROSS JOIN deliveries ON deliveries.id IN
+  const sql = `WITH held AS MATERIALIZED (SELECT value FROM json_each(?2))
+    SELECT deliveries.* FROM backlogs CROSS JOIN deliveries ON deliveries.id IN
       (SELECT id FROM deliveries WHERE endpoint_id = backlogs.endpoint_id AND state = 'ready' AND due_at <= ?1
-        ORDER BY due_at LIMIT ${OF_ENDPOINT_MAX})
-    WHERE backlogs.due_at <= ?1 AND backlogs.endpoint_id NOT IN (SELECT value FROM json_each(?2))
+        AND id NOT IN held ORDER BY due_at LIMIT ${OF_ENDPOINT_MAX})
+    WHERE backlogs.due_at <= ?1 AND backlogs.endpoint_id NOT IN held
     ORDER BY backlogs.due_at LIMIT ?3`;
   return db.all(sql, now, JSON.stringify(without), limit).map(deliveryRow);
 }

@@ -6,6 +6,7 @@ import { workspaceCommands } from "./cli/workspaceCommands.ts";
 import { workspaceControls } from "./cli/workspaceControls.ts";
 import { InstanceMismatchError } from "./commands/openInstance.ts";
 import { ConfigError, readConfig } from "./config.ts";
+import { UnreadableEventError } from "./kernel/codec.ts";
 import { StoreError } from "./ports/eventStore.ts";
 
 const serveCommand: Command = {
@@ -77,6 +78,7 @@ function report(error: unknown): number {
     error instanceof ConfigError ||
     error instanceof InstanceMismatchError ||
     error instanceof StoreError ||
+    error instanceof UnreadableEventError ||
     (error as { code?: string }).code === "EADDRINUSE";
   const told = expected ? (error as Error).message : ((error as Error).stack ?? String(error));
   process.stderr.write(

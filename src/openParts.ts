@@ -12,6 +12,7 @@ import { s3ContentStore } from "./adapters/s3/s3ContentStore.ts";
 import { openSqliteEventStore } from "./adapters/sqlite/sqliteEventStore.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
 import { claimContent, requireUnclaimed } from "./commands/claimContent.ts";
+import { enterLogFormat } from "./commands/enterLogFormat.ts";
 import { type OpenInstance, openInstance } from "./commands/openInstance.ts";
 import { type Config, ConfigError, parseMasterKey } from "./config.ts";
 import { newRequestId } from "./kernel/ids.ts";
@@ -80,11 +81,18 @@ export function systemOccasion(actor: string): Occasion {
   return { at: systemClock.now(), correlationId: newRequestId(), actor };
 }
 
+/** What a log is opened for. */
+export interface LogUse {
+  /** Nothing will be appended: a log of a newer format than we read may be looked at all the same. */
+  readonly looksOnly?: boolean;
+}
+
 /** Proves that the settings belong to the log, and gives its keys. Throws what `openInstance` throws. */
 export async function openLogInstance(
   config: Config,
   store: EventStore,
   content: ContentStore,
+  { looksOnly = false }: LogUse = {},
 ): Promise<OpenInstance> {
   const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir));
   const contentStoreId = await content.identity();
@@ -92,6 +100,7 @@ export async function openLogInstance(
   await requireUnclaimed(store, content);
   const opened = await openInstance(store, claims, systemOccasion("system"));
   await claimContent(content, opened.logId);
+  if (!looksOnly) await enterLogFormat(store, opened.format, systemOccasion("system"));
   return opened;
 }
 

@@ -6,12 +6,13 @@ import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import { makeServices, type Services } from "../commands/services.ts";
 import type { Config } from "../config.ts";
-import { openContentStore, openInspector, openLogInstance, openStore } from "../openParts.ts";
+import { type LogUse, openContentStore, openInspector, openLogInstance, openStore } from "../openParts.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */
 export interface OpenForCommand {
   readonly services: Services;
   readonly logId: string;
+  readonly format: number;
   readonly place: {
     readonly databases: typeof sqliteReadDatabases;
     readonly directory: string;
@@ -23,12 +24,13 @@ export interface OpenForCommand {
 export async function withLog<Result>(
   config: Config,
   work: (open: OpenForCommand) => Promise<Result>,
+  use: LogUse = {},
 ): Promise<Result> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const store = await openStore(config);
   try {
     const content = openContentStore(config);
-    const { keys, logId } = await openLogInstance(config, store, content);
+    const { keys, logId, format } = await openLogInstance(config, store, content, use);
     const services = makeServices({
       store,
       content,
@@ -44,7 +46,12 @@ export async function withLog<Result>(
       recent: null,
     });
     const directory = join(config.dataDir, "projections");
-    return await work({ services, logId, place: { databases: sqliteReadDatabases, directory, logId } });
+    return await work({
+      services,
+      logId,
+      format,
+      place: { databases: sqliteReadDatabases, directory, logId },
+    });
   } finally {
     await store.close();
   }

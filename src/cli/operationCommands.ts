@@ -2,12 +2,14 @@ import { join } from "node:path";
 import { allDueAt, waitingEmails } from "../../projections/due.ts";
 import { projections } from "../../projections/index.ts";
 import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
+import { formatTrouble } from "../commands/enterLogFormat.ts";
 import { resumeEmail } from "../commands/recordMailAttempt.ts";
 import type { Config } from "../config.ts";
+import { UnreadableEventError } from "../kernel/codec.ts";
 import type { EpochMs } from "../kernel/time.ts";
 import { openContentStore, openScanner, openTransport, systemOccasion } from "../openParts.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
-import { listReadModels } from "../readModels/list.ts";
+import { listReadModels, type ReadModelListing } from "../readModels/list.ts";
 import type { Command } from "./command.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
 
@@ -87,30 +89,42 @@ async function scannerFindings(config: Config): Promise<readonly Finding[]> {
   }
 }
 
+/** What to do about an event that stops a read model; what else can stop one says so itself. */
+function remedyOf(failure: string): string {
+  if (!failure.includes(UnreadableEventError.name)) return "";
+  return ". If no newer version has written it, the log is damaged: restore it from a backup. Then start the service again, and the read model goes on from there";
+}
+
+function readModelFinding({ name, status, isAtHead, failure }: ReadModelListing): Finding {
+  const finding = { name: `read model ${name}`, ok: failure === null };
+  if (failure !== null) return { ...finding, detail: failure + remedyOf(failure) };
+  if (status === "absent") return { ...finding, detail: "not built yet" };
+  return { ...finding, detail: isAtHead ? "at the head of the log" : "behind the log" };
+}
+
+function formatFinding(format: number): Finding {
+  const trouble = formatTrouble(format);
+  return {
+    name: "log format",
+    ok: trouble === null,
+    detail: trouble ?? `${format}, which this program reads`,
+  };
+}
+
 async function logFindings(config: Config): Promise<readonly Finding[]> {
+  const look = async ({ services, place, logId, format }: OpenForCommand) => {
+    const listing = await listReadModels({ ...place, store: services.store, projections });
+    const free = services.disk.freeBytes();
+    return [
+      { name: "log", ok: true, detail: `${logId} on ${config.storeUrl.split(":", 1)[0]}` },
+      formatFinding(format),
+      { name: "master key", ok: true, detail: "opens the log" },
+      { name: "disk", ok: free >= config.diskFreeBytesMin, detail: `${free} bytes free` },
+      ...listing.filter(({ status }) => status !== "retired" && status !== "building").map(readModelFinding),
+    ];
+  };
   try {
-    return await withLog(config, async ({ services, place, logId }) => {
-      const listing = await listReadModels({ ...place, store: services.store, projections });
-      const free = services.disk.freeBytes();
-      return [
-        { name: "log", ok: true, detail: `${logId} on ${config.storeUrl.split(":", 1)[0]}` },
-        { name: "master key", ok: true, detail: "opens the log" },
-        { name: "disk", ok: free >= config.diskFreeBytesMin, detail: `${free} bytes free` },
-        ...listing
-          .filter(({ status }) => status !== "retired" && status !== "building")
-          .map(({ name, status, isAtHead, failure }) => ({
-            name: `read model ${name}`,
-            ok: failure === null,
-            detail:
-              failure ??
-              (isAtHead
-                ? "at the head of the log"
-                : status === "absent"
-                  ? "not built yet"
-                  : "behind the log"),
-          })),
-      ];
-    });
+    return await withLog(config, look, { looksOnly: true });
   } catch (error) {
     return [{ name: "log", ok: false, detail: (error as Error).message }];
   }

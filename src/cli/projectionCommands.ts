@@ -48,7 +48,9 @@ async function onReadModels<Result>(
   const interrupted = new AbortController();
   process.once("SIGINT", () => interrupted.abort());
   try {
-    return await withLog(config, (open) => work(open, lock !== null, interrupted.signal));
+    return await withLog(config, (open) => work(open, lock !== null, interrupted.signal), {
+      looksOnly: true,
+    });
   } finally {
     lock?.release();
   }
@@ -58,8 +60,10 @@ const list: Command = {
   name: "projection list",
   summary: "Show each read model's generation, checkpoint and rows",
   async run(invocation) {
-    const listing = await withLog(invocation.config, ({ services, place }) =>
-      listReadModels({ ...place, store: services.store, projections }),
+    const listing = await withLog(
+      invocation.config,
+      ({ services, place }) => listReadModels({ ...place, store: services.store, projections }),
+      { looksOnly: true },
     );
     const lines = listing.map((model) => {
       const state = model.status === "current" && !model.isAtHead ? "behind" : model.status;

@@ -7,7 +7,7 @@ import type { Occasion } from "../kernel/metadata.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { load, toNewEvents, transact } from "./transact.ts";
 
-const instanceAggregate = { decider: instanceDecider, codec: instanceCodec };
+export const instanceAggregate = { decider: instanceDecider, codec: instanceCodec };
 
 /** What an instance needs to prove that it belongs to its log. */
 export interface InstanceClaims {
@@ -26,6 +26,8 @@ export class InstanceMismatchError extends Error {
 export interface OpenInstance {
   readonly logId: string;
   readonly keys: InstanceKeys;
+  /** The newest format of the log's events. */
+  readonly format: number;
   /** True when this start was the log's first. */
   readonly isNew: boolean;
 }
@@ -50,7 +52,7 @@ export async function openInstance(
     );
   }
   const dataKey = await openDataKey(store, state, claims, occasion);
-  return { logId: state.logId, keys: instanceKeys(dataKey), isNew };
+  return { logId: state.logId, keys: instanceKeys(dataKey), format: state.format, isNew };
 }
 
 async function begin(store: EventStore, claims: InstanceClaims, occasion: Occasion): Promise<boolean> {

@@ -208,6 +208,9 @@ async function accept(services: Services, send: PreparedSend): Promise<SendOutco
 
 type SendWithFiles = PreparedSend & { readonly files: FileFacts };
 
+const contentSchema = emailCodec.formats.get("EmailContentStored")?.writes ?? 1;
+const contentVersion = contentSchema === 1 ? {} : { contentSchema };
+
 async function append(services: Services, send: SendWithFiles, sealed: SealedContent): Promise<SendOutcome> {
   const { workspaceId, occasion, id, fingerprint, contentEventId } = send;
   const { senderId, domainSenderId } = send.sender;
@@ -223,6 +226,7 @@ async function append(services: Services, send: SendWithFiles, sealed: SealedCon
     contentEventId,
     contentDigest: sealed.digest,
     contentBytes: sealed.bytes,
+    ...contentVersion,
     ...send.files,
     ...(domainSenderId === null ? {} : { authorityId: domainSenderId }),
     ...(send.template === null ? {} : { templateId: send.template.id }),

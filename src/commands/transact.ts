@@ -4,6 +4,7 @@ import type { Decider, Decision, DomainEvent } from "../kernel/decider.ts";
 import { newId } from "../kernel/ids.ts";
 import { metadataOf, type Occasion } from "../kernel/metadata.ts";
 import { type EventStore, type NewEvent, StoreError } from "../ports/eventStore.ts";
+import { codecs } from "./codecs.ts";
 
 /** Events of one stream that are read at once. */
 const PAGE_EVENTS = 500;
@@ -49,10 +50,18 @@ export async function writtenFirstAt(store: EventStore, stream: string): Promise
   return String(first.metadata.at);
 }
 
-/** Turns what a decision says into what a store takes: fresh ids and metadata. */
+const codecByType = new Map(codecs.flatMap((codec) => codec.types.map((type) => [type, codec] as const)));
+
+/** Turns what a decision says into what a store takes: fresh ids, and data and metadata of the version that is written. */
 export function toNewEvents(events: readonly DomainEvent[], occasion: Occasion): readonly NewEvent[] {
   const metadata = metadataOf(occasion);
-  return events.map(({ type, data }) => ({ id: newId(), type, data, metadata }));
+  return events.map((event) => {
+    const { type } = event;
+    const encoded = codecByType.get(type)?.encode(event);
+    const isFirst = encoded === undefined || encoded.schema === metadata.schema;
+    const own = isFirst ? metadata : { ...metadata, schema: encoded.schema };
+    return { id: newId(), type, data: encoded?.data ?? event.data, metadata: own };
+  });
 }
 
 /**

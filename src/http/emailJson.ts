@@ -1,9 +1,10 @@
+import type { EmailRow } from "../../projections/emails.ts";
 import type { EmailView, StoryEvent } from "../commands/readEmail.ts";
 import type { EmailEvent } from "../domain/email/events.ts";
 import { never } from "../kernel/assert.ts";
 import { rfc3339 } from "../kernel/time.ts";
 
-/** What an event adds to the timeline beside its name, time and sequence. */
+/** What an event adds to the timeline beside its name, time and sequence: no field that a newer version may add. */
 function timelineFacts(event: EmailEvent): { readonly type: string } & Record<string, unknown> {
   switch (event.type) {
     case "EmailContentStored":
@@ -16,16 +17,20 @@ function timelineFacts(event: EmailEvent): { readonly type: string } & Record<st
       const { attempt, transport, leaseMs } = event.data;
       return { type: "delivery_started", attempt, transport, lease_ms: leaseMs };
     }
-    case "EmailSent":
-      return { type: "sent", ...event.data };
+    case "EmailSent": {
+      const { attempt, transport, reply } = event.data;
+      return { type: "sent", attempt, transport, reply };
+    }
     case "EmailDeferred": {
-      const { attemptBurnt, nextAttemptAt, ...facts } = event.data;
+      const { attempt, reason, ambiguous, code, reply, attemptBurnt, nextAttemptAt } = event.data;
+      const facts = { attempt, reason, ambiguous, code, reply };
       return { type: "deferred", ...facts, attempt_burnt: attemptBurnt, next_attempt_at: nextAttemptAt };
     }
     case "EmailBounced":
-      return { type: "bounced", ...event.data };
-    case "EmailFailed":
-      return { type: "failed", ...event.data };
+    case "EmailFailed": {
+      const { attempt, reason, code, reply } = event.data;
+      return { type: event.type === "EmailBounced" ? "bounced" : "failed", attempt, reason, code, reply };
+    }
     case "EmailCanceled":
       return { type: "canceled" };
     case "EmailAttachmentsExpired":
@@ -55,6 +60,12 @@ export function emailSummaryJson({ id, email, content, events }: EmailView) {
     subject: content?.subject ?? null,
     attempts: email.attempts,
   };
+}
+
+/** As {@link emailSummaryJson}, of a message whose events cannot be read: what the read model knows of it. */
+export function rowSummaryJson({ id, status, createdAt, updatedAt, attempts }: EmailRow) {
+  const unknown = { from: null, to: null, subject: null };
+  return { id, object: "email", status, created_at: createdAt, updated_at: updatedAt, ...unknown, attempts };
 }
 
 /** One message whole, with its timeline: the log itself, in order. */

@@ -126,7 +126,8 @@ const summaryFields = {
 const EmailSummary = Type.Object(summaryFields, {
   $id: "EmailSummary",
   additionalProperties: false,
-  description: "A message in a list; addresses and subject are null once its content is erased.",
+  description:
+    "A message in a list; addresses and subject are null once its content is erased, or while it cannot be read.",
 });
 
 /** One kind of entry of a timeline: the log's own event, under its name there. */

@@ -1,15 +1,16 @@
 import { Elysia } from "elysia";
-import { type EmailQuery, listEmails } from "../../projections/emails.ts";
+import { type EmailQuery, type EmailRow, listEmails } from "../../projections/emails.ts";
 import { cancelEmail } from "../commands/cancelEmail.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../commands/readEmail.ts";
 import { type Receipt, type SendRefusal, sendEmail } from "../commands/sendEmail.ts";
 import type { Services } from "../commands/services.ts";
 import { parseAddress } from "../kernel/address.ts";
+import { UnreadableEventError } from "../kernel/codec.ts";
 import { isUuid } from "../kernel/ids.ts";
 import { DAY_MS, type EpochMs, SECOND_MS } from "../kernel/time.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { dateTime } from "./dateTime.ts";
-import { emailJson, emailSummaryJson } from "./emailJson.ts";
+import { emailJson, emailSummaryJson, rowSummaryJson } from "./emailJson.ts";
 import { ListEmailsQuery, SendEmailBody } from "./emailSchemas.ts";
 import {
   authorize,
@@ -121,9 +122,19 @@ async function listPage(services: Services, db: ReadDatabase, workspaceId: strin
   const rows = listEmails(db, emailQuery(services, workspaceId, query, limit + 1));
   const { shown, nextCursor } = pageOf(rows, limit);
   // Addresses and subjects are in the messages' own streams only, so that erasing one place is enough.
-  const views = await Promise.all(shown.map(({ id }) => readEmail(services, workspaceId, id)));
-  const data = views.filter((view) => view !== null).map(emailSummaryJson);
-  return { data, next_cursor: nextCursor };
+  const items = await Promise.all(shown.map((row) => summaryOf(services, workspaceId, row)));
+  return { data: items.filter((item) => item !== null), next_cursor: nextCursor };
+}
+
+async function summaryOf(services: Services, workspaceId: string, row: EmailRow) {
+  try {
+    const view = await readEmail(services, workspaceId, row.id);
+    return view && emailSummaryJson(view);
+  } catch (error) {
+    // One message that this version cannot read must not take the list of all others with it.
+    if (!(error instanceof UnreadableEventError)) throw error;
+    return rowSummaryJson(row);
+  }
 }
 
 function emailQuery(

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 
 /**
- * What stands beside every event's data. `at` is the event's own time (RFC 3339): the store's clock is never
+ * What stands beside every event's data. `schema` is the version of the data, by its type. `at` is the event's own time (RFC 3339): the store's clock is never
  * projected. `correlationId` is the request's id, `causationId` the event that led to this one.
  */
 export const EventMetadata = Type.Object({
@@ -29,7 +29,7 @@ export interface WorkspaceOccasion extends Occasion {
   readonly workspaceId: string;
 }
 
-/** The metadata of an event that is appended on this occasion. */
+/** The metadata of an event of version 1 that is appended on this occasion. */
 export function metadataOf(occasion: Occasion): EventMetadata {
   const { at, correlationId, actor, workspaceId, causationId } = occasion;
   return {

@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import type { EpochMs } from "../kernel/time.ts";
 import type { Clock } from "../ports/clock.ts";
+import { StoreError } from "../ports/eventStore.ts";
 import { type Pauses, pauses } from "./pauses.ts";
 
 /** Something that is due, as a read model shows it. `revision` is the event that made it so. */
@@ -34,7 +35,7 @@ export interface DueWorkOptions<Item extends DueItem, Pass extends WorkPass> {
   readonly inFlightMax: number;
   /** Aborts when nothing more is to be begun. */
   readonly stopping: AbortSignal;
-  /** What has been due longest, less what belongs to the given holders. */
+  /** What has been due longest, less the given items and what belongs to the given holders. */
   readonly ready: (now: EpochMs, without: readonly string[], limit: number) => readonly Item[];
   /** When the next item becomes due that is not so at `now`; null when none waits. */
   readonly nextReadyAt: (now: EpochMs) => EpochMs | null;
@@ -56,6 +57,11 @@ const CANDIDATES_MAX = 512;
 const LOOK_MS = 250;
 /** How long a place rests after a fault of the store. */
 const FAULT_REST_MS = 250;
+/** How long an item is left alone whose work failed, when the store was not at fault: twice as long every time. */
+const ITEM_REST_MS_FIRST = 500;
+const ITEM_REST_MS_MAX = 60_000;
+/** Items that are left alone at once, and whose faults are counted. */
+const FAULTY_MAX = 10_000;
 const HANDLED_MAX = 50_000;
 /** Items of one holder that come back from aside at once: about as many as a holder ever has places. */
 const RELEASED_MAX = 8;
@@ -70,8 +76,10 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   private readonly passedOver = new Set<string>();
   /** The newest revision that was acted on, by item: the read model may still show an older one. */
   private readonly handled = new LRUCache<string, number>({ max: HANDLED_MAX });
-  /** Holders whose items are left alone until this time. */
+  /** Holders whose items, and items that, are left alone until this time. */
   private readonly held = new Map<string, number>();
+  /** How often in a row the work on an item has failed. */
+  private readonly faults = new LRUCache<string, number>({ max: FAULTY_MAX });
   /** Items that wait for their holder to be released, by holder; the others that it has are not asked for. */
   private readonly aside = new Map<string, Item[]>();
   private readonly working = new Set<Promise<void>>();
@@ -127,7 +135,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     this.pauses.wakeAll();
   }
 
-  /** The holders that are left alone. */
+  /** The holders and items that are left alone. */
   get heldNow(): readonly string[] {
     return [...this.held.keys()];
   }
@@ -159,16 +167,30 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     try {
       const revision = await this.options.handle(item, pass);
       if (revision !== null) this.handled.set(item.id, revision);
+      this.faults.delete(item.id);
     } catch (error) {
       pass.leave();
       this.options.onTrouble(error, item.id);
-      await this.pauses.pause(FAULT_REST_MS);
+      const isResting = !(error instanceof StoreError) && this.rest(item);
+      if (!isResting) await this.pauses.pause(FAULT_REST_MS);
     } finally {
       pass.leave();
       this.inFlight.delete(item.id);
       // Still due and nobody's, or due again before we were done: no news of the read model would make us look.
       if (this.passedOver.delete(item.id) || !this.isHandled(item)) this.isStale = true;
     }
+  }
+
+  /**
+   * Leaves alone what cannot be worked on, because its stream cannot be read, say: for longer and longer. False when
+   * too many are left alone already.
+   */
+  private rest({ id }: Item): boolean {
+    if (this.held.size >= FAULTY_MAX) return false;
+    const faults = this.faults.get(id) ?? 0;
+    this.faults.set(id, faults + 1);
+    this.hold(id, Math.min(ITEM_REST_MS_MAX, ITEM_REST_MS_FIRST * 2 ** faults));
+    return true;
   }
 
   private isHandled({ id, revision }: Item): boolean {
@@ -181,7 +203,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     for (;;) {
       const item = this.candidates.pop();
       if (item === undefined) return null;
-      if (this.isHandled(item)) continue;
+      if (this.isHandled(item) || this.held.has(item.id)) continue;
       if (this.inFlight.has(item.id)) this.passedOver.add(item.id);
       else if (this.admits(item)) return item;
     }

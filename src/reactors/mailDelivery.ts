@@ -19,6 +19,7 @@ import {
 } from "./mail/deliverEmail.ts";
 import { RelayBreaker, type RelayPass } from "./mail/relayBreaker.ts";
 import { type Pauses, pauses } from "./pauses.ts";
+import { type RowRests, rowRests } from "./rowRests.ts";
 
 export interface MailDeliveryOptions {
   readonly services: Services;
@@ -58,6 +59,8 @@ export class MailDelivery {
   private readonly work: DueWork<DueEmail, RelayPass>;
   /** Lets housekeeping sleep between two rounds. */
   private readonly keeping: Pauses;
+  /** Of messages that housekeeping could not see to. */
+  private readonly rests: RowRests;
   private isHouseStale = false;
   private running: Promise<unknown> = Promise.resolve();
 
@@ -85,6 +88,7 @@ export class MailDelivery {
     this.breaker = new RelayBreaker(clock);
     this.leases = new LeaseWatch(clock);
     this.keeping = pauses(stopping);
+    this.rests = rowRests(clock);
     this.work = new DueWork({
       clock,
       random,
@@ -234,11 +238,14 @@ export class MailDelivery {
     items: readonly Item[],
     act: (item: Item) => Promise<void>,
   ): Promise<void> {
+    const resting = new Set(this.rests.busy());
     for (const item of items) {
+      if (resting.has(item.id)) continue;
       try {
         await act(item);
       } catch (error) {
         if (error instanceof StoreError) throw error;
+        this.rests.failed(item.id);
         this.context.onTrouble(error, item.id);
       }
     }

@@ -18,11 +18,13 @@ import { suppressionStream } from "../domain/suppression/events.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { type EpochMs, MINUTE_MS } from "../kernel/time.ts";
+import { StoreError } from "../ports/eventStore.ts";
 import type { MailMessage, MailSession, MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
 import { LeaseWatch } from "./leaseWatch.ts";
 import { pauses } from "./pauses.ts";
 import { persist } from "./persist.ts";
+import { type RowRests, rowRests } from "./rowRests.ts";
 
 export interface SenderVerificationOptions {
   readonly services: Services;
@@ -69,10 +71,13 @@ export class SenderVerification {
   private readonly pauses = pauses(this.stopping.signal);
   private readonly abandoned = new AbortController();
   private readonly leases: LeaseWatch;
+  /** Of mails that failed by their own fault. */
+  private readonly rests: RowRests;
   private running: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: SenderVerificationOptions) {
     this.leases = new LeaseWatch(options.services.clock);
+    this.rests = rowRests(options.services.clock);
   }
 
   start(): void {
@@ -115,10 +120,11 @@ export class SenderVerification {
     try {
       const ready = readyVerificationMails(mails, services.clock.now(), MAILS_MAX);
       const lapsed = this.leases.expired(leasedVerificationMails(mails, MAILS_MAX));
+      const resting = new Set(this.rests.busy());
       return [
         ...lapsed.map((mail) => ({ ...mail, expiredAttempt: mail.attempt })),
         ...ready.map((mail) => ({ ...mail, expiredAttempt: null })),
-      ];
+      ].filter(({ id }) => !resting.has(id));
     } catch (error) {
       if (!(error instanceof ReadDatabaseError)) throw error;
       if (error.failure !== "unavailable") this.options.onTrouble(error, "");
@@ -143,6 +149,7 @@ export class SenderVerification {
         opened.session.release();
       }
     } catch (error) {
+      if (!(error instanceof StoreError)) this.rests.failed(mail.id);
       this.options.onTrouble(error, mail.id);
     }
     return true;

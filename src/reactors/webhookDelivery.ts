@@ -14,6 +14,7 @@ import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
 import { DueWork, type WorkPass } from "./dueWork.ts";
 import { LeaseWatch } from "./leaseWatch.ts";
 import { type Pauses, pauses } from "./pauses.ts";
+import { type RowRests, rowRests } from "./rowRests.ts";
 import { deliverWebhook, recordingOf, type WebhookContext } from "./webhook/deliverWebhook.ts";
 import { EndpointGate } from "./webhook/endpointGate.ts";
 import { sharedPayloads } from "./webhook/sharedPayloads.ts";
@@ -52,6 +53,8 @@ export class WebhookDelivery {
   private begunThisTurn = 0;
   private readonly leases: LeaseWatch;
   private readonly keeping: Pauses;
+  /** Of deliveries whose lease could not be ended. */
+  private readonly rests: RowRests;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private running: Promise<unknown> = Promise.resolve();
@@ -64,6 +67,7 @@ export class WebhookDelivery {
     this.gate = new EndpointGate(clock);
     this.leases = new LeaseWatch(clock);
     this.keeping = pauses(stopping);
+    this.rests = rowRests(clock);
     this.work = new DueWork({
       clock,
       random: options.random,
@@ -160,9 +164,10 @@ export class WebhookDelivery {
   private async endLeases(): Promise<void> {
     const { store } = this.context.services;
     const leased = this.read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];
+    const resting = new Set(this.rests.busy());
     for (const { id, attempt } of this.leases.expired(leased)) {
       // What we are at ourselves has not been lost.
-      if (this.work.isInFlight(id)) continue;
+      if (this.work.isInFlight(id) || resting.has(id)) continue;
       try {
         const { state } = await readWebhookDelivery(store, id);
         if (state === null) continue;
@@ -170,6 +175,7 @@ export class WebhookDelivery {
       } catch (error) {
         if (error instanceof StoreError) throw error;
         // One that cannot be read must not keep the others waiting.
+        this.rests.failed(id);
         this.options.onTrouble(error, id);
       }
     }

@@ -63,9 +63,14 @@ function isSafe(error: Error): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
 }
 
+/** The place is told beside it. */
+function messageOf(error: Error): string {
+  return error instanceof UnreadableEventError ? error.reason : error.message;
+}
+
 function failureOf(error: unknown, where: string): ApplyFailure {
   const name = error instanceof Error ? error.name : "a thrown value";
-  const what = error instanceof Error && isSafe(error) ? `${name}: ${error.message}` : name;
+  const what = error instanceof Error && isSafe(error) ? `${name}: ${messageOf(error)}` : name;
   const isDatabase = error instanceof ReadDatabaseError && error.failure !== "statement";
   return { reason: `${where}: ${what}`, cause: isDatabase ? error.failure : "projection" };
 }

@@ -16,7 +16,7 @@ describe("an instance", () => {
   });
 
   test("keeps its identity when its key is rotated", () => {
-    expect(fold(created)).toEqual(facts);
-    expect(fold(created, rotated)).toEqual({ ...facts, sealedDataKey: "second" });
+    expect(fold(created)).toEqual({ ...facts, format: 1 });
+    expect(fold(created, rotated)).toEqual({ ...facts, sealedDataKey: "second", format: 1 });
   });
 });

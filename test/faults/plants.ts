@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "../support/service.ts";
 
-/** A fault that can be put into a copy of the program, to show that the checker finds it. */
-interface Plant {
+/** A change to the program's text: a fault, to show that the checker finds it, or a part of the next release. */
+export interface Plant {
   readonly file: string;
   readonly from: string;
   readonly to: string;
@@ -104,19 +104,27 @@ export function plant(name: PlantName): Promise<string> {
 }
 
 /** As {@link plant}, with a fault of the caller's. */
-export async function plantFault(name: string, { file, from, to }: Plant): Promise<string> {
+export function plantFault(name: string, fault: Plant): Promise<string> {
+  return changedProgram(name, [fault]);
+}
+
+/** Makes a copy of the program with these changes in it and answers where. Throws when one finds no place. */
+export async function changedProgram(name: string, changes: readonly Plant[]): Promise<string> {
   const root = await mkdtemp(join(tmpdir(), `postledger-${name}-`));
   await mkdir(join(root, "src"));
   for (const part of ["src", "projections", "package.json"]) {
     await cp(join(ROOT, part), join(root, part), { recursive: true });
   }
   await symlink(join(ROOT, "node_modules"), join(root, "node_modules"));
-  const path = join(root, file);
-  const source = await readFile(path, "utf8");
-  if (source.split(from).length !== 2) throw new Error(`${file} no longer holds once what ${name} replaces`);
-  await writeFile(
-    path,
-    source.replace(from, () => to),
-  );
+  for (const { file, from, to } of changes) {
+    const path = join(root, file);
+    const source = await readFile(path, "utf8");
+    if (source.split(from).length !== 2)
+      throw new Error(`${file} no longer holds once what ${name} replaces: ${from}`);
+    await writeFile(
+      path,
+      source.replace(from, () => to),
+    );
+  }
   return root;
 }

@@ -46,6 +46,8 @@ const Accepted = {
   contentEventId: Type.String(),
   contentDigest: Type.String(),
   contentBytes: Type.Integer(),
+  /** The version of EmailContentStored beside it: from this the leaf of what was erased is made. Absent: 1. */
+  contentSchema: Type.Optional(Type.Integer()),
   templateId: Type.Optional(Type.String()),
   templateVersionId: Type.Optional(Type.String()),
   /** All files together; absent when there are none. */
@@ -58,7 +60,7 @@ const Accepted = {
 
 const schemas = {
   EmailContentStored: Type.Object({
-    /** Salts `contentDigest`, so that a digest that outlives the content cannot be guessed at. */
+    /** A uuid. Salts `contentDigest`, so that a digest that outlives the content cannot be guessed at. */
     salt: Type.String(),
     content: Type.Optional(EmailContent),
     reference: Type.Optional(ContentReference),

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+import { LOG_FORMAT_RAISED } from "../../kernel/logFormat.ts";
 
 const schemas = {
   InstanceCreated: Type.Object({
@@ -9,6 +10,8 @@ const schemas = {
     contentStoreId: Type.String(),
   }),
   MasterKeyRotated: Type.Object({ sealedDataKey: Type.String() }),
+  /** From here on the log may hold events that only a program reads that reads this format. A new log is at 1. */
+  [LOG_FORMAT_RAISED]: Type.Object({ format: Type.Integer({ minimum: 2 }) }),
 };
 
 /** The case names are the storage format. */

@@ -6,6 +6,8 @@ export interface Instance {
   readonly logId: string;
   readonly sealedDataKey: string;
   readonly contentStoreId: string;
+  /** The newest format of its events. */
+  readonly format: number;
 }
 
 /** `null` on a log that was never used. */
@@ -14,9 +16,11 @@ export type InstanceState = Instance | null;
 function evolve(state: InstanceState, event: InstanceEvent): InstanceState {
   switch (event.type) {
     case "InstanceCreated":
-      return event.data;
+      return { ...event.data, format: 1 };
     case "MasterKeyRotated":
       return state === null ? null : { ...state, sealedDataKey: event.data.sealedDataKey };
+    case "LogFormatRaised":
+      return state === null ? null : { ...state, format: Math.max(state.format, event.data.format) };
     default:
       return never(event);
   }
