@@ -100,12 +100,11 @@ const verify: Command = {
   async run(invocation) {
     const differences: Difference[] = [];
     const progress = shownProgress("verify");
-    const results = await onReadModels(invocation, ({ services, place }, owner, signal) =>
+    const results = await onReadModels(invocation, ({ services, place }, _owner, signal) =>
       verifyReadModels({
         ...place,
         store: services.store,
         projections: named(invocation),
-        owner,
         onProgress: progress.show,
         onDifference(difference) {
           if (differences.length < DIFFERENCES_SHOWN_MAX) differences.push(difference);
