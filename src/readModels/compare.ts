@@ -13,9 +13,9 @@ export interface RowDifference {
 }
 
 /** The rows in the order of their key, by bytes whatever the columns' own collation says. */
-function rowsByKey(db: ReadDatabaseFile, table: ProjectionTable): Iterator<SqlRow> {
+export function rowsByKey(db: ReadDatabaseFile, table: ProjectionTable): Iterable<SqlRow> {
   const order = table.key.map((column) => `${column} COLLATE BINARY`).join(", ");
-  return db.rows(`SELECT * FROM ${table.name} ORDER BY ${order}`)[Symbol.iterator]();
+  return db.rows(`SELECT * FROM ${table.name} ORDER BY ${order}`);
 }
 
 /** SQLite's order of types: null, numbers, text, bytes. */
@@ -67,7 +67,7 @@ function advance(side: Side): void {
 }
 
 function sideOf(db: ReadDatabaseFile, table: ProjectionTable): Side {
-  const side: Side = { rows: rowsByKey(db, table), row: null };
+  const side: Side = { rows: rowsByKey(db, table)[Symbol.iterator](), row: null };
   advance(side);
   return side;
 }
