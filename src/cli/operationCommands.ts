@@ -9,7 +9,9 @@ import { openContentStore, openScanner, openTransport, systemOccasion } from "..
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { listReadModels } from "../readModels/list.ts";
 import type { Command } from "./command.ts";
+import type { Finding } from "./finding.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
+import { verificationFindings } from "./verificationFindings.ts";
 
 /** Messages that are read from the read model at once. */
 const PAGE_EMAILS = 1_000;
@@ -57,12 +59,6 @@ const resume: Command = {
     return 0;
   },
 };
-
-interface Finding {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly detail: string;
-}
 
 async function relayFinding(config: Config): Promise<Finding> {
   const transport = openTransport(config);
@@ -154,6 +150,7 @@ const doctor: Command = {
       ownerFinding(config),
       await contentFinding(config),
       ...(await logFindings(config)),
+      ...verificationFindings(config),
       ...(await scannerFindings(config)),
       await relayFinding(config),
       ...webhookFindings(config),

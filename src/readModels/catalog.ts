@@ -52,7 +52,7 @@ export interface Catalog {
   makeCurrent(entry: GenerationEntry): GenerationEntry | undefined;
   retire(entry: GenerationEntry): void;
   setFailure(entry: GenerationEntry, failure: string | null): void;
-  /** The last verification of each read model that was ever verified here. */
+  /** The last verification of each read model; none while its current generation was never verified. */
   verifications(): readonly Verification[];
   /** Takes the place of the last one of its read model. */
   noteVerification(verification: Verification): void;
@@ -163,6 +163,8 @@ function makeCurrent(db: ReadDatabaseFile, entry: GenerationEntry): GenerationEn
     const before = currentOf(db, entry.name);
     if (before?.number === entry.number) return undefined;
     if (before) setStatus(db, before.number, "retired");
+    // What was found of the rows before says nothing of these.
+    db.run("DELETE FROM verifications WHERE name = ?", entry.name);
     setStatus(db, entry.number, "current");
     invariant(currentOf(db, entry.name)?.number === entry.number, `${entry.file} is not in the catalog`);
     return before;
