@@ -20,6 +20,7 @@ import { isEmbedded, openContentStore, openInspector, openLogInstance, openStore
 import type { EventStore } from "./ports/eventStore.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
+import { verifyOnSchedule } from "./scheduledVerify.ts";
 import { makeWorkers } from "./workers.ts";
 
 /** A service that runs. */
@@ -90,6 +91,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   });
   await readersOpen(readers, config.storeTimeoutMs);
   workers.start();
+  const verifying = verifyOnSchedule(config, logger, { storeUrl, storeTimeoutMs, dataDir, logId });
   const server = serve(config, logger, makeControllers(config, { services, readers, ...workers }));
   return {
     url: server.url,
@@ -101,6 +103,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
       await drained;
       clearTimeout(timer);
       await services.quota.stop();
+      await verifying.stop();
       await readModels.stop();
       readers.close();
       await store.close();

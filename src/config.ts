@@ -55,6 +55,8 @@ export interface Config {
   readonly authFailuresPerMinute: number;
   /** Proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly AddressRange[];
+  /** How long after one comparison of the read models with the log the next one begins; 0: never. */
+  readonly verifyIntervalMs: number;
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly logLevel: string;
@@ -96,7 +98,8 @@ const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"
 const MASTER_KEY_BYTES = 32;
 const MIB = 1_024 * 1_024;
 const MINUTE_MS = 60_000;
-const DAY_MS = 24 * 60 * MINUTE_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 /** Reads one variable after another and collects what is wrong with all of them. */
 class Reader {
@@ -403,6 +406,8 @@ export function readConfig(env: Environment): Config {
     }),
     authFailuresPerMinute: reader.integer("AUTH_FAILURES_PER_MINUTE", 60, { min: 0, max: 1_000_000 }),
     trustedProxies: trustedProxies(reader),
+    verifyIntervalMs:
+      HOUR_MS * reader.integer("PROJECTION_VERIFY_INTERVAL_HOURS", 0, { min: 0, max: 365 * 24 }),
     requestTimeoutMs: reader.integer("REQUEST_TIMEOUT_MS", 15_000, { min: 100, max: 10 * MINUTE_MS }),
     drainTimeoutMs: reader.integer("DRAIN_TIMEOUT_MS", 25_000, { min: 0, max: 10 * MINUTE_MS }),
     logLevel: reader.choice("LOG_LEVEL", "info", LOG_LEVELS),

@@ -11,7 +11,9 @@ import { openContentStore, openScanner, openTransport, systemOccasion } from "..
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { listReadModels, type ReadModelListing } from "../readModels/list.ts";
 import type { Command } from "./command.ts";
+import type { Finding } from "./finding.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
+import { verificationFindings } from "./verificationFindings.ts";
 
 /** Messages that are read from the read model at once. */
 const PAGE_EMAILS = 1_000;
@@ -59,12 +61,6 @@ const resume: Command = {
     return 0;
   },
 };
-
-interface Finding {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly detail: string;
-}
 
 async function relayFinding(config: Config): Promise<Finding> {
   const transport = openTransport(config);
@@ -168,6 +164,7 @@ const doctor: Command = {
       ownerFinding(config),
       await contentFinding(config),
       ...(await logFindings(config)),
+      ...verificationFindings(config),
       ...(await scannerFindings(config)),
       await relayFinding(config),
       ...webhookFindings(config),

@@ -1,59 +1,17 @@
 import { projections } from "../../projections/index.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
-import type { Position } from "../ports/eventStore.ts";
 import { listReadModels } from "../readModels/list.ts";
-import { type ReadingProgress, rebuildReadModels } from "../readModels/rebuild.ts";
+import { type ReadingProgress, type RebuildResult, rebuildReadModels } from "../readModels/rebuild.ts";
 import { type Difference, verifyReadModels } from "../readModels/verify.ts";
-import { type Command, type Invocation, UsageError } from "./command.ts";
-import { type OpenForCommand, withLog } from "./openForCommand.ts";
-import { progressBar } from "./progressBar.ts";
-
-/** Differences that are printed; all are counted. */
-const DIFFERENCES_SHOWN_MAX = 100;
+import type { Command, Invocation } from "./command.ts";
+import { differenceLine } from "./differenceLine.ts";
+import { withLog } from "./openForCommand.ts";
+import { projectionPastCommands } from "./projectionPast.ts";
+import { interruptible, projectionNamed, readingBar } from "./readModelWork.ts";
 
 function named({ args }: Invocation): readonly Projection[] {
-  if (args.length === 0) return projections;
-  return args.map((name) => {
-    const found = projections.find((projection) => projection.name === name);
-    if (found) return found;
-    throw new UsageError(
-      `there is no projection ${name}; there are ${projections.map((one) => one.name).join(", ")}`,
-    );
-  });
-}
-
-/** Positions are opaque and ordered; how far between two of them one lies is good enough for a bar. */
-function fraction(position: Position, head: Position): number {
-  const number = (text: string) => Number(text.split("-", 1)[0] ?? 0);
-  return number(head) === 0 ? 1 : number(position) / number(head);
-}
-
-function shownProgress(label: string) {
-  const bar = progressBar(label);
-  const show = ({ events, position, head, elapsedMs, eventsPerSecond }: ReadingProgress) => {
-    const done = fraction(position, head);
-    const left = done > 0 ? Math.round((elapsedMs / done - elapsedMs) / 1_000) : 0;
-    bar.show(done, `${events} events, ${Math.round(eventsPerSecond)}/s, ${left} s left`);
-  };
-  return { show, end: bar.end };
-}
-
-/** Runs `work` on the log; as the owner of the data directory when no service runs on it. Ctrl-C gives up cleanly. */
-async function onReadModels<Result>(
-  { config }: Invocation,
-  work: (open: OpenForCommand, owner: boolean, signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  const lock = lockDirectory(config.dataDir);
-  const interrupted = new AbortController();
-  process.once("SIGINT", () => interrupted.abort());
-  try {
-    return await withLog(config, (open) => work(open, lock !== null, interrupted.signal), {
-      looksOnly: true,
-    });
-  } finally {
-    lock?.release();
-  }
+  return args.length === 0 ? projections : [...new Set(args)].map(projectionNamed);
 }
 
 const list: Command = {
@@ -74,61 +32,77 @@ const list: Command = {
   },
 };
 
+/** Rebuilds; as the owner of the data directory when no service runs on it. */
+async function rebuildNamed(
+  invocation: Invocation,
+  signal: AbortSignal,
+  onProgress: (progress: ReadingProgress) => void,
+): Promise<readonly RebuildResult[]> {
+  const lock = lockDirectory(invocation.config.dataDir);
+  try {
+    const fresh = invocation.option("fresh") !== undefined;
+    const wanted = { projections: named(invocation), owner: lock !== null, fresh };
+    return await withLog(
+      invocation.config,
+      ({ services: { store }, place }) =>
+        rebuildReadModels({ ...place, ...wanted, store, onProgress, signal }),
+      { looksOnly: true },
+    );
+  } finally {
+    lock?.release();
+  }
+}
+
 const rebuild: Command = {
   name: "projection rebuild",
   operands: "[name…]",
   summary: "Build read models anew from the log and switch to them, also beside a running service",
-  async run(invocation) {
-    const progress = shownProgress("rebuild");
-    const results = await onReadModels(invocation, ({ services, place }, owner, signal) =>
-      rebuildReadModels({
-        ...place,
-        store: services.store,
-        projections: named(invocation),
-        owner,
-        onProgress: progress.show,
-        signal,
-      }),
-    );
-    progress.end();
-    const lines = results.map(({ name, outcome, file, reason }) => `${name}  ${outcome}  ${reason ?? file}`);
-    invocation.print(results, lines);
-    return results.some(({ outcome }) => outcome === "failed") ? 1 : 0;
-  },
+  options: [{ name: "fresh", value: null, help: "do not go on with what an interrupted rebuild has left" }],
+  run: (invocation) =>
+    interruptible("the same command goes on from here within a day", async (signal) => {
+      const bar = readingBar("rebuild");
+      const results = await rebuildNamed(invocation, signal, bar.show).finally(bar.end);
+      const lines = results.map(({ name, outcome, file, reason, resumedFrom }) => {
+        const how = resumedFrom === null ? "" : "  went on from an interrupted rebuild";
+        return `${name}  ${outcome}  ${reason ?? file}${how}`;
+      });
+      invocation.print(results, lines);
+      return results.some(({ outcome }) => outcome === "failed") ? 1 : 0;
+    }),
 };
 
 const verify: Command = {
   name: "projection verify",
   operands: "[name…]",
   summary: "Build read models aside and compare them with the live ones, row by row, at one position",
-  async run(invocation) {
-    const differences: Difference[] = [];
-    const progress = shownProgress("verify");
-    const results = await onReadModels(invocation, ({ services, place }, owner, signal) =>
-      verifyReadModels({
-        ...place,
-        store: services.store,
-        projections: named(invocation),
-        owner,
-        onProgress: progress.show,
-        onDifference(difference) {
-          if (differences.length < DIFFERENCES_SHOWN_MAX) differences.push(difference);
-        },
-        signal,
-      }),
-    );
-    progress.end();
-    const lines = [
-      ...differences.map((difference) => `difference ${JSON.stringify(difference)}`),
-      ...results.map(({ name, rows, differences: found, failure }) =>
-        failure === null
-          ? `${name}  ${rows} rows, ${found} differences`
-          : `${name}  not verified: ${failure}`,
-      ),
-    ];
-    invocation.print({ results, differences }, lines);
-    return results.some(({ differences: found, failure }) => found > 0 || failure !== null) ? 1 : 0;
-  },
+  run: (invocation) =>
+    interruptible("nothing was decided", async (signal) => {
+      const differences: Difference[] = [];
+      const bar = readingBar("verify");
+      const results = await withLog(
+        invocation.config,
+        ({ services: { store }, place }) =>
+          verifyReadModels({
+            ...place,
+            store,
+            projections: named(invocation),
+            onProgress: bar.show,
+            onDifference: (difference) => differences.push(difference),
+            signal,
+          }),
+        { looksOnly: true },
+      ).finally(bar.end);
+      const lines = [
+        ...differences.map(differenceLine),
+        ...results.map(({ name, rows, differences: found, failure }) =>
+          failure === null
+            ? `${name}  ${rows} rows, ${found} differences`
+            : `${name}  not verified: ${failure}`,
+        ),
+      ];
+      invocation.print({ results, differences }, lines);
+      return results.some(({ differences: found, failure }) => found > 0 || failure !== null) ? 1 : 0;
+    }),
 };
 
-export const projectionCommands: readonly Command[] = [list, rebuild, verify];
+export const projectionCommands: readonly Command[] = [list, rebuild, verify, ...projectionPastCommands];

@@ -1,6 +1,7 @@
 import { type EmailContent, type EmailEvent, emailCodec, emailStream } from "../domain/email/events.ts";
 import { type Email, type EmailState, emailDecider } from "../domain/email/state.ts";
 import { emailId } from "../kernel/ids.ts";
+import { type EpochMs, epochMs } from "../kernel/time.ts";
 import type { ContentFolder } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { openContent } from "./emailContent.ts";
@@ -62,6 +63,35 @@ export interface EmailView {
   readonly email: Email;
   readonly content: EmailContent | null;
   readonly events: readonly StoryEvent[];
+}
+
+/** A story up to a moment: to the first event that is later by its own time. */
+export function storyUntil({ events }: EmailStory, at: EpochMs): EmailStory {
+  const end = events.findIndex((event) => epochMs(event.at) > at);
+  const told = end === -1 ? events : events.slice(0, end);
+  const state = told.reduce<EmailState>(
+    (folded, { event }) => emailDecider.evolve(folded, event),
+    emailDecider.initialState,
+  );
+  return { state, events: told, revision: told.at(-1)?.sequence ?? -1 };
+}
+
+/**
+ * One message of the workspace as it was at a moment; null when it was not accepted yet, when there is none, or when
+ * it is another workspace's. What is erased by now is erased at every moment.
+ */
+export async function readPastEmail(
+  services: Services,
+  workspaceId: string,
+  id: string,
+  at: EpochMs,
+): Promise<EmailView | null> {
+  const now = await readStory(services.store, id);
+  const { state, events } = storyUntil(now, at);
+  if (now.state === null || state === null || state.workspaceId !== workspaceId) return null;
+  const { contentErased } = now.state;
+  const content = contentErased ? null : await contentOf(services, id, now);
+  return { id, email: { ...state, contentErased }, content, events };
 }
 
 /** One message of the workspace; null when there is none, also when it is another workspace's. */

@@ -92,6 +92,18 @@ export const ListEmailsQuery = Type.Object(
 );
 export type ListEmailsQuery = Static<typeof ListEmailsQuery>;
 
+export const GetEmailQuery = Type.Object(
+  {
+    as_of: Type.Optional(
+      Type.String({
+        description:
+          "RFC 3339: the message as it was then, status and timeline up to the first event that is later. Content that was erased since stays erased. NOT_FOUND when it had not been accepted.",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
 const IdempotencyKeyHeader = Type.Object({
   "Idempotency-Key": Type.String({
     pattern: "^[ -~]{8,200}$",
@@ -240,8 +252,9 @@ export const emailOperations = {
   },
   getEmail: {
     summary: "Read an email",
+    description: "As it is now, or as it was at a moment of the past.",
     tag: "Emails",
-    query: NoQuery,
+    query: GetEmailQuery,
     success: { status: 200, schema: Email },
     problems: ["NOT_FOUND"],
   },

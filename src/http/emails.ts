@@ -1,17 +1,17 @@
 import { Elysia } from "elysia";
 import { type EmailQuery, type EmailRow, listEmails } from "../../projections/emails.ts";
 import { cancelEmail } from "../commands/cancelEmail.ts";
-import { type EmailView, readEmail, readEmailByKey } from "../commands/readEmail.ts";
+import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../commands/readEmail.ts";
 import { type Receipt, type SendRefusal, sendEmail } from "../commands/sendEmail.ts";
 import type { Services } from "../commands/services.ts";
 import { parseAddress } from "../kernel/address.ts";
 import { UnreadableEventError } from "../kernel/codec.ts";
 import { isUuid } from "../kernel/ids.ts";
-import { DAY_MS, type EpochMs, SECOND_MS } from "../kernel/time.ts";
+import { DAY_MS, type EpochMs, epochMs, SECOND_MS } from "../kernel/time.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { dateTime } from "./dateTime.ts";
 import { emailJson, emailSummaryJson, rowSummaryJson } from "./emailJson.ts";
-import { ListEmailsQuery, SendEmailBody } from "./emailSchemas.ts";
+import { GetEmailQuery, ListEmailsQuery, SendEmailBody } from "./emailSchemas.ts";
 import {
   authorize,
   authorizeThenRead,
@@ -73,8 +73,9 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
     )
     .get(
       routes.getEmail.path,
-      async ({ params, request }) => emailJson(await existing(services, request, params.id)),
-      { transform: authorize(services, routes.getEmail), query: NoQuery },
+      async ({ params, query, request }) =>
+        emailJson(await existing(services, request, params.id, momentOf(query.as_of))),
+      { transform: authorize(services, routes.getEmail), query: GetEmailQuery },
     )
     .post(
       routes.cancelEmail.path,
@@ -106,8 +107,22 @@ function messageId(text: string): string {
   return text.toLowerCase();
 }
 
-async function existing(services: Services, request: Request, id: string): Promise<EmailView> {
-  const view = await readEmail(services, principalOf(request).workspaceId, messageId(id));
+function momentOf(asOf: string | undefined): EpochMs | null {
+  return asOf === undefined ? null : epochMs(dateTime("/as_of", asOf));
+}
+
+/** The message as it is, or as it was at a moment. */
+async function existing(
+  services: Services,
+  request: Request,
+  id: string,
+  at: EpochMs | null = null,
+): Promise<EmailView> {
+  const { workspaceId } = principalOf(request);
+  const view =
+    at === null
+      ? await readEmail(services, workspaceId, messageId(id))
+      : await readPastEmail(services, workspaceId, messageId(id), at);
   if (view === null) throw new Problem("NOT_FOUND");
   return view;
 }

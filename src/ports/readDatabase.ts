@@ -1,4 +1,5 @@
 import type { JsonObject } from "../kernel/json.ts";
+import type { EpochMs } from "../kernel/time.ts";
 
 /** A value that a read model's column can hold. */
 export type SqlValue = string | number | null | Uint8Array;
@@ -60,7 +61,12 @@ export interface ReadDatabaseFile extends ReadDatabase {
   dataVersion(): number;
   /** Lets go of the file; an open transaction is undone. Twice is once. */
   close(): void;
-  /** Makes a file opened with `build` durable and fit for other connections, and closes it. */
+  /**
+   * Puts what a file opened with `build` holds beside it, durably: `resume` goes on from there, whatever becomes
+   * of the file. Takes the place of what was saved before. Not within a transaction, and nothing else meanwhile.
+   */
+  save(): Promise<void>;
+  /** Makes a file opened with `build` durable and fit for other connections, and closes it. Nothing stays saved. */
   publish(): void;
 }
 
@@ -74,6 +80,13 @@ export type ReadDatabaseMode = "read" | "write" | "build";
 /** Where read databases live. Every operation throws {@link ReadDatabaseError}. */
 export interface ReadDatabases {
   open(path: string, mode: ReadDatabaseMode): ReadDatabaseFile;
+  /**
+   * Opens, as `build` does, what was last saved of a build whose builder is gone. Undefined when nothing was
+   * saved, and while any connection of any process has the file open.
+   */
+  resume(path: string): ReadDatabaseFile | undefined;
+  /** When the build at `path` was last saved; null when nothing of it is. */
+  savedAt(path: string): EpochMs | null;
   /** Removes a database with all that belongs to it; false while any connection of any process has it open. */
   remove(path: string): boolean;
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { invariant } from "../kernel/assert.ts";
+import type { Position } from "../ports/eventStore.ts";
 import type { ReadDatabaseFile, ReadDatabases, SqlRow } from "../ports/readDatabase.ts";
 
 const CATALOG_FILE = "catalog.db";
@@ -23,6 +24,19 @@ export interface GenerationEntry {
   readonly failure: string | null;
 }
 
+/** What the last comparison of a read model with the log has found. */
+export interface Verification {
+  readonly name: string;
+  readonly version: number;
+  /** RFC 3339. */
+  readonly finishedAt: string;
+  readonly position: Position;
+  readonly rows: number;
+  readonly differences: number;
+  /** Why they could not be compared; null when they were. */
+  readonly failure: string | null;
+}
+
 /** Which generations there are, shared by all processes of a data directory. */
 export interface Catalog {
   /** All generations, the newest first. */
@@ -30,12 +44,18 @@ export interface Catalog {
   current(name: string): GenerationEntry | undefined;
   /** Enters a new generation under a file name that was never used; runs `prepare` before others see it. */
   create(name: string, version: number, prepare: (entry: GenerationEntry) => void): GenerationEntry;
+  /** Runs `work` unless the generation was cleared away, which nobody else does or takes up meanwhile. */
+  claim<Result>(entry: GenerationEntry, work: () => Result): Result | undefined;
   /** Runs `publish` and calls the generation ready, in one step for others. False: it was cleared away. */
   makeReady(entry: GenerationEntry, publish: () => void): boolean;
   /** Makes it the current generation of its name; the one before is retired and returned. */
   makeCurrent(entry: GenerationEntry): GenerationEntry | undefined;
   retire(entry: GenerationEntry): void;
   setFailure(entry: GenerationEntry, failure: string | null): void;
+  /** The last verification of each read model; none while its current generation was never verified. */
+  verifications(): readonly Verification[];
+  /** Takes the place of the last one of its read model. */
+  noteVerification(verification: Verification): void;
   /** Removes file and entry, unless a connection has the file open: then false, and it stays. */
   remove(entry: GenerationEntry): boolean;
   /** Whether anyone else has changed the catalog since this was last asked. Cheap. */
@@ -51,6 +71,15 @@ const SCHEMA = `CREATE TABLE IF NOT EXISTS generations (
   status TEXT NOT NULL CHECK (status IN ('building', 'ready', 'current', 'retired')),
   failure TEXT
 )`;
+const VERIFICATIONS = `CREATE TABLE IF NOT EXISTS verifications (
+  name TEXT PRIMARY KEY,
+  version INTEGER NOT NULL,
+  finished_at TEXT NOT NULL,
+  position TEXT NOT NULL,
+  rows INTEGER NOT NULL,
+  differences INTEGER NOT NULL,
+  failure TEXT
+)`;
 const COLUMNS = "number, name, version, file, status, failure";
 
 function entryOf(row: SqlRow): GenerationEntry {
@@ -62,6 +91,24 @@ function entryOf(row: SqlRow): GenerationEntry {
     status: row.status as GenerationStatus,
     failure: row.failure === null ? null : String(row.failure),
   };
+}
+
+function verificationOf(row: SqlRow): Verification {
+  return {
+    name: String(row.name),
+    version: Number(row.version),
+    finishedAt: String(row.finished_at),
+    position: String(row.position) as Position,
+    rows: Number(row.rows),
+    differences: Number(row.differences),
+    failure: row.failure === null ? null : String(row.failure),
+  };
+}
+
+function noteVerification(db: ReadDatabaseFile, verification: Verification): void {
+  const { name, version, finishedAt, position, rows, differences, failure } = verification;
+  const sql = "INSERT OR REPLACE INTO verifications VALUES (?, ?, ?, ?, ?, ?, ?)";
+  db.run(sql, name, version, finishedAt, position, rows, differences, failure);
 }
 
 /** Runs `work` in one write transaction: other processes see all of it or nothing. */
@@ -84,6 +131,10 @@ function currentOf(db: ReadDatabaseFile, name: string): GenerationEntry | undefi
 
 function setStatus(db: ReadDatabaseFile, number: number, status: GenerationStatus): void {
   db.run("UPDATE generations SET status = ? WHERE number = ?", status, number);
+}
+
+function isThere(db: ReadDatabaseFile, { number }: GenerationEntry): boolean {
+  return db.get("SELECT 1 FROM generations WHERE number = ?", number) !== undefined;
 }
 
 /** The next number whose file is not there: a catalog that was lost must not take over old files. */
@@ -112,6 +163,8 @@ function makeCurrent(db: ReadDatabaseFile, entry: GenerationEntry): GenerationEn
     const before = currentOf(db, entry.name);
     if (before?.number === entry.number) return undefined;
     if (before) setStatus(db, before.number, "retired");
+    // What was found of the rows before says nothing of these.
+    db.run("DELETE FROM verifications WHERE name = ?", entry.name);
     setStatus(db, entry.number, "current");
     invariant(currentOf(db, entry.name)?.number === entry.number, `${entry.file} is not in the catalog`);
     return before;
@@ -123,6 +176,7 @@ export function openCatalog(databases: ReadDatabases, directory: string): Catalo
   mkdirSync(directory, { recursive: true });
   const db = databases.open(join(directory, CATALOG_FILE), "write");
   db.run(SCHEMA);
+  db.run(VERIFICATIONS);
   let seen = -1;
   return {
     generations: () => db.all(`SELECT ${COLUMNS} FROM generations ORDER BY number DESC`).map(entryOf),
@@ -133,16 +187,19 @@ export function openCatalog(databases: ReadDatabases, directory: string): Catalo
         prepare(entry);
         return entry;
       }),
+    claim: (entry, work) => exclusively(db, () => (isThere(db, entry) ? work() : undefined)),
     makeReady: (entry, publish) =>
       exclusively(db, () => {
         publish();
         setStatus(db, entry.number, "ready");
-        return db.get("SELECT 1 FROM generations WHERE number = ?", entry.number) !== undefined;
+        return isThere(db, entry);
       }),
     makeCurrent: (entry) => makeCurrent(db, entry),
     retire: (entry) => setStatus(db, entry.number, "retired"),
     setFailure: (entry, failure) =>
       db.run("UPDATE generations SET failure = ? WHERE number = ?", failure, entry.number),
+    verifications: () => db.all("SELECT * FROM verifications").map(verificationOf),
+    noteVerification: (verification) => noteVerification(db, verification),
     remove: (entry) =>
       exclusively(db, () => {
         if (!databases.remove(join(directory, entry.file))) return false;
@@ -164,7 +221,8 @@ export function hasCatalog(directory: string): boolean {
   return existsSync(join(directory, CATALOG_FILE));
 }
 
-/** The files in a directory that could be a read model's database. */
-export function isDatabaseFile(file: string): boolean {
-  return file.endsWith(".db") && file !== CATALOG_FILE;
+/** The read model's database that a file of the directory is, or is kept for; undefined for any other file. */
+export function databaseFileOf(file: string): string | undefined {
+  const database = /^.+\.db(?=$|\.sav(?:ed|ing)$)/.exec(file)?.[0];
+  return database === CATALOG_FILE ? undefined : database;
 }

@@ -8,12 +8,14 @@ export interface RowDifference {
   readonly key: readonly SqlValue[];
   readonly live: SqlRow | null;
   readonly rebuilt: SqlRow | null;
+  /** Which columns differ, where both sides have the row. */
+  readonly columns: readonly string[];
 }
 
 /** The rows in the order of their key, by bytes whatever the columns' own collation says. */
-function rowsByKey(db: ReadDatabaseFile, table: ProjectionTable): Iterator<SqlRow> {
+export function rowsByKey(db: ReadDatabaseFile, table: ProjectionTable): Iterable<SqlRow> {
   const order = table.key.map((column) => `${column} COLLATE BINARY`).join(", ");
-  return db.rows(`SELECT * FROM ${table.name} ORDER BY ${order}`)[Symbol.iterator]();
+  return db.rows(`SELECT * FROM ${table.name} ORDER BY ${order}`);
 }
 
 /** SQLite's order of types: null, numbers, text, bytes. */
@@ -48,13 +50,9 @@ function keyOf(row: SqlRow, table: ProjectionTable): readonly SqlValue[] {
   return table.key.map((column) => row[column] ?? null);
 }
 
-function isSameRow(a: SqlRow, b: SqlRow): boolean {
-  const columns = Object.keys(a);
-  if (columns.length !== Object.keys(b).length) return false;
-  return columns.every((column) => {
-    const other = b[column];
-    return other !== undefined && compareValues(a[column] ?? null, other) === 0;
-  });
+/** The columns in which two rows of one table differ. */
+export function differingColumns(a: SqlRow, b: SqlRow): readonly string[] {
+  return Object.keys(a).filter((column) => compareValues(a[column] ?? null, b[column] ?? null) !== 0);
 }
 
 /** One side of the comparison: its rows, and the one that is next. */
@@ -69,7 +67,7 @@ function advance(side: Side): void {
 }
 
 function sideOf(db: ReadDatabaseFile, table: ProjectionTable): Side {
-  const side: Side = { rows: rowsByKey(db, table), row: null };
+  const side: Side = { rows: rowsByKey(db, table)[Symbol.iterator](), row: null };
   advance(side);
   return side;
 }
@@ -104,7 +102,8 @@ export function* compareTable(
     const order = sideFirst(liveSide, rebuiltSide, table);
     const live = take(liveSide, order <= 0);
     const rebuilt = take(rebuiltSide, order >= 0);
-    if (live && rebuilt && isSameRow(live, rebuilt)) yield null;
-    else yield { table: table.name, key: keyOf(live ?? rebuilt ?? {}, table), live, rebuilt };
+    const columns = live && rebuilt ? differingColumns(live, rebuilt) : [];
+    if (live && rebuilt && columns.length === 0) yield null;
+    else yield { table: table.name, key: keyOf(live ?? rebuilt ?? {}, table), live, rebuilt, columns };
   }
 }

@@ -1,4 +1,5 @@
 import type { Projection } from "../../projections/projection.ts";
+import { HOUR_MS } from "../kernel/time.ts";
 import { type EventStore, LOG_START, type Position, StoreError } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import {
@@ -16,6 +17,7 @@ import {
 import { type Catalog, type GenerationEntry, openCatalog } from "./catalog.ts";
 import {
   clearAway,
+  clearBuilds,
   type OpenGeneration,
   openCurrent,
   openGeneration,
@@ -24,6 +26,8 @@ import {
 } from "./generation.ts";
 import type { FollowEvent, OnFollowEvent } from "./messages.ts";
 
+/** How often the follower looks for interrupted builds that were kept long enough. */
+const CLEAR_BUILDS_MS = HOUR_MS;
 /** How often the follower looks for generations that others have built, and commits what lies about. */
 const TICK_MS = 200;
 /** How long a projection whose database failed, or a reading that the store refused, rests by default. */
@@ -85,6 +89,7 @@ class Follower {
   #uncommittedEvents = 0;
   #liveAtRest: Promise<void> | undefined;
   #catchUpAt = 0;
+  #clearBuildsAt = Date.now() + CLEAR_BUILDS_MS;
   #mustLookForReady = true;
   #listenerError: Error | undefined;
 
@@ -168,6 +173,7 @@ class Follower {
       this.#commitLive(this.#uncommittedEvents === 0 && this.#announced?.caughtUp === true);
       try {
         this.#removeReleased();
+        this.#clearBuilds();
         await this.#bringIn();
       } catch (error) {
         // The subscription gets over a store's absence by itself; our own readings wait for another time.
@@ -371,6 +377,12 @@ class Follower {
     this.#catalog.retire(entry);
     this.#released.add(entry);
     this.#notify({ type: "discarded", name: entry.name, file: entry.file, reason });
+  }
+
+  #clearBuilds(): void {
+    if (Date.now() < this.#clearBuildsAt) return;
+    this.#clearBuildsAt = Date.now() + CLEAR_BUILDS_MS;
+    clearBuilds(this.#options, this.#catalog);
   }
 
   #removeReleased(): void {

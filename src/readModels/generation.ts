@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
+import { DAY_MS } from "../kernel/time.ts";
 import { LOG_START, type Position } from "../ports/eventStore.ts";
 import {
   type ReadDatabase,
@@ -8,7 +9,7 @@ import {
   type ReadDatabaseFile,
   type ReadDatabases,
 } from "../ports/readDatabase.ts";
-import { type Catalog, type GenerationEntry, isDatabaseFile } from "./catalog.ts";
+import { type Catalog, databaseFileOf, type GenerationEntry } from "./catalog.ts";
 
 /** Where read models live and of which log they speak. */
 export interface ReadModelPlace {
@@ -90,19 +91,36 @@ export function openGeneration(
   head: Position,
 ): OpenGeneration | undefined {
   if (entry.version !== projection.version) return undefined;
-  let db: ReadDatabaseFile | undefined;
+  const path = join(place.directory, entry.file);
+  const db = unlessUnfit(() => place.databases.open(path, "write"));
+  return db && fitting(place, { entry, db }, projection, head);
+}
+
+/** The generation if it can be gone on with. Else it is closed; also when that can't be told now, which throws. */
+function fitting(
+  { logId }: ReadModelPlace,
+  { entry, db }: Pick<OpenGeneration, "entry" | "db">,
+  projection: Projection,
+  head: Position,
+): OpenGeneration | undefined {
+  let generation: OpenGeneration | undefined;
   try {
-    db = place.databases.open(join(place.directory, entry.file), "write");
-    const meta = readMeta(db);
-    if (fits(meta, projection, place.logId, head)) return { entry, db, checkpoint: meta.checkpoint };
-  } catch (error) {
-    if (error instanceof ReadDatabaseError && error.failure === "unavailable") {
-      db?.close();
-      throw error;
-    }
+    const meta = unlessUnfit(() => readMeta(db));
+    if (meta && fits(meta, projection, logId, head)) generation = { entry, db, checkpoint: meta.checkpoint };
+    return generation;
+  } finally {
+    if (!generation) db.close();
   }
-  db?.close();
-  return undefined;
+}
+
+/** What `work` gives; undefined when the file is missing parts or damaged. Another time may tell `unavailable`. */
+function unlessUnfit<Result>(work: () => Result): Result | undefined {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError) || error.failure === "unavailable") throw error;
+    return undefined;
+  }
 }
 
 /** Enters and creates an empty generation. */
@@ -180,17 +198,68 @@ export function retireOutdated(catalog: Catalog, projections: readonly Projectio
   }
 }
 
+/** How long a build that was interrupted waits to be gone on with. */
+const SAVED_BUILD_MS_MAX = DAY_MS;
+
+/**
+ * Goes on with the newest build of this projection that was saved and that nobody is at any more; undefined when
+ * there is none. One that can't be gone on with is removed.
+ */
+export function resumeGeneration(
+  place: ReadModelPlace,
+  catalog: Catalog,
+  projection: Projection,
+  head: Position,
+): OpenGeneration | undefined {
+  for (const entry of catalog.generations()) {
+    const isOurs = entry.name === projection.name && entry.version === projection.version;
+    if (!isOurs || entry.status !== "building") continue;
+    const path = join(place.directory, entry.file);
+    const db = catalog.claim(entry, () => place.databases.resume(path));
+    const generation = db && fitting(place, { entry, db }, projection, head);
+    if (generation) return generation;
+    if (db) catalog.remove(entry);
+  }
+  return undefined;
+}
+
+/** Removes the interrupted builds of a projection. One that is under way stays. */
+export function discardBuilds(catalog: Catalog, { name }: Projection): void {
+  for (const entry of catalog.generations()) {
+    if (entry.status === "building" && entry.name === name) catalog.remove(entry);
+  }
+}
+
+/** The builds that somebody may yet go on with: for each projection and version the newest that was saved lately. */
+function resumable(place: ReadModelPlace, catalog: Catalog): ReadonlySet<number> {
+  const numbers = new Map<string, number>();
+  for (const { name, version, file, number, status } of catalog.generations()) {
+    const key = `${name}.${version}`;
+    if (status !== "building" || numbers.has(key)) continue;
+    const savedAt = place.databases.savedAt(join(place.directory, file));
+    if (savedAt !== null && savedAt > Date.now() - SAVED_BUILD_MS_MAX) numbers.set(key, number);
+  }
+  return new Set(numbers.values());
+}
+
+/** Removes the builds that nobody is at any more and nobody will go on with. Only for the owner of the directory. */
+export function clearBuilds(place: ReadModelPlace, catalog: Catalog): void {
+  const kept = resumable(place, catalog);
+  for (const entry of catalog.generations()) {
+    if (entry.status === "building" && !kept.has(entry.number)) catalog.remove(entry);
+  }
+}
+
 /**
  * Removes what dead runs and earlier switches left behind: generations that nobody builds any more, retired
  * ones, and files that the catalog doesn't know. Only for the owner of the directory. What is open stays.
  */
 export function clearAway(place: ReadModelPlace, catalog: Catalog): void {
-  const known = new Set<string>();
-  for (const entry of catalog.generations()) {
-    const isLeft = entry.status === "building" || entry.status === "retired";
-    if (!isLeft || !catalog.remove(entry)) known.add(entry.file);
-  }
+  clearBuilds(place, catalog);
+  for (const entry of catalog.generations()) if (entry.status === "retired") catalog.remove(entry);
+  const known = new Set(catalog.generations().map(({ file }) => file));
   for (const file of readdirSync(place.directory)) {
-    if (isDatabaseFile(file) && !known.has(file)) place.databases.remove(join(place.directory, file));
+    const database = databaseFileOf(file);
+    if (database && !known.has(database)) place.databases.remove(join(place.directory, database));
   }
 }

@@ -2,7 +2,13 @@ import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore, Position } from "../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError, type ReadDatabases } from "../ports/readDatabase.ts";
-import { type GenerationEntry, type GenerationStatus, hasCatalog, openCatalog } from "./catalog.ts";
+import {
+  type GenerationEntry,
+  type GenerationStatus,
+  hasCatalog,
+  openCatalog,
+  type Verification,
+} from "./catalog.ts";
 import { readMeta } from "./generation.ts";
 
 export interface ListOptions {
@@ -81,6 +87,17 @@ export async function listReadModels(options: ListOptions): Promise<readonly Rea
       const listings = own.map((entry) => listingOf(entry, projection, options, head));
       return own.some(({ status }) => status === "current") ? listings : [absent(projection), ...listings];
     });
+  } finally {
+    catalog.close();
+  }
+}
+
+/** What the last verification of each read model has found; none of those never verified since they were built. */
+export function lastVerifications(databases: ReadDatabases, directory: string): readonly Verification[] {
+  if (!hasCatalog(directory)) return [];
+  const catalog = openCatalog(databases, directory);
+  try {
+    return catalog.verifications();
   } finally {
     catalog.close();
   }

@@ -1,17 +1,31 @@
+import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
-import type { EventStore, Position } from "../ports/eventStore.ts";
-import { type Applier, feedToHead, makeApplier } from "./applier.ts";
+import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
+import { ReadDatabaseError } from "../ports/readDatabase.ts";
+import { type Applier, commit, feedToHead, makeApplier } from "./applier.ts";
 import { type Catalog, type GenerationEntry, openCatalog } from "./catalog.ts";
-import { clearAway, createGeneration, type ReadModelPlace } from "./generation.ts";
+import {
+  clearAway,
+  createGeneration,
+  discardBuilds,
+  type OpenGeneration,
+  type ReadModelPlace,
+  resumeGeneration,
+} from "./generation.ts";
 
 /** How long a rebuild beside a running service waits for it to switch. */
 const SWITCH_WAIT_MS_MAX = 60_000;
 const SWITCH_POLL_MS = 50;
+/** What is built is saved so often, though no more than a twentieth of the time goes into that. */
+const SAVE_EVERY_MS = 10_000;
+const SAVE_SHARE_MAX = 1 / 20;
 
 /** How far a reading of the log has come. */
 export interface ReadingProgress {
   /** Events read so far. */
   readonly events: number;
+  /** Where the reading began. */
+  readonly from: Position;
   readonly position: Position;
   /** Where the head was when the reading began. */
   readonly head: Position;
@@ -26,8 +40,11 @@ export interface RebuildOptions extends ReadModelPlace {
   /** Whether this process owns the directory. Else a running service is waited for to switch. */
   readonly owner: boolean;
   readonly onProgress?: (progress: ReadingProgress) => void;
-  /** Gives up and leaves nothing behind. */
+  /** Ends the work; what was built is saved, and the next rebuild of the same read models goes on from there. */
   readonly signal: AbortSignal;
+  /** Begins anew, whatever an interrupted rebuild has left. */
+  readonly fresh?: boolean;
+  readonly saveEveryMs?: number;
   readonly switchWaitMsMax?: number;
 }
 
@@ -41,17 +58,20 @@ export interface RebuildResult {
    */
   readonly outcome: "current" | "ready" | "failed";
   readonly reason: string | null;
+  /** Where it went on from, after an interruption; null: it was begun anew. */
+  readonly resumedFrom: Position | null;
 }
 
 interface Build {
   readonly entry: GenerationEntry;
   readonly applier: Applier;
+  readonly resumedFrom: Position | null;
   result: RebuildResult | undefined;
 }
 
 /** Counts a reading's events, and tells how fast they go by. */
 export function meter(
-  head: Position,
+  { from, head }: Pick<ReadingProgress, "from" | "head">,
   onProgress: ((progress: ReadingProgress) => void) | undefined,
 ): (events: number, position: Position) => void {
   const startedAt = performance.now();
@@ -60,26 +80,78 @@ export function meter(
     total += events;
     const elapsedMs = performance.now() - startedAt;
     const eventsPerSecond = Math.round((total / Math.max(elapsedMs, 1)) * 1_000);
-    onProgress?.({ events: total, position, head, elapsedMs, eventsPerSecond });
+    onProgress?.({ events: total, from, position, head, elapsedMs, eventsPerSecond });
   };
 }
 
 function resultOf(
-  { entry }: Build,
+  { entry, resumedFrom }: Build,
   outcome: RebuildResult["outcome"],
   reason: string | null = null,
 ): RebuildResult {
-  return { name: entry.name, version: entry.version, file: entry.file, outcome, reason };
+  return { name: entry.name, version: entry.version, file: entry.file, outcome, reason, resumedFrom };
 }
 
-/** Reads the log once, for all builds. */
+async function startBuilds(options: RebuildOptions, catalog: Catalog, builds: Build[]): Promise<void> {
+  const head = await options.store.head();
+  for (const projection of options.projections) {
+    if (options.fresh) discardBuilds(catalog, projection);
+    const resumed = resumeGeneration(options, catalog, projection, head);
+    const generation = resumed ?? createGeneration(options, catalog, projection, "build");
+    builds.push(buildOf(projection, generation, resumed?.checkpoint ?? null));
+  }
+}
+
+function buildOf(
+  projection: Projection,
+  { entry, db, checkpoint }: OpenGeneration,
+  resumedFrom: Position | null,
+): Build {
+  return { entry, applier: makeApplier(projection, db, checkpoint), resumedFrom, result: undefined };
+}
+
+/** Reads the log once, for all builds, and saves them now and then. */
 async function build(options: RebuildOptions, builds: readonly Build[]): Promise<void> {
   const appliers = builds.map(({ applier }) => applier);
-  const note = meter(await options.store.head(), options.onProgress);
+  const from = leastPosition(appliers);
+  const note = meter({ from, head: await options.store.head() }, options.onProgress);
+  const saveWhenDue = saving(options, builds);
   for await (const events of feedToHead(options.store, appliers)) {
+    note(events, leastPosition(appliers));
     options.signal.throwIfAborted();
-    const furthest = appliers.find(({ failure }) => !failure);
-    if (furthest) note(events, furthest.position);
+    await saveWhenDue();
+  }
+}
+
+/** How far all of them have come; those that failed are not waited for. */
+export function leastPosition(appliers: readonly Applier[]): Position {
+  const goingOn = appliers.filter(({ failure }) => !failure);
+  return goingOn.map(({ position }) => position).sort()[0] ?? LOG_START;
+}
+
+/** Saves the builds when that is due. */
+function saving({ saveEveryMs = SAVE_EVERY_MS }: RebuildOptions, builds: readonly Build[]) {
+  let dueAt = performance.now() + saveEveryMs;
+  return async () => {
+    const startedAt = performance.now();
+    if (startedAt < dueAt) return;
+    await saveAll(builds);
+    const endedAt = performance.now();
+    dueAt = endedAt + Math.max(saveEveryMs, (endedAt - startedAt) / SAVE_SHARE_MAX);
+  };
+}
+
+/** Saves all that can still be finished. What can't be saved, for want of room say, is only not gone on with. */
+async function saveAll(builds: readonly Build[]): Promise<void> {
+  for (const { applier, result } of builds) {
+    if (result) continue;
+    commit(applier);
+    if (applier.failure) continue;
+    try {
+      await applier.db.save();
+    } catch (error) {
+      if (!(error instanceof ReadDatabaseError)) throw error;
+    }
   }
 }
 
@@ -95,11 +167,12 @@ function publish(catalog: Catalog, build: Build): void {
     : resultOf(build, "failed", "a service that started meanwhile cleared it away: rebuild again");
 }
 
-/** Lets go of what didn't become ready. */
-function abandon(catalog: Catalog, builds: readonly Build[]): void {
+/** Lets go of what failed, and of what was interrupted before any of it was saved. */
+function abandon({ databases, directory }: RebuildOptions, catalog: Catalog, builds: readonly Build[]): void {
   for (const { entry, applier, result } of builds) {
     applier.db.close();
-    if (result?.outcome !== "ready" && result?.outcome !== "current") catalog.remove(entry);
+    const isSaved = databases.savedAt(join(directory, entry.file)) !== null;
+    if (result ? result.outcome === "failed" : applier.failure || !isSaved) catalog.remove(entry);
   }
 }
 
@@ -139,27 +212,29 @@ function switchNow(catalog: Catalog, ready: readonly Build[]): void {
 /**
  * Builds the read models anew from one reading of the log, aside from what readers see, and then puts them in
  * place: by itself as the owner, else by waiting for the service, which follows them to the live position and
- * switches. One that fails doesn't hold up the others. Rejects when the store does, or with the signal's reason.
+ * switches. One that fails doesn't hold up the others. Rejects when the store does, or with the signal's reason;
+ * what was built by then is saved, and the next call goes on from there. A process that is killed, or loses its
+ * power, loses what it built since it last saved.
  */
 export async function rebuildReadModels(options: RebuildOptions): Promise<readonly RebuildResult[]> {
-  const { databases, directory, projections, owner, signal } = options;
+  const { databases, directory, owner, signal } = options;
   signal.throwIfAborted();
   const catalog = openCatalog(databases, directory);
   const builds: Build[] = [];
   try {
     if (owner) clearAway(options, catalog);
-    for (const projection of projections) {
-      const { entry, db, checkpoint } = createGeneration(options, catalog, projection, "build");
-      builds.push({ entry, applier: makeApplier(projection, db, checkpoint), result: undefined });
-    }
+    await startBuilds(options, catalog, builds);
     await build(options, builds);
     for (const build of builds) publish(catalog, build);
     const ready = builds.filter(({ result }) => result?.outcome === "ready");
     if (owner) switchNow(catalog, ready);
     else await awaitSwitch(catalog, ready, options);
     return builds.map((build) => build.result ?? resultOf(build, "failed", "it was not finished"));
+  } catch (error) {
+    await saveAll(builds);
+    throw error;
   } finally {
-    abandon(catalog, builds);
+    abandon(options, catalog, builds);
     catalog.close();
   }
 }

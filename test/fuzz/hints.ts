@@ -182,7 +182,11 @@ const needsToken = "its path holds a token that is mailed";
 export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   sendEmail: { body: sendBody },
   listEmails: { query: emailsQuery },
-  getEmail: { needs: "sendEmail", params: oneOf("email") },
+  getEmail: {
+    needs: "sendEmail",
+    params: oneOf("email"),
+    query: ({ random }) => (random.chance(0.3) ? { as_of: "2099-01-01T00:00:00Z" } : {}),
+  },
   cancelEmail: {
     needs: "sendEmail",
     params: oneOf("email", ({ status }) => status === "queued"),

@@ -79,20 +79,6 @@ describe("as the owner of the directory", () => {
     expect(databaseFiles(place)).toEqual(["brittle.1.1.db", "counter.1.4.db"]);
   });
 
-  test("one that is interrupted leaves nothing behind", async () => {
-    const store = memoryEventStore();
-    await appendMany(store, 5_000);
-    await followOnce(place, store, [counter]);
-    const stopping = new AbortController();
-    const rebuilding = rebuild(store, [counter], {
-      signal: stopping.signal,
-      onProgress: () => stopping.abort(new Error("enough")),
-    });
-    expect(rebuilding).rejects.toThrow("enough");
-    await rebuilding.catch(() => {});
-    expect(databaseFiles(place)).toEqual(["counter.1.1.db"]);
-  });
-
   test("what a builder that died left is cleared away, what a live one builds is not", async () => {
     const store = memoryEventStore();
     const catalog = openCatalog(place.databases, place.directory);

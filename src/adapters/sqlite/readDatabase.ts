@@ -1,5 +1,16 @@
-import { rmSync } from "node:fs";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { backup, DatabaseSync, type StatementSync } from "node:sqlite";
+import type { EpochMs } from "../../kernel/time.ts";
 import {
   ReadDatabaseError,
   type ReadDatabaseFailure,
@@ -91,6 +102,42 @@ function publishBuilt(db: DatabaseSync): void {
   db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();
 }
 
+/** Beside a build's file: what was last saved of it, and what is being saved. */
+const SAVED = ".saved";
+const SAVING = ".saving";
+/** Pages that are copied in one go. */
+const SAVE_PAGES = 4_096;
+
+/**
+ * A copy by SQLite's own means: to open the file a second time and close it would give up the builder's lock
+ * (POSIX drops all of a process' locks on a file with the first descriptor that is closed). It is renamed only
+ * when it is on disk, so a crash leaves the copy before.
+ */
+async function saveBuilt(db: DatabaseSync, path: string): Promise<void> {
+  try {
+    rmSync(path + SAVING, { force: true });
+    await backup(db, path + SAVING, { rate: SAVE_PAGES });
+    flush(path + SAVING);
+    renameSync(path + SAVING, path + SAVED);
+    flush(dirname(path));
+  } catch (error) {
+    rmSync(path + SAVING, { force: true });
+    const failure = readDatabaseError(error);
+    if (failure instanceof ReadDatabaseError) throw failure;
+    throw new ReadDatabaseError("unavailable", "a build could not be saved", { cause: error });
+  }
+}
+
+/** Flushes a file, or a directory's names, to disk. */
+function flush(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 function open(path: string, mode: ReadDatabaseMode): ReadDatabaseFile {
   const db = guarded(() => connect(path, mode));
   const prepare = statementCache(db);
@@ -116,10 +163,12 @@ function open(path: string, mode: ReadDatabaseMode): ReadDatabaseFile {
       guarded(() => {
         if (db.isOpen) db.close();
       }),
+    save: () => saveBuilt(db, path),
     publish: () =>
       guarded(() => {
         publishBuilt(db);
         db.close();
+        rmSync(path + SAVED, { force: true });
       }),
   };
 }
@@ -148,11 +197,34 @@ function isInUse(path: string): boolean {
   }
 }
 
+function removeFiles(path: string, endings: readonly string[]): void {
+  for (const ending of endings) rmSync(`${path}${ending}`, { force: true });
+}
+
+const DATABASE_ENDINGS = ["", "-wal", "-shm", "-journal"];
+
 function remove(path: string): boolean {
   if (isInUse(path)) return false;
-  for (const ending of ["", "-wal", "-shm", "-journal"]) rmSync(`${path}${ending}`, { force: true });
+  removeFiles(path, [...DATABASE_ENDINGS, SAVED, SAVING]);
   return true;
 }
 
+function resume(path: string): ReadDatabaseFile | undefined {
+  if (!existsSync(path + SAVED) || isInUse(path)) return undefined;
+  // A builder that died may have left its own file in the middle of a commit; only the saved one is sound.
+  removeFiles(path, DATABASE_ENDINGS);
+  try {
+    copyFileSync(path + SAVED, path);
+  } catch (error) {
+    throw new ReadDatabaseError("unavailable", "a saved build could not be copied", { cause: error });
+  }
+  return open(path, "build");
+}
+
+function savedAt(path: string): EpochMs | null {
+  const saved = statSync(path + SAVED, { throwIfNoEntry: false });
+  return saved === undefined ? null : saved.mtimeMs;
+}
+
 /** Read databases as SQLite files: write-ahead log, flushed at checkpoints (a crash may cost the last rows). */
-export const sqliteReadDatabases: ReadDatabases = { open, remove };
+export const sqliteReadDatabases: ReadDatabases = { open, resume, savedAt, remove };

@@ -1,0 +1,289 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { cpSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import type { Projection } from "../../projections/projection.ts";
+import { DAY_MS } from "../../src/kernel/time.ts";
+import type { EventStore } from "../../src/ports/eventStore.ts";
+import { ReadDatabaseError, type ReadDatabases } from "../../src/ports/readDatabase.ts";
+import { openCatalog } from "../../src/readModels/catalog.ts";
+import { createGeneration } from "../../src/readModels/generation.ts";
+import {
+  type ReadingProgress,
+  type RebuildOptions,
+  rebuildReadModels,
+} from "../../src/readModels/rebuild.ts";
+import { memoryEventStore } from "../support/memoryEventStore.ts";
+import {
+  added,
+  append,
+  appendMany,
+  brittle,
+  counter,
+  currentFile,
+  databaseFiles,
+  erased,
+  foldTally,
+  followOnce,
+  newPlace,
+  rowsOf,
+  tally,
+} from "./followFixtures.ts";
+
+type Place = ReturnType<typeof newPlace>;
+
+let place: Place;
+beforeEach(() => {
+  place = newPlace();
+});
+afterEach(() => place.remove());
+
+interface Rebuilding extends Partial<RebuildOptions> {
+  readonly at?: Place;
+}
+
+function rebuild(store: EventStore, projections: Projection[], { at = place, ...options }: Rebuilding = {}) {
+  const { signal } = new AbortController();
+  return rebuildReadModels({ ...at, store, projections, owner: true, signal, saveEveryMs: 0, ...options });
+}
+
+/** Interrupts a rebuild after its first transaction. */
+async function interrupted(store: EventStore, projections: Projection[], options: Rebuilding = {}) {
+  const stopping = new AbortController();
+  const onProgress = () => stopping.abort(new Error("enough"));
+  const rebuilding = rebuild(store, projections, { onProgress, signal: stopping.signal, ...options });
+  await expect(rebuilding).rejects.toThrow("enough");
+}
+
+function savedFiles(): string[] {
+  return readdirSync(place.directory).filter((file) => /\.sav/.test(file));
+}
+
+function makeOld(file: string, ageMs: number): void {
+  const then = (Date.now() - ageMs) / 1_000;
+  utimesSync(join(place.directory, file), then, then);
+}
+
+describe("a rebuild that was interrupted", () => {
+  test("changes nothing for readers, and the next one goes on from there", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    await followOnce(place, store, [counter]);
+    await interrupted(store, [tally, counter]);
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 5_000 }] });
+    expect(savedFiles()).toEqual(["counter.1.3.db.saved", "tally.1.2.db.saved"]);
+    await append(store, "s-1", erased(), added(1));
+    const progress: ReadingProgress[] = [];
+    const results = await rebuild(store, [tally, counter], { onProgress: (p) => progress.push(p) });
+    expect(results.map(({ file, outcome }) => [file, outcome])).toEqual([
+      ["tally.1.2.db", "current"],
+      ["counter.1.3.db", "current"],
+    ]);
+    const [{ resumedFrom } = { resumedFrom: null }] = results;
+    expect(resumedFrom).not.toBeNull();
+    expect(progress[0]?.from).toBe(resumedFrom as never);
+    expect(progress.at(-1)?.events).toBeLessThan(3_100);
+    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 5_001 }] });
+    expect(databaseFiles(place)).toEqual(["counter.1.3.db", "tally.1.2.db"]);
+    expect(savedFiles()).toEqual([]);
+  });
+
+  test("goes on from what was saved, whatever a kill has left of the file that was being written", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    for (const torn of ["", "SQLite format 3\0 and then nothing of the kind"]) {
+      await interrupted(store, [tally]);
+      const [file = ""] = savedFiles().map((saved) => saved.replace(".saved", ""));
+      writeFileSync(join(place.directory, file), torn);
+      const [result] = await rebuild(store, [tally]);
+      expect(result).toMatchObject({ outcome: "current", file });
+      expect(result?.resumedFrom).not.toBeNull();
+      expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+    }
+  });
+
+  test("goes on by the store's absence too, and beside a service", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    await followOnce(place, store, [counter]);
+    const goesAway: EventStore = {
+      ...store,
+      head: () => store.head(),
+      async *readAll(...args: Parameters<EventStore["readAll"]>) {
+        let events = 0;
+        for await (const batch of store.readAll(...args)) {
+          events += batch.events.length;
+          if (events > 3_000) throw new Error("away");
+          yield batch;
+        }
+      },
+    };
+    await expect(rebuild(goesAway, [counter], { owner: false })).rejects.toThrow("away");
+    const [result] = await rebuild(store, [counter], { owner: false, switchWaitMsMax: 1 });
+    expect(result).toMatchObject({ outcome: "ready", file: "counter.1.2.db" });
+    expect(result?.resumedFrom).not.toBeNull();
+    await followOnce(place, store, [counter]);
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 5_000 }] });
+  });
+
+  test("is begun anew when that is asked for", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    await interrupted(store, [counter, tally]);
+    const [result] = await rebuild(store, [counter], { fresh: true });
+    expect(result).toMatchObject({ outcome: "current", resumedFrom: null });
+    expect(rowsOf(place, counter)).toEqual({ counter: [{ one: 1, count: 5_000 }] });
+    expect(savedFiles()).toEqual(["tally.1.2.db.saved"]);
+  });
+
+  test("is begun anew on another log, on a log that lost its end, and for another version", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    const shorter = memoryEventStore();
+    await appendMany(shorter, 10);
+    await interrupted(store, [counter]);
+    const [foreign] = await rebuild(store, [counter], { logId: "log-2", owner: false, switchWaitMsMax: 1 });
+    expect(foreign?.resumedFrom).toBeNull();
+    await interrupted(store, [tally]);
+    const [restored] = await rebuild(shorter, [tally], { owner: false, switchWaitMsMax: 1 });
+    expect(restored?.resumedFrom).toBeNull();
+    await interrupted(store, [brittle]);
+    const [later] = await rebuild(store, [{ ...brittle, version: 2 }], { owner: false, switchWaitMsMax: 1 });
+    expect(later?.resumedFrom).toBeNull();
+    // The one of the other version waits for the program that can go on with it.
+    expect(savedFiles()).toHaveLength(1);
+  });
+
+  test("leaves nothing to a projection that failed", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    await append(store, "bad-1", added(1, "break"));
+    const [failed] = await rebuild(store, [brittle]);
+    expect(failed?.outcome).toBe("failed");
+    expect([...savedFiles(), ...databaseFiles(place)]).toEqual([]);
+  });
+
+  test("leaves nothing where nothing could be saved; without an interruption that stops nobody", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    const databases: ReadDatabases = {
+      ...place.databases,
+      open: (...args) => ({
+        ...place.databases.open(...args),
+        save: () => Promise.reject(new ReadDatabaseError("unavailable", "database or disk is full")),
+      }),
+    };
+    await interrupted(store, [tally], { databases });
+    expect(databaseFiles(place)).toEqual([]);
+    const [built] = await rebuild(store, [tally], { databases });
+    expect(built?.outcome).toBe("current");
+    expect(rowsOf(place, tally)).toEqual(await foldTally(store));
+  });
+
+  test("is not taken from a builder that lives", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 10);
+    const catalog = openCatalog(place.databases, place.directory);
+    const living = createGeneration(place, catalog, counter, "build");
+    await living.db.save();
+    const [result] = await rebuild(store, [counter]);
+    expect(result).toMatchObject({ resumedFrom: null, file: "counter.1.2.db" });
+    expect(catalog.generations().map(({ status }) => status)).toEqual(["current", "building"]);
+    living.db.close();
+    catalog.close();
+  });
+});
+
+describe("what an interrupted rebuild has saved is kept", () => {
+  test("for a day, by services that start meanwhile", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    await interrupted(store, [counter]);
+    makeOld("counter.1.1.db.saved", DAY_MS - 60_000);
+    await followOnce(place, store, [counter]);
+    expect(savedFiles()).toEqual(["counter.1.1.db.saved"]);
+    makeOld("counter.1.1.db.saved", DAY_MS + 60_000);
+    await followOnce(place, store, [counter]);
+    expect(savedFiles()).toEqual([]);
+    expect(databaseFiles(place)).toEqual([currentFile(place, "counter")]);
+  });
+
+  test("once for each read model: the newest", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    const catalog = openCatalog(place.databases, place.directory);
+    const older = createGeneration(place, catalog, counter, "build");
+    await older.db.save();
+    await interrupted(store, [counter]);
+    older.db.close();
+    catalog.close();
+    expect(savedFiles()).toHaveLength(2);
+    await followOnce(place, store, [counter]);
+    expect(savedFiles()).toEqual(["counter.1.2.db.saved"]);
+  });
+
+  test("never without its entry in the catalog", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 5_000);
+    await interrupted(store, [counter]);
+    for (const ending of ["", "-wal", "-shm"])
+      rmSync(join(place.directory, `catalog.db${ending}`), { force: true });
+    await followOnce(place, store, [counter]);
+    expect(savedFiles()).toEqual([]);
+  });
+});
+
+/** What a kill at this moment would leave on disk: the files as they are, in the midst of whatever goes on. */
+function killed(from: Place): Place {
+  const directory = mkdtempSync(join(tmpdir(), "read-models-killed-"));
+  cpSync(from.directory, directory, { recursive: true });
+  return { ...from, directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
+}
+
+/** A projection during which, at its `count`th event, the process is killed. */
+function killedAt(projection: Projection, count: number, kill: () => void): Projection {
+  let events = 0;
+  return {
+    ...projection,
+    apply(event, db) {
+      events += 1;
+      if (events === count) kill();
+      if (events >= count) throw new Error("killed");
+      projection.apply(event, db);
+    },
+  };
+}
+
+test("wherever it is killed, again and again, the rows are the fold of the log", async () => {
+  const store = memoryEventStore({ batchEventsMax: 700 });
+  for (let index = 0; index < 7_000; index += 1) {
+    await append(store, `s-${index % 40}`, index % 97 === 0 ? erased() : added(index));
+  }
+  const expected = await foldTally(store);
+  let resumed = 0;
+  const kills = fc.array(fc.integer({ min: 1, max: 7_000 }), { minLength: 1, maxLength: 3 });
+  await fc.assert(
+    fc.asyncProperty(kills, async (counts) => {
+      let current = newPlace();
+      for (const count of counts) {
+        let left: Place | undefined;
+        const dying = killedAt(tally, count, () => {
+          left = killed(current);
+        });
+        await rebuild(store, [dying], { at: current });
+        if (!left) break;
+        current.remove();
+        current = left;
+      }
+      const [result] = await rebuild(store, [tally], { at: current });
+      if (result?.resumedFrom) resumed += 1;
+      expect(rowsOf(current, tally)).toEqual(expected);
+      expect(databaseFiles(current)).toEqual([currentFile(current, "tally")]);
+      current.remove();
+    }),
+    { numRuns: 15 },
+  );
+  expect(resumed).toBeGreaterThan(3);
+}, 60_000);
