@@ -253,6 +253,7 @@ describe("the rows of random logs (properties):", () => {
           workspace_id: state.workspaceId,
           status: state.status,
           sender_id: state.senderId,
+          template_id: state.templateId,
           recipient_hash: state.recipientHash,
           created_at: rfc3339(state.acceptedAt),
           updated_at: updatedAt,

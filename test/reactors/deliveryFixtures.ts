@@ -371,6 +371,7 @@ async function startInstance(
     transport,
     due: readers.reader("due"),
     policy,
+    bounceDomains: true,
     readSpacingMs: 0,
     worker,
     random: () => 0,
