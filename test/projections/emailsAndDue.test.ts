@@ -110,6 +110,7 @@ const acceptings: fc.Arbitrary<Required<Accepting>> = fc.record({
   senderId: fc.constantFrom("s1", "s2"),
   authorityId: fc.constantFrom(undefined, "s2", "d1"),
   recipientHash: fc.constantFrom("r1", "r2", "r3"),
+  templateId: fc.constantFrom(undefined, "t1"),
 });
 
 const policies = fc.constantFrom(DELIVERY_POLICY, { ...DELIVERY_POLICY, onAmbiguous: "hold" as const });
