@@ -1,16 +1,12 @@
 import { ACCEPTANCE_REVISION, EMAIL_STATUS_EVENTS, emailCodec } from "../src/domain/email/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
-
-const TERMINAL = "('sent', 'bounced', 'failed', 'suppressed', 'canceled')";
+import { countAccepted, countBounced, countEnded, ENDED, type Ending, usageTables } from "./usage.ts";
 
 const INSERT = `INSERT INTO emails
-  (id, workspace_id, status, sender_id, recipient_hash, created_at, updated_at, attempts, reason)
-  VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)`;
-const COUNT = `INSERT INTO emails_by_day (workspace_id, day, accepted) VALUES (?, ?, 1)
-  ON CONFLICT DO UPDATE SET accepted = accepted + 1`;
-/** A message ends once: a later outcome leaves the row as it is. */
-const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ? WHERE id = ? AND status NOT IN ${TERMINAL}`;
+  (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ? WHERE id = ? AND status NOT IN ${ENDED}`;
 const START = "UPDATE emails SET status = 'sending', attempts = ?, updated_at = ? WHERE id = ?";
 /** Only the attempt that holds the claim can send a message back to waiting. */
 const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
@@ -27,26 +23,30 @@ function atOf(event: ProjectedEvent): string {
 function accept(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = emailCodec.decode(event);
   if (type !== "EmailQueued" && type !== "EmailSuppressed") return;
-  const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "" } = data;
-  const status = type === "EmailQueued" ? "queued" : "suppressed";
+  const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
+  const isSuppressed = type === "EmailSuppressed";
   const reason = type === "EmailSuppressed" ? data.reason : null;
   db.run(
     INSERT,
     messageId(event),
     workspaceId,
-    status,
+    isSuppressed ? "suppressed" : "queued",
     senderId,
+    templateId,
     recipientHash,
     acceptedAt,
     acceptedAt,
     reason,
   );
-  db.run(COUNT, workspaceId, utcDay(acceptedAt));
+  countAccepted(db, { workspaceId, senderId, templateId, acceptedAt, isSuppressed });
 }
 
-/** The day of an RFC 3339 time in UTC. */
-function utcDay(time: string): string {
-  return time.slice(0, "yyyy-mm-dd".length);
+/** A message ends once, and its end is counted then: a later outcome leaves everything as it is. */
+function end(event: ProjectedEvent, db: ReadDatabase, ending: Ending, reason: string | null): void {
+  const id = messageId(event);
+  const at = atOf(event);
+  countEnded(db, id, ending, at);
+  db.run(END, ending, reason, at, id);
 }
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
@@ -66,44 +66,39 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
       db.run(DEFER, data.reason, at, id, data.attempt);
       break;
     case "EmailSent":
-      db.run(END, "sent", null, at, id);
+      end(event, db, "sent", null);
       break;
     case "EmailBounced":
-      db.run(END, "bounced", data.reason, at, id);
+      countBounced(db, id, data.recipientDomain, at);
+      end(event, db, "bounced", data.reason);
       break;
     case "EmailFailed":
-      db.run(END, "failed", data.reason, at, id);
+      end(event, db, "failed", data.reason);
       break;
     case "EmailSuppressed":
-      db.run(END, "suppressed", data.reason, at, id);
+      end(event, db, "suppressed", data.reason);
       break;
     case "EmailCanceled":
-      db.run(END, "canceled", null, at, id);
+      end(event, db, "canceled", null);
       break;
   }
 }
 
-/** One row a message: what lists and filters need, and no address; and how many were accepted each UTC day. */
+/** One row a message: what lists and filters need, and no address; and how many there were, by hour. */
 export const emails: Projection = {
   name: "emails",
-  version: 2,
+  version: 3,
   events: EMAIL_STATUS_EVENTS,
   tables: [
     {
       name: "emails",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, sender_id TEXT NOT NULL,
-        recipient_hash TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+        template_id TEXT, recipient_hash TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
         attempts INTEGER NOT NULL, reason TEXT`,
       key: ["id"],
       indexes: ["CREATE INDEX emails_by_time ON emails (workspace_id, created_at, id)"],
     },
-    {
-      // A day's messages can be a million: counted as they come, not when somebody asks.
-      name: "emails_by_day",
-      columns: `workspace_id TEXT NOT NULL, day TEXT NOT NULL, accepted INTEGER NOT NULL,
-        PRIMARY KEY (workspace_id, day)`,
-      key: ["workspace_id", "day"],
-    },
+    ...usageTables,
   ],
   apply,
 };
@@ -162,10 +157,4 @@ function emailRow(row: SqlRow): EmailRow {
     attempts: Number(row.attempts),
     reason: row.reason === null ? null : String(row.reason),
   };
-}
-
-/** How many messages the workspace was given on the UTC day of `at` (RFC 3339), suppressed ones as well. */
-export function emailsOfDay(db: ReadDatabase, workspaceId: string, at: string): number {
-  const sql = "SELECT accepted FROM emails_by_day WHERE workspace_id = ? AND day = ?";
-  return Number(db.get(sql, workspaceId, utcDay(at))?.accepted ?? 0);
 }

@@ -46,6 +46,8 @@ export interface Config {
   readonly bootstrap: boolean;
   readonly deliveryEnabled: boolean;
   readonly deliveryPolicy: DeliveryPolicy;
+  /** Whether the log keeps at which domains mail bounced. */
+  readonly bounceDomains: boolean;
   readonly diskFreeBytesMin: number;
   readonly limitsDefault: WorkspaceLimits;
   readonly webhooks: WebhookSettings;
@@ -397,6 +399,7 @@ export function readConfig(env: Environment): Config {
     bootstrap: reader.choice("BOOTSTRAP", isLoopback(host) ? "on" : "off", ["on", "off"]) === "on",
     deliveryEnabled: reader.choice("DELIVERY", "on", ["on", "off"]) === "on",
     deliveryPolicy: deliveryPolicy(reader),
+    bounceDomains: reader.choice("BOUNCE_DOMAINS", "on", ["on", "off"]) === "on",
     diskFreeBytesMin: reader.integer("DISK_FREE_BYTES_MIN", 256 * MIB, { min: 0, max: 2 ** 50 }),
     limitsDefault: limitsDefault(reader),
     webhooks: webhookSettings(reader),

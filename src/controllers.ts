@@ -15,6 +15,7 @@ import { referenceController } from "./http/reference.ts";
 import { senderPagesController, sendersController } from "./http/senders.ts";
 import { suppressionsController } from "./http/suppressions.ts";
 import { templatesController } from "./http/templates.ts";
+import { usageController } from "./http/usage.ts";
 import { webhookDeliveriesController } from "./http/webhookDeliveries.ts";
 import { webhookEndpointsController } from "./http/webhookEndpoints.ts";
 import { webhooksController } from "./http/webhooks.ts";
@@ -51,6 +52,7 @@ export function makeControllers(
   };
   return [
     emailsController({ services, basePath, emails: readers.reader("emails") }),
+    usageController({ services, emails: readModel("emails") }),
     attachmentsController({ services, basePath, attachments: readModel("attachments") }),
     webhooksController(webhooks),
     webhookEndpointsController(webhooks),

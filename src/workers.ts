@@ -103,6 +103,7 @@ function mailDelivery(config: Config, logger: Logger, { services, readers, trans
     transport,
     due: readers.reader("due"),
     policy: config.deliveryPolicy,
+    bounceDomains: config.bounceDomains,
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
     worker: newId(),
     random: Math.random,

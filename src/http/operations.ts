@@ -7,6 +7,7 @@ import { referenceOperations } from "./referenceSchemas.ts";
 import { senderOperations } from "./senderSchemas.ts";
 import { suppressionOperations } from "./suppressionSchemas.ts";
 import { templateOperations } from "./templateSchemas.ts";
+import { usageOperations } from "./usageSchemas.ts";
 import { webhookDeliveryOperations } from "./webhookDeliverySchemas.ts";
 import { webhookOperations } from "./webhookSchemas.ts";
 import { workspaceOperations } from "./workspaceSchemas.ts";
@@ -14,6 +15,7 @@ import { workspaceOperations } from "./workspaceSchemas.ts";
 /** Every operation that the service describes, in the order of the reference page. */
 export const operations: Operations = {
   ...emailOperations,
+  ...usageOperations,
   ...templateOperations,
   ...attachmentOperations,
   ...suppressionOperations,

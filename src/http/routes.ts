@@ -13,6 +13,8 @@ export const routes = {
   listEmails: { method: "GET", path: "/api/v1/emails", scope: "email:read" },
   getEmail: { method: "GET", path: "/api/v1/emails/:id", scope: "email:read" },
   cancelEmail: { method: "POST", path: "/api/v1/emails/:id/cancel", scope: "email:send" },
+  showUsage: { method: "GET", path: "/api/v1/usage", scope: "email:read" },
+  showBounces: { method: "GET", path: "/api/v1/usage/bounces", scope: "email:read" },
   createTemplate: { method: "POST", path: "/api/v1/templates", scope: "template:manage" },
   listTemplates: { method: "GET", path: "/api/v1/templates", scope: "template:manage" },
   getTemplate: { method: "GET", path: "/api/v1/templates/:id", scope: "template:manage" },

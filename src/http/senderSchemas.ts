@@ -7,7 +7,7 @@ const TAG = "Senders";
 const DOMAIN_CHARACTERS_MAX = 253;
 const DISPLAY_NAME_CHARACTERS_MAX = 200;
 
-const SenderId = Type.String({
+export const SenderId = Type.String({
   pattern: "^[0-9a-f]{64}$",
   description: "The same for as long as the log exists.",
 });

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { emailsOfDay } from "../../projections/emails.ts";
+import { emailsOfDay } from "../../projections/usage.ts";
 import { pauseWorkspace, readWorkspace, resumeWorkspace } from "../commands/manageWorkspace.ts";
 import type { Services } from "../commands/services.ts";
 import { limitsOf, type WorkspaceLimits } from "../domain/workspace/limits.ts";

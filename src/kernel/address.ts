@@ -19,6 +19,11 @@ export function parseDomain(text: string): string | null {
   return DOMAIN.test(domain) && domain.length <= DOMAIN_OCTETS_MAX ? domain : null;
 }
 
+/** What stands after the @ of an address that passed. */
+export function domainOf(address: string): string {
+  return address.slice(address.lastIndexOf("@") + 1);
+}
+
 /** An address that passed: `sent` goes into the envelope, `canonical` is what addresses are compared by. */
 export interface Address {
   /** The local part as given, the domain in lower-case ASCII (RFC 5891). */

@@ -10,6 +10,7 @@ export type SqlRow = Readonly<Record<string, SqlValue>>;
  * waiting for anything but its own rows. Statements are prepared once for each text.
  */
 export interface ReadDatabase {
+  /** Alone may change rows. */
   run(sql: string, ...values: readonly SqlValue[]): void;
   get(sql: string, ...values: readonly SqlValue[]): SqlRow | undefined;
   all(sql: string, ...values: readonly SqlValue[]): readonly SqlRow[];

@@ -27,6 +27,8 @@ export interface MailDeliveryOptions {
   /** The read model `due`. */
   readonly due: ReadDatabase;
   readonly policy: DeliveryPolicy;
+  /** See {@link DeliveryContext.bounceDomains}. */
+  readonly bounceDomains: boolean;
   /** See {@link DeliveryContext.readSpacingMs}. */
   readonly readSpacingMs: number;
   readonly worker: string;
@@ -77,6 +79,7 @@ export class MailDelivery {
       suppressions,
       readSpacingMs: options.readSpacingMs,
       policy,
+      bounceDomains: options.bounceDomains,
       worker,
       random,
       stopping,

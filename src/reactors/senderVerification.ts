@@ -15,6 +15,7 @@ import {
   settleVerificationMail,
 } from "../domain/sender/decisions.ts";
 import { suppressionStream } from "../domain/suppression/events.ts";
+import { domainOf } from "../kernel/address.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { type EpochMs, MINUTE_MS } from "../kernel/time.ts";
@@ -203,7 +204,7 @@ export class SenderVerification {
     const token = verificationTokenOf(services, senderId, request.id);
     return {
       id: request.id,
-      messageId: `<${request.id}@${from.slice(from.lastIndexOf("@") + 1)}>`,
+      messageId: `<${request.id}@${domainOf(from)}>`,
       date: request.requestedAt,
       from,
       to: sender.name,

@@ -1,7 +1,7 @@
 import type { Projection } from "../../projections/projection.ts";
 import { UnreadableEventError } from "../kernel/codec.ts";
 import type { EventStore, LogBatch, Position, RecordedEvent } from "../ports/eventStore.ts";
-import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
+import { type ReadDatabase, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { writeCheckpoint } from "./generation.ts";
 
 /** So many events may share one transaction: more gains no speed and only makes a crash dearer. */
@@ -25,6 +25,8 @@ export interface ApplyFailure {
 export interface Applier {
   readonly projection: Projection;
   readonly db: ReadDatabaseFile;
+  /** The same as the projection sees it: the first write begins a transaction. */
+  readonly rows: ReadDatabase;
   /** Events after this position are left alone: verify stops at another generation's checkpoint. */
   readonly limit: Position;
   /** Everything up to here is applied, though perhaps not yet committed. */
@@ -44,9 +46,17 @@ export function makeApplier(
   checkpoint: Position,
   limit = NO_LIMIT,
 ): Applier {
-  return {
+  const applier: Applier = {
     projection,
     db,
+    rows: {
+      run(sql, ...values) {
+        beginWriting(applier);
+        db.run(sql, ...values);
+      },
+      get: (sql, ...values) => db.get(sql, ...values),
+      all: (sql, ...values) => db.all(sql, ...values),
+    },
     limit,
     position: checkpoint,
     checkpoint,
@@ -55,6 +65,14 @@ export function makeApplier(
     isWriting: false,
     failure: undefined,
   };
+  return applier;
+}
+
+/** Most events mean nothing to most projections, and a transaction costs as much as several rows. */
+function beginWriting(applier: Applier): void {
+  if (applier.isWriting) return;
+  applier.db.begin();
+  applier.isWriting = true;
 }
 
 /** Messages that can't hold an event's data: SQLite's name columns, the codec's a path, JavaScript's code. */
@@ -93,11 +111,7 @@ function stop(applier: Applier, failure: ApplyFailure): void {
 function applyOne(applier: Applier, event: RecordedEvent): void {
   if (event.position <= applier.position || event.position > applier.limit || applier.failure) return;
   try {
-    if (!applier.isWriting) {
-      applier.db.begin();
-      applier.isWriting = true;
-    }
-    applier.projection.apply(event, applier.db);
+    applier.projection.apply(event, applier.rows);
   } catch (error) {
     stop(applier, failureOf(error, eventPlace(applier.projection, event)));
   }
@@ -152,7 +166,7 @@ export function moveTo(applier: Applier, position: Position, events: number): vo
 export function commit(applier: Applier): void {
   if (applier.failure || (!applier.isWriting && applier.position === applier.checkpoint)) return;
   try {
-    if (!applier.isWriting) applier.db.begin();
+    beginWriting(applier);
     writeCheckpoint(applier.db, applier.position);
     applier.db.commit();
     applier.isWriting = false;

@@ -110,6 +110,7 @@ const acceptings: fc.Arbitrary<Required<Accepting>> = fc.record({
   senderId: fc.constantFrom("s1", "s2"),
   authorityId: fc.constantFrom(undefined, "s2", "d1"),
   recipientHash: fc.constantFrom("r1", "r2", "r3"),
+  templateId: fc.constantFrom(undefined, "t1"),
 });
 
 const policies = fc.constantFrom(DELIVERY_POLICY, { ...DELIVERY_POLICY, onAmbiguous: "hold" as const });
@@ -253,6 +254,7 @@ describe("the rows of random logs (properties):", () => {
           workspace_id: state.workspaceId,
           status: state.status,
           sender_id: state.senderId,
+          template_id: state.templateId,
           recipient_hash: state.recipientHash,
           created_at: rfc3339(state.acceptedAt),
           updated_at: updatedAt,

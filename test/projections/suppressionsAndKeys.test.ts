@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type ApiKeyRow, activeApiKeys, apiKeys, listApiKeys } from "../../projections/apiKeys.ts";
-import { emails, emailsOfDay } from "../../projections/emails.ts";
+import { emails } from "../../projections/emails.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, type SuppressionRow, suppressions } from "../../projections/suppressions.ts";
+import { emailsOfDay } from "../../projections/usage.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { issueApiKey, revokeApiKey } from "../../src/domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";

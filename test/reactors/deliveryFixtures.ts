@@ -171,6 +171,7 @@ export interface InstanceOptions {
   readonly worker?: string;
   readonly sessionsMax?: number;
   readonly policy?: Partial<DeliveryPolicy>;
+  readonly bounceDomains?: boolean;
   readonly store?: EventStore;
   /** Whether it is the instance that has accepted the messages, and remembers them. Default: true for `w1`. */
   readonly hasAccepted?: boolean;
@@ -268,11 +269,12 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     workspaceId,
     freeBytes: 1_000_000,
     async start({ worker = "w1", hasAccepted = worker === "w1", ...options } = {}) {
-      const { sessionsMax = 2, policy = {}, store: over = store } = options;
+      const { sessionsMax = 2, policy = {}, bounceDomains = true, store: over = store } = options;
       const own = servicesOver(over, hasAccepted ? recent : null);
       const instance = await startInstance(own, relay.transport(worker, sessionsMax), {
         worker,
         policy: { ...DELIVERY_POLICY, ...policy },
+        bounceDomains,
       });
       running.push(instance);
       return instance;
@@ -355,12 +357,13 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
 interface Settings {
   readonly worker: string;
   readonly policy: DeliveryPolicy;
+  readonly bounceDomains: boolean;
 }
 
 async function startInstance(
   services: Services,
   transport: MailTransport,
-  { worker, policy }: Settings,
+  { worker, policy, bounceDomains }: Settings,
 ): Promise<Instance> {
   const directory = mkdtempSync(join(tmpdir(), "mail-delivery-"));
   const place = { databases: sqliteReadDatabases, directory, projections: [due] };
@@ -371,6 +374,7 @@ async function startInstance(
     transport,
     due: readers.reader("due"),
     policy,
+    bounceDomains,
     readSpacingMs: 0,
     worker,
     random: () => 0,

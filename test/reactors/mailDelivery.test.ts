@@ -148,8 +148,17 @@ describe("what the relay says", () => {
     const id = await world.accept("order-1001");
     await world.start();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailBounced");
+    expect((await lastEvent(id)).data).toMatchObject({ recipientDomain: "example.org" });
     const { recipientHash } = await world.state(id);
     expect(await world.store.lastRevision(suppressionStream(recipientHash))).toBeNull();
+  });
+
+  test("a bounce says nothing of the domain where domains are not to be kept", async () => {
+    world.relay.answer = () => refused("rcpt", "552 5.2.2 full");
+    const id = await world.accept("order-1001");
+    await world.start({ bounceDomains: false });
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailBounced");
+    expect(JSON.stringify((await lastEvent(id)).data)).not.toContain("example.org");
   });
 
   test("a refusal of our sender fails", async () => {
@@ -228,7 +237,8 @@ describe("after a crash", () => {
       "EmailBounced",
     );
     expect(world.relay.sent).toHaveLength(1);
-    expect((await lastEvent(id)).data).toMatchObject({ attempt: 2, code: 550, reply: "550 5.1.1 unknown" });
+    const facts = { code: 550, reply: "550 5.1.1 unknown", recipientDomain: "example.org" };
+    expect((await lastEvent(id)).data).toMatchObject({ attempt: 2, ...facts });
   });
 
   test("a lease runs out: ambiguous, burnt, and retried with the same Message-ID", async () => {

@@ -141,6 +141,7 @@ export interface Accepting {
   readonly senderId?: string;
   readonly authorityId?: string | undefined;
   readonly recipientHash?: string;
+  readonly templateId?: string | undefined;
 }
 
 /** The events that accept a message. */
@@ -157,6 +158,7 @@ export function acceptance(accepting: Accepting = {}): readonly EmailEvent[] {
     contentEventId: crypto.randomUUID(),
     contentDigest: "digest",
     contentBytes: 2,
+    ...(accepting.templateId === undefined ? {} : { templateId: accepting.templateId }),
   };
   const content = { from: "shop@example.com", to: "ana@example.org", subject: "Hello", text: "Hello" };
   return [

@@ -20,6 +20,8 @@ export type Verdict =
       readonly code: number;
       readonly reply: string;
       readonly suppress: boolean;
+      /** Added by who knows the recipient, where domains are to be kept. */
+      readonly recipientDomain?: string;
     }
   | { readonly kind: "failed"; readonly reason: string; readonly code: number; readonly reply: string };
 

@@ -102,8 +102,9 @@ function outcomeEvent(
     case "sent":
       return { type: "EmailSent", data: { attempt, transport: on.transport, reply: verdict.reply } };
     case "bounced": {
-      const { reason, code, reply } = verdict;
-      return { type: "EmailBounced", data: { attempt, reason, code, reply } };
+      const { reason, code, reply, recipientDomain } = verdict;
+      const domain = recipientDomain === undefined ? {} : { recipientDomain };
+      return { type: "EmailBounced", data: { attempt, reason, code, reply, ...domain } };
     }
     case "failed": {
       const { reason, code, reply } = verdict;

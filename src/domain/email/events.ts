@@ -94,6 +94,11 @@ const schemas = {
     reason: Type.String(),
     code: Type.Optional(Type.Integer()),
     reply: Type.Optional(Type.String()),
+    /**
+     * The recipient's domain, for usage: nothing else of the log that stays tells where mail bounces. Only here,
+     * so that no more domains are kept than refused mail, and absent where the operator wants none.
+     */
+    recipientDomain: Type.Optional(Type.String()),
   }),
   EmailFailed: Type.Object({
     attempt: Type.Integer(),

@@ -23,6 +23,7 @@ import { suppressionStream } from "../../domain/suppression/events.ts";
 import type { SuppressionState } from "../../domain/suppression/state.ts";
 import { workspaceStream } from "../../domain/workspace/events.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
+import { domainOf } from "../../kernel/address.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { WorkspaceOccasion } from "../../kernel/metadata.ts";
@@ -45,6 +46,8 @@ export interface DeliveryContext {
   /** Spares reading what this instance has just accepted; null: everything is read. */
   readonly recent: RecentEmails | null;
   readonly policy: DeliveryPolicy;
+  /** Whether a bounce says for good at which domain it was. */
+  readonly bounceDomains: boolean;
   /** Names this worker process in claims. */
   readonly worker: string;
   readonly transport: string;
@@ -179,7 +182,8 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     // This message's own bounce suppressed the recipient, and the crash came before the bounce was recorded.
     const { code = 550, reply = "" } = ownBounce;
     const reason = "recipient_address_rejected";
-    await record(context, on, workspace, { kind: "bounced", reason, code, reply, suppress: true });
+    const verdict = { kind: "bounced", reason, code, reply, suppress: true } as const;
+    await record(context, on, workspace, placed(context, verdict, content));
     return { kind: "notAttempted", claimRevision };
   }
   const refusal = refusalOf(workspace, mayLeave, suppression !== null, content);
@@ -188,7 +192,7 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     return { kind: "notAttempted", claimRevision };
   }
   const outcome = await on.session.send(mailMessage(on, content), on.deadline);
-  const verdict = redacted(classifyOutcome(outcome), content);
+  const verdict = placed(context, redacted(classifyOutcome(outcome), content), content);
   await recordVerdict(context, on, { workspace, content, verdict });
   const relayFault = verdict.kind === "deferred" && verdict.relayFault ? verdict.reason : null;
   return { kind: "attempted", claimRevision, relayFault };
@@ -223,7 +227,7 @@ function mailMessage({ due, story }: Attempt, content: WholeContent): MailMessag
   return {
     id: due.id,
     // The same for every repeat, so that receivers can drop one.
-    messageId: `<${due.id}@${from.slice(from.lastIndexOf("@") + 1)}>`,
+    messageId: `<${due.id}@${domainOf(from)}>`,
     date: story.state.acceptedAt,
     from,
     to,
@@ -238,6 +242,12 @@ function mailMessage({ due, story }: Attempt, content: WholeContent): MailMessag
 
 function redacted(verdict: Verdict, { from, to }: EmailContent): Verdict {
   return verdict.reply === undefined ? verdict : { ...verdict, reply: redactReply(verdict.reply, from, to) };
+}
+
+/** A bounce with the domain that it was at, where that is to be kept and the content still tells it. */
+function placed({ bounceDomains }: DeliveryContext, verdict: Verdict, content: EmailContent | null): Verdict {
+  if (verdict.kind !== "bounced" || !bounceDomains || content === null) return verdict;
+  return { ...verdict, recipientDomain: domainOf(content.to) };
 }
 
 interface Verdicted {

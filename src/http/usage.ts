@@ -1,0 +1,122 @@
+import { Elysia } from "elysia";
+import {
+  type BouncesRow,
+  listBounces,
+  listUsage,
+  type UsagePlace,
+  type UsageRange,
+  type UsageRow,
+} from "../../projections/usage.ts";
+import type { Services } from "../commands/services.ts";
+import { parseDomain } from "../kernel/address.ts";
+import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../kernel/time.ts";
+import { dateTime } from "./dateTime.ts";
+import { authorize, principalOf } from "./frontDoor.ts";
+import { decodeCursor, encodeCursor, PAGE_ITEMS_DEFAULT } from "./paging.ts";
+import { invalid } from "./problem.ts";
+import { currentRows, type ReadModel } from "./readModel.ts";
+import { routes } from "./routes.ts";
+import { BouncesQuery, RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, UsageQuery } from "./usageSchemas.ts";
+
+interface UsageOptions {
+  readonly services: Services;
+  /** The read model `emails`, beside whose rows usage is counted. */
+  readonly emails: ReadModel;
+}
+
+/** How many messages there were and what became of them. */
+export function usageController({ services, emails }: UsageOptions) {
+  const now = () => services.clock.now();
+  return new Elysia({ normalize: false })
+    .get(
+      routes.showUsage.path,
+      async ({ query, request }) => {
+        const { sender_id: senderId, template_id: templateId, group_by: groupBy } = query;
+        const wanted = {
+          ...rangeOf(principalOf(request).workspaceId, query, now()),
+          ...(senderId === undefined ? {} : { senderId }),
+          ...(templateId === undefined ? {} : { templateId: templateId.toLowerCase() }),
+          ...(groupBy === undefined ? {} : { groupBy }),
+        };
+        const rows = listUsage(await currentRows(emails), wanted);
+        return pageOf(rows, wanted.limit - 1, (row) => usageJson(row, groupBy));
+      },
+      { transform: authorize(services, routes.showUsage), query: UsageQuery },
+    )
+    .get(
+      routes.showBounces.path,
+      async ({ query, request }) => {
+        const wanted = {
+          ...rangeOf(principalOf(request).workspaceId, query, now()),
+          ...(query.domain === undefined ? {} : { domain: domainOf(query.domain) }),
+        };
+        const rows = listBounces(await currentRows(emails), wanted);
+        return pageOf(rows, wanted.limit - 1, bouncesJson);
+      },
+      { transform: authorize(services, routes.showBounces), query: BouncesQuery },
+    );
+}
+
+function domainOf(text: string): string {
+  const domain = parseDomain(text);
+  if (domain === null) throw invalid("/domain", "is not a fully qualified name");
+  return domain;
+}
+
+type RangeQuery = Pick<UsageQuery, "from" | "to" | "by" | "limit" | "cursor">;
+
+/** The first beginning of a bucket that is not before `at`. A range that ends here and one that begins here share none. */
+function nextStart(at: EpochMs, by: "hour" | "day"): string {
+  const sizeMs = by === "hour" ? HOUR_MS : DAY_MS;
+  return rfc3339(Math.ceil(at / sizeMs) * sizeMs);
+}
+
+/** What a query asks for: one row more than a page holds, which only tells that there is more. */
+function rangeOf(workspaceId: string, query: RangeQuery, now: EpochMs): UsageRange & { after?: UsagePlace } {
+  const { by = "day", cursor } = query;
+  const to = query.to === undefined ? now : epochMs(dateTime("/to", query.to));
+  const from =
+    query.from === undefined ? to - RANGE_DAYS_DEFAULT[by] * DAY_MS : epochMs(dateTime("/from", query.from));
+  if (to < from) throw invalid("/to", "lies before from");
+  if (to - from > RANGE_DAYS_MAX[by] * DAY_MS) {
+    throw invalid("/to", `lies more than ${RANGE_DAYS_MAX[by]} days after from`);
+  }
+  const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+  return {
+    workspaceId,
+    from: nextStart(from, by),
+    before: nextStart(to, by),
+    by,
+    limit: limit + 1,
+    ...(cursor === undefined ? {} : { after: placeOf(cursor) }),
+  };
+}
+
+/** A cursor of these lists holds a row's start and group. */
+function placeOf(cursor: string): UsagePlace {
+  const { createdAt: start, id: group } = decodeCursor(cursor, () => true);
+  if (parseDateTime(start) === null) throw invalid("/cursor", "is not a next_cursor of this list");
+  return { start, group };
+}
+
+function pageOf<Row extends UsagePlace, Json>(rows: readonly Row[], limit: number, json: (row: Row) => Json) {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const nextCursor =
+    rows.length > limit && last ? encodeCursor({ createdAt: last.start, id: last.group }) : null;
+  return { data: shown.map(json), next_cursor: nextCursor };
+}
+
+function usageJson({ start, group, ...counts }: UsageRow, groupBy: UsageQuery["group_by"]) {
+  return {
+    object: "usage",
+    start,
+    ...(groupBy === "sender" ? { sender_id: group } : {}),
+    ...(groupBy === "template" ? { template_id: group || null } : {}),
+    ...counts,
+  };
+}
+
+function bouncesJson({ start, group, bounced }: BouncesRow) {
+  return { object: "bounces", start, domain: group || null, bounced };
+}

@@ -1,0 +1,143 @@
+import { toNewEvents } from "../../src/commands/transact.ts";
+import { emailStream } from "../../src/domain/email/events.ts";
+import { suppressionStream } from "../../src/domain/suppression/events.ts";
+import { templateStream } from "../../src/domain/template/events.ts";
+import { webhooksStream } from "../../src/domain/webhook/events.ts";
+import { webhookDeliveryStream } from "../../src/domain/webhookDelivery/events.ts";
+import type { DomainEvent } from "../../src/kernel/decider.ts";
+import { newId, webhookDeliveryId } from "../../src/kernel/ids.ts";
+import type { WorkspaceOccasion } from "../../src/kernel/metadata.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
+import { type GrowthWorkspace, type Story, storyMaker } from "./growthStories.ts";
+import { seededRandom } from "./httpLoad.ts";
+
+const TEMPLATES = 5;
+/** What the endpoints of a grown log are told of; the last one is told of nothing that happens. */
+const SUBSCRIPTIONS = [["email.bounced"], ["email.failed"], ["webhook.test"]] as const;
+
+interface Endpoint {
+  readonly id: string;
+  readonly types: readonly string[];
+}
+
+const TOLD_AS: Readonly<Record<string, string>> = {
+  EmailBounced: "email.bounced",
+  EmailFailed: "email.failed",
+};
+
+/** A store that is being filled, and how many events it was given. */
+export interface GrownLog {
+  readonly workspace: GrowthWorkspace;
+  /** Appends the messages from `from` up to `to`, each with its whole story; answers the number of events. */
+  grow(from: number, to: number): Promise<number>;
+}
+
+async function appendNew(store: EventStore, stream: string, events: readonly NewEvent[]): Promise<number> {
+  const result = await store.append(stream, events, "noStream");
+  if (result.outcome !== "appended") throw new Error(`${stream} was there already`);
+  return events.length;
+}
+
+/** Templates and endpoints, before the first message. */
+async function setUp(store: EventStore, workspaceId: string) {
+  const occasion = { at: Date.now(), correlationId: newId(), actor: "cli", workspaceId };
+  const templateIds = Array.from({ length: TEMPLATES }, () => newId());
+  for (const id of templateIds) {
+    const data = { workspaceId, name: `template ${id}`, at: rfc3339(occasion.at) };
+    await appendNew(store, templateStream(id), toNewEvents([{ type: "TemplateCreated", data }], occasion));
+  }
+  const endpoints = SUBSCRIPTIONS.map((types): Endpoint => ({ id: newId(), types }));
+  const registered = endpoints.map(({ id: endpointId, types }): DomainEvent => {
+    const url = `https://${endpointId}.example.com/hook`;
+    const facts = { endpointId, workspaceId, url, description: null, sealedSecret: "" };
+    return { type: "WebhookEndpointRegistered", data: { ...facts, eventTypes: [...types] } };
+  });
+  await appendNew(store, webhooksStream(workspaceId), toNewEvents(registered, occasion));
+  return { templateIds, endpoints };
+}
+
+/** The calls that a story led to, each taken at once. */
+async function appendCalls(
+  store: EventStore,
+  story: Story,
+  endpoints: readonly Endpoint[],
+  occasion: WorkspaceOccasion,
+): Promise<number> {
+  let count = 0;
+  for (const [eventRevision, event] of story.events.entries()) {
+    const eventType = TOLD_AS[event.type];
+    if (eventType === undefined) continue;
+    for (const { id: endpointId, types } of endpoints) {
+      if (!types.includes(eventType)) continue;
+      const { workspaceId } = occasion;
+      const origin = {
+        workspaceId,
+        endpointId,
+        eventId: event.id,
+        eventStream: emailStream(story.id),
+        eventRevision,
+        eventType,
+      };
+      const calls = [
+        { type: "WebhookAttemptStarted", data: { origin, attempt: 1, worker: "growth:1", leaseMs: 60_000 } },
+        { type: "WebhookDelivered", data: { attempt: 1, durationMs: 40, statusCode: 200 } },
+      ];
+      const stream = webhookDeliveryStream(webhookDeliveryId(event.id, endpointId));
+      count += await appendNew(store, stream, toNewEvents(calls, occasion));
+    }
+  }
+  return count;
+}
+
+async function appendSuppression(
+  store: EventStore,
+  { id, suppressed }: Story,
+  occasion: WorkspaceOccasion,
+): Promise<number> {
+  if (suppressed === null) return 0;
+  const { workspaceId } = occasion;
+  const facts = { workspaceId, recipientHash: suppressed.hash, reason: "bounce", emailId: id, code: 550 };
+  const events = [
+    { type: "SuppressionAddressStored", data: { address: suppressed.address } },
+    { type: "RecipientSuppressed", data: { ...facts, reply: "550 5.1.1 <recipient> unknown" } },
+  ];
+  return appendNew(store, suppressionStream(suppressed.hash), toNewEvents(events, occasion));
+}
+
+/**
+ * Fills a store with messages that were accepted and came to their end: one append a message, `callers` at a time,
+ * as fast as the store takes it. `total` is how long the log will be at most.
+ */
+export async function growLog(
+  store: EventStore,
+  callers: number,
+  names: Pick<GrowthWorkspace, "workspaceId" | "senderIds">,
+  total: number,
+): Promise<GrownLog> {
+  const { templateIds, endpoints } = await setUp(store, names.workspaceId);
+  const workspace = { ...names, templateIds };
+  const storyOf = storyMaker(workspace, total, seededRandom(4));
+  const occasion = { at: Date.now(), correlationId: newId(), actor: "worker:growth:1", ...names };
+  const appendStory = async (number: number) => {
+    const story = storyOf(number);
+    const own = await appendNew(store, emailStream(story.id), story.events);
+    const suppressions = await appendSuppression(store, story, occasion);
+    return own + suppressions + (await appendCalls(store, story, endpoints, occasion));
+  };
+  return {
+    workspace,
+    async grow(from, to) {
+      let next = from;
+      let events = 0;
+      const caller = async () => {
+        while (next < to) {
+          const appended = await appendStory(next++);
+          events += appended;
+        }
+      };
+      await Promise.all(Array.from({ length: callers }, caller));
+      return events;
+    },
+  };
+}
