@@ -7,6 +7,7 @@ import { LIMIT_RANGES, type WorkspaceLimits } from "./domain/workspace/limits.ts
 import { BODY_BYTES_IN_FLIGHT_MIN } from "./http/bodiesInFlight.ts";
 import { parseAddress } from "./kernel/address.ts";
 import { type AddressRange, parseAddressRange } from "./kernel/clientAddress.ts";
+import { parseSigningKey } from "./kernel/signingKey.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
 export interface Config {
@@ -55,6 +56,10 @@ export interface Config {
   readonly authFailuresPerMinute: number;
   /** Proxies whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly AddressRange[];
+  /** An event is sealed so long after it was written, at the latest; 0: nothing is sealed by itself. */
+  readonly auditSealIntervalMs: number;
+  /** The Ed25519 private key that signs seals, as PEM; null: they are not signed. */
+  readonly auditSigningKey: string | null;
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly logLevel: string;
@@ -349,6 +354,16 @@ function requiredSecret(reader: Reader, name: string): string {
   return value ?? "";
 }
 
+function auditSigningKey(reader: Reader): string | null {
+  const pem = reader.secret("AUDIT_SIGNING_KEY");
+  if (pem !== null && parseSigningKey(pem) === null) {
+    reader.errors.push(
+      "AUDIT_SIGNING_KEY must be an Ed25519 private key in PEM: see postledger audit keygen",
+    );
+  }
+  return pem;
+}
+
 function clamavUrl(reader: Reader): string | null {
   const url = reader.text("CLAMAV_URL", "");
   if (url === "") return null;
@@ -403,6 +418,8 @@ export function readConfig(env: Environment): Config {
     }),
     authFailuresPerMinute: reader.integer("AUTH_FAILURES_PER_MINUTE", 60, { min: 0, max: 1_000_000 }),
     trustedProxies: trustedProxies(reader),
+    auditSealIntervalMs: reader.integer("AUDIT_SEAL_INTERVAL_MS", 10 * MINUTE_MS, { min: 0, max: DAY_MS }),
+    auditSigningKey: auditSigningKey(reader),
     requestTimeoutMs: reader.integer("REQUEST_TIMEOUT_MS", 15_000, { min: 100, max: 10 * MINUTE_MS }),
     drainTimeoutMs: reader.integer("DRAIN_TIMEOUT_MS", 25_000, { min: 0, max: 10 * MINUTE_MS }),
     logLevel: reader.choice("LOG_LEVEL", "info", LOG_LEVELS),
