@@ -78,9 +78,9 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   });
   const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;
   const workers = makeWorkers(config, logger, { services, readers });
-  const { storeUrl, storeTimeoutMs, dataDir } = config;
+  const { storeUrl, storeTimeoutMs, dataDir, auditSealIntervalMs, auditSigningKey } = config;
   const readModels = hostReadModels({
-    start: { storeUrl, storeTimeoutMs, dataDir, logId },
+    start: { storeUrl, storeTimeoutMs, dataDir, logId, auditSealIntervalMs, auditSigningKey },
     onEvent(event) {
       readers.receive(event);
       if (event.type === "failed")
@@ -88,6 +88,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
       workers.wake();
     },
     onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),
+    onSealTrouble: (reason) => logger.warn({ reason }, "the log could not be sealed"),
   });
   await readersOpen(readers, config.storeTimeoutMs);
   workers.start();

@@ -7,6 +7,7 @@ import { LIMIT_RANGES, type WorkspaceLimits } from "./domain/workspace/limits.ts
 import { BODY_BYTES_IN_FLIGHT_MIN } from "./http/bodiesInFlight.ts";
 import { parseAddress } from "./kernel/address.ts";
 import { type AddressRange, parseAddressRange } from "./kernel/clientAddress.ts";
+import { parseSigningKey } from "./kernel/signingKey.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
 export interface Config {
@@ -59,6 +60,10 @@ export interface Config {
   readonly trustedProxies: readonly AddressRange[];
   /** How long after one comparison of the read models with the log the next one begins; 0: never. */
   readonly verifyIntervalMs: number;
+  /** An event is sealed so long after it was written, at the latest; 0: nothing is sealed by itself. */
+  readonly auditSealIntervalMs: number;
+  /** The Ed25519 private key that signs seals, as PEM; null: they are not signed. */
+  readonly auditSigningKey: string | null;
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly logLevel: string;
@@ -354,6 +359,16 @@ function requiredSecret(reader: Reader, name: string): string {
   return value ?? "";
 }
 
+function auditSigningKey(reader: Reader): string | null {
+  const pem = reader.secret("AUDIT_SIGNING_KEY");
+  if (pem !== null && parseSigningKey(pem) === null) {
+    reader.errors.push(
+      "AUDIT_SIGNING_KEY must be an Ed25519 private key in PEM: see postledger audit keygen",
+    );
+  }
+  return pem;
+}
+
 function clamavUrl(reader: Reader): string | null {
   const url = reader.text("CLAMAV_URL", "");
   if (url === "") return null;
@@ -411,6 +426,8 @@ export function readConfig(env: Environment): Config {
     trustedProxies: trustedProxies(reader),
     verifyIntervalMs:
       HOUR_MS * reader.integer("PROJECTION_VERIFY_INTERVAL_HOURS", 0, { min: 0, max: 365 * 24 }),
+    auditSealIntervalMs: reader.integer("AUDIT_SEAL_INTERVAL_MS", 10 * MINUTE_MS, { min: 0, max: DAY_MS }),
+    auditSigningKey: auditSigningKey(reader),
     requestTimeoutMs: reader.integer("REQUEST_TIMEOUT_MS", 15_000, { min: 100, max: 10 * MINUTE_MS }),
     drainTimeoutMs: reader.integer("DRAIN_TIMEOUT_MS", 25_000, { min: 0, max: 10 * MINUTE_MS }),
     logLevel: reader.choice("LOG_LEVEL", "info", LOG_LEVELS),

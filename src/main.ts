@@ -1,3 +1,4 @@
+import { auditCommands } from "./cli/auditCommands.ts";
 import { type Command, invoke, UsageError } from "./cli/command.ts";
 import { operationCommands } from "./cli/operationCommands.ts";
 import { projectionCommands } from "./cli/projectionCommands.ts";
@@ -23,6 +24,7 @@ const commands: readonly Command[] = [
   ...workspaceCommands,
   ...workspaceControls,
   ...projectionCommands,
+  ...auditCommands,
   ...operationCommands,
 ];
 

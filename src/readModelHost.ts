@@ -11,10 +11,11 @@ export interface ReadModelHostOptions {
   readonly start: ThreadStart;
   readonly onEvent: (event: FollowEvent) => void;
   readonly onFailure: (reason: string) => void;
+  readonly onSealTrouble: (reason: string) => void;
 }
 
 /** Keeps the thread of the read models going: begins it again whenever it fails, until it is stopped. */
-export function hostReadModels({ start, onEvent, onFailure }: ReadModelHostOptions): {
+export function hostReadModels({ start, onEvent, onFailure, onSealTrouble }: ReadModelHostOptions): {
   stop(): Promise<void>;
 } {
   let stopping = false;
@@ -37,6 +38,7 @@ export function hostReadModels({ start, onEvent, onFailure }: ReadModelHostOptio
     };
     begun.onmessage = ({ data }: MessageEvent<FromThread>) => {
       if ("ended" in data) fail(data.ended ?? "it ended by itself");
+      else if ("sealTrouble" in data) onSealTrouble(data.sealTrouble);
       else deliver(data, onEvent, send).catch((error: unknown) => fail(String(error)));
     };
     begun.onerror = (event) => fail(event.message);

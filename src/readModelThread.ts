@@ -1,35 +1,60 @@
 import { join } from "node:path";
 import { projections } from "../projections/index.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
+import { systemClock } from "./adapters/system/systemClock.ts";
+import { LogSealer } from "./commands/sealLog.ts";
 import type { Config } from "./config.ts";
+import { newId } from "./kernel/ids.ts";
+import { reasonOf } from "./kernel/reason.ts";
+import { parseSigningKey } from "./kernel/signingKey.ts";
 import { openStore } from "./openParts.ts";
+import type { EventStore } from "./ports/eventStore.ts";
+import { LogSealing } from "./reactors/logSealing.ts";
 import { followReadModels } from "./readModels/follow.ts";
 import { type FollowAnswer, type FollowMessage, followRelay } from "./readModels/messages.ts";
 
+type ThreadSetting = "storeUrl" | "storeTimeoutMs" | "dataDir" | "auditSealIntervalMs" | "auditSigningKey";
+
 /** What the thread is told when it begins. */
-export interface ThreadStart extends Pick<Config, "storeUrl" | "storeTimeoutMs" | "dataDir"> {
+export interface ThreadStart extends Pick<Config, ThreadSetting> {
   readonly logId: string;
 }
 
 /** To the thread: begin, end, or an answer to one of its events. */
 export type ToThread = { readonly start: ThreadStart } | { readonly stop: true } | FollowAnswer;
 
-/** From the thread: an event, or its end with the reason of it, null when it was told to end. */
-export type FromThread = FollowMessage | { readonly ended: string | null };
+/** From the thread: an event, why the log could not be sealed, or its end with the reason, null when it was told to. */
+export type FromThread = FollowMessage | { readonly sealTrouble: string } | { readonly ended: string | null };
 
 declare const self: Worker;
 
-// Applying events is work that never waits; on a thread of its own it takes no time from requests.
+// Applying events and sealing them is work that never waits; on a thread of its own it takes no time from requests.
 const stopped = new AbortController();
 const post = (message: FromThread) => self.postMessage(message);
 const relay = followRelay(post);
 
-async function follow({ storeUrl, storeTimeoutMs, dataDir, logId }: ThreadStart): Promise<void> {
+function logSealing(store: EventStore, { auditSealIntervalMs, auditSigningKey }: ThreadStart): LogSealing {
+  const signingKey = auditSigningKey === null ? null : parseSigningKey(auditSigningKey);
+  const actor = `worker:${newId()}`;
+  return new LogSealing({
+    sealer: new LogSealer({ store, clock: systemClock, signingKey, actor }),
+    clock: systemClock,
+    intervalMs: auditSealIntervalMs,
+    random: Math.random,
+    onTrouble: (error) => post({ sealTrouble: reasonOf(error) }),
+  });
+}
+
+async function follow(start: ThreadStart): Promise<void> {
+  const { storeUrl, storeTimeoutMs, dataDir, logId } = start;
   const store = await openStore({ storeUrl, storeTimeoutMs });
+  const sealing = start.auditSealIntervalMs > 0 ? logSealing(store, start) : null;
   const place = { databases: sqliteReadDatabases, directory: join(dataDir, "projections"), logId };
+  sealing?.start();
   try {
     await followReadModels({ ...place, store, projections, onEvent: relay.onEvent, signal: stopped.signal });
   } finally {
+    await sealing?.stop();
     await store.close();
   }
 }

@@ -1,5 +1,6 @@
 import { apiKeyCodec } from "../domain/apiKey/events.ts";
 import { attachmentCodec } from "../domain/attachment/events.ts";
+import { auditCodec } from "../domain/audit/events.ts";
 import { emailCodec } from "../domain/email/events.ts";
 import { instanceCodec } from "../domain/instance/events.ts";
 import { quotaCodec } from "../domain/quota/events.ts";
@@ -18,6 +19,7 @@ import type { DomainEvent } from "../kernel/decider.ts";
 export const codecs: readonly Codec<DomainEvent>[] = [
   apiKeyCodec,
   attachmentCodec,
+  auditCodec,
   emailCodec,
   instanceCodec,
   quotaCodec,

@@ -85,6 +85,13 @@ export class StoreError extends Error {
   }
 }
 
+/** A stream of which something is not read any more. */
+export interface Truncation {
+  readonly stream: string;
+  /** The first revision that is read; Infinity when nothing is. */
+  readonly before: number;
+}
+
 /** The append-only log. Every adapter passes the one suite in `test/contract/eventStore.ts`. */
 export interface EventStore {
   /**
@@ -117,6 +124,8 @@ export interface EventStore {
   head(options?: CallOptions): Promise<Position>;
   /** Events of `stream` below `revision` are no longer read; revisions and `noStream` answers stay as they are. */
   truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void>;
+  /** Every stream of which something is not read any more, at least once and at last as it is, in pages of bounded size. */
+  truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]>;
   /** Lets go of files and connections. Calls under way settle first or fail as `unavailable`. */
   close(): Promise<void>;
 }

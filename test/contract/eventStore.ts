@@ -624,6 +624,20 @@ function truncation({ store, it }: Suite): void {
     expect((await store().read(stream, 0, 10)).map(({ revision }) => revision)).toEqual([2]);
   });
 
+  it("tells which streams are truncated, at last as they are", async () => {
+    const [once, twice, never] = [fresh("once"), fresh("twice"), fresh("never")];
+    for (const stream of [once, twice, never]) {
+      await mustAppend(store(), stream, [newEvent(), newEvent(), newEvent()], "noStream");
+    }
+    await store().truncateBefore(once, 2);
+    await store().truncateBefore(twice, 1);
+    await store().truncateBefore(twice, 3);
+    const told = new Map<string, number>();
+    for await (const page of store().truncations()) {
+      for (const { stream, before } of page) told.set(stream, before);
+    }
+    expect([once, twice, never].map((stream) => told.get(stream))).toEqual([2, 3, undefined]);
+  });
   it("truncation past the end hides nothing that comes later, and an unwritten stream stays open", async () => {
     const stream = fresh("past");
     await mustAppend(store(), stream, [newEvent(), newEvent()], "noStream");

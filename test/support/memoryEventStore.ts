@@ -157,6 +157,10 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
       requireStore();
       truncations.set(stream, Math.max(revision, truncations.get(stream) ?? 0));
     },
+    async *truncations() {
+      requireStore();
+      yield [...truncations].map(([stream, before]) => ({ stream, before }));
+    },
     async close() {
       isClosed = true;
       changes.dispatchEvent(new Event("change"));

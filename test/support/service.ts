@@ -86,6 +86,7 @@ const TEST_ENVIRONMENT: Environment = {
   LIMIT_KEY_REQUESTS_PER_SECOND: "0",
   LIMIT_WORKSPACE_REQUESTS_PER_SECOND: "0",
   AUTH_FAILURES_PER_MINUTE: "0",
+  AUDIT_SEAL_INTERVAL_MS: "0",
 };
 
 /** Settings that suit tests. No name that a test makes up is ever asked for outside of this machine. */

@@ -8,15 +8,16 @@ import type {
   NewEvent,
   Position,
   RecordedEvent,
+  Truncation,
 } from "../../ports/eventStore.ts";
-import { StoreError } from "../../ports/eventStore.ts";
+import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision } from "./append.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { readHead } from "./head.ts";
 import { followLog, readLog } from "./logReads.ts";
 import { readForwards, readNewest } from "./streamReads.ts";
-import { truncate } from "./truncate.ts";
+import { readTruncations, truncate } from "./truncate.ts";
 
 const TIMEOUT_MS = 5_000;
 
@@ -84,6 +85,12 @@ class EventStoreDb implements EventStore {
       const last = await this.lastRevisionOf(stream, deadline);
       if (last !== null) await truncate(this.connection, { stream, revision, last }, deadline);
     });
+  }
+
+  async *truncations(options?: CallOptions): AsyncGenerator<readonly Truncation[]> {
+    this.requireOpen();
+    const reading = { from: LOG_START, signal: this.closing.signal };
+    yield* readTruncations(this.connection.reads, reading, options?.timeoutMs ?? this.timeoutMs);
   }
 
   async close(): Promise<void> {

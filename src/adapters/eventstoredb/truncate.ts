@@ -1,8 +1,41 @@
-import { type ExpectedRevision, StoreError } from "../../ports/eventStore.ts";
+import type { EventStoreDBClient } from "@eventstore/db-client";
+import { type ExpectedRevision, StoreError, type Truncation } from "../../ports/eventStore.ts";
 import { append } from "./append.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, leftMs } from "./deadline.ts";
+import { type LogReading, readLog } from "./logReads.ts";
 import { metadataStream, readMetadata, truncatedBefore } from "./streamReads.ts";
+
+/** What the server writes when a stream's metadata changes, and when a stream is deleted for good. */
+const METADATA_CHANGED = "$metadata";
+const STREAM_DELETED = "$streamDeleted";
+const METADATA_STREAM = metadataStream("");
+
+/**
+ * Every change of what is read of a stream, in the order of the log. A stream whose metadata bound it in another way
+ * than by `$tb`, as we never do, counts as one of which nothing is read. Throws `unavailable`.
+ */
+export async function* readTruncations(
+  client: EventStoreDBClient,
+  reading: Omit<LogReading, "filter">,
+  timeoutMs: number,
+): AsyncGenerator<readonly Truncation[]> {
+  const filter = { types: [METADATA_CHANGED, STREAM_DELETED] };
+  for await (const { events } of readLog(client, { ...reading, filter }, timeoutMs)) {
+    yield events.map(({ stream, type, data }) => {
+      if (type === STREAM_DELETED) return { stream, before: Number.POSITIVE_INFINITY };
+      return {
+        stream: stream.slice(METADATA_STREAM.length),
+        before: boundOf(data as Record<string, unknown>),
+      };
+    });
+  }
+}
+
+function boundOf(metadata: Readonly<Record<string, unknown>>): number {
+  const isOurs = metadata.$maxAge === undefined && metadata.$maxCount === undefined;
+  return isOurs ? truncatedBefore(metadata) : Number.POSITIVE_INFINITY;
+}
 
 /**
  * Sets the stream's `$tb`, which never goes down, and leaves its other metadata alone. `last` is the
@@ -21,7 +54,7 @@ export async function truncate(
     const expected: ExpectedRevision = metadata.revision ?? "noStream";
     const event = {
       id: crypto.randomUUID(),
-      type: "$metadata",
+      type: METADATA_CHANGED,
       data: { ...metadata.values, $tb: bound },
       metadata: {},
     };

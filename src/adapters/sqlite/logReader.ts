@@ -6,6 +6,7 @@ import {
   type LogFilter,
   type Position,
   type RecordedEvent,
+  type Truncation,
 } from "../../ports/eventStore.ts";
 import { positionText } from "./groupCommit.ts";
 
@@ -16,18 +17,36 @@ const BATCH_POSITIONS_MAX = 10_000;
 const COLUMNS = "e.position, s.name, e.revision, e.id, e.type, e.metadata, e.data";
 const FROM = "FROM events e CROSS JOIN streams s ON s.id = e.stream";
 
+const TRUNCATED = `SELECT id, name, truncate_before FROM streams WHERE truncate_before > 0 AND id > ?
+  ORDER BY id LIMIT ?`;
+
 type Row = Readonly<Record<string, unknown>>;
 
+/** The data of a row that was damaged: no codec takes it, so whoever needs the event stops there. */
+const DAMAGED = new Uint8Array(0);
+
+/** What a column holds as JSON; null when it holds none any more. */
+function objectIn(column: unknown): JsonObject | null {
+  if (typeof column !== "string") return null;
+  try {
+    const value: unknown = JSON.parse(column);
+    return typeof value === "object" ? (value as JsonObject | null) : null;
+  } catch {
+    return null;
+  }
+}
+
 function recorded(row: Row): RecordedEvent {
-  const data = row.data;
+  const data = row.data instanceof Uint8Array ? row.data : objectIn(row.data);
+  const metadata = objectIn(row.metadata);
   return {
     stream: row.name as string,
     revision: row.revision as number,
     position: positionText(row.position as number),
     id: row.id as string,
     type: row.type as string,
-    data: typeof data === "string" ? (JSON.parse(data) as object) : (data as Uint8Array),
-    metadata: JSON.parse(row.metadata as string) as JsonObject,
+    data: data === null || metadata === null ? DAMAGED : data,
+    metadata: metadata ?? {},
   };
 }
 
@@ -63,6 +82,13 @@ export class LogReader {
 
   head(): number {
     return Number(this.prepare("SELECT head FROM log").get()?.head);
+  }
+
+  /** Some of the streams that were truncated, in the order of their ids, after `id`; `next` is null after the last. */
+  truncations(id: number): { readonly page: readonly Truncation[]; readonly next: number | null } {
+    const rows = this.prepare(TRUNCATED).all(id, BATCH_EVENTS_MAX);
+    const page = rows.map((row) => ({ stream: String(row.name), before: Number(row.truncate_before) }));
+    return { page, next: page.length < BATCH_EVENTS_MAX ? null : Number(rows.at(-1)?.id) };
   }
 
   /** Moves whenever another connection has committed. */

@@ -14,6 +14,7 @@ import {
   type Position,
   type RecordedEvent,
   StoreError,
+  type Truncation,
 } from "../../ports/eventStore.ts";
 import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
@@ -153,6 +154,15 @@ class SqliteEventStore implements EventStore {
         throw error;
       }
     }, options);
+  }
+
+  async *truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]> {
+    for (let id: number | null = 0; id !== null; ) {
+      const after: number = id;
+      const { page, next } = await this.whenFree(() => this.reader.truncations(after), options);
+      yield page;
+      id = next;
+    }
   }
 
   async close(): Promise<void> {

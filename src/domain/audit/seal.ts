@@ -1,0 +1,82 @@
+import { canonicalJson, type JsonObject } from "../../kernel/json.ts";
+import { isSignedBy, type SigningKey, signText } from "../../kernel/signingKey.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
+import type { Seal } from "./events.ts";
+
+/** An event as a seal names it. */
+export interface Place {
+  readonly stream: string;
+  readonly revision: number;
+  /** 64 hex digits. */
+  readonly leaf: string;
+}
+
+/** Where the chain of seals ends. */
+export interface ChainEnd {
+  /** The revision of the last seal; null when there is none. */
+  readonly revision: number | null;
+  /** The leaf of the last seal: whoever keeps it elsewhere can tell another chain from this one. */
+  readonly leaf: string | null;
+  readonly covered: number;
+}
+
+export const NO_SEAL: ChainEnd = { revision: null, leaf: null, covered: 0 };
+
+/**
+ * Events that one seal covers at most. Of their leaves, names and order some 40 bytes an event are left once they are
+ * compressed; uncompressed and with the longest names it is 650 kB, and one append may be 1 MB.
+ */
+export const SEAL_EVENTS_MAX = 5_000;
+const LEAF_BYTES = 32;
+
+/** The seal that goes on from `end` and covers `places`, which are in the order of the log. */
+export function sealOf(
+  end: ChainEnd,
+  places: readonly Place[],
+  at: EpochMs,
+  signingKey: SigningKey | null,
+): Seal {
+  const indices = new Map<string, number>();
+  for (const { stream } of places) if (!indices.has(stream)) indices.set(stream, indices.size);
+  const seal: Seal = {
+    at: rfc3339(at),
+    previous: end.leaf,
+    covered: end.covered + places.length,
+    streams: [...indices.keys()],
+    order: places.map(({ stream }) => indices.get(stream) ?? 0),
+    revisions: places.map(({ revision }) => revision),
+    leaves: Buffer.from(places.map(({ leaf }) => leaf).join(""), "hex").toString("base64"),
+  };
+  if (signingKey === null) return seal;
+  const signed = { ...seal, publicKey: signingKey.publicKey };
+  return { ...signed, signature: signText(signingKey, signedText(signed)) };
+}
+
+/** The events that a seal names, in the order of the log; null when its parts do not agree. */
+export function placesOf({ streams, order, revisions, leaves }: Seal): readonly Place[] | null {
+  const bytes = Buffer.from(leaves, "base64");
+  const isSound =
+    order.length > 0 &&
+    order.length === revisions.length &&
+    bytes.length === order.length * LEAF_BYTES &&
+    order.every((index) => index < streams.length);
+  if (!isSound) return null;
+  return order.map((index, at) => ({
+    stream: streams[index] ?? "",
+    revision: revisions[at] ?? 0,
+    leaf: bytes.toString("hex", at * LEAF_BYTES, (at + 1) * LEAF_BYTES),
+  }));
+}
+
+/** By whom a seal is signed: `null` for an unsigned one, `"wrong"` when the signature is not that of its own key. */
+export function signerOf(seal: Seal): string | "wrong" | null {
+  const { publicKey, signature } = seal;
+  if (publicKey === undefined && signature === undefined) return null;
+  if (publicKey === undefined || signature === undefined) return "wrong";
+  return isSignedBy(publicKey, signedText(seal), signature) ? publicKey : "wrong";
+}
+
+function signedText(seal: Seal): string {
+  const { signature: _signature, ...signed } = seal;
+  return canonicalJson(signed as JsonObject);
+}
