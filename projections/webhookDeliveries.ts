@@ -67,16 +67,39 @@ function deliverTo(endpointId: string, workspaceId: string, event: ProjectedEven
   db.run(BACKLOG_GROWN, endpointId, dueAt);
 }
 
+interface Subscriber {
+  readonly id: string;
+  /** Null: everything. */
+  readonly types: readonly string[] | null;
+}
+
+/** Workspaces whose subscribers are remembered for one database; past it all are forgotten. */
+const REMEMBERED_WORKSPACES_MAX = 1_000;
+/**
+ * Who is active and wants what, by workspace. Nearly every event of a log asks for it and hardly any changes it, so
+ * it is read once for each change. Rows change through their one writer alone, and one that failed is not gone on with.
+ */
+const remembered = new WeakMap<ReadDatabase, Map<string, readonly Subscriber[]>>();
+
+function subscribersOf(workspaceId: string, db: ReadDatabase): readonly Subscriber[] {
+  const known = remembered.get(db) ?? new Map<string, readonly Subscriber[]>();
+  const found = known.get(workspaceId);
+  if (found) return found;
+  const active = "SELECT id, event_types FROM endpoints WHERE workspace_id = ? AND active = 1";
+  const subscribers = db.all(active, workspaceId).map(({ id, event_types: types }): Subscriber => {
+    return { id: String(id), types: types === null ? null : (JSON.parse(String(types)) as string[]) };
+  });
+  if (known.size >= REMEMBERED_WORKSPACES_MAX) known.clear();
+  known.set(workspaceId, subscribers);
+  remembered.set(db, known);
+  return subscribers;
+}
+
 /** The endpoints that are active and subscribed at this place in the log. */
 function fanOut(workspaceId: string, event: ProjectedEvent, db: ReadDatabase): void {
-  const type = TOLD_AS[event.type];
-  const active = db.all(
-    "SELECT id, event_types FROM endpoints WHERE workspace_id = ? AND active = 1",
-    workspaceId,
-  );
-  for (const { id, event_types: types } of active) {
-    const isWanted = types === null || (JSON.parse(String(types)) as string[]).includes(type as string);
-    if (isWanted) deliverTo(String(id), workspaceId, event, db);
+  const type = TOLD_AS[event.type] as string;
+  for (const { id, types } of subscribersOf(workspaceId, db)) {
+    if (types === null || types.includes(type)) deliverTo(id, workspaceId, event, db);
   }
 }
 
@@ -84,6 +107,7 @@ function applyToEndpoints(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data }: WebhookEvent = webhookCodec.decode(event);
   const workspaceId = event.stream.slice("webhooks-".length);
   const { endpointId: id } = data;
+  remembered.delete(db);
   switch (type) {
     case "WebhookEndpointRegistered":
       db.run(ENDPOINT, id, workspaceId, data.eventTypes === null ? null : JSON.stringify(data.eventTypes));

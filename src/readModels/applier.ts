@@ -6,6 +6,8 @@ import { writeCheckpoint } from "./generation.ts";
 
 /** So many events may share one transaction: more gains no speed and only makes a crash dearer. */
 export const TRANSACTION_EVENTS_MAX = 2_000;
+/** A reading that nobody follows commits less often: pages that are written to again and again are written out once. */
+const READING_TRANSACTION_EVENTS_MAX = 10_000;
 /** A projection that had nothing to do still writes its checkpoint down after so many events of others. */
 const CHECKPOINT_LAG_EVENTS_MAX = 20_000;
 /** Or after this time. */
@@ -187,8 +189,8 @@ export function commitDue(applier: Applier): void {
 }
 
 /**
- * The log from the least of the appliers' positions to its head, or to their limits, through a feed; commits as
- * it goes and ends with everything committed. Yields the number of events after each commit.
+ * The log from the least of the appliers' positions to its head, or to their limits, through a feed; commits now
+ * and then and ends with everything committed. Yields the number of events since it last did.
  */
 export async function* feedToHead(store: EventStore, appliers: readonly Applier[]): AsyncIterable<number> {
   const head = await store.head();
@@ -201,7 +203,9 @@ export async function* feedToHead(store: EventStore, appliers: readonly Applier[
     pending += batch.events.length;
     if (appliers.every(isDone)) break;
     if (pending < TRANSACTION_EVENTS_MAX) continue;
-    for (const applier of appliers) commit(applier);
+    for (const applier of appliers) {
+      if (applier.eventsSinceCheckpoint >= READING_TRANSACTION_EVENTS_MAX) commit(applier);
+    }
     yield pending;
     pending = 0;
     await breathe();

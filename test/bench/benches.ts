@@ -14,7 +14,8 @@ import { mailBody, templateVersion } from "./mail.ts";
 import { add, addRatio, percentile, type Report } from "./report.ts";
 import { startSink } from "./smtpSink.ts";
 
-const CONNECTIONS = 32;
+/** Connections of the load generator. */
+export const CONNECTIONS = 32;
 const SMTP_CONNECTIONS = 64;
 const WARM_REQUESTS = 3_000;
 const WARM_DELIVERIES = 3_000;
@@ -31,7 +32,13 @@ const SMALL_CALLERS = 4;
 const SMALL_PAUSE_MS = 5;
 const DELIVERY_MS_MAX = 300_000;
 
-export type Bench = (store: BenchStore, report: Report) => Promise<void>;
+/** What a run is told on its command line. */
+export interface BenchOptions {
+  /** The messages of a log that has grown. */
+  readonly messages: number;
+}
+
+export type Bench = (store: BenchStore, report: Report, options: BenchOptions) => Promise<void>;
 
 async function measureAppends(store: BenchStore, report: Report): Promise<number> {
   let perSecond = 0;

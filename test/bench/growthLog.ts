@@ -26,13 +26,6 @@ const TOLD_AS: Readonly<Record<string, string>> = {
   EmailFailed: "email.failed",
 };
 
-/** A store that is being filled, and how many events it was given. */
-export interface GrownLog {
-  readonly workspace: GrowthWorkspace;
-  /** Appends the messages from `from` up to `to`, each with its whole story; answers the number of events. */
-  grow(from: number, to: number): Promise<number>;
-}
-
 async function appendNew(store: EventStore, stream: string, events: readonly NewEvent[]): Promise<number> {
   const result = await store.append(stream, events, "noStream");
   if (result.outcome !== "appended") throw new Error(`${stream} was there already`);
@@ -107,37 +100,32 @@ async function appendSuppression(
 
 /**
  * Fills a store with messages that were accepted and came to their end: one append a message, `callers` at a time,
- * as fast as the store takes it. `total` is how long the log will be at most.
+ * as fast as the store takes it. Answers the number of events.
  */
 export async function growLog(
   store: EventStore,
   callers: number,
   names: Pick<GrowthWorkspace, "workspaceId" | "senderIds">,
-  total: number,
-): Promise<GrownLog> {
+  messages: number,
+): Promise<number> {
   const { templateIds, endpoints } = await setUp(store, names.workspaceId);
-  const workspace = { ...names, templateIds };
-  const storyOf = storyMaker(workspace, total, seededRandom(4));
-  const occasion = { at: Date.now(), correlationId: newId(), actor: "worker:growth:1", ...names };
+  const storyOf = storyMaker({ ...names, templateIds }, messages, seededRandom(4));
+  const { workspaceId } = names;
+  const occasion = { at: Date.now(), correlationId: newId(), actor: "worker:growth:1", workspaceId };
   const appendStory = async (number: number) => {
     const story = storyOf(number);
     const own = await appendNew(store, emailStream(story.id), story.events);
     const suppressions = await appendSuppression(store, story, occasion);
     return own + suppressions + (await appendCalls(store, story, endpoints, occasion));
   };
-  return {
-    workspace,
-    async grow(from, to) {
-      let next = from;
-      let events = 0;
-      const caller = async () => {
-        while (next < to) {
-          const appended = await appendStory(next++);
-          events += appended;
-        }
-      };
-      await Promise.all(Array.from({ length: callers }, caller));
-      return events;
-    },
+  let events = TEMPLATES + SUBSCRIPTIONS.length;
+  let next = 0;
+  const caller = async () => {
+    while (next < messages) {
+      const appended = await appendStory(next++);
+      events += appended;
+    }
   };
+  await Promise.all(Array.from({ length: callers }, caller));
+  return events;
 }

@@ -1,3 +1,4 @@
+import { growthEmailId } from "./growthStories.ts";
 import { mailBody, templateMailBody } from "./mail.ts";
 import { percentile } from "./report.ts";
 
@@ -11,6 +12,8 @@ export interface LoadOptions {
   readonly keyPrefix: string;
   /** Sends by this template; without it the content is in the request. */
   readonly templateId?: string;
+  /** Reads messages of a grown log by their ids, in place of sending. */
+  readonly reads?: { readonly workspaceId: string; readonly messages: number; readonly seed: number };
 }
 
 /** What it saw; latencies in ms. */
@@ -47,16 +50,37 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Plain sockets and requests that are built beforehand, so that the generator costs little of the two cores. */
-async function generate(options: LoadOptions): Promise<LoadResult> {
-  const { hostname, port, host } = new URL(options.url);
-  const random = seededRandom(1);
-  const tails = Array.from({ length: BODIES }, () => {
-    const { templateId } = options;
-    const body = JSON.stringify(templateId ? templateMailBody(random, templateId) : mailBody(random));
+/** The requests of a run by their numbers. */
+function requestsOf(options: LoadOptions): (number: number) => string {
+  const { host } = new URL(options.url);
+  const headers = `HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${options.apiKey}\r\n`;
+  const { reads } = options;
+  if (reads) {
+    const random = seededRandom(reads.seed);
+    return () => {
+      const id = growthEmailId(reads.workspaceId, Math.floor(random() * reads.messages));
+      return `GET /api/v1/emails/${id} ${headers}\r\n`;
+    };
+  }
+  const tails = bodies(options).map((body) => {
     return `\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
   });
-  const head = `POST /api/v1/emails HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${options.apiKey}\r\nContent-Type: application/json\r\nIdempotency-Key: ${options.keyPrefix}-`;
+  const head = `POST /api/v1/emails ${headers}Content-Type: application/json\r\nIdempotency-Key: ${options.keyPrefix}-`;
+  return (number) => `${head}${number}${tails[number % BODIES]}`;
+}
+
+function bodies({ templateId }: LoadOptions): readonly string[] {
+  const random = seededRandom(1);
+  return Array.from({ length: BODIES }, () =>
+    JSON.stringify(templateId ? templateMailBody(random, templateId) : mailBody(random)),
+  );
+}
+
+/** Plain sockets and requests that are built beforehand, so that the generator costs little of the two cores. */
+async function generate(options: LoadOptions): Promise<LoadResult> {
+  const { hostname, port } = new URL(options.url);
+  const requestOf = requestsOf(options);
+  const success = options.reads ? "HTTP/1.1 200" : "HTTP/1.1 202";
   const latencies: number[] = [];
   let next = 0;
   let accepted = 0;
@@ -74,7 +98,7 @@ async function generate(options: LoadOptions): Promise<LoadResult> {
         }
         const number = next++;
         sentAt = performance.now();
-        socket.write(`${head}${number}${tails[number % BODIES]}`);
+        socket.write(requestOf(number));
       };
       Bun.connect({
         hostname,
@@ -88,7 +112,7 @@ async function generate(options: LoadOptions): Promise<LoadResult> {
             const length = Number(/content-length: (\d+)/i.exec(pending)?.[1] ?? 0);
             if (pending.length < headers + 4 + length) return;
             latencies.push(performance.now() - sentAt);
-            if (pending.startsWith("HTTP/1.1 202")) accepted += 1;
+            if (pending.startsWith(success)) accepted += 1;
             else refused += 1;
             pending = "";
             sendNext(socket);

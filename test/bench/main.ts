@@ -1,6 +1,8 @@
 import { cpus, totalmem } from "node:os";
+import { parseArgs } from "node:util";
 import { append, type Bench, deliver, memory, project, send, template } from "./benches.ts";
 import { benchStores } from "./benchStores.ts";
+import { growth } from "./growth.ts";
 import { newReport } from "./report.ts";
 import { isolation } from "./webhookIsolation.ts";
 import { webhooks } from "./webhooks.ts";
@@ -14,12 +16,28 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   memory,
   webhooks,
   isolation,
+  growth,
 };
 
-/** `bun run bench [name…] [--json]`: with `--json` the last line is one JSON object. */
+/** It takes many minutes, so it is run only when it is named. */
+const ONLY_BY_NAME: ReadonlySet<string> = new Set(["growth"]);
+const MESSAGES_DEFAULT = "1000000";
+
+/**
+ * `bun run bench [name…] [--json] [--messages N]`: with `--json` the last line is one JSON object; `--messages` is
+ * for `growth` alone.
+ */
 async function main(words: readonly string[]): Promise<number> {
-  const json = words.includes("--json");
-  const names = words.filter((word) => word !== "--json");
+  const { values, positionals: names } = parseArgs({
+    args: [...words],
+    allowPositionals: true,
+    options: { json: { type: "boolean" }, messages: { type: "string", default: MESSAGES_DEFAULT } },
+  });
+  const messages = Number(values.messages);
+  if (!Number.isSafeInteger(messages) || messages < 1) {
+    process.stderr.write("--messages takes a number of messages\n");
+    return 2;
+  }
   const unknown = names.find((name) => !(name in BENCHES));
   if (unknown !== undefined) {
     process.stderr.write(`there is no bench ${unknown}; there are ${Object.keys(BENCHES).join(", ")}\n`);
@@ -30,9 +48,10 @@ async function main(words: readonly string[]): Promise<number> {
   process.stderr.write(`${machine}\n`);
   const report = newReport();
   for (const store of benchStores()) {
-    for (const name of names.length > 0 ? names : Object.keys(BENCHES)) await BENCHES[name]?.(store, report);
+    const usual = Object.keys(BENCHES).filter((name) => !ONLY_BY_NAME.has(name));
+    for (const name of names.length > 0 ? names : usual) await BENCHES[name]?.(store, report, { messages });
   }
-  if (json) process.stdout.write(`${JSON.stringify({ machine, ...report })}\n`);
+  if (values.json) process.stdout.write(`${JSON.stringify({ machine, ...report })}\n`);
   return 0;
 }
 

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 const APPLICATION_ID = 0x504c6467;
 const SCHEMA_VERSION = 1;
 /** The page cache of one connection: holds the hot end of the stream index. */
-const CACHE_KIB = 64 * 1_024;
+const CACHE_KIB = 4 * 1_024;
 /**
  * Pages in the write-ahead log before a commit moves them into the file itself. Whoever follows the log does it
  * long before, in a thread that nobody waits for, so that little is left for the commit.

@@ -29,7 +29,7 @@ const BUSY_TIMEOUT_MS = 2_000;
 const WRITE_PRAGMAS = `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
   PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864`;
 const BUILD_PRAGMAS = `PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;
-  PRAGMA cache_size = -32768`;
+  PRAGMA cache_size = -16384`;
 
 /** SQLite's primary result codes that say something other than "the statement is at fault". */
 const FAILURES: ReadonlyMap<number, ReadDatabaseFailure> = new Map([
