@@ -1,0 +1,220 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { LogSealer, readLastSeal } from "../../src/commands/sealLog.ts";
+import { verifyLog } from "../../src/commands/verifyLog.ts";
+import { AUDIT_STREAM, auditCodec } from "../../src/domain/audit/events.ts";
+import { placesOf, SEAL_EVENTS_MAX } from "../../src/domain/audit/seal.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { newSigningKey, parseSigningKey } from "../../src/kernel/signingKey.ts";
+import { APPEND_BYTES_MAX, type EventStore, type NewEvent, StoreError } from "../../src/ports/eventStore.ts";
+import { LogSealing } from "../../src/reactors/logSealing.ts";
+import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { until } from "../support/until.ts";
+
+const TEST_MS_MAX = 60_000;
+
+let now = Date.parse("2026-01-01T00:00:00Z");
+const clock = { now: () => now, monotonicMs: () => now };
+
+function sealerOn(store: EventStore): LogSealer {
+  return new LogSealer({ store, clock, signingKey: null, actor: "test" });
+}
+
+function event(data: object = {}): NewEvent {
+  return { id: newId(), type: "Happened", data, metadata: { at: "2026-01-01T00:00:00.000Z" } };
+}
+
+/** Appends `count` events, each to a stream of its own. */
+async function happen(store: EventStore, count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1)
+    await store.append(`thing-${newId()}`, [event()], "noStream");
+}
+
+async function sealAll(sealer: LogSealer): Promise<void> {
+  do await sealer.readOn(async () => {});
+  while (!(await sealer.seal()));
+}
+
+async function verify(store: EventStore) {
+  const folder = mkdtempSync(join(tmpdir(), "postledger-seal-"));
+  try {
+    const signal = new AbortController().signal;
+    const scratchPath = join(folder, "scratch.db");
+    return await verifyLog({
+      store,
+      databases: sqliteReadDatabases,
+      scratchPath,
+      trusted: [],
+      kept: null,
+      signal,
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function sealsOf(store: EventStore) {
+  return (await store.read(AUDIT_STREAM, 0, 1_000)).map((one) => auditCodec.decode(one).data);
+}
+
+describe("a sealer", () => {
+  test("seals what came since the last seal, and nothing twice", async () => {
+    const store = memoryEventStore();
+    const sealer = sealerOn(store);
+    await sealAll(sealer);
+    expect(await readLastSeal(store)).toBeNull();
+    for (const count of [3, 0, 2]) {
+      await happen(store, count);
+      await sealAll(sealer);
+    }
+    expect((await sealsOf(store)).map(({ covered, order }) => [covered, order.length])).toEqual([
+      [3, 3],
+      [5, 2],
+    ]);
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+  });
+
+  test("goes on behind the last seal when it begins again, whatever was erased of what that names", async () => {
+    const store = memoryEventStore();
+    await happen(store, 2);
+    const [stream, held] = [`suppression-${newId()}`, event({ address: "a@example.com" })];
+    await store.append(stream, [held], "noStream");
+    await sealAll(sealerOn(store));
+    const last = await readLastSeal(store);
+    const leaf = placesOf(last?.seal as never)?.at(-1)?.leaf;
+    await store.append(stream, [event({ erased: [{ revision: 0, leaf }] })], 0);
+    await store.truncateBefore(stream, 1);
+    await happen(store, 1);
+    await sealAll(sealerOn(store));
+    expect((await sealsOf(store)).map(({ order }) => order.length)).toEqual([3, 2]);
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+  });
+
+  test("goes on behind the seal before when nothing is left of the last one", async () => {
+    const store = memoryEventStore();
+    await happen(store, 2);
+    await sealAll(sealerOn(store));
+    await store.append("storage-w", [event()], "noStream");
+    await sealAll(sealerOn(store));
+    await store.append("storage-w", [{ ...event(), type: "StorageCounted" }], 0);
+    await store.truncateBefore("storage-w", 1);
+    await sealAll(sealerOn(store));
+    expect((await sealsOf(store)).map(({ order }) => order.length)).toEqual([2, 1, 1]);
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+  });
+
+  test("loses a race without harm", async () => {
+    const store = memoryEventStore();
+    const sealers = [sealerOn(store), sealerOn(store), sealerOn(store)];
+    for (let round = 0; round < 5; round += 1) {
+      await happen(store, 4);
+      // All of them have read the same before the first one seals.
+      await Promise.all(sealers.map((sealer) => sealer.readOn(async () => {})));
+      const outcomes = await Promise.all(sealers.map((sealer) => sealer.seal()));
+      expect(outcomes.filter((isDone) => isDone)).toHaveLength(1);
+      await happen(store, 1);
+    }
+    await sealAll(sealers[1] as LogSealer);
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 6 } });
+  });
+
+  test(
+    "catches up with a long log in seals that fit an append, also beside another one",
+    async () => {
+      const store = memoryEventStore();
+      const many = 2 * SEAL_EVENTS_MAX + 300;
+      await happen(store, many);
+      await Promise.all([sealAll(sealerOn(store)), sealAll(sealerOn(store))]);
+      const seals = await sealsOf(store);
+      expect(seals.map(({ covered }) => covered)).toEqual([SEAL_EVENTS_MAX, 2 * SEAL_EVENTS_MAX, many]);
+      for (const seal of seals) expect(JSON.stringify(seal).length).toBeLessThan(APPEND_BYTES_MAX);
+      expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+    },
+    TEST_MS_MAX,
+  );
+
+  test("knows its place again after an append whose outcome it never learned", async () => {
+    const store = memoryEventStore();
+    let fate: "before" | "after" | null = null;
+    const failing: EventStore = {
+      ...store,
+      async append(...call) {
+        if (fate === "before") throw new StoreError("unavailable", "away");
+        const result = await store.append(...call);
+        if (fate === "after") throw new StoreError("outcomeUnknown", "away");
+        return result;
+      },
+    };
+    const sealer = sealerOn(failing);
+    for (const next of ["before", "after"] as const) {
+      await happen(store, 2);
+      fate = next;
+      await expect(sealAll(sealer)).rejects.toThrow(StoreError);
+      fate = null;
+      await sealAll(sealer);
+    }
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 2 } });
+  });
+
+  test("covers the longest names within the bounds of an append", async () => {
+    const store = memoryEventStore();
+    for (let index = 0; index < SEAL_EVENTS_MAX; index += 1) {
+      await store.append(`suppression-${newId()}${newId()}`, [event()], "noStream");
+    }
+    const signingKey = parseSigningKey(newSigningKey().pem);
+    await sealAll(new LogSealer({ store, clock, signingKey, actor: "test" }));
+    const [seal] = await sealsOf(store);
+    expect(seal?.order).toHaveLength(SEAL_EVENTS_MAX);
+    expect(JSON.stringify(seal).length).toBeLessThan(APPEND_BYTES_MAX);
+  });
+});
+
+describe("sealing", () => {
+  test("waits for its interval, and says what keeps it", async () => {
+    let isAway = false;
+    const store = memoryEventStore({ isAway: () => isAway });
+    const troubles: unknown[] = [];
+    const sealer = sealerOn(store);
+    const intervalMs = 10;
+    let looks = 0;
+    const watched = Object.assign(Object.create(sealer) as LogSealer, {
+      readOn: async (...call: Parameters<LogSealer["readOn"]>) => {
+        looks += 1;
+        await sealer.readOn(...call);
+      },
+      seal: () => sealer.seal(),
+    });
+    const sealing = new LogSealing({
+      sealer: watched,
+      clock,
+      intervalMs,
+      random: () => 0,
+      onTrouble: (error) => troubles.push(error),
+    });
+    const lookTwice = async () => {
+      const seen = looks;
+      await until(() => looks > seen + 2, "it to look again");
+    };
+    sealing.start();
+    await happen(store, 3);
+    await lookTwice();
+    expect(await sealsOf(store)).toEqual([]);
+    now += intervalMs;
+    await until(async () => (await sealsOf(store)).length === 1, "a seal");
+    now += 10 * intervalMs;
+    await lookTwice();
+    expect(await sealsOf(store)).toHaveLength(1);
+    isAway = true;
+    await until(() => troubles.length > 0, "trouble");
+    isAway = false;
+    await happen(store, 1);
+    await lookTwice();
+    now += intervalMs;
+    await until(async () => (await sealsOf(store)).length === 2, "another seal");
+    await sealing.stop();
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+  });
+});
