@@ -7,8 +7,7 @@ import { epochMs, MINUTE_MS } from "./kernel/time.ts";
 import { ReadDatabaseError } from "./ports/readDatabase.ts";
 import { lastVerifications } from "./readModels/list.ts";
 import type { VerifyResult } from "./readModels/verify.ts";
-import type { ThreadStart } from "./readModelThread.ts";
-import type { FromVerifyThread, ToVerifyThread } from "./verifyThread.ts";
+import type { FromVerifyThread, ToVerifyThread, VerifyStart } from "./verifyThread.ts";
 
 /** How often it is asked whether it is time. */
 const LOOK_EVERY_MS = MINUTE_MS;
@@ -18,7 +17,7 @@ const RETRY_MS = 10 * MINUTE_MS;
 const STOP_MS_MAX = 5_000;
 
 export interface ScheduledVerifyOptions {
-  readonly start: ThreadStart;
+  readonly start: VerifyStart;
   /** From the end of one run to the beginning of the next, over restarts too. */
   readonly intervalMs: number;
   readonly onResults: (results: readonly VerifyResult[]) => void;
@@ -34,7 +33,7 @@ export interface Scheduled {
 export function verifyOnSchedule(
   { verifyIntervalMs }: Pick<Config, "verifyIntervalMs">,
   logger: Logger,
-  start: ThreadStart,
+  start: VerifyStart,
 ): Scheduled {
   if (verifyIntervalMs === 0) return { stop: async () => {} };
   return scheduleVerify({
@@ -103,7 +102,7 @@ interface VerifyRun {
   stop(): Promise<void>;
 }
 
-function runVerify(start: ThreadStart): VerifyRun {
+function runVerify(start: VerifyStart): VerifyRun {
   const thread = new Worker(new URL("./verifyThread.ts", import.meta.url).href);
   const { promise, resolve } = Promise.withResolvers<FromVerifyThread>();
   thread.onmessage = ({ data }: MessageEvent<FromVerifyThread>) => resolve(data);

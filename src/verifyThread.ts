@@ -2,12 +2,17 @@ import { setPriority } from "node:os";
 import { join } from "node:path";
 import { projections } from "../projections/index.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
+import type { Config } from "./config.ts";
 import { openStore } from "./openParts.ts";
 import { type VerifyResult, verifyReadModels } from "./readModels/verify.ts";
-import type { ThreadStart } from "./readModelThread.ts";
+
+/** What the thread is told when it begins. */
+export interface VerifyStart extends Pick<Config, "storeUrl" | "storeTimeoutMs" | "dataDir"> {
+  readonly logId: string;
+}
 
 /** To the thread: begin, or give up. */
-export type ToVerifyThread = { readonly start: ThreadStart } | { readonly stop: true };
+export type ToVerifyThread = { readonly start: VerifyStart } | { readonly stop: true };
 
 /** From the thread, as the last thing it says: what it found, or why it could not look. */
 export type FromVerifyThread = { readonly results: readonly VerifyResult[] } | { readonly failed: string };
@@ -34,7 +39,7 @@ function pacer(): () => Promise<void> {
 
 const stopped = new AbortController();
 
-async function verify({ storeUrl, storeTimeoutMs, dataDir, logId }: ThreadStart) {
+async function verify({ storeUrl, storeTimeoutMs, dataDir, logId }: VerifyStart) {
   // On Linux this is the thread's own priority; elsewhere it would be the whole service's.
   if (process.platform === "linux") setPriority(0, NICENESS);
   const store = await openStore({ storeUrl, storeTimeoutMs });
