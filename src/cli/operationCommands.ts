@@ -4,10 +4,12 @@ import { projections } from "../../projections/index.ts";
 import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
 import { formatTrouble } from "../commands/enterLogFormat.ts";
 import { resumeEmail } from "../commands/recordMailAttempt.ts";
+import { readLastSeal } from "../commands/sealLog.ts";
 import type { Config } from "../config.ts";
 import { UnreadableEventError } from "../kernel/codec.ts";
-import type { EpochMs } from "../kernel/time.ts";
+import { type EpochMs, epochMs, SECOND_MS } from "../kernel/time.ts";
 import { openContentStore, openScanner, openTransport, systemOccasion } from "../openParts.ts";
+import type { EventStore } from "../ports/eventStore.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { listReadModels, type ReadModelListing } from "../readModels/list.ts";
 import type { Command } from "./command.ts";
@@ -107,6 +109,17 @@ function formatFinding(format: number): Finding {
   };
 }
 
+/** How old it may be depends on what was written since: that it is told is enough. */
+async function sealFinding(store: EventStore): Promise<Finding> {
+  const name = "last seal";
+  const last = await readLastSeal(store);
+  if (last === null) return { name, ok: true, detail: "none yet" };
+  const { seal, end } = last;
+  const seconds = Math.round((Date.now() - epochMs(seal.at)) / SECOND_MS);
+  const signed = seal.signature === undefined ? "not signed" : "signed";
+  return { name, ok: true, detail: `${seconds} s ago, ${signed}, ${end.covered} events sealed in all` };
+}
+
 async function logFindings(config: Config): Promise<readonly Finding[]> {
   const look = async ({ services, place, logId, format }: OpenForCommand) => {
     const listing = await listReadModels({ ...place, store: services.store, projections });
@@ -115,6 +128,7 @@ async function logFindings(config: Config): Promise<readonly Finding[]> {
       { name: "log", ok: true, detail: `${logId} on ${config.storeUrl.split(":", 1)[0]}` },
       formatFinding(format),
       { name: "master key", ok: true, detail: "opens the log" },
+      await sealFinding(services.store),
       { name: "disk", ok: free >= config.diskFreeBytesMin, detail: `${free} bytes free` },
       ...listing.filter(({ status }) => status !== "retired" && status !== "building").map(readModelFinding),
     ];

@@ -9,8 +9,9 @@ import {
 } from "../domain/audit/seal.ts";
 import { invariant } from "../kernel/assert.ts";
 import { encodeData } from "../kernel/codec.ts";
-import { ERASED_PLACEHOLDER, eventLeaf } from "../kernel/eventLeaf.ts";
+import { eventLeaf } from "../kernel/eventLeaf.ts";
 import { newRequestId } from "../kernel/ids.ts";
+import { isOfTheLog } from "../kernel/ofTheLog.ts";
 import type { SigningKey } from "../kernel/signingKey.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type EventStore, LOG_START, type Position, type RecordedEvent } from "../ports/eventStore.ts";
@@ -103,9 +104,9 @@ export class LogSealer {
   }
 
   private take(event: RecordedEvent): void {
-    const { stream, revision, type } = event;
-    // The leaf of what an import could not bring along was sealed where the event still was.
-    if (stream === AUDIT_STREAM || type === ERASED_PLACEHOLDER) return;
+    const { stream, revision } = event;
+    // What an import could not bring along was sealed where it still was.
+    if (stream === AUDIT_STREAM || !isOfTheLog(event)) return;
     if (this.named.delete(nameOf(event))) return;
     this.places.push({ stream, revision, leaf: eventLeaf(event) });
   }

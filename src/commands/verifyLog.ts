@@ -1,5 +1,6 @@
 import { AUDIT_STREAM } from "../domain/audit/events.ts";
-import { contentLeaf, ERASED_PLACEHOLDER, eventLeaf } from "../kernel/eventLeaf.ts";
+import { contentLeaf, eventLeaf } from "../kernel/eventLeaf.ts";
+import { EVENT_ERASED, isOfTheLog } from "../kernel/ofTheLog.ts";
 import type { PublicKey } from "../kernel/signingKey.ts";
 import {
   type EventStore,
@@ -114,8 +115,8 @@ class LogCheck {
       this.order.see(event);
       const seal = this.chain.take(event);
       if (seal) this.places.compare(seal);
-    } else if (event.type === ERASED_PLACEHOLDER) this.order.seePlaceholder(event);
-    else this.takeEvent(event);
+    } else if (isOfTheLog(event)) this.takeEvent(event);
+    else if (event.type === EVENT_ERASED) this.order.seePlaceholder(event);
   }
 
   finish(lastSeal: number | null): Omit<LogVerification, "events"> {

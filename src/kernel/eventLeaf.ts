@@ -18,9 +18,6 @@ export interface ErasedLeaf {
   readonly leaf: string;
 }
 
-/** What `log import` writes where the log that it reads has lost an event: its own leaf counts for nothing. */
-export const ERASED_PLACEHOLDER = "EventErased";
-
 const CONTENT_EVENT = "EmailContentStored";
 const CONTENT_REVISION = 0;
 const LEAF = /^[0-9a-f]{64}$/;

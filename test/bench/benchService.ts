@@ -2,6 +2,9 @@ import { readFileSync } from "node:fs";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 import type { BenchStore, FreshStore } from "./benchStores.ts";
 
+/** What tests do without and a service as it is delivered does. */
+const MEASURED_TOO = { AUDIT_SEAL_INTERVAL_MS: "600000" };
+
 /** Work on an empty store, which goes away with it, however that ends. */
 export async function onFresh(store: BenchStore, work: (fresh: FreshStore) => Promise<void>): Promise<void> {
   const fresh = await store.fresh();
@@ -18,7 +21,10 @@ export async function serveOn(
   settings: Readonly<Record<string, string>>,
   work: (service: TestProcess) => Promise<void>,
 ): Promise<void> {
-  const service = await startTestProcess({ dataDir: env.DATA_DIR as string, env: { ...env, ...settings } });
+  const service = await startTestProcess({
+    dataDir: env.DATA_DIR as string,
+    env: { ...env, ...MEASURED_TOO, ...settings },
+  });
   try {
     await work(service);
   } finally {

@@ -65,7 +65,9 @@ async function find(): Promise<EventStoreDbServer | null> {
 }
 
 /** A server of its own on free loopback ports, with a temporary folder. Ends with this process. */
-export async function startEventStoreDb(): Promise<EventStoreDbServer & { readonly process: ServerProcess }> {
+export async function startEventStoreDb(): Promise<
+  EventStoreDbServer & { readonly process: ServerProcess; readonly folder: string }
+> {
   const folder = mkdtempSync(join(tmpdir(), "eventstoredb-"));
   const port = await freePort();
   const replicationPort = await freePort();
@@ -74,6 +76,7 @@ export async function startEventStoreDb(): Promise<EventStoreDbServer & { readon
   return {
     url: `esdb://127.0.0.1:${port}?tls=false`,
     port,
+    folder,
     process: {
       pause: () => process.kill(pid, "SIGSTOP"),
       resume: () => process.kill(pid, "SIGCONT"),
