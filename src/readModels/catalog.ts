@@ -198,7 +198,7 @@ export function openCatalog(databases: ReadDatabases, directory: string): Catalo
     retire: (entry) => setStatus(db, entry.number, "retired"),
     setFailure: (entry, failure) =>
       db.run("UPDATE generations SET failure = ? WHERE number = ?", failure, entry.number),
-    verifications: () => db.all("SELECT * FROM verifications").map(verificationOf),
+    verifications: () => db.all("SELECT * FROM verifications ORDER BY name").map(verificationOf),
     noteVerification: (verification) => noteVerification(db, verification),
     remove: (entry) =>
       exclusively(db, () => {

@@ -218,6 +218,8 @@ async function confirm(
   const again = makeScratch(options, check.projection);
   let copy: ReadDatabaseFile | undefined;
   try {
+    // The copy need not outlive a crash.
+    live.run("PRAGMA synchronous = OFF");
     live.run("VACUUM INTO ?", path);
     copy = options.databases.open(path, "build");
     return await secondLook(options, check, { copy, again: again.db }, found);

@@ -17,7 +17,8 @@ export function tallyOf(run: string): Projection {
   };
 }
 
-function typed(event: NewEvent, run: string): NewEvent {
+/** An event of one run. */
+export function typed(event: NewEvent, run: string): NewEvent {
   return { ...event, type: `${event.type}-${run}` };
 }
 

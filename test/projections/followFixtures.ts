@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
-import type { SqlRow } from "../../src/ports/readDatabase.ts";
+import type { ReadDatabases, SqlRow } from "../../src/ports/readDatabase.ts";
 import { followReadModels } from "../../src/readModels/follow.ts";
 import type { ReadModelPlace } from "../../src/readModels/generation.ts";
 import type { FollowEvent } from "../../src/readModels/messages.ts";
@@ -95,6 +95,16 @@ export async function append(store: EventStore, stream: string, ...events: NewEv
 export async function appendMany(store: EventStore, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) await append(store, `s-${index % 10}`, added(index));
 }
+
+/** As fast as a disk that never waits: for tests that open files by the hundred and crash nothing. */
+export const unsynced: ReadDatabases = {
+  ...sqliteReadDatabases,
+  open(path, mode) {
+    const db = sqliteReadDatabases.open(path, mode);
+    if (mode === "write") db.run("PRAGMA synchronous = OFF");
+    return db;
+  },
+};
 
 /** A place of its own for one test. */
 export function newPlace(): ReadModelPlace & { readonly remove: () => void } {

@@ -4,6 +4,8 @@ import fc from "fast-check";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { compareTable } from "../../src/readModels/compare.ts";
+import { lastVerifications } from "../../src/readModels/list.ts";
+import { rebuildReadModels } from "../../src/readModels/rebuild.ts";
 import { type Difference, type VerifyOptions, verifyReadModels } from "../../src/readModels/verify.ts";
 import { memoryEventStore } from "../support/memoryEventStore.ts";
 import {
@@ -120,6 +122,77 @@ describe("verify", () => {
     await following.stop();
     expect(found).toEqual([]);
     expect(results.map(({ failure }) => failure)).toEqual([null, null]);
+  });
+
+  test("names the event that should have taken a row away, or have changed what differs", async () => {
+    const store = memoryEventStore();
+    await append(store, "s-1", added(1), added(2), erased());
+    await append(store, "s-2", added(1), added(0), added(5));
+    await append(store, "s-3", added(1), erased(), added(2));
+    await followOnce(place, store, [tally]);
+    tamper(
+      "tally",
+      "INSERT INTO notes VALUES ('s-1', 0, 'note 1')",
+      "UPDATE tally SET sum = 7 WHERE stream = 's-2'",
+      "UPDATE notes SET note = 'x' WHERE stream = 's-2' AND revision = 1",
+      "DELETE FROM tally WHERE stream = 's-3'",
+    );
+    const { found } = await verify(store, [tally]);
+    expect(found.map(({ table, key, event }) => [table, ...key, event?.type, event?.revision])).toEqual([
+      ["tally", "s-2", "Added", 2],
+      ["tally", "s-3", "Added", 2],
+      ["notes", "s-1", 0, "Erased", 2],
+      ["notes", "s-2", 1, "Added", 1],
+    ]);
+  });
+
+  test("tells a hundred of very many one by one, and counts all", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 1_500);
+    await followOnce(place, store, [tally, counter]);
+    tamper("tally", "UPDATE notes SET note = note || '!'");
+    const { results, found } = await verify(store, [tally, counter]);
+    expect(results.map(({ differences }) => differences)).toEqual([1_500, 0]);
+    expect(found).toHaveLength(100);
+    expect(found.every(({ event }) => event !== null)).toBe(true);
+  });
+
+  test("its result is kept until it is verified again, or built anew", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 20);
+    await followOnce(place, store, [tally, counter]);
+    const kept = () =>
+      lastVerifications(place.databases, place.directory).map(({ name, differences, rows }) => [
+        name,
+        differences,
+        rows,
+      ]);
+    expect(kept()).toEqual([]);
+    tamper("tally", "DELETE FROM notes WHERE revision = 0");
+    await verify(store, [tally, counter]);
+    expect(kept()).toEqual([
+      ["counter", 0, 1],
+      ["tally", 10, 30],
+    ]);
+    const { signal } = new AbortController();
+    await rebuildReadModels({ ...place, store, projections: [tally], owner: true, signal });
+    expect(kept()).toEqual([["counter", 0, 1]]);
+    await verify(store, [tally]);
+    expect(kept()).toEqual([
+      ["counter", 0, 1],
+      ["tally", 0, 30],
+    ]);
+  });
+
+  test("a row that is in the way of later events is found all the same", async () => {
+    const store = memoryEventStore();
+    await appendMany(store, 20);
+    await followOnce(place, store, [tally]);
+    tamper("tally", "INSERT INTO notes VALUES ('s-1', 2, 'in the way')");
+    await append(store, "s-1", added(1));
+    const { results, found } = await verify(store, [tally]);
+    expect(results).toMatchObject([{ differences: 1, failure: null }]);
+    expect(found).toMatchObject([{ table: "notes", key: ["s-1", 2] }]);
   });
 
   test("what was erased and truncated is no difference", async () => {

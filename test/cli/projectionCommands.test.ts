@@ -1,0 +1,307 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { emails } from "../../projections/emails.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { invoke, UsageError } from "../../src/cli/command.ts";
+import { projectionCommands } from "../../src/cli/projectionCommands.ts";
+import { readConfig } from "../../src/config.ts";
+import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
+import { metadataOf } from "../../src/kernel/metadata.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import type { EventStore } from "../../src/ports/eventStore.ts";
+import { currentFile, rowsOf } from "../projections/followFixtures.ts";
+import { COMMAND_LINE, commandEnv, runCommand } from "../support/commandLine.ts";
+import { acceptance } from "../support/emailHistories.ts";
+import { openLog } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+
+const NOON = Date.parse("2026-01-01T12:00:00Z");
+const TEST_MS_MAX = 60_000;
+const MESSAGES = 20;
+
+const directory = mkdtempSync(join(tmpdir(), "postledger-cli-"));
+const dataDir = join(directory, "data");
+const place = { databases: sqliteReadDatabases, directory: join(dataDir, "projections"), logId: "" };
+const run = (...words: string[]) => runCommand(words, dataDir);
+const ids = Array.from({ length: MESSAGES }, () => crypto.randomUUID()).sort();
+const [first = "", second = "", third = ""] = ids;
+
+/** Appends a message that was accepted `minute` minutes after noon, and its later events, a second apart. */
+async function write(store: EventStore, id: string, minute: number, later: readonly EmailEvent[]) {
+  const at = NOON + minute * 60_000;
+  const events = [...acceptance({ at }), ...later].map(({ type, data }, index) => {
+    const metadata = metadataOf({
+      at: at + Math.max(0, index - 1) * 1_000,
+      correlationId: "test",
+      actor: "test",
+      workspaceId: "workspace",
+    });
+    return { id: crypto.randomUUID(), type, data, metadata };
+  });
+  await store.append(emailStream(id), events, "noStream");
+}
+
+const started: EmailEvent = {
+  type: "EmailDeliveryStarted",
+  data: { attempt: 1, worker: "w", leaseMs: 1_000, transport: "smtp" },
+};
+const failed: EmailEvent = {
+  type: "EmailFailed",
+  data: { attempt: 1, reason: 'said "no", twice\r\n', reply: "554" },
+};
+
+beforeAll(async () => {
+  const log = await openLog({ HOST: "127.0.0.1", DATA_DIR: dataDir });
+  for (const [minute, id] of ids.entries()) {
+    await write(log.store, id, minute, minute === 0 ? [started, failed] : []);
+  }
+  await log.store.close();
+  expect(await run("projection", "rebuild")).toMatchObject({ exitCode: 0, err: "" });
+}, TEST_MS_MAX);
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+function tamper(...statements: string[]): void {
+  const db = place.databases.open(join(place.directory, currentFile({ ...place }, "emails")), "write");
+  for (const statement of statements) db.run(statement);
+  db.close();
+}
+
+describe("verify and rebuild", () => {
+  test(
+    "tell each difference with its event, and mend it; doctor knows of both",
+    async () => {
+      tamper(
+        `UPDATE emails SET status = 'sent' WHERE id = '${first}'`,
+        `DELETE FROM emails WHERE id = '${second}'`,
+        `UPDATE emails SET id = 'nobody' WHERE id = '${third}'`,
+      );
+      const found = await run("projection", "verify", "emails");
+      expect(found).toMatchObject({ exitCode: 1, err: "" });
+      const lines = found.out.split("\n");
+      expect(lines[0]).toBe(
+        `emails  emails ["${first}"]  status is "sent", by the log "failed"  (EmailFailed, stream email-${first}, revision 3, ${rfc3339(NOON + 2_000)})`,
+      );
+      expect(lines[1]).toStartWith(
+        `emails  emails ["${second}"]  is missing; by the log it is {"id":"${second}",`,
+      );
+      expect(lines[1]).toEndWith(
+        `(EmailQueued, stream email-${second}, revision 1, ${rfc3339(NOON + 60_000)})`,
+      );
+      expect(lines[3]).toStartWith('emails  emails ["nobody"]  must not be there; it is {"id":"nobody",');
+      expect(lines[3]).toEndWith("(no event says so)");
+      expect(lines[4]).toBe(`emails  ${MESSAGES + 2} rows, 4 differences`);
+      const sick = await run("doctor", "--json");
+      expect(sick.exitCode).toBe(1);
+      const finding = { name: "read model emails as the log says", ok: false };
+      expect(sick.json).toContainEqual({ ...finding, detail: expect.stringContaining("4 differences") });
+
+      const rebuilt = await run("projection", "rebuild", "emails", "emails", "--json");
+      expect(rebuilt).toMatchObject({ exitCode: 0, err: "" });
+      expect(rebuilt.json).toMatchObject([{ name: "emails", outcome: "current", resumedFrom: null }]);
+      const verified = await run("projection", "verify", "--json");
+      expect(verified).toMatchObject({ exitCode: 0, err: "" });
+      expect(verified.json.differences).toEqual([]);
+      const well = await run("doctor");
+      expect(well.out).toMatch(
+        /ok {4}read models as the log says: \d+ of \d+ verified, \d+ rows, no difference/,
+      );
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "show on a terminal how far they are, how fast, and how long it will take",
+    async () => {
+      let shown = "";
+      const child = Bun.spawn([...COMMAND_LINE, "projection", "rebuild", "emails"], {
+        env: commandEnv(dataDir),
+        terminal: {
+          data(_terminal, bytes) {
+            shown += new TextDecoder().decode(bytes);
+          },
+        },
+      });
+      expect(await child.exited).toBe(0);
+      await until(() => shown.includes("current"), "the result on the terminal");
+      expect(shown).toMatch(/rebuild \[#{30}\] \d+ events, \d+\/s, 0 s left/);
+      // The bar is gone when the result is there.
+      expect(shown).toContain("\r\x1b[Kemails  current");
+    },
+    TEST_MS_MAX,
+  );
+});
+
+test(
+  "Ctrl-C ends a rebuild with what it has built, and the same command goes on from there",
+  async () => {
+    const own = join(directory, "long");
+    const log = await openLog({ HOST: "127.0.0.1", DATA_DIR: own });
+    const retried = Array.from({ length: 300 }, (_, index): EmailEvent[] => [
+      { ...started, data: { ...started.data, attempt: index + 1 } } as EmailEvent,
+      {
+        type: "EmailDeferred",
+        data: {
+          attempt: index + 1,
+          reason: "recipient_deferred",
+          attemptBurnt: true,
+          ambiguous: false,
+          nextAttemptAt: rfc3339(NOON),
+        },
+      },
+    ]).flat();
+    for (let message = 0; message < 200; message += 1) {
+      await write(log.store, crypto.randomUUID(), message, retried);
+    }
+    await log.store.close();
+    const child = Bun.spawn([...COMMAND_LINE, "projection", "rebuild", "emails"], {
+      env: commandEnv(own),
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const files = () => {
+      try {
+        return readdirSync(join(own, "projections"));
+      } catch {
+        return [];
+      }
+    };
+    await until(() => files().some((file) => file.startsWith("emails")), "the rebuild to begin", TEST_MS_MAX);
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(130);
+    expect(await new Response(child.stderr).text()).toBe(
+      "postledger: interrupted; the same command goes on from here within a day\n",
+    );
+    expect(files()).toContain("emails.2.1.db.saved");
+    const again = await runCommand(["projection", "rebuild", "emails"], own);
+    expect(again).toMatchObject({ exitCode: 0, err: "" });
+    expect(again.out).toBe("emails  current  emails.2.1.db  went on from an interrupted rebuild\n");
+    const rows = rowsOf({ ...place, directory: join(own, "projections") }, emails).emails;
+    expect(rows).toHaveLength(200);
+    expect(new Set(rows?.map(({ attempts }) => attempts))).toEqual(new Set([300]));
+  },
+  TEST_MS_MAX,
+);
+
+describe("as-of", () => {
+  test(
+    "writes JSON lines, to standard output or a file",
+    async () => {
+      const { exitCode, out } = await run("projection", "as-of", rfc3339(NOON + 60_000), "emails");
+      expect(exitCode).toBe(0);
+      const lines = out
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+      expect(lines.map(({ table, row }) => [table, row.id ?? row.accepted, row.status])).toEqual([
+        ["emails", first, "failed"],
+        ["emails", second, "queued"],
+        ["emails_by_day", 2, undefined],
+      ]);
+      const path = join(directory, "emails.jsonl");
+      const { json } = await run("projection", "as-of", "2026-01-02", "emails", "--out", path, "--json");
+      expect(json).toEqual({
+        name: "emails",
+        as_of: "2026-01-02T00:00:00.000Z",
+        tables: [
+          { table: "emails", rows: MESSAGES, file: path },
+          { table: "emails_by_day", rows: 1, file: path },
+        ],
+      });
+      expect(readFileSync(path, "utf8").trimEnd().split("\n")).toHaveLength(MESSAGES + 1);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "writes CSV of one table, or one file for each",
+    async () => {
+      const moment = rfc3339(NOON + 2_000);
+      const csv = ["--format", "csv"];
+      const { out } = await run("projection", "as-of", moment, "emails", ...csv, "--table", "emails");
+      const head = "id,workspace_id,status,sender_id,recipient_hash,created_at,updated_at,attempts,reason";
+      const [at, later] = [rfc3339(NOON), rfc3339(NOON + 2_000)];
+      expect(out).toBe(
+        `${head}\r\n${first},workspace,failed,sender,recipient,${at},${later},1,"said ""no"", twice\r\n"\r\n`,
+      );
+      const path = join(directory, "table.csv");
+      const split = await run("projection", "as-of", moment, "emails", ...csv, "--out", path);
+      expect(split.exitCode).toBe(0);
+      expect(readFileSync(join(directory, "table.emails.csv"), "utf8")).toBe(out);
+      expect(readFileSync(join(directory, "table.emails_by_day.csv"), "utf8")).toBe(
+        "workspace_id,day,accepted\r\nworkspace,2026-01-01,1\r\n",
+      );
+      expect(readdirSync(directory).filter((file) => file.endsWith(".partial"))).toEqual([]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test.each<[string, readonly string[], string]>([
+    ["no time", ["projection", "as-of"], "a time is required"],
+    ["a time that is none", ["projection", "as-of", "noon", "emails"], "a time is required"],
+    ["no read model", ["projection", "as-of", "1h"], "a projection is required"],
+    ["an unknown one", ["projection", "as-of", "1h", "mails"], "there is no projection mails"],
+    ["an unknown format", ["projection", "as-of", "1h", "emails", "--format", "xml"], "--format takes"],
+    [
+      "an unknown table",
+      ["projection", "as-of", "1h", "emails", "--table", "due"],
+      "emails has no table due",
+    ],
+    [
+      "several tables in one CSV",
+      ["projection", "as-of", "1h", "emails", "--format", "csv"],
+      "several tables",
+    ],
+    [
+      "a folder that is not there",
+      ["projection", "as-of", "1h", "due", "--out", "/nowhere/x"],
+      "cannot be written",
+    ],
+    ["one moment to compare", ["projection", "diff", "1h", "due"], "a time is required"],
+    ["an unknown one to verify", ["projection", "verify", "mails"], "there is no projection mails"],
+  ])("with %s is refused", async (_what, words, message) => {
+    const command = projectionCommands.find(({ name }) => name === words.slice(0, 2).join(" "));
+    const config = readConfig({ HOST: "127.0.0.1", DATA_DIR: dataDir });
+    const running = async () => command?.run(invoke(command, words.slice(2), config));
+    await expect(running()).rejects.toThrow(UsageError);
+    await expect(running()).rejects.toThrow(message);
+  });
+});
+
+test(
+  "diff tells what came, went and changed",
+  async () => {
+    const moments = [rfc3339(NOON), rfc3339(NOON + 60_000)];
+    const lines = await run("projection", "diff", ...moments, "due");
+    expect(lines.exitCode).toBe(0);
+    const told = lines.out
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(told.map(({ change, key, before, after }) => [change, key, before?.id, after?.id])).toEqual([
+      ["removed", [first], first, undefined],
+      ["added", [second], undefined, second],
+    ]);
+    const path = join(directory, "changes.csv");
+    const out = await run(
+      "projection",
+      "diff",
+      ...moments,
+      "emails",
+      "--format",
+      "csv",
+      "--out",
+      path,
+      "--json",
+    );
+    expect(out.json).toMatchObject({ name: "emails", added: 1, removed: 0, changed: 2, file: path });
+    const records = readFileSync(path, "utf8").split("\r\n");
+    expect(records[0]).toBe("table,key,change,column,before,after");
+    expect(records).toContain(`emails,"[""${first}""]",changed,attempts,0,1`);
+    expect(records).toContain(`emails,"[""${second}""]",added,status,,queued`);
+    expect(records).toContain(`emails_by_day,"[""workspace"",""2026-01-01""]",changed,accepted,1,2`);
+  },
+  TEST_MS_MAX,
+);

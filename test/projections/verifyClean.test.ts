@@ -1,0 +1,67 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { projections } from "../../projections/index.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
+import { emailStream } from "../../src/domain/email/events.ts";
+import { webhooksStream } from "../../src/domain/webhook/events.ts";
+import { metadataOf } from "../../src/kernel/metadata.ts";
+import type { EventStore } from "../../src/ports/eventStore.ts";
+import { verifyReadModels } from "../../src/readModels/verify.ts";
+import { ACCEPTED_AT, play, stepsArbitrary } from "../support/emailHistories.ts";
+import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { append, followOnce, newPlace, unsynced } from "./followFixtures.ts";
+
+const RUNS = 100;
+/** Those that the stories of messages move. */
+const MOVED = new Set(["emails", "due", "message-files", "webhook-deliveries", "webhook-endpoints"]);
+const moved = projections.filter(({ name }) => MOVED.has(name));
+
+const stories = fc.array(fc.tuple(fc.uuid(), stepsArbitrary), { minLength: 1, maxLength: 6, size: "max" });
+
+/** Appends the stories of some messages, in turns, after two endpoints that are told of them. */
+async function writeStories(
+  store: EventStore,
+  messages: typeof stories extends fc.Arbitrary<infer Of> ? Of : never,
+) {
+  const newEvent = (at: number, type: string, data: object) => {
+    const metadata = metadataOf({ at, correlationId: "test", actor: "test", workspaceId: "workspace" });
+    return { id: crypto.randomUUID(), type, data, metadata };
+  };
+  for (const endpointId of ["endpoint-1", "endpoint-2"]) {
+    const made = { workspaceId: "workspace", endpointId, url: "https://example.org", description: null };
+    const data = { ...made, eventTypes: null, sealedSecret: "none" };
+    await append(
+      store,
+      webhooksStream("workspace"),
+      newEvent(ACCEPTED_AT, "WebhookEndpointRegistered", data),
+    );
+  }
+  const logs = messages.map(([id, steps]) => ({ id, events: [...play(steps, DELIVERY_POLICY).events] }));
+  while (logs.some(({ events }) => events.length > 0)) {
+    for (const { id, events } of logs) {
+      const next = events.shift();
+      if (next) await append(store, emailStream(id), newEvent(next.at, next.event.type, next.event.data));
+    }
+  }
+}
+
+describe("verify", () => {
+  test(`finds nothing in ${RUNS} logs that were followed`, async () => {
+    let rows = 0;
+    await fc.assert(
+      fc.asyncProperty(stories, async (messages) => {
+        const place = { ...newPlace(), databases: unsynced };
+        const store = memoryEventStore();
+        await writeStories(store, messages);
+        await followOnce(place, store, [...moved]);
+        const { signal } = new AbortController();
+        const results = await verifyReadModels({ ...place, store, projections: moved, signal });
+        expect(results.filter(({ differences, failure }) => differences > 0 || failure !== null)).toEqual([]);
+        rows += results.reduce((sum, result) => sum + result.rows, 0);
+        place.remove();
+      }),
+      { numRuns: RUNS },
+    );
+    expect(rows).toBeGreaterThan(RUNS);
+  }, 60_000);
+});

@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openStore } from "../../src/openParts.ts";
+import type { EventStore } from "../../src/ports/eventStore.ts";
+import { rebuildReadModels } from "../../src/readModels/rebuild.ts";
+import { verifyReadModels } from "../../src/readModels/verify.ts";
+import { tallyOf, typed, writeTallyLog } from "../faults/rebuildLog.ts";
+import { testStores } from "../support/stores.ts";
+import { added, append, erased, follow, newPlace, rowsOf } from "./followFixtures.ts";
+
+const EVENTS_BEFORE = 2_000;
+/** Of forty streams the first half is erased all the time, the others at the worst moments. */
+const RACED_FROM = 20;
+const ERASED_AT_ONCE = 3;
+const TEST_MS_MAX = 60_000;
+
+describe.each(await testStores())("truncation that races a verification, on $name", ({ env, isShared }) => {
+  // Where a server is asked, every turn takes a second.
+  const verifications = isShared ? 2 : 10;
+  const run = crypto.randomUUID();
+  const place = newPlace();
+  const projection = tallyOf(run);
+  let store: EventStore;
+  beforeAll(async () => {
+    const storeUrl = env.STORE_URL ?? `file:${place.directory}/log`;
+    store = await openStore({ storeUrl, storeTimeoutMs: 5_000 });
+    await writeTallyLog(store, run, EVENTS_BEFORE);
+  }, TEST_MS_MAX);
+  afterAll(async () => {
+    await store.close();
+    place.remove();
+  });
+
+  /** Writes to a stream, lets go of all that it holds, and truncates it the next moment. */
+  async function eraseOne(index: number): Promise<void> {
+    const stream = `${run}-${index}`;
+    await append(store, stream, typed(added(index), run), typed(added(1), run));
+    await append(store, stream, typed(erased(), run));
+    await store.truncateBefore(stream, (await store.lastRevision(stream)) ?? 0);
+  }
+
+  /** The log for a reader before whose every reading and batch some streams are erased that it would have read. */
+  function raced(): EventStore {
+    let erasures = 0;
+    const eraseSome = async () => {
+      for (let count = 0; count < ERASED_AT_ONCE; count += 1) {
+        await eraseOne(RACED_FROM + (erasures % RACED_FROM));
+        erasures += 1;
+      }
+    };
+    return {
+      append: store.append.bind(store),
+      read: store.read.bind(store),
+      lastRevision: store.lastRevision.bind(store),
+      subscribe: store.subscribe.bind(store),
+      head: store.head.bind(store),
+      truncateBefore: store.truncateBefore.bind(store),
+      close: store.close.bind(store),
+      async *readAll(...reading) {
+        await eraseSome();
+        for await (const batch of store.readAll(...reading)) {
+          yield batch;
+          if (!batch.caughtUp) await eraseSome();
+        }
+      },
+    };
+  }
+
+  test(
+    "is no difference, and a rebuild beside it ends with the same rows",
+    async () => {
+      const following = follow(place, store, [projection]);
+      await following.caughtUp();
+      let isDone = false;
+      const erasing = (async () => {
+        for (let index = 0; !isDone; index += 1) await eraseOne(index % RACED_FROM);
+      })();
+      const { signal } = new AbortController();
+      const reading = { ...place, store: raced(), projections: [projection], signal };
+      const results = [];
+      for (let turn = 0; turn < verifications; turn += 1) results.push(...(await verifyReadModels(reading)));
+      const [rebuilt] = await rebuildReadModels({ ...reading, owner: false });
+      isDone = true;
+      await erasing;
+      await following.caughtUp();
+      await following.stop();
+      const wrong = results.filter(({ differences, failure }) => differences > 0 || failure !== null);
+      expect(wrong).toEqual([]);
+      expect(results).toHaveLength(verifications);
+      expect(rebuilt?.outcome).toBe("current");
+      const before = rowsOf(place, projection);
+      await rebuildReadModels({ ...reading, store, owner: true });
+      expect(rowsOf(place, projection)).toEqual(before);
+    },
+    TEST_MS_MAX,
+  );
+});
