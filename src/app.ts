@@ -39,7 +39,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   if (lock === null) {
     throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by another running service`]);
   }
-  const store = await openStore(config);
+  const store = await openStore(config, config.logCacheKib);
   try {
     return await startOn(config, logger, { store, release: () => lock.release() });
   } catch (error) {

@@ -30,6 +30,8 @@ export interface Config {
   readonly clamavUrl: string | null;
   readonly storeUrl: string;
   readonly storeTimeoutMs: number;
+  /** Pages of the embedded log that the service keeps in memory, in KiB. */
+  readonly logCacheKib: number;
   /** 32 bytes; null: the embedded store makes its own. */
   readonly masterKey: Uint8Array | null;
   readonly masterKeyPrevious: Uint8Array | null;
@@ -400,6 +402,7 @@ export function readConfig(env: Environment): Config {
     }),
     clamavUrl: clamavUrl(reader),
     storeTimeoutMs: reader.integer("STORE_TIMEOUT_MS", 5_000, { min: 100, max: MINUTE_MS }),
+    logCacheKib: reader.integer("LOG_CACHE_MIB", 32, { min: 1, max: 65_536 }) * 1_024,
     masterKey: reader.key("MASTER_KEY"),
     masterKeyPrevious: reader.key("MASTER_KEY_PREVIOUS"),
     smtpUrl: smtpUrl(reader, host),

@@ -29,11 +29,18 @@ export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
   return storeUrl.startsWith("file:");
 }
 
-/** Opens the log that STORE_URL names. */
-export async function openStore(config: Pick<Config, "storeUrl" | "storeTimeoutMs">): Promise<EventStore> {
+/**
+ * Opens the log that STORE_URL names. `cacheKib`: pages of the embedded log that are kept in memory, for whoever comes
+ * back to them; without it, enough for going through the log.
+ */
+export async function openStore(
+  config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
+  cacheKib?: number,
+): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
   if (isEmbedded(config)) {
-    return openSqliteEventStore({ path: join(storeUrl.slice("file:".length), "events.db"), timeoutMs });
+    const path = join(storeUrl.slice("file:".length), "events.db");
+    return openSqliteEventStore({ path, timeoutMs, ...(cacheKib === undefined ? {} : { cacheKib }) });
   }
   // Loaded only when it is used: the client and its gRPC stack cost a start on the embedded store a third of a second.
   const { connectEventStoreDb } = await import("./adapters/eventstoredb/eventStoreDb.ts");

@@ -121,6 +121,8 @@ describe("settings", () => {
     ["DELIVERY_RELAY_RETRY_MS", "0"],
     ["DELIVERY_LIFETIME_MS", String(73 * 3_600_000)],
     ["DELIVERY_ON_AMBIGUOUS", "drop"],
+    ["BOUNCE_DOMAINS", "some"],
+    ["LOG_CACHE_MIB", "0"],
     ["DISK_FREE_BYTES_MIN", "256MB"],
     ["LIMIT_MESSAGES_PER_DAY", "-1"],
     ["LIMIT_MESSAGES_PER_DAY", "1e6"],

@@ -14,7 +14,13 @@ import { positionText } from "./groupCommit.ts";
 const BATCH_EVENTS_MAX = 1_000;
 const BATCH_POSITIONS_MAX = 10_000;
 
-const COLUMNS = "e.position, s.name, e.revision, e.id, e.type, e.metadata, e.data";
+const COLUMNS = "e.position, e.revision, e.id, e.type, e.metadata, e.data";
+/**
+ * One statement, which the index of names answers without the streams' rows: on a long log every page that is
+ * looked at is another read of the file.
+ */
+const OF_STREAM = `SELECT ${COLUMNS} FROM events e WHERE e.stream = (SELECT id FROM streams WHERE name = ?)
+  AND e.revision >= ? ORDER BY e.revision LIMIT ?`;
 const FROM = "FROM events e CROSS JOIN streams s ON s.id = e.stream";
 
 const TRUNCATED = `SELECT id, name, truncate_before FROM streams WHERE truncate_before > 0 AND id > ?
@@ -36,11 +42,11 @@ function objectIn(column: unknown): JsonObject | null {
   }
 }
 
-function recorded(row: Row): RecordedEvent {
+function recorded(row: Row, stream = row.name as string): RecordedEvent {
   const data = row.data instanceof Uint8Array ? row.data : objectIn(row.data);
   const metadata = objectIn(row.metadata);
   return {
-    stream: row.name as string,
+    stream,
     revision: row.revision as number,
     position: positionText(row.position as number),
     id: row.id as string,
@@ -66,13 +72,9 @@ export class LogReader {
   }
 
   stream(name: string, from: number, max: number): readonly RecordedEvent[] {
-    const row = this.prepare("SELECT id FROM streams WHERE name = ?").get(name);
-    if (!row) return [];
-    const sql = `SELECT ${COLUMNS} FROM streams s CROSS JOIN events e ON e.stream = s.id
-      WHERE s.id = ? AND e.revision >= ? ORDER BY e.revision LIMIT ?`;
-    return this.prepare(sql)
-      .all(Number(row.id), from, max)
-      .map((event) => recorded(event as Row));
+    return this.prepare(OF_STREAM)
+      .all(name, from, max)
+      .map((event) => recorded(event as Row, name));
   }
 
   lastRevision(name: string): number | null {
@@ -101,7 +103,7 @@ export class LogReader {
     const after = from === LOG_START ? 0 : Number(from);
     const last = Math.max(after, Math.min(until, after + BATCH_POSITIONS_MAX));
     const { where, values } = conditions(filter);
-    const sql = `SELECT ${COLUMNS} ${FROM} WHERE e.position > ? AND e.position <= ? ${where}
+    const sql = `SELECT ${COLUMNS}, s.name ${FROM} WHERE e.position > ? AND e.position <= ? ${where}
       ORDER BY e.position LIMIT ${BATCH_EVENTS_MAX}`;
     const rows = this.prepare(sql).all(after, last, ...values);
     const events = rows.map((row) => recorded(row as Row));

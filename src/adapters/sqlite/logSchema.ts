@@ -3,8 +3,6 @@ import { DatabaseSync } from "node:sqlite";
 /** Marks the file as ours: "PLdg" in ASCII. */
 const APPLICATION_ID = 0x504c6467;
 const SCHEMA_VERSION = 1;
-/** The page cache of one connection: holds the hot end of the stream index. */
-const CACHE_KIB = 4 * 1_024;
 /**
  * Pages in the write-ahead log before a commit moves them into the file itself. Whoever follows the log does it
  * long before, in a thread that nobody waits for, so that little is left for the commit.
@@ -44,14 +42,14 @@ const SCHEMA = `
 /**
  * Opens the log file and makes it when it is new. A commit is on disk when it returns (`synchronous=FULL`),
  * erased bytes are overwritten (`secure_delete`), and a locked file fails at once (`busy_timeout=0`): the
- * caller waits without blocking its event loop.
+ * caller waits without blocking its event loop. The connection keeps at most `cacheKib` KiB of pages.
  */
-export function openLogDatabase(path: string): DatabaseSync {
+export function openLogDatabase(path: string, cacheKib: number): DatabaseSync {
   const db = new DatabaseSync(path);
   // Only while the file is made may another process make us wait: both would write the same schema.
   db.exec("PRAGMA busy_timeout = 5000");
   db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON");
-  db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+  db.exec(`PRAGMA cache_size = -${cacheKib}; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   db.exec(`PRAGMA journal_size_limit = ${WAL_BYTES_MAX}`);
   migrate(db, path);
   db.exec("PRAGMA busy_timeout = 0");

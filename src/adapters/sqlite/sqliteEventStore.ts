@@ -25,9 +25,13 @@ export interface SqliteEventStoreOptions {
   readonly path: string;
   /** The bound of a call that names none, in ms. */
   readonly timeoutMs?: number;
+  /** Bounds the pages that the connection keeps in memory, in KiB. */
+  readonly cacheKib?: number;
 }
 
 const TIMEOUT_MS = 5_000;
+/** Enough for whoever goes through the log from one end to the other, and looks at every page once. */
+const CACHE_KIB = 4 * 1_024;
 /** How often a handle that follows the log moves what was committed into the file. */
 const CHECKPOINT_EVERY_MS = 250;
 /** How often a live subscription looks for the commits of other threads and processes. */
@@ -37,9 +41,10 @@ const BUSY_RETRY_MS = 2;
 const SQLITE_BUSY = 5;
 
 /** The embedded log: one SQLite file, shared safely by threads and processes of one machine. */
-export function openSqliteEventStore({ path, timeoutMs = TIMEOUT_MS }: SqliteEventStoreOptions): EventStore {
+export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
+  const { path, timeoutMs = TIMEOUT_MS, cacheKib = CACHE_KIB } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  return new SqliteEventStore(openLogDatabase(path), timeoutMs);
+  return new SqliteEventStore(openLogDatabase(path, cacheKib), timeoutMs);
 }
 
 class SqliteEventStore implements EventStore {
