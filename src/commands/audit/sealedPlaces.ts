@@ -89,7 +89,9 @@ export class SealedPlaces {
 
   /** Tells of all that did not turn up, and of what turned up unasked. The number of events that no seal names. */
   finish(): number {
-    this.db.run("CREATE INDEX waiting_by_name ON waiting (stream, revision)");
+    if (this.db.get("SELECT 1 FROM absent LIMIT 1")) {
+      this.db.run("CREATE INDEX waiting_by_name ON waiting (stream, revision)");
+    }
     for (const row of this.db.rows("SELECT * FROM absent"))
       this.settleAbsent(row as unknown as Place & { seal: number });
     for (const row of this.db.rows(
