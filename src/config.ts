@@ -436,17 +436,21 @@ export function readConfig(env: Environment): Config {
     logLevel: reader.choice("LOG_LEVEL", "info", LOG_LEVELS),
     logRequests: reader.choice("LOG_REQUESTS", "failed", ["failed", "all"]),
   };
-  if (config.storeUrl.startsWith("esdb") && config.masterKey === null) {
-    reader.errors.push(
+  const errors = [...reader.errors, ...contradictions(config)];
+  if (errors.length > 0) throw new ConfigError(errors);
+  return config;
+}
+
+/** Settings that do not go with one another. */
+function contradictions({ storeUrl, masterKey, webhooks, baseUrl }: Config): readonly string[] {
+  const found: string[] = [];
+  if (storeUrl.startsWith("esdb") && masterKey === null) {
+    found.push(
       "MASTER_KEY (or MASTER_KEY_FILE) must be set with an esdb:// STORE_URL: all instances share it",
     );
   }
-  if (
-    config.webhooks.allowedPrivateHosts.size > 0 &&
-    !isLoopback(config.baseUrl.hostname.replace(/[[\]]/g, ""))
-  ) {
-    reader.errors.push("WEBHOOK_ALLOW_PRIVATE_HOSTS is for development: BASE_URL must be loopback with it");
+  if (webhooks.allowedPrivateHosts.size > 0 && !isLoopback(baseUrl.hostname.replace(/[[\]]/g, ""))) {
+    found.push("WEBHOOK_ALLOW_PRIVATE_HOSTS is for development: BASE_URL must be loopback with it");
   }
-  if (reader.errors.length > 0) throw new ConfigError(reader.errors);
-  return config;
+  return found;
 }

@@ -26,6 +26,8 @@ import { featuresOf, RECORDED_VARIABLE, type Recorded } from "./recorded.ts";
 const ROOT = join(import.meta.dir, "../..");
 /** Samples of one version of one type: enough to show every field of it, and one that is compressed. */
 const SAMPLES_MAX = 6;
+/** Longer ones are left out: a file is there to be read. */
+const SAMPLE_CHARACTERS_MAX = 40_000;
 
 interface Known {
   readonly codec: Codec<DomainEvent>;
@@ -55,7 +57,10 @@ async function recordedBy(paths: readonly string[]): Promise<readonly Recorded[]
 /** The fewest events that together have every field that any of them has: always the one that adds the most. */
 function chosen(events: readonly Recorded[], definition: Definition): readonly Recorded[] {
   const features = ({ data }: Recorded) => featuresOf(data, definition);
-  const all = [...events].sort((a, b) => JSON.stringify(a).length - JSON.stringify(b).length);
+  const lengthOf = (event: Recorded) => JSON.stringify(event).length;
+  const all = events
+    .filter((event) => lengthOf(event) <= SAMPLE_CHARACTERS_MAX)
+    .sort((a, b) => lengthOf(a) - lengthOf(b));
   const shortest = all.find(({ zstd }) => zstd === undefined) ?? all[0];
   const packed = all.find(({ zstd }) => zstd !== undefined);
   const taken = [...new Set([shortest, packed])].filter((event) => event !== undefined);

@@ -54,6 +54,7 @@ describe.each(await testStores())("truncation that races a verification, on $nam
       subscribe: store.subscribe.bind(store),
       head: store.head.bind(store),
       truncateBefore: store.truncateBefore.bind(store),
+      truncations: store.truncations.bind(store),
       close: store.close.bind(store),
       async *readAll(...reading) {
         await eraseSome();
