@@ -20,11 +20,6 @@ export interface Projection {
   readonly version: number;
   /** The event types that `apply` wants; others are not shown to it. */
   readonly events: readonly string[];
-  /**
-   * Those of `events` that take personal data out of rows, and nothing else: a read model of the past is shown
-   * after them too. `apply` must take them for rows that are not there.
-   */
-  readonly erasedBy?: readonly string[];
   readonly tables: readonly ProjectionTable[];
   apply(event: ProjectedEvent, db: ReadDatabase): void;
 }

@@ -3,8 +3,11 @@ import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
 
-const HELD = `INSERT INTO storage (workspace_id, holder, bytes, until) VALUES (?, ?, ?, ?)
-  ON CONFLICT (workspace_id, holder) DO UPDATE SET bytes = excluded.bytes, until = excluded.until`;
+const HELD = `INSERT INTO storage (workspace_id, holder, bytes, until, revision) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (workspace_id, holder)
+  DO UPDATE SET bytes = excluded.bytes, until = excluded.until, revision = excluded.revision`;
+/** Whoever reads while the stream is cut off may have seen somebody reserve and not release. */
+const COUNTED = "DELETE FROM storage WHERE workspace_id = ? AND revision < ?";
 const RELEASED = "DELETE FROM storage WHERE workspace_id = ? AND holder = ?";
 const CONFIRMED = "UPDATE storage SET until = NULL WHERE workspace_id = ? AND holder = ?";
 
@@ -13,12 +16,13 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = storageCodec.decode(event);
   switch (type) {
     case "StorageReserved":
-      db.run(HELD, workspaceId, data.holder, data.bytes, epochMs(data.until));
+      db.run(HELD, workspaceId, data.holder, data.bytes, epochMs(data.until), event.revision);
       break;
     case "StorageCounted":
       for (const { holder, bytes, until } of data.open) {
-        db.run(HELD, workspaceId, holder, bytes, until === null ? null : epochMs(until));
+        db.run(HELD, workspaceId, holder, bytes, until === null ? null : epochMs(until), event.revision);
       }
+      if (data.before !== undefined) db.run(COUNTED, workspaceId, data.before);
       break;
     case "StorageConfirmed":
       for (const holder of data.holders) db.run(CONFIRMED, workspaceId, holder);
@@ -29,16 +33,19 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   }
 }
 
-/** Who holds how much of the storage allowances; `until` is null for holders that were seen to exist. */
+/**
+ * Who holds how much of the storage allowances; `until` is null for holders that were seen to exist, `revision` the
+ * event that said last what they hold.
+ */
 export const storage: Projection = {
   name: "storage",
-  version: 1,
+  version: 2,
   events: storageCodec.types,
   tables: [
     {
       name: "storage",
       columns: `workspace_id TEXT NOT NULL, holder TEXT NOT NULL, bytes INTEGER NOT NULL, until INTEGER,
-        PRIMARY KEY (workspace_id, holder)`,
+        revision INTEGER NOT NULL, PRIMARY KEY (workspace_id, holder)`,
       key: ["workspace_id", "holder"],
       indexes: ["CREATE INDEX storage_by_time ON storage (until) WHERE until IS NOT NULL"],
     },

@@ -138,7 +138,8 @@ export class StorageAccount {
     try {
       for (let from = 0; from < holders.length || from === 0; from += COUNTED_MAX) {
         const some = holders.slice(from, from + COUNTED_MAX);
-        await this.decide((now) => countStorage(now, some), occasion);
+        const before = from + COUNTED_MAX < holders.length ? undefined : revision + 1;
+        await this.decide((now) => countStorage(now, some, before), occasion);
       }
       await this.store.truncateBefore(this.stream, revision + 1);
       if (this.known !== null) this.known = { ...this.known, first: revision + 1 };

@@ -24,25 +24,21 @@ export interface Past {
 /**
  * The read model made of the events that belong to `at`: those whose own time is not after it, up to the first of
  * their stream that is later. So a stream is told as far as somebody with a clock would have told it, never with a
- * gap, whatever the instances' clocks say; and the events are applied in the order of the log. Events that erase
- * are applied whatever their time: what is erased by now was never there.
+ * gap, whatever the instances' clocks say; and the events are applied in the order of the log. What was erased is
+ * not in the log any more, nor was it ever in a row.
  */
 function upTo(projection: Projection, at: EpochMs): Projection {
-  const erasing = new Set(projection.erasedBy ?? []);
   let hasLate = false;
   return {
     ...projection,
     apply(event, db) {
-      const { stream, type, metadata } = event;
-      if (!erasing.has(type)) {
-        if (epochMs(String(metadata.at)) > at) {
-          db.run("INSERT OR IGNORE INTO late VALUES (?)", stream);
-          hasLate = true;
-          return;
-        }
-        if (hasLate && db.get("SELECT 1 FROM late WHERE stream = ?", stream)) return;
+      const { stream, metadata } = event;
+      if (epochMs(String(metadata.at)) > at) {
+        db.run("INSERT OR IGNORE INTO late VALUES (?)", stream);
+        hasLate = true;
+      } else if (!hasLate || db.get("SELECT 1 FROM late WHERE stream = ?", stream) === undefined) {
+        projection.apply(event, db);
       }
-      projection.apply(event, db);
     },
   };
 }

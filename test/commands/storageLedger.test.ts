@@ -142,6 +142,9 @@ describe("a long history of storage", () => {
     await wearOut(ledger);
     const events = await store.read(storageStream(workspaceId), 0, 5_000);
     expect(events.length).toBeLessThan(2_500);
+    // The count itself says where it was cut off, for whoever reads while that is done.
+    const said = events.flatMap(({ data }) => (data as { before?: number }).before ?? []);
+    expect(said).toContain(await firstReadable());
     expect(await usedInLog()).toBe(3_000);
     expect(await ledger.used(workspaceId)).toBe(3_000);
     expect(await reserve(instance(), "more", ALLOWANCE - 3_000)).toBeTrue();

@@ -11,11 +11,13 @@ const reserved = (holder: string, bytes: number, at = NOW): StorageEvent => ({
   data: { holder, bytes, until: rfc3339(at) },
 });
 
-/** The rows after these events of one workspace's stream, and who is overdue at `NOW`. */
-function project(events: readonly StorageEvent[]) {
+/** The rows after these events of one workspace's stream, null for those that can't be read any more, and who is overdue at `NOW`. */
+function project(events: readonly (StorageEvent | null)[]) {
   const db = sqliteReadDatabases.open(":memory:", "build");
   createTables(db, storage, "log");
-  events.forEach(({ type, data }, revision) => {
+  events.forEach((event, revision) => {
+    if (event === null) return;
+    const { type, data } = event;
     const id = crypto.randomUUID();
     storage.apply({ stream: storageStream("shop"), revision, id, type, data, metadata: {} }, db);
   });
@@ -25,11 +27,12 @@ function project(events: readonly StorageEvent[]) {
   return { rows, overdue };
 }
 
-const row = (holder: string, bytes: number, until: number | null) => ({
+const row = (holder: string, bytes: number, until: number | null, revision: number) => ({
   workspace_id: "shop",
   holder,
   bytes,
   until,
+  revision,
 });
 
 describe("the read model of storage", () => {
@@ -40,7 +43,7 @@ describe("the read model of storage", () => {
       reserved("a", 3, NOW + 1),
       { type: "StorageReleased", data: { holder: "b" } },
     ]);
-    expect(rows).toEqual([row("a", 3, NOW + 1)]);
+    expect(rows).toEqual([row("a", 3, NOW + 1, 2)]);
   });
 
   test("knows who is overdue: whose time is over and who was not seen", () => {
@@ -67,6 +70,27 @@ describe("the read model of storage", () => {
       { type: "StorageCounted", data: { open: [{ holder: "a", bytes: 1, until: null }] } },
       reserved("d", 8),
     ];
-    expect(project(after).rows).toEqual(project([...before, ...after]).rows);
+    const unread = before.map(() => null);
+    expect(project([...unread, ...after]).rows).toEqual(project([...before, ...after]).rows);
+  });
+
+  test("has the same rows where the stream was cut off in the midst of the reading", () => {
+    const counted = (...open: [holder: string, bytes: number][]): StorageEvent => ({
+      type: "StorageCounted",
+      data: { open: open.map(([holder, bytes]) => ({ holder, bytes, until: rfc3339(NOW) })), before: 3 },
+    });
+    const events = [
+      reserved("gone", 1),
+      reserved("stays", 2),
+      { type: "StorageReleased", data: { holder: "gone" } } as const,
+      reserved("new", 4),
+      counted(["stays", 2]),
+    ];
+    const expected = [row("new", 4, NOW, 3), row("stays", 2, NOW, 4)];
+    expect(project(events).rows).toEqual(expected);
+    for (let read = 0; read < 3; read += 1) {
+      const seen = events.map((event, index) => (index >= read && index < 3 ? null : event));
+      expect(project(seen).rows).toEqual(expected);
+    }
   });
 });

@@ -129,18 +129,18 @@ function plantsOn(projection: Projection, table: ProjectionTable, row: SqlRow): 
 
 /** Plants on the first and the last row of every table. */
 function allPlants(): readonly Plant[] {
-  return projections.flatMap((projection) =>
+  const empty: string[] = [];
+  const plants = projections.flatMap((projection) =>
     projection.tables.flatMap((table) => {
       const rows = live(projection.name, (db) =>
         db.all(`SELECT * FROM ${table.name} ORDER BY ${table.key.join()}`),
       );
-      expect({ table: table.name, isEmpty: rows.length === 0 }).toEqual({
-        table: table.name,
-        isEmpty: false,
-      });
+      if (rows.length === 0) empty.push(table.name);
       return [rows[0], rows.at(-1)].flatMap((row) => (row ? plantsOn(projection, table, row) : []));
     }),
   );
+  expect(empty).toEqual([]);
+  return plants;
 }
 
 test("whatever is changed in any table, verify finds that row, names an event, and nothing else", async () => {

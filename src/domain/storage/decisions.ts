@@ -40,11 +40,21 @@ export function confirmStorage(
   return { outcome: "confirmed", events: [{ type: "StorageConfirmed", data: { holders: news } }] };
 }
 
-/** Says once more what those of `holders` have that hold anything. */
-export function countStorage(state: Storage, holders: readonly string[]): Decision<"counted", StorageEvent> {
+/**
+ * Says once more what those of `holders` have that hold anything. `before` is given with the last of them: then all
+ * that is held was said at that revision or later.
+ */
+export function countStorage(
+  state: Storage,
+  holders: readonly string[],
+  before?: number,
+): Decision<"counted", StorageEvent> {
   const open = holders.flatMap((holder) => {
     const held = reservationOf(state, holder);
     return held === undefined ? [] : [{ holder, bytes: held.bytes, until: held.until }];
   });
-  return { outcome: "counted", events: [{ type: "StorageCounted", data: { open } }] };
+  return {
+    outcome: "counted",
+    events: [{ type: "StorageCounted", data: { open, ...(before === undefined ? {} : { before }) } }],
+  };
 }

@@ -20,6 +20,8 @@ const schemas = {
    */
   StorageCounted: Type.Object({
     open: Type.Array(Type.Object({ ...Reservation, until: Type.Union([Type.String(), Type.Null()]) })),
+    /** On the last event of a count: whoever was last spoken of below this revision holds nothing. */
+    before: Type.Optional(Type.Integer({ minimum: 0 })),
   }),
 };
 
