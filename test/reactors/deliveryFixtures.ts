@@ -152,6 +152,7 @@ export function watchedStore(store: EventStore = memoryEventStore()): WatchedSto
     subscribe: (from, filter, signal) => store.subscribe(from, filter, signal),
     head: (options) => store.head(options),
     truncateBefore: (stream, revision, options) => store.truncateBefore(stream, revision, options),
+    scrub: (options) => store.scrub(options),
     close: () => store.close(),
   };
   return watched;

@@ -157,6 +157,10 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
       requireStore();
       truncations.set(stream, Math.max(revision, truncations.get(stream) ?? 0));
     },
+    async scrub() {
+      requireStore();
+      return { remains: [] };
+    },
     async close() {
       isClosed = true;
       changes.dispatchEvent(new Event("change"));

@@ -47,12 +47,12 @@ export class LogReader {
   }
 
   stream(name: string, from: number, max: number): readonly RecordedEvent[] {
-    const row = this.prepare("SELECT id FROM streams WHERE name = ?").get(name);
+    const row = this.prepare("SELECT id, truncate_before FROM streams WHERE name = ?").get(name);
     if (!row) return [];
     const sql = `SELECT ${COLUMNS} FROM streams s CROSS JOIN events e ON e.stream = s.id
       WHERE s.id = ? AND e.revision >= ? ORDER BY e.revision LIMIT ?`;
     return this.prepare(sql)
-      .all(Number(row.id), from, max)
+      .all(Number(row.id), Math.max(from, Number(row.truncate_before)), max)
       .map((event) => recorded(event as Row));
   }
 
@@ -90,7 +90,8 @@ export class LogReader {
 }
 
 function conditions({ types, streamPrefixes }: LogFilter): { where: string; values: string[] } {
-  const parts: string[] = [];
+  // What is left of a truncated event has no type.
+  const parts: string[] = types ? [] : ["AND e.type <> ''"];
   const values: string[] = [];
   if (types) {
     parts.push(`AND e.type IN (${types.map(() => "?").join(", ")})`);
