@@ -1,6 +1,7 @@
 import type { EmailContent, EmailEvent } from "../domain/email/events.ts";
 import { invariant } from "../kernel/assert.ts";
 import { encodeData } from "../kernel/codec.ts";
+import { contentDigest } from "../kernel/eventLeaf.ts";
 import type { ContentFolder, ContentStore } from "../ports/contentStore.ts";
 import type { ResolvedAttachment } from "./resolveAttachments.ts";
 
@@ -20,10 +21,6 @@ export interface SealedContent {
   readonly bytes: number;
 }
 
-function saltedDigest(salt: string, json: string): string {
-  return new Bun.CryptoHasher("sha256").update(salt).update(json).digest("hex");
-}
-
 /** Puts content where it belongs, durably, before the event that refers to it. */
 export async function sealContent(
   store: ContentStore,
@@ -33,11 +30,14 @@ export async function sealContent(
   const json = JSON.stringify(content);
   const bytes = Buffer.byteLength(json);
   const salt = crypto.randomUUID();
-  const digest = saltedDigest(salt, json);
-  if (bytes <= IN_EVENT_BYTES_MAX)
+  if (bytes <= IN_EVENT_BYTES_MAX) {
+    const digest = contentDigest(salt, "content", json);
     return { event: encodeData({ salt, content }, bytes), salt, digest, bytes };
-  const sha256 = await store.put(folder, Buffer.from(json));
-  return { event: { salt, reference: { sha256, bytes } }, salt: null, digest, bytes };
+  }
+  const reference = { sha256: await store.put(folder, Buffer.from(json)), bytes };
+  // Of what the event itself holds: who checks the log needs no content store for it.
+  const digest = contentDigest(salt, "reference", JSON.stringify(reference));
+  return { event: { salt, reference }, salt: null, digest, bytes };
 }
 
 /** The content as it was sent; null when it was erased. */

@@ -42,7 +42,8 @@ export function encodeData(data: object, bytes: number): object | Uint8Array {
   return bytes <= COMPRESS_ABOVE_BYTES ? data : Bun.zstdCompressSync(JSON.stringify(data), { level: 1 });
 }
 
-function plainData(stored: StoredEvent): unknown {
+/** The data of an event as JSON, decompressed where it is stored so. Throws {@link UnreadableEventError}. */
+export function plainData(stored: StoredEvent): unknown {
   if (!(stored.data instanceof Uint8Array)) return stored.data;
   try {
     return JSON.parse(new TextDecoder().decode(Bun.zstdDecompressSync(stored.data)));

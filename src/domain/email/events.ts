@@ -58,7 +58,7 @@ const Accepted = {
 
 const schemas = {
   EmailContentStored: Type.Object({
-    /** Salts `contentDigest`, so that a digest that outlives the content cannot be guessed at. */
+    /** A uuid. Salts `contentDigest`, so that a digest that outlives the content cannot be guessed at. */
     salt: Type.String(),
     content: Type.Optional(EmailContent),
     reference: Type.Optional(ContentReference),
