@@ -5,12 +5,13 @@ import type { Projection } from "./projection.ts";
 const TERMINAL = "('sent', 'bounced', 'failed', 'suppressed', 'canceled')";
 
 const INSERT = `INSERT INTO emails
-  (id, workspace_id, status, sender_id, recipient_hash, created_at, updated_at, attempts, reason)
-  VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+  (id, workspace_id, status, sender_id, recipient_hash, created_at, updated_at, attempts, reason, is_retained)
+  VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`;
 const COUNT = `INSERT INTO emails_by_day (workspace_id, day, accepted) VALUES (?, ?, 1)
   ON CONFLICT DO UPDATE SET accepted = accepted + 1`;
 /** A message ends once: a later outcome leaves the row as it is. */
-const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ? WHERE id = ? AND status NOT IN ${TERMINAL}`;
+const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1 WHERE id = ? AND status NOT IN ${TERMINAL}`;
+const ERASED = "UPDATE emails SET is_retained = 0 WHERE id = ?";
 const START = "UPDATE emails SET status = 'sending', attempts = ?, updated_at = ? WHERE id = ?";
 /** Only the attempt that holds the claim can send a message back to waiting. */
 const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
@@ -40,6 +41,7 @@ function accept(event: ProjectedEvent, db: ReadDatabase): void {
     acceptedAt,
     acceptedAt,
     reason,
+    type === "EmailSuppressed" ? 1 : 0,
   );
   db.run(COUNT, workspaceId, utcDay(acceptedAt));
 }
@@ -80,22 +82,29 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
     case "EmailCanceled":
       db.run(END, "canceled", null, at, id);
       break;
+    case "EmailContentErased":
+      db.run(ERASED, id);
+      break;
   }
 }
 
 /** One row a message: what lists and filters need, and no address; and how many were accepted each UTC day. */
 export const emails: Projection = {
   name: "emails",
-  version: 2,
-  events: EMAIL_STATUS_EVENTS,
+  version: 3,
+  events: [...EMAIL_STATUS_EVENTS, "EmailContentErased"],
   tables: [
     {
       name: "emails",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, sender_id TEXT NOT NULL,
         recipient_hash TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
-        attempts INTEGER NOT NULL, reason TEXT`,
+        attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL`,
       key: ["id"],
-      indexes: ["CREATE INDEX emails_by_time ON emails (workspace_id, created_at, id)"],
+      indexes: [
+        "CREATE INDEX emails_by_time ON emails (workspace_id, created_at, id)",
+        // Those that have ended and whose content was not erased.
+        "CREATE INDEX emails_retained ON emails (workspace_id, created_at) WHERE is_retained = 1",
+      ],
     },
     {
       // A day's messages can be a million: counted as they come, not when somebody asks.
@@ -168,4 +177,62 @@ function emailRow(row: SqlRow): EmailRow {
 export function emailsOfDay(db: ReadDatabase, workspaceId: string, at: string): number {
   const sql = "SELECT accepted FROM emails_by_day WHERE workspace_id = ? AND day = ?";
   return Number(db.get(sql, workspaceId, utcDay(at))?.accepted ?? 0);
+}
+
+/** The workspaces that have messages whose content can be let go of, and when the first of them was accepted. */
+export function workspacesRetaining(
+  db: ReadDatabase,
+): readonly { readonly workspaceId: string; readonly since: string }[] {
+  // Goes from one workspace to the next by the index, past all messages in between.
+  const sql = `WITH RECURSIVE workspaces (id) AS (
+      SELECT min(workspace_id) FROM emails WHERE is_retained = 1
+      UNION ALL
+      SELECT (SELECT min(workspace_id) FROM emails WHERE is_retained = 1 AND workspace_id > id)
+        FROM workspaces WHERE id IS NOT NULL)
+    SELECT id, (SELECT min(created_at) FROM emails WHERE is_retained = 1 AND workspace_id = id) AS since
+      FROM workspaces WHERE id IS NOT NULL`;
+  return db.all(sql).map((row) => ({ workspaceId: String(row.id), since: String(row.since) }));
+}
+
+/** Messages of a workspace that have ended, were accepted at `before` or earlier, and still have content. */
+export function oldContent(
+  db: ReadDatabase,
+  workspaceId: string,
+  before: string,
+  limit: number,
+): readonly string[] {
+  const sql = `SELECT id FROM emails WHERE is_retained = 1 AND workspace_id = ? AND created_at <= ?
+    ORDER BY created_at LIMIT ?`;
+  return db.all(sql, workspaceId, before, limit).map((row) => String(row.id));
+}
+
+/** Where a walk through a workspace's messages stands. */
+export interface WalkedEmail {
+  readonly id: string;
+  readonly createdAt: string;
+}
+
+/**
+ * The messages to one recipient among the next `limit` of the workspace, the oldest first, and where to go on; null
+ * after the last. There is no index by recipient: a request to erase a person is rare, and every message would pay.
+ */
+export function emailsToRecipient(
+  db: ReadDatabase,
+  { workspaceId, recipientHash }: { readonly workspaceId: string; readonly recipientHash: string },
+  after: WalkedEmail | null,
+  limit: number,
+): { readonly found: readonly WalkedEmail[]; readonly next: WalkedEmail | null } {
+  const sql = `SELECT id, created_at, recipient_hash = ? AS is_theirs FROM emails
+    WHERE workspace_id = ? AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?`;
+  const rows = db.all(sql, recipientHash, workspaceId, after?.createdAt ?? "", after?.id ?? "", limit);
+  const last = rows.at(-1);
+  const isEnd = rows.length < limit || last === undefined;
+  return {
+    found: rows.filter((row) => row.is_theirs === 1).map(walkedEmail),
+    next: isEnd ? null : walkedEmail(last),
+  };
+}
+
+function walkedEmail(row: SqlRow): WalkedEmail {
+  return { id: String(row.id), createdAt: String(row.created_at) };
 }

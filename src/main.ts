@@ -1,4 +1,5 @@
 import { type Command, invoke, UsageError } from "./cli/command.ts";
+import { erasureCommands } from "./cli/erasureCommands.ts";
 import { operationCommands } from "./cli/operationCommands.ts";
 import { projectionCommands } from "./cli/projectionCommands.ts";
 import { serve } from "./cli/serve.ts";
@@ -22,6 +23,7 @@ const commands: readonly Command[] = [
   ...workspaceCommands,
   ...workspaceControls,
   ...projectionCommands,
+  ...erasureCommands,
   ...operationCommands,
 ];
 

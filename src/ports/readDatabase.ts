@@ -74,6 +74,11 @@ export type ReadDatabaseMode = "read" | "write" | "build";
 /** Where read databases live. Every operation throws {@link ReadDatabaseError}. */
 export interface ReadDatabases {
   open(path: string, mode: ReadDatabaseMode): ReadDatabaseFile;
+  /**
+   * Moves everything into the file and cuts its write-ahead log to nothing. False while another connection is in the
+   * way: then it changes nothing that matters. Never waits.
+   */
+  scrub(path: string): boolean;
   /** Removes a database with all that belongs to it; false while any connection of any process has it open. */
   remove(path: string): boolean;
 }

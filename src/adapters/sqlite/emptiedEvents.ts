@@ -16,11 +16,12 @@ const NEIGHBOURS = 1_000;
 export function emptyEvents(db: DatabaseSync, stream: string, revision: number): void {
   db.exec("BEGIN IMMEDIATE");
   try {
-    const row = db.prepare("SELECT id, revision FROM streams WHERE name = ?").get(stream);
-    if (row !== undefined) {
-      const before = Math.min(revision, Number(row.revision) + 1);
+    const row = db.prepare("SELECT id, revision, truncate_before FROM streams WHERE name = ?").get(stream);
+    const before = row === undefined ? 0 : Math.min(revision, Number(row.revision) + 1);
+    // A repeat writes nothing: it would cost a flush to the disk.
+    if (row !== undefined && before > Number(row.truncate_before)) {
       const id = Number(row.id);
-      db.prepare("UPDATE streams SET truncate_before = max(truncate_before, ?) WHERE id = ?").run(before, id);
+      db.prepare("UPDATE streams SET truncate_before = ? WHERE id = ?").run(before, id);
       db.prepare(
         "UPDATE events SET id = '', type = '', metadata = '', data = '' WHERE stream = ? AND revision < ? AND type <> ''",
       ).run(id, before);

@@ -148,6 +148,21 @@ function isInUse(path: string): boolean {
   }
 }
 
+function scrub(path: string): boolean {
+  return guarded(() => {
+    const db = new DatabaseSync(path, { timeout: 0 });
+    try {
+      return Number(db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy) === 0;
+    } catch (error) {
+      const failure = readDatabaseError(error);
+      if (failure instanceof ReadDatabaseError && failure.failure === "unavailable") return false;
+      throw error;
+    } finally {
+      db.close();
+    }
+  });
+}
+
 function remove(path: string): boolean {
   if (isInUse(path)) return false;
   for (const ending of ["", "-wal", "-shm", "-journal"]) rmSync(`${path}${ending}`, { force: true });
@@ -155,4 +170,4 @@ function remove(path: string): boolean {
 }
 
 /** Read databases as SQLite files: write-ahead log, flushed at checkpoints (a crash may cost the last rows). */
-export const sqliteReadDatabases: ReadDatabases = { open, remove };
+export const sqliteReadDatabases: ReadDatabases = { open, scrub, remove };
