@@ -236,8 +236,9 @@ function mailMessage({ due, story }: Attempt, content: WholeContent): MailMessag
   };
 }
 
-function redacted(verdict: Verdict, { from, to }: EmailContent): Verdict {
-  return verdict.reply === undefined ? verdict : { ...verdict, reply: redactReply(verdict.reply, from, to) };
+function redacted(verdict: Verdict, { from, to, replyTo = "", subject }: EmailContent): Verdict {
+  if (verdict.reply === undefined) return verdict;
+  return { ...verdict, reply: redactReply(verdict.reply, from, to, [replyTo, subject]) };
 }
 
 interface Verdicted {
