@@ -184,14 +184,14 @@ export function workspacesRetaining(
   db: ReadDatabase,
 ): readonly { readonly workspaceId: string; readonly since: string }[] {
   // Goes from one workspace to the next by the index, past all messages in between.
-  const sql = `WITH RECURSIVE workspaces (id) AS (
+  const sql = `WITH RECURSIVE retaining (workspace) AS (
       SELECT min(workspace_id) FROM emails WHERE is_retained = 1
       UNION ALL
-      SELECT (SELECT min(workspace_id) FROM emails WHERE is_retained = 1 AND workspace_id > id)
-        FROM workspaces WHERE id IS NOT NULL)
-    SELECT id, (SELECT min(created_at) FROM emails WHERE is_retained = 1 AND workspace_id = id) AS since
-      FROM workspaces WHERE id IS NOT NULL`;
-  return db.all(sql).map((row) => ({ workspaceId: String(row.id), since: String(row.since) }));
+      SELECT (SELECT min(workspace_id) FROM emails WHERE is_retained = 1 AND workspace_id > retaining.workspace)
+        FROM retaining WHERE retaining.workspace IS NOT NULL)
+    SELECT workspace, (SELECT min(created_at) FROM emails WHERE is_retained = 1 AND workspace_id = workspace) AS since
+      FROM retaining WHERE workspace IS NOT NULL`;
+  return db.all(sql).map((row) => ({ workspaceId: String(row.workspace), since: String(row.since) }));
 }
 
 /** Messages of a workspace that have ended, were accepted at `before` or earlier, and still have content. */

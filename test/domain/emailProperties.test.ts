@@ -5,10 +5,12 @@ import { classifyOutcome } from "../../src/domain/email/classifyOutcome.ts";
 import {
   DELIVERY_POLICY,
   type DeliveryPolicy,
+  eraseContent,
   expire,
   expireLease,
   expiresAt,
   recordOutcome,
+  retireContent,
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
@@ -121,6 +123,65 @@ describe("whatever several workers do and however late (properties):", () => {
       for (const { event } of events) {
         if (event.type !== "EmailContentStored") expect(JSON.stringify(event.data)).not.toContain("@");
       }
+    });
+  });
+});
+
+describe("whenever content is erased (properties):", () => {
+  const erasures = (taken: StepTaken) =>
+    taken.events.filter(({ type }) => type === "EmailContentErased").length;
+
+  test("it is erased once, as soon as nobody is at the message any more, and never while somebody is", () => {
+    let [afterClaim, atOnce] = [0, 0];
+    forEveryHistory(({ steps }) => {
+      let wasAsked = false;
+      for (const taken of steps) {
+        const { before, after, step } = taken;
+        if (after === null) throw new Error("an accepted message has a state");
+        wasAsked ||= step.happening.kind === "erase";
+        expect(after.contentErased).toBe(
+          wasAsked && (before?.contentErased === true || after.claim === null),
+        );
+        expect(erasures(taken)).toBe(after.contentErased && !before?.contentErased ? 1 : 0);
+        if (erasures(taken) > 0 && step.happening.kind === "erase") atOnce += 1;
+        else if (erasures(taken) > 0) afterClaim += 1;
+      }
+    });
+    expect(Math.min(afterClaim, atOnce)).toBeGreaterThan(10);
+  });
+
+  test("the message has ended: what waited is canceled in the same append, and nobody claims it again", () => {
+    forEveryHistory(({ steps }) => {
+      for (const { after, events, before } of steps) {
+        if (after === null || !after.contentErased) continue;
+        expect(isTerminal(after.status)).toBe(true);
+        if (before?.contentErased)
+          expect(events.map(({ type }) => type)).not.toContain("EmailDeliveryStarted");
+        else
+          expect(after.erasedFor?.canceled === true).toBe(
+            events.some(({ type }) => type === "EmailCanceled"),
+          );
+      }
+    });
+  });
+
+  test("asking again writes nothing", () => {
+    forEveryHistory(({ steps }) => {
+      for (const { after, step } of steps) {
+        if (step.happening.kind !== "erase") continue;
+        expect(eraseContent(after, { reason: "person", erasureId: "e" }).events).toEqual([]);
+      }
+    });
+  });
+
+  test("retention takes what has ended and is old enough, and nothing else", () => {
+    forEveryHistory(({ state }) => {
+      if (state === null) throw new Error("it was accepted");
+      const isDue = isTerminal(state.status) && !state.contentErased;
+      expect(retireContent(state, ACCEPTED_AT - 1)).toEqual({ outcome: "notDue", events: [] });
+      const { outcome, events } = retireContent(state, ACCEPTED_AT);
+      expect(outcome).toBe(isDue ? "erased" : "notDue");
+      expect(events).toEqual(isDue ? [{ type: "EmailContentErased", data: { reason: "retention" } }] : []);
     });
   });
 });
