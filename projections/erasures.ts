@@ -55,6 +55,12 @@ export function openErasures(
     .map((row) => ({ id: String(row.id), workspaceId: String(row.workspace_id) }));
 }
 
+/** Whether there are requests beside this one that nothing was done for yet. */
+export function areOthersWaiting(db: ReadDatabase, id: string): boolean {
+  const sql = "SELECT 1 AS found FROM erasures WHERE status = 'requested' AND id <> ? LIMIT 1";
+  return db.get(sql, id) !== undefined;
+}
+
 /** Which requests to list. */
 export interface ErasureQuery {
   readonly workspaceId: string;

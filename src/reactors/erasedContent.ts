@@ -22,7 +22,7 @@ export interface ErasedContent {
   stop(): Promise<void>;
 }
 
-const LOOK_MS = 2_000;
+const LOOK_MS = 1_000;
 /** After a fault of a store, which the next message would meet as well. */
 const FAULT_PAUSE_MS = 5_000;
 /** A checkpoint that only moves past events of others is written this often. */

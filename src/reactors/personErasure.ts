@@ -1,5 +1,5 @@
 import { emailsToRecipient, type WalkedEmail } from "../../projections/emails.ts";
-import { openErasures } from "../../projections/erasures.ts";
+import { areOthersWaiting, openErasures } from "../../projections/erasures.ts";
 import { uploadsSentTo } from "../../projections/messageFiles.ts";
 import { clearErasedEmail, eraseEmail } from "../commands/eraseContent.ts";
 import { erasePersonsSuppression, erasePersonsUpload } from "../commands/erasePersonalEvents.ts";
@@ -89,16 +89,19 @@ export function personErasure(options: PersonErasureOptions): RowWorker {
     concurrencyMax: 1,
     find: (_now, without, limit) => openErasures(erasures, without, limit),
     async act(id, occasion) {
-      const request = await readErasure(store, id);
+      let request = await readErasure(store, id);
       if (request === null) return;
       const on = { ...occasion, workspaceId: request.erasure.workspaceId };
       if (request.erasure.status === "requested") {
         const counts = await apply({ ...options, request, occasion: on });
         await noteErasureApplied(store, id, counts, on);
-      } else if (request.erasure.status === "applied") {
-        await completePersonErasure(store, id, await scrub(request), on);
-        appliedSince.delete(id);
+        request = await readErasure(store, id);
+        // A scrub is dear: it comes when all that wait can share it.
+        if (areOthersWaiting(erasures, id)) return;
       }
+      if (request?.erasure.status !== "applied") return;
+      await completePersonErasure(store, id, await scrub(request), on);
+      appliedSince.delete(id);
     },
   });
 }
