@@ -7,11 +7,13 @@ import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
 
-const INSERT = `INSERT INTO attachments
-  (id, workspace_id, filename, content_type, bytes, sha256, status, created_at, expires_at, has_bytes)
-  VALUES (?, ?, ?, ?, ?, ?, 'pending', ?, ?, 1)`;
+const INSERT = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
+  VALUES (?, ?, 'pending', ?, ?, 1)`;
+/** On a log that was cut off before it, it is the upload's first event. */
+const ERASED = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
+  VALUES (?, ?, 'expired', ?, ?, 0) ON CONFLICT DO UPDATE SET status = 'expired', has_bytes = 0`;
 const VALIDATED = "UPDATE attachments SET status = 'ready' WHERE id = ?";
-const REJECTED = "UPDATE attachments SET status = 'rejected', rejection_reason = ? WHERE id = ?";
+const REJECTED = "UPDATE attachments SET status = 'rejected' WHERE id = ?";
 const EXPIRED = "UPDATE attachments SET status = 'expired' WHERE id = ?";
 const REMOVED = "UPDATE attachments SET has_bytes = 0 WHERE id = ?";
 
@@ -20,21 +22,23 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = attachmentCodec.decode(event);
   switch (type) {
     case "AttachmentUploaded": {
-      const { workspaceId, filename, contentType, bytes, sha256, uploadedAt, expiresAt } = data;
-      db.run(INSERT, id, workspaceId, filename, contentType, bytes, sha256, uploadedAt, expiresAt);
+      db.run(INSERT, id, data.workspaceId, data.uploadedAt, data.expiresAt);
       break;
     }
     case "AttachmentValidated":
       db.run(VALIDATED, id);
       break;
     case "AttachmentRejected":
-      db.run(REJECTED, data.reason, id);
+      db.run(REJECTED, id);
       break;
     case "AttachmentExpired":
       db.run(EXPIRED, id);
       break;
     case "AttachmentBytesRemoved":
       db.run(REMOVED, id);
+      break;
+    case "AttachmentErased":
+      db.run(ERASED, id, data.workspaceId, data.uploadedAt, data.expiresAt);
       break;
   }
 }
@@ -45,19 +49,19 @@ const EVENTS = [
   "AttachmentRejected",
   "AttachmentExpired",
   "AttachmentBytesRemoved",
+  "AttachmentErased",
 ] as const satisfies readonly AttachmentEvent["type"][];
 
-/** One row an upload: what lists show, and what is left to do with it. */
+/** One row an upload: what lists go by, and what is left to do with it. Its name is in its own stream only. */
 export const attachments: Projection = {
   name: "attachments",
-  version: 1,
+  version: 2,
   events: EVENTS,
   tables: [
     {
       name: "attachments",
-      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, filename TEXT NOT NULL,
-        content_type TEXT NOT NULL, bytes INTEGER NOT NULL, sha256 TEXT NOT NULL, status TEXT NOT NULL,
-        rejection_reason TEXT, created_at TEXT NOT NULL, expires_at TEXT NOT NULL, has_bytes INTEGER NOT NULL`,
+      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, created_at TEXT NOT NULL,
+        expires_at TEXT NOT NULL, has_bytes INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
         "CREATE INDEX attachments_by_time ON attachments (workspace_id, created_at, id)",
@@ -79,17 +83,10 @@ export interface AttachmentQuery {
   readonly limit: number;
 }
 
-/** An upload as lists show it. Times are RFC 3339 in UTC. */
+/** Where an upload stands in a list. `createdAt` is RFC 3339 in UTC. */
 export interface AttachmentRow {
   readonly id: string;
-  readonly filename: string;
-  readonly contentType: string;
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly status: AttachmentStatus;
-  readonly rejectionReason: string | null;
   readonly createdAt: string;
-  readonly expiresAt: string;
 }
 
 /** Uploads of one workspace, newest first. */
@@ -97,23 +94,13 @@ export function listAttachments(db: ReadDatabase, query: AttachmentQuery): reado
   const { createdAt, id } = query.after ?? { createdAt: "~", id: "~" };
   const ofStatus = query.status === undefined ? "" : "AND status = ?";
   const status: readonly SqlValue[] = query.status === undefined ? [] : [query.status];
-  const sql = `SELECT * FROM attachments WHERE workspace_id = ? ${ofStatus} AND (created_at, id) < (?, ?)
+  const sql = `SELECT id, created_at FROM attachments WHERE workspace_id = ? ${ofStatus} AND (created_at, id) < (?, ?)
     ORDER BY created_at DESC, id DESC LIMIT ?`;
   return db.all(sql, query.workspaceId, ...status, createdAt, id, query.limit).map(attachmentRow);
 }
 
 function attachmentRow(row: SqlRow): AttachmentRow {
-  return {
-    id: String(row.id),
-    filename: String(row.filename),
-    contentType: String(row.content_type),
-    bytes: Number(row.bytes),
-    sha256: String(row.sha256),
-    status: row.status as AttachmentStatus,
-    rejectionReason: row.rejection_reason === null ? null : String(row.rejection_reason),
-    createdAt: String(row.created_at),
-    expiresAt: String(row.expires_at),
-  };
+  return { id: String(row.id), createdAt: String(row.created_at) };
 }
 
 /** Something to be done about an upload or a message. */

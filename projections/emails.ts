@@ -4,9 +4,12 @@ import type { Projection } from "./projection.ts";
 import { countAccepted, countBounced, countEnded, ENDED, type Ending, usageTables } from "./usage.ts";
 
 const INSERT = `INSERT INTO emails
-  (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
-const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ? WHERE id = ? AND status NOT IN ${ENDED}`;
+  (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason,
+    is_retained)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`;
+const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1
+  WHERE id = ? AND status NOT IN ${ENDED}`;
+const ERASED = "UPDATE emails SET is_retained = 0 WHERE id = ?";
 const START = "UPDATE emails SET status = 'sending', attempts = ?, updated_at = ? WHERE id = ?";
 /** Only the attempt that holds the claim can send a message back to waiting. */
 const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
@@ -37,6 +40,7 @@ function accept(event: ProjectedEvent, db: ReadDatabase): void {
     acceptedAt,
     acceptedAt,
     reason,
+    isSuppressed ? 1 : 0,
   );
   countAccepted(db, { workspaceId, senderId, templateId, acceptedAt, isSuppressed });
 }
@@ -81,6 +85,9 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
     case "EmailCanceled":
       end(event, db, "canceled", null);
       break;
+    case "EmailContentErased":
+      db.run(ERASED, id);
+      break;
   }
 }
 
@@ -88,15 +95,19 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
 export const emails: Projection = {
   name: "emails",
   version: 3,
-  events: EMAIL_STATUS_EVENTS,
+  events: [...EMAIL_STATUS_EVENTS, "EmailContentErased"],
   tables: [
     {
       name: "emails",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, sender_id TEXT NOT NULL,
         template_id TEXT, recipient_hash TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
-        attempts INTEGER NOT NULL, reason TEXT`,
+        attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL`,
       key: ["id"],
-      indexes: ["CREATE INDEX emails_by_time ON emails (workspace_id, created_at, id)"],
+      indexes: [
+        "CREATE INDEX emails_by_time ON emails (workspace_id, created_at, id)",
+        // Those that have ended and whose content was not erased.
+        "CREATE INDEX emails_retained ON emails (workspace_id, created_at) WHERE is_retained = 1",
+      ],
     },
     ...usageTables,
   ],
@@ -157,4 +168,62 @@ function emailRow(row: SqlRow): EmailRow {
     attempts: Number(row.attempts),
     reason: row.reason === null ? null : String(row.reason),
   };
+}
+
+/** The workspaces that have messages whose content can be let go of, and when the first of them was accepted. */
+export function workspacesRetaining(
+  db: ReadDatabase,
+): readonly { readonly workspaceId: string; readonly since: string }[] {
+  // Goes from one workspace to the next by the index, past all messages in between.
+  const sql = `WITH RECURSIVE retaining (workspace) AS (
+      SELECT min(workspace_id) FROM emails WHERE is_retained = 1
+      UNION ALL
+      SELECT (SELECT min(workspace_id) FROM emails WHERE is_retained = 1 AND workspace_id > retaining.workspace)
+        FROM retaining WHERE retaining.workspace IS NOT NULL)
+    SELECT workspace, (SELECT min(created_at) FROM emails WHERE is_retained = 1 AND workspace_id = workspace) AS since
+      FROM retaining WHERE workspace IS NOT NULL`;
+  return db.all(sql).map((row) => ({ workspaceId: String(row.workspace), since: String(row.since) }));
+}
+
+/** Messages of a workspace that have ended, were accepted at `before` or earlier, and still have content. */
+export function oldContent(
+  db: ReadDatabase,
+  workspaceId: string,
+  before: string,
+  limit: number,
+): readonly string[] {
+  const sql = `SELECT id FROM emails WHERE is_retained = 1 AND workspace_id = ? AND created_at <= ?
+    ORDER BY created_at LIMIT ?`;
+  return db.all(sql, workspaceId, before, limit).map((row) => String(row.id));
+}
+
+/** Where a walk through a workspace's messages stands. */
+export interface WalkedEmail {
+  readonly id: string;
+  readonly createdAt: string;
+}
+
+/**
+ * The messages to one recipient among the next `limit` of the workspace, the oldest first, and where to go on; null
+ * after the last. There is no index by recipient: a request to erase a person is rare, and every message would pay.
+ */
+export function emailsToRecipient(
+  db: ReadDatabase,
+  { workspaceId, recipientHash }: { readonly workspaceId: string; readonly recipientHash: string },
+  after: WalkedEmail | null,
+  limit: number,
+): { readonly found: readonly WalkedEmail[]; readonly next: WalkedEmail | null } {
+  const sql = `SELECT id, created_at, recipient_hash = ? AS is_theirs FROM emails
+    WHERE workspace_id = ? AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?`;
+  const rows = db.all(sql, recipientHash, workspaceId, after?.createdAt ?? "", after?.id ?? "", limit);
+  const last = rows.at(-1);
+  const isEnd = rows.length < limit || last === undefined;
+  return {
+    found: rows.filter((row) => row.is_theirs === 1).map(walkedEmail),
+    next: isEnd ? null : walkedEmail(last),
+  };
+}
+
+function walkedEmail(row: SqlRow): WalkedEmail {
+  return { id: String(row.id), createdAt: String(row.created_at) };
 }

@@ -2,6 +2,7 @@ import { apiKeys } from "./apiKeys.ts";
 import { attachments } from "./attachments.ts";
 import { due } from "./due.ts";
 import { emails } from "./emails.ts";
+import { erasures } from "./erasures.ts";
 import { messageFiles } from "./messageFiles.ts";
 import type { Projection } from "./projection.ts";
 import { senders } from "./senders.ts";
@@ -24,6 +25,7 @@ const all: readonly Projection[] = [
   apiKeys,
   templates,
   storage,
+  erasures,
 ];
 
 /** Every read model of Postledger. */

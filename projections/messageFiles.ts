@@ -6,6 +6,8 @@ import type { Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO message_files (id, workspace_id, until, has_ended) VALUES (?, ?, ?, ?)";
 const ENDED = "UPDATE message_files SET has_ended = 1 WHERE id = ?";
+const SENT_TO =
+  "INSERT INTO upload_recipients (upload_id, recipient_hash) VALUES (?, ?) ON CONFLICT DO NOTHING";
 const GONE = "DELETE FROM message_files WHERE id = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
@@ -14,7 +16,8 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   switch (type) {
     case "EmailQueued":
     case "EmailSuppressed": {
-      const { workspaceId = "", attachmentsUntil } = data;
+      const { workspaceId = "", attachmentsUntil, uploadIds = [], recipientHash = "" } = data;
+      for (const uploadId of uploadIds) db.run(SENT_TO, uploadId, recipientHash);
       const hasEnded = type === "EmailSuppressed" ? 1 : 0;
       if (attachmentsUntil !== undefined) db.run(INSERT, id, workspaceId, attachmentsUntil, hasEnded);
       else if (hasEnded) db.run(ENDED, id);
@@ -39,10 +42,10 @@ const EVENTS = [
   "EmailAttachmentsExpired",
 ] as const satisfies readonly EmailEvent["type"][];
 
-/** One row for each message that has files, until they are removed. */
+/** One row for each message that has files, until they are removed; and who was sent which upload, for good. */
 export const messageFiles: Projection = {
   name: "message-files",
-  version: 1,
+  version: 2,
   events: EVENTS,
   tables: [
     {
@@ -51,6 +54,13 @@ export const messageFiles: Projection = {
         "id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, until TEXT NOT NULL, has_ended INTEGER NOT NULL",
       key: ["id"],
       indexes: ["CREATE INDEX message_files_by_time ON message_files (until) WHERE has_ended = 1"],
+    },
+    {
+      name: "upload_recipients",
+      columns:
+        "upload_id TEXT NOT NULL, recipient_hash TEXT NOT NULL, PRIMARY KEY (upload_id, recipient_hash)",
+      key: ["upload_id", "recipient_hash"],
+      indexes: ["CREATE INDEX uploads_of ON upload_recipients (recipient_hash, upload_id)"],
     },
   ],
   apply,
@@ -68,4 +78,19 @@ export function messagesWithOldFiles(
   return db
     .all(sql, rfc3339(now), JSON.stringify(without), limit)
     .map((row) => ({ id: String(row.id), workspaceId: String(row.workspace_id) }));
+}
+
+/** Uploads that a recipient was sent, after `after` in the order of their ids, and whether others were sent them too. */
+export function uploadsSentTo(
+  db: ReadDatabase,
+  recipientHash: string,
+  after: string,
+  limit: number,
+): readonly { readonly id: string; readonly isShared: boolean }[] {
+  const sql = `SELECT upload_id, EXISTS (SELECT 1 FROM upload_recipients others
+      WHERE others.upload_id = theirs.upload_id AND others.recipient_hash <> theirs.recipient_hash) AS is_shared
+    FROM upload_recipients theirs WHERE recipient_hash = ? AND upload_id > ? ORDER BY upload_id LIMIT ?`;
+  return db
+    .all(sql, recipientHash, after, limit)
+    .map((row) => ({ id: String(row.upload_id), isShared: row.is_shared === 1 }));
 }

@@ -50,6 +50,13 @@ const BACKLOG_GROWN = `INSERT INTO backlogs (endpoint_id, due_at) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET due_at = min(ifnull(due_at, excluded.due_at), excluded.due_at)`;
 const BACKLOG_ANEW = `UPDATE backlogs SET due_at =
   (SELECT min(due_at) FROM deliveries WHERE endpoint_id = ?1 AND state = 'ready') WHERE endpoint_id = ?1`;
+/** Of an event that is no longer in the log nobody can be told. */
+const FORGET_ERASED = "DELETE FROM deliveries WHERE event_stream = ? AND event_revision <= ?";
+const COUNT_ANEW = `DELETE FROM failing WHERE endpoint_id IN (SELECT id FROM endpoints WHERE workspace_id = ?)`;
+const FORGET_BACKLOGS =
+  "DELETE FROM backlogs WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE endpoint_id = backlogs.endpoint_id)";
+const BACKLOGS_ANEW = `UPDATE backlogs SET due_at = (SELECT min(due_at) FROM deliveries
+  WHERE endpoint_id = backlogs.endpoint_id AND state = 'ready')`;
 const FORGET_FAILURES = "DELETE FROM failing WHERE endpoint_id = ?";
 
 function atOf(event: ProjectedEvent): string {
@@ -199,6 +206,21 @@ function applyToDelivery(event: ProjectedEvent, db: ReadDatabase): void {
   if (before.isReady || type !== "WebhookDelivered") db.run(BACKLOG_ANEW, before.endpointId);
 }
 
+/**
+ * A log that was cut off must give the same rows as one that is cut off from here on: the deliveries of what goes are
+ * forgotten, and failures, some of which may have been theirs, are counted anew. Happens only when somebody is erased
+ * who was suppressed more than once.
+ */
+function applyErasure(event: ProjectedEvent, db: ReadDatabase): void {
+  const { type, data } = suppressionCodec.decode(event);
+  if (type !== "SuppressionAddressErased" || !data.cutsHistory) return;
+  const last = Math.max(...data.erased.map(({ revision }) => revision));
+  db.run(FORGET_ERASED, event.stream, last);
+  db.run(COUNT_ANEW, data.workspaceId);
+  db.run(FORGET_BACKLOGS);
+  db.run(BACKLOGS_ANEW);
+}
+
 function isTold(event: ProjectedEvent): boolean {
   if (event.type !== "EmailDeferred") return true;
   const { type, data } = emailCodec.decode(event);
@@ -208,6 +230,7 @@ function isTold(event: ProjectedEvent): boolean {
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
   if (webhookCodec.types.includes(event.type)) applyToEndpoints(event, db);
   else if (webhookDeliveryCodec.types.includes(event.type)) applyToDelivery(event, db);
+  else if (event.type === "SuppressionAddressErased") applyErasure(event, db);
   else if (isTold(event)) {
     const { workspaceId } = event.metadata;
     invariant(typeof workspaceId === "string", `${event.type} names its workspace`);
@@ -221,7 +244,12 @@ const TOLD_ELSEWHERE = [...emailCodec.types, ...suppressionCodec.types].filter((
 export const webhookDeliveries: Projection = {
   name: "webhook-deliveries",
   version: 1,
-  events: [...TOLD_ELSEWHERE, ...webhookCodec.types, ...webhookDeliveryCodec.types],
+  events: [
+    ...TOLD_ELSEWHERE,
+    "SuppressionAddressErased",
+    ...webhookCodec.types,
+    ...webhookDeliveryCodec.types,
+  ],
   tables: [
     {
       name: "endpoints",

@@ -16,7 +16,14 @@ import { basePathOf, makeControllers } from "./controllers.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
 import { listen, type RequestLine } from "./http/server.ts";
 import { reasonOf } from "./kernel/reason.ts";
-import { isEmbedded, openContentStore, openInspector, openLogInstance, openStore } from "./openParts.ts";
+import {
+  isEmbedded,
+  openContentStore,
+  openInspector,
+  openLogInstance,
+  openOutbox,
+  openStore,
+} from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
@@ -75,9 +82,10 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     diskFreeBytesMin: config.diskFreeBytesMin,
     limitsDefault: config.limitsDefault,
     recent: config.deliveryEnabled ? recentEmails() : null,
+    outbox: openOutbox(config),
   });
   const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;
-  const workers = makeWorkers(config, logger, { services, readers });
+  const workers = makeWorkers(config, logger, { services, readers, logId });
   const { storeUrl, storeTimeoutMs, dataDir, auditSealIntervalMs, auditSigningKey } = config;
   const readModels = hostReadModels({
     start: { storeUrl, storeTimeoutMs, dataDir, logId, auditSealIntervalMs, auditSigningKey },

@@ -271,6 +271,7 @@ function limitsDefault(reader: Reader): WorkspaceLimits {
       4_000,
     ),
     attachmentRetentionHours: limit("ATTACHMENT_RETENTION_HOURS", "attachmentRetentionHours", 24),
+    contentRetentionDays: limit("CONTENT_RETENTION_DAYS", "contentRetentionDays", 30),
     archiveAttachments: false,
   };
 }

@@ -7,6 +7,7 @@ import { apiKeysController } from "./http/apiKeys.ts";
 import { attachmentsController } from "./http/attachments.ts";
 import { currentEndpoints } from "./http/currentEndpoints.ts";
 import { emailsController } from "./http/emails.ts";
+import { erasuresController } from "./http/erasures.ts";
 import { healthController } from "./http/health.ts";
 import { openApiDocument } from "./http/openApi.ts";
 import { operations } from "./http/operations.ts";
@@ -59,6 +60,7 @@ export function makeControllers(
     webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
     suppressionsController({ services, basePath, suppressions: readModel("suppressions") }),
     workspaceController({ services, emails: readModel("emails") }),
+    erasuresController({ services, basePath, erasures: readModel("erasures") }),
     apiKeysController({ services, basePath, apiKeys: readModel("api-keys") }),
     sendersController({
       services,

@@ -1,5 +1,6 @@
 import { auditCommands } from "./cli/auditCommands.ts";
 import { type Command, invoke, UsageError } from "./cli/command.ts";
+import { erasureCommands } from "./cli/erasureCommands.ts";
 import { operationCommands } from "./cli/operationCommands.ts";
 import { projectionCommands } from "./cli/projectionCommands.ts";
 import { serve } from "./cli/serve.ts";
@@ -25,6 +26,7 @@ const commands: readonly Command[] = [
   ...workspaceControls,
   ...projectionCommands,
   ...auditCommands,
+  ...erasureCommands,
   ...operationCommands,
 ];
 

@@ -5,6 +5,7 @@ import { directoryContentStore } from "./adapters/directory/directoryContentStor
 import { readOrCreate } from "./adapters/directory/durableFile.ts";
 import { fileInspector } from "./adapters/files/fileInspector.ts";
 import { webhookTransport } from "./adapters/https/webhookTransport.ts";
+import { outboxFiles } from "./adapters/nodemailer/outboxFiles.ts";
 import { createOutboxTransport } from "./adapters/nodemailer/outboxTransport.ts";
 import { smtpOptionsFromUrl } from "./adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "./adapters/nodemailer/smtpTransport.ts";
@@ -20,6 +21,7 @@ import type { Occasion } from "./kernel/metadata.ts";
 import type { AttachmentInspector } from "./ports/attachmentInspector.ts";
 import type { ContentStore } from "./ports/contentStore.ts";
 import type { EventStore } from "./ports/eventStore.ts";
+import type { MailOutbox } from "./ports/mailOutbox.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
 import type { MalwareScanner } from "./ports/malwareScanner.ts";
 import type { WebhookTransport } from "./ports/webhookTransport.ts";
@@ -75,6 +77,12 @@ export function openTransport(config: Config): MailTransport {
     messagesPerSecondMax: config.smtpMessagesPerSecondMax,
   };
   return createSmtpTransport({ ...smtpOptionsFromUrl(config.smtpUrl), ...bounds }, systemClock);
+}
+
+/** The mail that outbox transports of this instance have written, also those of settings before. */
+export function openOutbox({ dataDir, smtpUrl }: Config): MailOutbox {
+  const named = smtpUrl.startsWith("outbox:") ? smtpUrl.slice("outbox:".length) : "";
+  return outboxFiles([join(dataDir, "outbox"), ...(named === "" ? [] : [named])]);
 }
 
 /** What calls webhook endpoints. */

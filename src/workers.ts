@@ -1,4 +1,7 @@
+import { join } from "node:path";
 import type { Logger } from "pino";
+import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
+import { checkpointFile } from "./adapters/system/checkpointFile.ts";
 import { CONTENT_SWEEP_AGE_MS } from "./commands/contentAge.ts";
 import type { Services } from "./commands/services.ts";
 import type { Config } from "./config.ts";
@@ -8,13 +11,17 @@ import { isEmbedded, openTransport, openWebhookTransport } from "./openParts.ts"
 import type { MailTransport } from "./ports/mailTransport.ts";
 import { attachmentChecks } from "./reactors/attachmentChecks.ts";
 import { attachmentRetention } from "./reactors/attachmentRetention.ts";
+import { contentRetention } from "./reactors/contentRetention.ts";
 import { ContentSweeper } from "./reactors/contentSweeper.ts";
+import { erasedContent } from "./reactors/erasedContent.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
+import { personErasure } from "./reactors/personErasure.ts";
 import type { RowWorker } from "./reactors/rowWorker.ts";
 import { SenderVerification } from "./reactors/senderVerification.ts";
 import { StorageReaper } from "./reactors/storageReaper.ts";
 import { WebhookDelivery } from "./reactors/webhookDelivery.ts";
 import type { Readers } from "./readModels/readers.ts";
+import { scrubReadModels } from "./readModels/scrub.ts";
 
 /** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
 const REMOTE_READ_SPACING_MS = 25;
@@ -40,8 +47,16 @@ interface Working {
   readonly readers: Readers;
 }
 
+interface WorkingOnLog extends Working {
+  readonly logId: string;
+}
+
 /** Everything of a service that acts by itself. What reaches out works only where delivery is on. */
-export function makeWorkers(config: Config, logger: Logger, { services, readers }: Working): Workers {
+export function makeWorkers(
+  config: Config,
+  logger: Logger,
+  { services, readers, logId }: WorkingOnLog,
+): Workers {
   const transport = openTransport(config);
   const mailing = { services, readers, transport };
   const delivery = mailDelivery(config, logger, mailing);
@@ -53,6 +68,7 @@ export function makeWorkers(config: Config, logger: Logger, { services, readers 
     ...workOnAttachments(logger, { services, readers }),
     contentSweeper(config, logger, services),
     storageReaper(logger, { services, readers }),
+    ...workOnErasures(config, logger, { services, readers, logId }),
   ];
   return {
     delivery,
@@ -124,6 +140,42 @@ function contentSweeper(config: Config, logger: Logger, { store, content }: Serv
     },
     onTrouble: (error, folder) => logger.warn({ folder, reason: reasonOf(error) }, "a sweep was interrupted"),
   });
+}
+
+/** What lets go of content whose time is over, of what was erased, and of people. */
+function workOnErasures(
+  config: Config,
+  logger: Logger,
+  { services, readers, logId }: WorkingOnLog,
+): readonly Worker[] {
+  const directory = join(config.dataDir, "projections");
+  const kind = isEmbedded(config) ? "sqlite" : "eventstoredb";
+  const shared = {
+    services,
+    actor: `worker:${newId()}`,
+    random: Math.random,
+    onTrouble: (error: unknown, id: string) =>
+      logger.warn({ id, reason: reasonOf(error) }, "work on an erasure was interrupted"),
+  };
+  const emails = readers.reader("emails");
+  const isCurrent = async (name: string) =>
+    readers.waitForPosition(name, await services.store.head(), config.storeTimeoutMs);
+  return [
+    contentRetention({ ...shared, emails }),
+    erasedContent({
+      ...shared,
+      checkpoint: checkpointFile(join(config.dataDir, "erased-content.json"), `${logId} ${kind}`),
+    }),
+    personErasure({
+      ...shared,
+      emails,
+      erasures: readers.reader("erasures"),
+      messageFiles: readers.reader("message-files"),
+      areCurrent: async () => (await isCurrent("emails")) && (await isCurrent("message-files")),
+      breathe: () => new Promise((resolve) => setImmediate(resolve)),
+      scrubReadModels: () => scrubReadModels(sqliteReadDatabases, directory),
+    }),
+  ];
 }
 
 /** What checks uploads, and what lets go of files whose time is over. */

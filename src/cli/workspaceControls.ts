@@ -18,6 +18,7 @@ const NUMBERS: readonly (readonly [option: string, name: NumberName, help: strin
   ["key-requests-per-second", "keyRequestsPerSecond", "with one key, on each instance; 0: no limit"],
   ["workspace-requests-per-second", "workspaceRequestsPerSecond", "with all its keys; 0: no limit"],
   ["attachment-retention-hours", "attachmentRetentionHours", "how long uploads are kept"],
+  ["content-retention-days", "contentRetentionDays", "how long the content of messages is kept"],
 ];
 const ARCHIVES = "archive-attachments";
 

@@ -1,6 +1,7 @@
 import { type CheckResult, settleCheck } from "../domain/attachment/decisions.ts";
 import { attachmentStream } from "../domain/attachment/events.ts";
 import type { Attachment } from "../domain/attachment/state.ts";
+import { invariant } from "../kernel/assert.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { clearUpload } from "./clearUpload.ts";
 import { faultOf } from "./fileFault.ts";
@@ -24,6 +25,7 @@ export async function checkAttachment(services: Services, id: string, occasion: 
 
 async function look(services: Services, id: string, attachment: Attachment): Promise<CheckResult> {
   const { workspaceId, sha256, filename, contentType } = attachment;
+  invariant(sha256 !== null && filename !== null, "an upload that waits for its check was not erased");
   const bytes = await services.content.get(uploadFolder(workspaceId, id), sha256);
   if (bytes === null) {
     return { kind: "rejected", code: "ATTACHMENT_INVALID", reason: "its bytes are no longer there" };

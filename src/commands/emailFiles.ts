@@ -6,7 +6,12 @@ import { workspaceLimits } from "./workspaceLimits.ts";
 
 /** What an acceptance says of its files for good; nothing where there are none. */
 export type FileFacts =
-  | { readonly attachmentBytes: number; readonly directBytes: number; readonly attachmentsUntil: string }
+  | {
+      readonly attachmentBytes: number;
+      readonly directBytes: number;
+      readonly attachmentsUntil: string;
+      readonly uploadIds?: string[];
+    }
   | Record<string, never>;
 
 interface FilesOfSend {
@@ -25,9 +30,11 @@ export async function fileFacts(services: Services, send: FilesOfSend): Promise<
   const { resolved, workspaceId, occasion } = send;
   if (resolved.length === 0) return {};
   const { attachmentRetentionHours } = await workspaceLimits(services, workspaceId);
+  const uploads = new Set(resolved.flatMap(({ source }) => (source.kind === "upload" ? [source.id] : [])));
   return {
     attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),
     directBytes: directBytes(resolved),
     attachmentsUntil: rfc3339(occasion.at + attachmentRetentionHours * HOUR_MS),
+    ...(uploads.size === 0 ? {} : { uploadIds: [...uploads] }),
   };
 }

@@ -1,14 +1,10 @@
 import { attachmentStream } from "../domain/attachment/events.ts";
 import { isSpent } from "../domain/attachment/state.ts";
-import { ACCEPTANCE_REVISION, emailCodec, emailStream } from "../domain/email/events.ts";
-import { type EmailState, emailDecider } from "../domain/email/state.ts";
 import type { ContentFolder } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
+import { readEmailState } from "./readEmail.ts";
 import { attachmentAggregate } from "./services.ts";
 import { load } from "./transact.ts";
-
-/** Events of one stream that are read at once. */
-const PAGE_EVENTS = 500;
 
 /**
  * Whether a folder of content is some stream's: of the message that its owner's id names, or of the upload. By
@@ -23,14 +19,4 @@ export async function isReferenced(
   if (email !== null) return email.contentEventId === folderId && !email.contentErased;
   const { state: upload } = await load(store, attachmentAggregate, attachmentStream(ownerId));
   return upload !== null && !isSpent(upload) && folderId === ownerId;
-}
-
-/** A message without its content, which is not asked for: it may be large, and may be erased. */
-async function readEmailState(store: EventStore, id: string): Promise<EmailState> {
-  let state: EmailState = emailDecider.initialState;
-  for (let revision = ACCEPTANCE_REVISION; ; revision += PAGE_EVENTS) {
-    const page = await store.read(emailStream(id), revision, PAGE_EVENTS);
-    for (const event of page) state = emailDecider.evolve(state, emailCodec.decode(event));
-    if (page.length < PAGE_EVENTS) return state;
-  }
 }

@@ -48,6 +48,14 @@ function follow(last: LastSuppression, recorded: RecordedEvent): LastSuppression
     }
     case "RecipientUnsuppressed":
       return { ...last, isLifted: true };
+    case "SuppressionAddressErased": {
+      const { suppression } = last;
+      return {
+        ...last,
+        suppression: suppression && { ...suppression, address: null, note: null },
+        stored: null,
+      };
+    }
   }
 }
 

@@ -1,11 +1,18 @@
-import { type EmailContent, type EmailEvent, emailCodec, emailStream } from "../domain/email/events.ts";
+import {
+  ACCEPTANCE_REVISION,
+  type EmailContent,
+  type EmailEvent,
+  emailCodec,
+  emailStream,
+} from "../domain/email/events.ts";
 import { type Email, type EmailState, emailDecider } from "../domain/email/state.ts";
 import { emailId } from "../kernel/ids.ts";
 import { type EpochMs, epochMs } from "../kernel/time.ts";
 import type { ContentFolder } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { openContent } from "./emailContent.ts";
-import type { Services } from "./services.ts";
+import { emailAggregate, type Services } from "./services.ts";
+import { load } from "./transact.ts";
 
 const PAGE_EVENTS = 500;
 
@@ -41,6 +48,16 @@ export async function readStory(store: EventStore, id: string): Promise<EmailSto
   }
 }
 
+/**
+ * Where the fold of a message begins for those who need no content: behind it, which may be large, and may be gone.
+ */
+export const WITHOUT_CONTENT = { state: emailDecider.initialState, revision: ACCEPTANCE_REVISION - 1 };
+
+/** A message as it stands now, without its content. Throws `StoreError`. */
+export async function readEmailState(store: EventStore, id: string): Promise<EmailState> {
+  return (await load(store, emailAggregate, emailStream(id), WITHOUT_CONTENT)).state;
+}
+
 /** Where a message's bytes are that are too large for its events. */
 export function folderOf(id: string, { workspaceId, contentEventId }: Email): ContentFolder {
   return { workspaceId, ownerId: id, folderId: contentEventId };
@@ -54,6 +71,8 @@ export async function contentOf(
 ): Promise<EmailContent | null> {
   const first = story.events[0]?.event;
   if (story.state === null || first?.type !== "EmailContentStored") return null;
+  // Erased is erased, also before the log has let go of it.
+  if (story.state.contentErased) return null;
   return openContent(services.content, folderOf(id, story.state), first.data);
 }
 

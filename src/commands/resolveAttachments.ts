@@ -140,6 +140,7 @@ function resolveUpload(services: Services, id: string, uploads: Uploads): Resolv
   if (status === "rejected") {
     return { code: "ATTACHMENT_INVALID", message: `was rejected: ${upload.rejectionReason}` };
   }
+  invariant(filename !== null && sha256 !== null, "an upload that is ready was not erased");
   const folder = uploadFolder(workspaceId, id);
   return { filename, contentType, bytes, source: { kind: "upload", id, folder, sha256 } };
 }

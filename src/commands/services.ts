@@ -4,6 +4,8 @@ import { attachmentCodec } from "../domain/attachment/events.ts";
 import { attachmentDecider } from "../domain/attachment/state.ts";
 import { emailCodec } from "../domain/email/events.ts";
 import { emailDecider } from "../domain/email/state.ts";
+import { erasureCodec } from "../domain/erasure/events.ts";
+import { erasureDecider } from "../domain/erasure/state.ts";
 import { senderCodec, senderStream } from "../domain/sender/events.ts";
 import { type SenderState, senderDecider } from "../domain/sender/state.ts";
 import { suppressionCodec } from "../domain/suppression/events.ts";
@@ -26,6 +28,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { DiskSpace } from "../ports/diskSpace.ts";
 import type { EventStore } from "../ports/eventStore.ts";
+import type { MailOutbox } from "../ports/mailOutbox.ts";
 import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";
 import { type CompiledVersions, compiledVersions } from "./compiledVersions.ts";
@@ -37,6 +40,7 @@ import { type StorageLedger, storageLedger } from "./storageLedger.ts";
 export const apiKeyAggregate = { decider: apiKeyDecider, codec: apiKeyCodec };
 export const attachmentAggregate = { decider: attachmentDecider, codec: attachmentCodec };
 export const emailAggregate = { decider: emailDecider, codec: emailCodec };
+export const erasureAggregate = { decider: erasureDecider, codec: erasureCodec };
 export const senderAggregate = { decider: senderDecider, codec: senderCodec };
 export const suppressionAggregate = { decider: suppressionDecider, codec: suppressionCodec };
 export const verificationAllowanceAggregate = {
@@ -73,6 +77,8 @@ export interface Services {
   readonly limitsDefault: WorkspaceLimits;
   /** Null where nothing is delivered. */
   readonly recent: RecentEmails | null;
+  /** The mail that this instance has written to files; null where there is none to look after. */
+  readonly outbox: MailOutbox | null;
   readonly apiKeys: FoldCache<ApiKeyState>;
   readonly senders: FoldCache<SenderState>;
   readonly workspaces: FoldCache<WorkspaceState>;
@@ -84,15 +90,22 @@ export interface Services {
   readonly storage: StorageLedger;
 }
 
-type Given = Omit<
-  Services,
-  "apiKeys" | "senders" | "workspaces" | "webhooks" | "templates" | "compiled" | "quota" | "storage"
->;
+type Made =
+  | "apiKeys"
+  | "senders"
+  | "workspaces"
+  | "webhooks"
+  | "templates"
+  | "compiled"
+  | "quota"
+  | "storage";
+type Given = Omit<Services, Made | "outbox"> & { readonly outbox?: MailOutbox | null };
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
 export function makeServices(given: Given): Services {
   const workspaces = foldCache(given.store, workspaceAggregate, workspaceStream);
   return {
+    outbox: null,
     ...given,
     apiKeys: foldCache(given.store, apiKeyAggregate, apiKeyStream),
     senders: foldCache(given.store, senderAggregate, senderStream),

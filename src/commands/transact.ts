@@ -66,16 +66,16 @@ export function toNewEvents(events: readonly DomainEvent[], occasion: Occasion):
 
 /**
  * load -> decide -> append at the loaded revision; taken anew when somebody else was first. A decision
- * without events writes nothing.
+ * without events writes nothing. `since` spares reading a stream from its start.
  */
 export async function transact<State, Event extends DomainEvent, Outcome>(
   store: EventStore,
-  aggregate: Aggregate<State, Event> & { readonly stream: string },
+  aggregate: Aggregate<State, Event> & { readonly stream: string; readonly since?: Loaded<State> },
   decide: (state: State) => Decision<Outcome, Event>,
   occasion: Occasion,
 ): Promise<Outcome> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const { state, revision } = await load(store, aggregate, aggregate.stream);
+    const { state, revision } = await load(store, aggregate, aggregate.stream, aggregate.since);
     const { outcome, events } = decide(state);
     if (events.length === 0) return outcome;
     const expected = revision ?? "noStream";

@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { ATTACHMENT_STATUSES } from "../domain/attachment/events.ts";
 import type { Operations } from "./operation.ts";
-import { Cursor, DirectAttachment, Limit, NoQuery, Uuid } from "./schemas.ts";
+import { Cursor, DirectAttachment, Limit, NoQuery, Nullable, Uuid } from "./schemas.ts";
 
 const Status = Type.Union(ATTACHMENT_STATUSES.map((status) => Type.Literal(status)));
 const Time = Type.String({ format: "date-time" });
@@ -12,13 +12,15 @@ const AttachmentBody = Type.Object(
     id: Uuid,
     object: Type.Literal("attachment"),
     status: Status,
-    filename: Type.String(),
+    filename: Nullable(Type.String({ description: "Null once it was erased." })),
     content_type: Type.String(),
     size_bytes: Type.Integer({ minimum: 1, maximum: 5_000_000 }),
-    sha256: Type.String({
-      pattern: "^[0-9a-f]{64}$",
-      description: "The SHA-256 of the bytes, in lower-case hex.",
-    }),
+    sha256: Nullable(
+      Type.String({
+        pattern: "^[0-9a-f]{64}$",
+        description: "The SHA-256 of the bytes, in lower-case hex; null once the name was erased.",
+      }),
+    ),
     rejection_reason: Type.Union([Type.String(), Type.Null()], {
       description: "Why it cannot be sent; null when nothing is wrong with it.",
     }),

@@ -1,7 +1,7 @@
 import type { Static } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { Elysia, ValidationError } from "elysia";
-import { type AttachmentRow, listAttachments } from "../../projections/attachments.ts";
+import { listAttachments } from "../../projections/attachments.ts";
 import { deleteAttachment } from "../commands/deleteAttachment.ts";
 import { decodeFile } from "../commands/fileFault.ts";
 import { readAttachment } from "../commands/readAttachment.ts";
@@ -44,7 +44,7 @@ export function attachmentsController({ services, basePath, attachments }: Attac
           if (outcome.kind === "refused") throw new Problem(outcome.code, { detail: outcome.message });
           set.status = 201;
           set.headers.location = `${basePath}/api/v1/attachments/${outcome.id}`;
-          return attachmentJson(rowOf(outcome.id, outcome.attachment));
+          return attachmentJson(outcome.id, outcome.attachment);
         } finally {
           await file.close();
         }
@@ -63,7 +63,12 @@ export function attachmentsController({ services, basePath, attachments }: Attac
           ...(query.cursor === undefined ? {} : { after: decodeCursor(query.cursor) }),
         });
         const { shown, nextCursor } = pageOf(rows, limit);
-        return { data: shown.map(attachmentJson), next_cursor: nextCursor };
+        // File names are in the uploads' own streams only, so that erasing one place is enough.
+        const found = await Promise.all(
+          shown.map(async ({ id }) => [id, await readAttachment(services, workspaceId, id)] as const),
+        );
+        const data = found.flatMap(([id, upload]) => (upload === null ? [] : [attachmentJson(id, upload)]));
+        return { data, next_cursor: nextCursor };
       },
       { transform: authorize(services, routes.listAttachments), query: ListAttachmentsQuery },
     )
@@ -73,7 +78,7 @@ export function attachmentsController({ services, basePath, attachments }: Attac
         const id = uploadId(params.id);
         const attachment = await readAttachment(services, principalOf(request).workspaceId, id);
         if (attachment === null) throw new Problem("NOT_FOUND");
-        return attachmentJson(rowOf(id, attachment));
+        return attachmentJson(id, attachment);
       },
       { transform: authorize(services, routes.getAttachment), query: NoQuery },
     )
@@ -130,22 +135,17 @@ function uploadId(text: string): string {
   return text.toLowerCase();
 }
 
-function rowOf(id: string, attachment: Attachment): AttachmentRow {
-  const { uploadedAt, expiresAt, ...facts } = attachment;
-  return { ...facts, id, createdAt: rfc3339(uploadedAt), expiresAt: rfc3339(expiresAt) };
-}
-
-function attachmentJson(row: AttachmentRow) {
+function attachmentJson(id: string, attachment: Attachment) {
   return {
-    id: row.id,
+    id,
     object: "attachment",
-    status: row.status,
-    filename: row.filename,
-    content_type: row.contentType,
-    size_bytes: row.bytes,
-    sha256: row.sha256,
-    rejection_reason: row.rejectionReason,
-    created_at: row.createdAt,
-    expires_at: row.expiresAt,
+    status: attachment.status,
+    filename: attachment.filename,
+    content_type: attachment.contentType,
+    size_bytes: attachment.bytes,
+    sha256: attachment.sha256,
+    rejection_reason: attachment.rejectionReason,
+    created_at: rfc3339(attachment.uploadedAt),
+    expires_at: rfc3339(attachment.expiresAt),
   };
 }

@@ -1,6 +1,7 @@
 import type { EmailRow } from "../../projections/emails.ts";
 import type { EmailView, StoryEvent } from "../commands/readEmail.ts";
 import type { EmailEvent } from "../domain/email/events.ts";
+import type { ErasureReason } from "../domain/email/state.ts";
 import { never } from "../kernel/assert.ts";
 import { rfc3339 } from "../kernel/time.ts";
 
@@ -35,11 +36,17 @@ function timelineFacts(event: EmailEvent): { readonly type: string } & Record<st
       return { type: "canceled" };
     case "EmailAttachmentsExpired":
       return { type: "attachments_expired" };
+    case "EmailContentErasureRequested":
+      return { type: "content_erasure_requested", ...erasureFacts(event.data) };
     case "EmailContentErased":
-      return { type: "content_erased", reason: event.data.reason };
+      return { type: "content_erased", ...erasureFacts(event.data) };
     default:
       return never(event);
   }
+}
+
+function erasureFacts({ reason, erasureId }: ErasureReason) {
+  return { reason, ...(erasureId === undefined ? {} : { erasure_id: erasureId }) };
 }
 
 function timelineJson({ sequence, at, event }: StoryEvent) {

@@ -159,6 +159,13 @@ const relayAnswer = {
   reply: Type.Optional(Type.String({ description: "The relay's answer, without addresses." })),
 };
 
+const erasure = {
+  reason: Type.String({
+    description: "`requested`, `retention`, or `person` with the request's `erasure_id`.",
+  }),
+  erasure_id: Type.Optional(Uuid),
+};
+
 const TimelineEntry = Type.Union(
   [
     entry("content_stored", {}),
@@ -179,7 +186,8 @@ const TimelineEntry = Type.Union(
     entry("failed", { attempt: Type.Integer({ minimum: 0 }), reason, ...relayAnswer }),
     entry("canceled", {}),
     entry("attachments_expired", {}),
-    entry("content_erased", { reason }),
+    entry("content_erasure_requested", erasure),
+    entry("content_erased", erasure),
   ],
   { $id: "TimelineEntry" },
 );
@@ -210,7 +218,10 @@ const Email = Type.Object(
       Type.Null(),
     ]),
     next_attempt_at: Nullable(DateTime),
-    content_erased: Type.Boolean(),
+    content_erased: Type.Boolean({
+      description:
+        "Then addresses, subject, bodies and metadata are null and attachments empty, for good. The key still answers.",
+    }),
     timeline: Type.Array(TimelineEntry, { description: "The log itself, in order." }),
   },
   { $id: "Email", additionalProperties: false, description: "A message whole, with its timeline." },
@@ -265,5 +276,24 @@ export const emailOperations = {
     query: NoQuery,
     success: { status: 200, schema: Email },
     problems: ["NOT_FOUND", "EMAIL_NOT_CANCELABLE"],
+  },
+  eraseEmailContent: {
+    summary: "Erase the content of an email",
+    description:
+      "Addresses, subject, bodies, variables, metadata and files go for good; that there was a message, and what became " +
+      "of it, stays, and its Idempotency-Key answers as before. A message that waits is canceled with it. Content is " +
+      "erased by itself `content_retention_days` after acceptance. A repeat changes nothing.",
+    tag: "Emails",
+    query: NoQuery,
+    success: { status: 200, schema: Email },
+    also: [
+      {
+        status: 202,
+        schema: Email,
+        description:
+          "The message is being delivered: its content is erased as soon as this attempt has ended.",
+      },
+    ],
+    problems: ["NOT_FOUND"],
   },
 } satisfies Operations;

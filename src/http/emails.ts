@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { type EmailQuery, type EmailRow, listEmails } from "../../projections/emails.ts";
 import { cancelEmail } from "../commands/cancelEmail.ts";
+import { eraseEmail } from "../commands/eraseContent.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../commands/readEmail.ts";
 import { type Receipt, type SendRefusal, sendEmail } from "../commands/sendEmail.ts";
 import type { Services } from "../commands/services.ts";
@@ -86,6 +87,17 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
         return emailJson(await existing(services, request, params.id));
       },
       { parse: authorizeUnread(services, routes.cancelEmail), query: NoQuery },
+    )
+    .delete(
+      routes.eraseEmailContent.path,
+      async ({ params, request, set }) => {
+        const why = { reason: "requested" };
+        const outcome = await eraseEmail(services, messageId(params.id), why, occasionOf(request, services));
+        if (outcome === "notFound") throw new Problem("NOT_FOUND");
+        if (outcome === "afterClaim") set.status = 202;
+        return emailJson(await existing(services, request, params.id));
+      },
+      { parse: authorizeUnread(services, routes.eraseEmailContent), query: NoQuery },
     );
 }
 

@@ -1,6 +1,7 @@
 import { apiKeyOperations } from "./apiKeySchemas.ts";
 import { attachmentOperations } from "./attachmentSchemas.ts";
 import { emailOperations } from "./emailSchemas.ts";
+import { erasureOperations } from "./erasureSchemas.ts";
 import { healthOperations } from "./healthSchemas.ts";
 import type { Operations } from "./operation.ts";
 import { referenceOperations } from "./referenceSchemas.ts";
@@ -21,6 +22,7 @@ export const operations: Operations = {
   ...suppressionOperations,
   ...senderOperations,
   ...workspaceOperations,
+  ...erasureOperations,
   ...apiKeyOperations,
   ...webhookOperations,
   ...webhookDeliveryOperations,

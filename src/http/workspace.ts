@@ -81,6 +81,7 @@ function limitsJson(limits: WorkspaceLimits) {
     key_requests_per_second: limits.keyRequestsPerSecond || null,
     workspace_requests_per_second: limits.workspaceRequestsPerSecond || null,
     attachment_retention_hours: limits.attachmentRetentionHours,
+    content_retention_days: limits.contentRetentionDays,
     archive_attachments: limits.archiveAttachments,
   };
 }

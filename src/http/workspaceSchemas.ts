@@ -17,6 +17,9 @@ const Limits = Type.Object(
       Count("Requests a second with all keys of the workspace, on each instance; null: no limit."),
     ),
     attachment_retention_hours: Count("Hours for which an uploaded file is kept."),
+    content_retention_days: Count(
+      "Days after its acceptance for which the content of a message is kept; one that has not ended keeps it until then.",
+    ),
     archive_attachments: Type.Boolean({ description: "Whether zip, eml, p7s and pkpass files are taken." }),
   },
   { additionalProperties: false, description: "Set by whoever runs the service." },

@@ -92,6 +92,12 @@ export interface Truncation {
   readonly before: number;
 }
 
+/** What a store says of its own disks after it has scrubbed them. */
+export interface ScrubReport {
+  /** What may still hold events that were truncated, a sentence each for the operator; none: nothing does. */
+  readonly remains: readonly string[];
+}
+
 /** The append-only log. Every adapter passes the one suite in `test/contract/eventStore.ts`. */
 export interface EventStore {
   /**
@@ -126,6 +132,12 @@ export interface EventStore {
   truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void>;
   /** Every stream of which something is not read any more, at least once and at last as it is, in pages of bounded size. */
   truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]>;
+  /**
+   * Makes what was truncated before this call unreadable on the store's own disks, as far as it can within the
+   * time, and says what remains. May take minutes: without `timeoutMs` the store has a bound of its own. Repeatable,
+   * by several callers at once too.
+   */
+  scrub(options?: CallOptions): Promise<ScrubReport>;
   /** Lets go of files and connections. Calls under way settle first or fail as `unavailable`. */
   close(): Promise<void>;
 }

@@ -88,6 +88,11 @@ export interface ReadDatabases {
   resume(path: string): ReadDatabaseFile | undefined;
   /** When the build at `path` was last saved; null when nothing of it is. */
   savedAt(path: string): EpochMs | null;
+  /**
+   * Moves everything into the file and cuts its write-ahead log to nothing. False while another connection is in the
+   * way: then it changes nothing that matters. Never waits.
+   */
+  scrub(path: string): boolean;
   /** Removes a database with all that belongs to it; false while any connection of any process has it open. */
   remove(path: string): boolean;
 }

@@ -156,6 +156,7 @@ export function eventStoreContract(subject: StoreUnderTest): void {
   wholeLog(suite);
   subscriptions(suite);
   truncation(suite);
+  scrubbing(suite);
   payloads(suite);
   bounds(suite);
   model(suite);
@@ -653,6 +654,51 @@ function truncation({ store, it }: Suite): void {
   });
 }
 
+function scrubbing({ store, it }: Suite): void {
+  it("scrubbing leaves nothing of what was truncated, and everything else as it was", async () => {
+    const from = await store().head();
+    const prefix = fresh("scrubbed");
+    const small = await mustAppend(store(), `${prefix}-small`, [newEvent(), newEvent()], "noStream");
+    const bytes = new Uint8Array(300_000).fill(7);
+    await mustAppend(store(), `${prefix}-large`, [newEvent("Large", bytes), newEvent()], "noStream");
+    const kept = newEvent("Kept", bytes);
+    await mustAppend(store(), `${prefix}-kept`, [kept], "noStream");
+    for (const name of ["small", "large"]) await store().truncateBefore(`${prefix}-${name}`, 1);
+    expect(await store().scrub()).toEqual({ remains: [] });
+    const [whole] = await store().read(`${prefix}-kept`, 0, 10);
+    expect(whole).toMatchObject({ id: kept.id, data: bytes });
+    for (const name of ["small", "large"]) {
+      const stream = `${prefix}-${name}`;
+      expect((await store().read(stream, 0, 10)).map(({ revision }) => revision)).toEqual([1]);
+      expect(await store().lastRevision(stream)).toBe(1);
+      expect(await store().append(stream, [newEvent()], "noStream")).toMatchObject({ actual: 1 });
+      expect((await mustAppend(store(), stream, [newEvent()], 1)).revision).toBe(2);
+    }
+    // A reader may stand where something was that is gone.
+    for (const place of [from, small.position]) {
+      const { events } = await collect(store().readAll(place, { streamPrefixes: [prefix] }));
+      const seen = events.map(({ stream, revision }) => `${stream.slice(prefix.length)} ${revision}`);
+      expect(seen.filter((one) => one !== "-small 1" || place === from)).toEqual([
+        ...(place === from ? ["-small 1"] : []),
+        "-large 1",
+        "-kept 0",
+        "-small 2",
+        "-large 2",
+      ]);
+    }
+  });
+
+  it("several may scrub at once, while others append", async () => {
+    const stream = fresh("scrubbed");
+    await mustAppend(store(), stream, [newEvent()], "noStream");
+    const scrubs = [store().scrub(), store().scrub()];
+    for (let revision = 0; revision < 5; revision += 1)
+      await mustAppend(store(), stream, [newEvent()], revision);
+    expect(await Promise.all(scrubs)).toEqual([{ remains: [] }, { remains: [] }]);
+    expect(await store().read(stream, 0, 10)).toHaveLength(6);
+  });
+}
+
 function payloads({ store, it }: Suite): void {
   const roundTrip = async (events: readonly NewEvent[]) => {
     const from = await store().head();
@@ -743,6 +789,7 @@ function bounds({ subject, open, it }: Suite): void {
         () => store.lastRevision(stream, options),
         () => store.head(options),
         () => store.truncateBefore(stream, 1, options),
+        () => store.scrub(options),
         () => collect(store.readAll(LOG_START, {}, options)),
       ];
       const started = performance.now();
@@ -777,6 +824,7 @@ function bounds({ subject, open, it }: Suite): void {
       () => store.lastRevision(stream),
       () => store.head(),
       () => store.truncateBefore(stream, 1),
+      () => store.scrub(),
       () => collect(store.readAll(LOG_START, {})),
     ];
     for (const call of calls) expect((await refusal(call())).failure).toBe("unavailable");

@@ -5,10 +5,12 @@ import { classifyOutcome } from "../../src/domain/email/classifyOutcome.ts";
 import {
   DELIVERY_POLICY,
   type DeliveryPolicy,
+  eraseContent,
   expire,
   expireLease,
   expiresAt,
   recordOutcome,
+  retireContent,
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
@@ -121,6 +123,63 @@ describe("whatever several workers do and however late (properties):", () => {
       for (const { event } of events) {
         if (event.type !== "EmailContentStored") expect(JSON.stringify(event.data)).not.toContain("@");
       }
+    });
+  });
+});
+
+describe("whenever content is erased (properties):", () => {
+  const isErasure = ({ before, after }: StepTaken) => after?.contentErased === true && !before?.contentErased;
+  const asks = ({ step }: StepTaken) => step.happening.kind === "erase";
+
+  test("it is erased once, as soon as nobody is at the message any more, and never while somebody is", () => {
+    const seen = { afterClaim: 0, atOnce: 0 };
+    const check = (taken: StepTaken, wasAsked: boolean) => {
+      const { before, after, events } = taken;
+      const isDue = wasAsked && after?.claim === null;
+      expect(after?.contentErased).toBe(before?.contentErased === true || isDue);
+      const written = events.filter(({ type }) => type === "EmailContentErased").length;
+      expect(written).toBe(isErasure(taken) ? 1 : 0);
+      if (written > 0) seen[asks(taken) ? "atOnce" : "afterClaim"] += 1;
+    };
+    forEveryHistory(({ steps }) => {
+      const asked = steps.findIndex(asks);
+      for (const [index, taken] of steps.entries()) check(taken, asked >= 0 && index >= asked);
+    });
+    expect(Math.min(seen.afterClaim, seen.atOnce)).toBeGreaterThan(10);
+  });
+
+  test("the message has ended: what waited is canceled in the same append, and nobody claims it again", () => {
+    forEveryHistory(({ steps }) => {
+      for (const { after, events, before } of steps) {
+        if (after === null || !after.contentErased) continue;
+        expect(isTerminal(after.status)).toBe(true);
+        if (before?.contentErased)
+          expect(events.map(({ type }) => type)).not.toContain("EmailDeliveryStarted");
+        else
+          expect(after.erasedFor?.canceled === true).toBe(
+            events.some(({ type }) => type === "EmailCanceled"),
+          );
+      }
+    });
+  });
+
+  test("asking again writes nothing", () => {
+    forEveryHistory(({ steps }) => {
+      for (const { after, step } of steps) {
+        if (step.happening.kind !== "erase") continue;
+        expect(eraseContent(after, { reason: "person", erasureId: "e" }).events).toEqual([]);
+      }
+    });
+  });
+
+  test("retention takes what has ended and is old enough, and nothing else", () => {
+    forEveryHistory(({ state }) => {
+      if (state === null) throw new Error("it was accepted");
+      const isDue = isTerminal(state.status) && !state.contentErased;
+      expect(retireContent(state, ACCEPTED_AT - 1)).toEqual({ outcome: "notDue", events: [] });
+      const { outcome, events } = retireContent(state, ACCEPTED_AT);
+      expect(outcome).toBe(isDue ? "erased" : "notDue");
+      expect(events).toEqual(isDue ? [{ type: "EmailContentErased", data: { reason: "retention" } }] : []);
     });
   });
 });

@@ -64,6 +64,7 @@ describe("a workspace's limits", () => {
     keyRequestsPerSecond: 30,
     workspaceRequestsPerSecond: 40,
     attachmentRetentionHours: 24,
+    contentRetentionDays: 30,
     archiveAttachments: false,
   };
   const changed = (data: Extract<WorkspaceEvent, { type: "LimitsChanged" }>["data"]): WorkspaceEvent => ({

@@ -61,6 +61,7 @@ describe.each(await testStores())("the workspace on $name", (store) => {
           key_requests_per_second: null,
           workspace_requests_per_second: null,
           attachment_retention_hours: 24,
+          content_retention_days: 30,
           archive_attachments: false,
         },
         usage: { messages_today: 0, storage_bytes: 0 },

@@ -260,6 +260,7 @@ describe("the rows of random logs (properties):", () => {
           updated_at: updatedAt,
           attempts: state.attempts,
           reason,
+          is_retained: isTerminal(state.status) && !state.contentErased ? 1 : 0,
         };
       });
       expect(rows.map((row) => ({ ...row }))).toEqual(

@@ -3,6 +3,7 @@ import { classifyOutcome } from "../../src/domain/email/classifyOutcome.ts";
 import {
   cancel,
   type DeliveryPolicy,
+  eraseContent,
   expire,
   expireLease,
   giveBackClaim,
@@ -28,7 +29,7 @@ export type Happening =
   | { readonly kind: "outcome"; readonly attemptsAgo: number; readonly outcome: MailOutcome }
   | { readonly kind: "leaseExpires"; readonly attemptsAgo: number }
   | { readonly kind: "giveBack"; readonly attemptsAgo: number; readonly why: GiveBackReason }
-  | { readonly kind: "expire" | "cancel" | "resumeHeld" | "pause" | "unpause" };
+  | { readonly kind: "expire" | "cancel" | "resumeHeld" | "pause" | "unpause" | "erase" };
 
 export type GiveBackReason = Parameters<typeof giveBackClaim>[2];
 
@@ -118,6 +119,7 @@ const happenings: fc.Arbitrary<Happening> = fc.oneof(
       { kind: "unpause" },
     ),
   },
+  { weight: 1, arbitrary: fc.constant<Happening>({ kind: "erase" }) },
 );
 
 /** Steps of every kind, most of them soon after each other and some of them days later. */
@@ -202,6 +204,8 @@ function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decide
       return { attempt: 0, decision: expire(state) };
     case "cancel":
       return { attempt: 0, decision: cancel(state) };
+    case "erase":
+      return { attempt: 0, decision: eraseContent(state, { reason: "requested" }) };
     case "resumeHeld":
       return { attempt: 0, decision: resumeHeld(state, on.moment.now) };
     default:

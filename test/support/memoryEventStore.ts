@@ -161,6 +161,10 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
       requireStore();
       yield [...truncations].map(([stream, before]) => ({ stream, before }));
     },
+    async scrub() {
+      requireStore();
+      return { remains: [] };
+    },
     async close() {
       isClosed = true;
       changes.dispatchEvent(new Event("change"));

@@ -8,6 +8,7 @@ import type {
   NewEvent,
   Position,
   RecordedEvent,
+  ScrubReport,
   Truncation,
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
@@ -16,10 +17,13 @@ import { type Connection, closeConnection, openConnection } from "./connection.t
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { readHead } from "./head.ts";
 import { followLog, readLog } from "./logReads.ts";
+import { scavengeAll } from "./scavenge.ts";
 import { readForwards, readNewest } from "./streamReads.ts";
 import { readTruncations, truncate } from "./truncate.ts";
 
 const TIMEOUT_MS = 5_000;
+/** A scavenge looks through every chunk that holds something to remove. */
+const SCRUB_TIMEOUT_MS = 10 * 60_000;
 
 export interface EventStoreDbOptions {
   /** The vendor's connection string, `esdb://…` or `esdb+discover://…`. */
@@ -33,7 +37,7 @@ export interface EventStoreDbOptions {
  * as `unavailable`. Rejects when `url` is not a connection string.
  */
 export async function connectEventStoreDb(options: EventStoreDbOptions): Promise<EventStore> {
-  return new EventStoreDb(openConnection(options.url), options.timeoutMs ?? TIMEOUT_MS);
+  return new EventStoreDb(options.url, openConnection(options.url), options.timeoutMs ?? TIMEOUT_MS);
 }
 
 class EventStoreDb implements EventStore {
@@ -41,6 +45,7 @@ class EventStoreDb implements EventStore {
   private readonly underWay = new Set<Promise<unknown>>();
 
   constructor(
+    private readonly url: string,
     private readonly connection: Connection,
     private readonly timeoutMs: number,
   ) {}
@@ -91,6 +96,13 @@ class EventStoreDb implements EventStore {
     this.requireOpen();
     const reading = { from: LOG_START, signal: this.closing.signal };
     yield* readTruncations(this.connection.reads, reading, options?.timeoutMs ?? this.timeoutMs);
+  }
+
+  scrub(options?: CallOptions): Promise<ScrubReport> {
+    const { signal } = this.closing;
+    return this.call({ timeoutMs: options?.timeoutMs ?? SCRUB_TIMEOUT_MS }, (deadline) =>
+      scavengeAll(this.url, this.connection.reads, deadline, signal),
+    );
   }
 
   async close(): Promise<void> {

@@ -20,7 +20,7 @@ const COLUMNS = "e.position, e.revision, e.id, e.type, e.metadata, e.data";
  * looked at is another read of the file.
  */
 const OF_STREAM = `SELECT ${COLUMNS} FROM events e WHERE e.stream = (SELECT id FROM streams WHERE name = ?)
-  AND e.revision >= ? ORDER BY e.revision LIMIT ?`;
+  AND e.revision >= ? AND e.type <> '' ORDER BY e.revision LIMIT ?`;
 const FROM = "FROM events e CROSS JOIN streams s ON s.id = e.stream";
 
 const TRUNCATED = `SELECT id, name, truncate_before FROM streams WHERE truncate_before > 0 AND id > ?
@@ -118,7 +118,8 @@ export class LogReader {
 }
 
 function conditions({ types, streamPrefixes }: LogFilter): { where: string; values: string[] } {
-  const parts: string[] = [];
+  // What is left of a truncated event has no type.
+  const parts: string[] = types ? [] : ["AND e.type <> ''"];
   const values: string[] = [];
   if (types) {
     parts.push(`AND e.type IN (${types.map(() => "?").join(", ")})`);

@@ -203,6 +203,21 @@ function removeFiles(path: string, endings: readonly string[]): void {
 
 const DATABASE_ENDINGS = ["", "-wal", "-shm", "-journal"];
 
+function scrub(path: string): boolean {
+  return guarded(() => {
+    const db = new DatabaseSync(path, { timeout: 0 });
+    try {
+      return Number(db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy) === 0;
+    } catch (error) {
+      const failure = readDatabaseError(error);
+      if (failure instanceof ReadDatabaseError && failure.failure === "unavailable") return false;
+      throw error;
+    } finally {
+      db.close();
+    }
+  });
+}
+
 function remove(path: string): boolean {
   if (isInUse(path)) return false;
   removeFiles(path, [...DATABASE_ENDINGS, SAVED, SAVING]);
@@ -227,4 +242,4 @@ function savedAt(path: string): EpochMs | null {
 }
 
 /** Read databases as SQLite files: write-ahead log, flushed at checkpoints (a crash may cost the last rows). */
-export const sqliteReadDatabases: ReadDatabases = { open, resume, savedAt, remove };
+export const sqliteReadDatabases: ReadDatabases = { open, scrub, resume, savedAt, remove };

@@ -13,9 +13,11 @@ import {
   type NewEvent,
   type Position,
   type RecordedEvent,
+  type ScrubReport,
   StoreError,
   type Truncation,
 } from "../../ports/eventStore.ts";
+import { emptyEvents } from "./emptiedEvents.ts";
 import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
 import { openLogDatabase } from "./logSchema.ts";
@@ -39,6 +41,10 @@ const POLL_MS = 10;
 /** How long a call leaves a locked file alone before it tries again. */
 const BUSY_RETRY_MS = 2;
 const SQLITE_BUSY = 5;
+/** A checkpoint that cuts the write-ahead log needs a moment without readers of older pages. */
+const SCRUB_TIMEOUT_MS = 30_000;
+const SCRUB_RETRY_MS = 20;
+const WRITE_AHEAD_LOG_REMAINS = "the write-ahead log of the log's database, which another process keeps open";
 
 /** The embedded log: one SQLite file, shared safely by threads and processes of one machine. */
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
@@ -141,24 +147,17 @@ class SqliteEventStore implements EventStore {
   }
 
   async truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void> {
-    await this.whenFree(() => {
-      this.db.exec("BEGIN IMMEDIATE");
-      try {
-        const values = [revision, stream] as const;
-        this.db
-          .prepare("UPDATE streams SET truncate_before = max(truncate_before, ?) WHERE name = ?")
-          .run(...values);
-        this.db
-          .prepare(
-            "DELETE FROM events WHERE revision < ? AND stream = (SELECT id FROM streams WHERE name = ?)",
-          )
-          .run(...values);
-        this.db.exec("COMMIT");
-      } catch (error) {
-        this.db.exec("ROLLBACK");
-        throw error;
-      }
-    }, options);
+    await this.whenFree(() => emptyEvents(this.db, stream, revision), options);
+  }
+
+  async scrub(options?: CallOptions): Promise<ScrubReport> {
+    const deadline = performance.now() + (options?.timeoutMs ?? SCRUB_TIMEOUT_MS);
+    // The log's own file holds nothing of a truncated event by now; older pages may stand in its write-ahead log.
+    while (!(await this.whenFree(() => this.cutWriteAheadLog(), options))) {
+      if (performance.now() >= deadline) return { remains: [WRITE_AHEAD_LOG_REMAINS] };
+      await Bun.sleep(SCRUB_RETRY_MS);
+    }
+    return { remains: [] };
   }
 
   async *truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]> {
@@ -192,6 +191,11 @@ class SqliteEventStore implements EventStore {
       }
       await Bun.sleep(BUSY_RETRY_MS);
     }
+  }
+
+  /** Moves everything into the file and cuts the write-ahead log to nothing; false while somebody needs it. */
+  private cutWriteAheadLog(): boolean {
+    return Number(this.db.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get()?.busy) === 0;
   }
 
   /** Moves what was committed into the file, as far as nobody has to wait for it. */

@@ -1,5 +1,6 @@
 import type { Decision } from "../../kernel/decider.ts";
-import type { EpochMs } from "../../kernel/time.ts";
+import type { ErasedEvents } from "../../kernel/erasedEvents.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { AttachmentEvent } from "./events.ts";
 import { type AttachmentState, isSpent } from "./state.ts";
 
@@ -40,6 +41,23 @@ export function retire(
   if (state === null || state.status === "expired" || now < state.expiresAt)
     return { outcome: "notDue", events: [] };
   return { outcome: "expired", events: [{ type: "AttachmentExpired", data: { reason: "retention" } }] };
+}
+
+/**
+ * Lets go of the name of an upload whose bytes are gone, and of all else that was told of it before. `erased` are the
+ * events that are cut off then.
+ */
+export function eraseUpload(
+  state: AttachmentState,
+  erasureId: string,
+  erased: ErasedEvents,
+): Decision<"erased" | "notDue", AttachmentEvent> {
+  if (state === null || !state.bytesRemoved || state.erasureId !== null)
+    return { outcome: "notDue", events: [] };
+  const { workspaceId, contentType, bytes } = state;
+  const times = { uploadedAt: rfc3339(state.uploadedAt), expiresAt: rfc3339(state.expiresAt) };
+  const data = { workspaceId, contentType, bytes, ...times, erasureId, erased: [...erased] };
+  return { outcome: "erased", events: [{ type: "AttachmentErased", data }] };
 }
 
 /** Notes that the bytes are gone. Comes after their removal, so that what a crash left undone is seen. */

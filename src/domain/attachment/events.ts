@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+import { ErasedEvents } from "../../kernel/erasedEvents.ts";
 
 const schemas = {
   AttachmentUploaded: Type.Object({
@@ -22,6 +23,19 @@ const schemas = {
   }),
   /** The bytes of a rejected or expired upload are gone, and what it held of the storage allowance is free. */
   AttachmentBytesRemoved: Type.Object({}),
+  /**
+   * What is told of an upload whose name was erased; the events before are cut off. Comes after its bytes are gone.
+   * `erased` has their leaves, so that the chain over the log can still be checked.
+   */
+  AttachmentErased: Type.Object({
+    workspaceId: Type.String(),
+    contentType: Type.String(),
+    bytes: Type.Integer(),
+    uploadedAt: Type.String(),
+    expiresAt: Type.String(),
+    erasureId: Type.String(),
+    erased: ErasedEvents,
+  }),
 };
 
 /** The case names are the storage format. */

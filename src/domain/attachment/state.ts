@@ -6,16 +6,20 @@ import type { AttachmentEvent, AttachmentStatus } from "./events.ts";
 /** One upload. */
 export interface Attachment {
   readonly workspaceId: string;
-  readonly filename: string;
+  /** Null once it was erased. */
+  readonly filename: string | null;
   readonly contentType: string;
   readonly bytes: number;
-  readonly sha256: string;
+  /** Null once it was erased. */
+  readonly sha256: string | null;
   readonly uploadedAt: EpochMs;
   readonly expiresAt: EpochMs;
   readonly status: AttachmentStatus;
   /** Why it was rejected; null when it was not. */
   readonly rejectionReason: string | null;
   readonly bytesRemoved: boolean;
+  /** The request that erased its name; null while it has one. */
+  readonly erasureId: string | null;
 }
 
 /** `null` before the upload was complete. */
@@ -34,11 +38,30 @@ function uploaded(data: Extract<AttachmentEvent, { type: "AttachmentUploaded" }>
     status: "pending",
     rejectionReason: null,
     bytesRemoved: false,
+    erasureId: null,
+  };
+}
+
+function erased(data: Extract<AttachmentEvent, { type: "AttachmentErased" }>["data"]): Attachment {
+  const { workspaceId, contentType, bytes, uploadedAt, expiresAt, erasureId } = data;
+  return {
+    workspaceId,
+    filename: null,
+    contentType,
+    bytes,
+    sha256: null,
+    uploadedAt: epochMs(uploadedAt),
+    expiresAt: epochMs(expiresAt),
+    status: "expired",
+    rejectionReason: null,
+    bytesRemoved: true,
+    erasureId,
   };
 }
 
 function evolve(state: AttachmentState, event: AttachmentEvent): AttachmentState {
   if (event.type === "AttachmentUploaded") return uploaded(event.data);
+  if (event.type === "AttachmentErased") return erased(event.data);
   if (state === null) return null;
   switch (event.type) {
     case "AttachmentValidated":

@@ -5,7 +5,9 @@ import type { EmailEvent } from "./events.ts";
 import {
   type Email,
   type EmailState,
+  type ErasureReason,
   EXPIRED,
+  emailDecider,
   isTerminal,
   isWaiting,
   LEASE_EXPIRED,
@@ -130,7 +132,10 @@ export function recordOutcome(
 ): Decision<"recorded" | "alreadyRecorded", EmailEvent> {
   if (state === null || state.settledAttempts.includes(attempt))
     return { outcome: "alreadyRecorded", events: [] };
-  return { outcome: "recorded", events: [outcomeEvent(state, attempt, verdict, on)] };
+  return {
+    outcome: "recorded",
+    events: withErasure(state, [outcomeEvent(state, attempt, verdict, on)]),
+  };
 }
 
 /** A claim whose lease ran out with no outcome: nobody knows whether the relay has the message. */
@@ -146,7 +151,9 @@ export function expireLease(
   const doubt = { attemptBurnt: true, ambiguous: true, nextAttemptAt: rfc3339(at) };
   return {
     outcome: "expired",
-    events: [{ type: "EmailDeferred", data: { attempt, reason: LEASE_EXPIRED, ...doubt } }],
+    events: withErasure(state, [
+      { type: "EmailDeferred", data: { attempt, reason: LEASE_EXPIRED, ...doubt } },
+    ]),
   };
 }
 
@@ -161,18 +168,23 @@ export function giveBackClaim(
   if (why === "suppressed") {
     return {
       outcome: "givenBack",
-      events: [{ type: "EmailSuppressed", data: { attempt, reason: "suppressed_since" } }],
+      events: withErasure(state, [
+        { type: "EmailSuppressed", data: { attempt, reason: "suppressed_since" } },
+      ]),
     };
   }
   if (why === "content_unavailable") {
     // The store answered that it has none: waiting brings nothing back.
-    return { outcome: "givenBack", events: [{ type: "EmailFailed", data: { attempt, reason: why } }] };
+    return {
+      outcome: "givenBack",
+      events: withErasure(state, [{ type: "EmailFailed", data: { attempt, reason: why } }]),
+    };
   }
   const at = clampToLifetime(state, on.policy, on.moment, on.policy.relayRetryMs);
   const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(at) };
   return {
     outcome: "givenBack",
-    events: [{ type: "EmailDeferred", data: { attempt, reason: why, ...facts } }],
+    events: withErasure(state, [{ type: "EmailDeferred", data: { attempt, reason: why, ...facts } }]),
   };
 }
 
@@ -204,13 +216,53 @@ export function resumeHeld(state: EmailState, now: EpochMs): Decision<Resumed, E
   };
 }
 
+type EraseOutcome = "erased" | "alreadyErased" | "afterClaim" | "notFound";
+
+/** Without its content a message cannot be delivered, so one that waits ends here. */
+function erasure(email: Email, why: ErasureReason): readonly EmailEvent[] {
+  if (!isWaiting(email.status)) return [{ type: "EmailContentErased", data: why }];
+  return [
+    { type: "EmailCanceled", data: {} },
+    { type: "EmailContentErased", data: { ...why, canceled: true } },
+  ];
+}
+
 /**
- * Whether nothing needs the files of a message any more: it has ended, and their time is over. Once so, it stays
- * so.
+ * Erases the content of a message. One that waits is canceled with it; one that a worker is at keeps its content
+ * until the claim has ended. A repeat gives no events.
+ */
+export function eraseContent(state: EmailState, why: ErasureReason): Decision<EraseOutcome, EmailEvent> {
+  if (state === null) return { outcome: "notFound", events: [] };
+  if (state.contentErased) return { outcome: "alreadyErased", events: [] };
+  if (state.claim === null) return { outcome: "erased", events: erasure(state, why) };
+  if (state.erasureRequested !== null) return { outcome: "afterClaim", events: [] };
+  return { outcome: "afterClaim", events: [{ type: "EmailContentErasureRequested", data: why }] };
+}
+
+/** Events that may end a claim, and the erasure that waits for its end. */
+function withErasure(email: Email, events: readonly EmailEvent[]): readonly EmailEvent[] {
+  const after = events.reduce(emailDecider.evolve, email as EmailState);
+  if (after === null || after.erasureRequested === null || after.contentErased) return events;
+  return after.claim === null ? [...events, ...erasure(after, after.erasureRequested)] : events;
+}
+
+/** Erases the content of a message that has ended and was accepted at `acceptedBefore` or earlier. */
+export function retireContent(
+  state: EmailState,
+  acceptedBefore: EpochMs,
+): Decision<"erased" | "notDue", EmailEvent> {
+  if (state === null || state.contentErased || !isTerminal(state.status) || state.acceptedAt > acceptedBefore)
+    return { outcome: "notDue", events: [] };
+  return { outcome: "erased", events: erasure(state, { reason: "retention" }) };
+}
+
+/**
+ * Whether nothing needs the files of a message any more: it has ended, and their time is over or its content was
+ * erased. Once so, it stays so.
  */
 export function canLoseAttachments(state: EmailState, now: EpochMs): state is Email {
   if (state === null || state.attachmentsUntil === null || state.attachmentsExpired) return false;
-  return isTerminal(state.status) && now >= state.attachmentsUntil;
+  return isTerminal(state.status) && (state.contentErased || now >= state.attachmentsUntil);
 }
 
 /** Notes that the files are gone. Comes after their removal, so that what a crash left undone is seen. */

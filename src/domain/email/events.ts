@@ -56,7 +56,12 @@ const Accepted = {
   directBytes: Type.Optional(Type.Integer()),
   /** Until when the files are retained at least. */
   attachmentsUntil: Type.Optional(Type.String()),
+  /** The uploads among its files, so that who was sent them is known when the content is gone. */
+  uploadIds: Type.Optional(Type.Array(Type.String())),
 };
+
+/** Why content goes: `retention`, `requested` for one message, or `person` with the request for all of a person. */
+const Erasure = { reason: Type.String(), erasureId: Type.Optional(Type.String()) };
 
 const schemas = {
   EmailContentStored: Type.Object({
@@ -109,7 +114,13 @@ const schemas = {
   EmailCanceled: Type.Object({}),
   /** The bytes of the files are gone, and what they held of the storage allowance is free. */
   EmailAttachmentsExpired: Type.Object({}),
-  EmailContentErased: Type.Object({ reason: Type.String() }),
+  /** Asked for while a worker is at the message: its content is erased in the append that ends the claim. */
+  EmailContentErasureRequested: Type.Object(Erasure),
+  /**
+   * Nothing shows the content from here on; the log and the content store let go of it next. `canceled` when the
+   * message waited and was canceled for it.
+   */
+  EmailContentErased: Type.Object({ ...Erasure, canceled: Type.Optional(Type.Literal(true)) }),
 };
 
 /** The case names are the storage format. */

@@ -1,3 +1,4 @@
+import { addressForms, withoutTexts } from "../../kernel/redaction.ts";
 import { excerpt } from "../../kernel/text.ts";
 
 /** How much of a relay's answer the log keeps, in characters. */
@@ -8,8 +9,18 @@ function replaceAllOf(text: string, address: string, name: string): string {
   return text.replace(new RegExp(`<?${escaped}>?`, "gi"), name);
 }
 
-/** A relay's answer without the two addresses that relays like to repeat: no outcome event carries an address. */
-export function redactReply(reply: string, sender: string, recipient: string): string {
-  const withoutRecipient = replaceAllOf(reply, recipient, "<recipient>");
-  return excerpt(replaceAllOf(withoutRecipient, sender, "<sender>"), REPLY_CHARACTERS_MAX);
+/**
+ * A relay's answer without the addresses that relays like to repeat: no outcome event carries an address. `others` are
+ * texts of the message, such as its subject, that filters quote.
+ */
+export function redactReply(
+  reply: string,
+  sender: string,
+  recipient: string,
+  others: readonly string[] = [],
+): string {
+  let redacted = reply;
+  for (const form of addressForms(recipient)) redacted = replaceAllOf(redacted, form, "<recipient>");
+  for (const form of addressForms(sender)) redacted = replaceAllOf(redacted, form, "<sender>");
+  return excerpt(withoutTexts(redacted, others, "<content>"), REPLY_CHARACTERS_MAX);
 }

@@ -22,6 +22,17 @@ export interface Claim {
   readonly leaseMs: number;
 }
 
+/** Why content is erased, and the request for all of a person that it belongs to. */
+export interface ErasureReason {
+  readonly reason: string;
+  readonly erasureId?: string;
+}
+
+/** An erasure that has happened. */
+interface ContentErasure extends ErasureReason {
+  readonly canceled?: true;
+}
+
 export interface Email {
   readonly status: EmailStatus;
   readonly workspaceId: string;
@@ -49,6 +60,12 @@ export interface Email {
   /** Attempts whose own outcome is in the log, so that none is recorded twice. */
   readonly settledAttempts: readonly number[];
   readonly contentErased: boolean;
+  /** The erasure that waits for the end of the claim; null while none does. */
+  readonly erasureRequested: ErasureReason | null;
+  /** Why the content was erased; null while it was not. */
+  readonly erasedFor: ContentErasure | null;
+  /** What it was last handed to for delivery; null before that. */
+  readonly transport: string | null;
   /** Until when the files are retained at least; null when the message has none. */
   readonly attachmentsUntil: EpochMs | null;
   /** What the files hold of the storage allowance until they expire. */
@@ -95,6 +112,9 @@ function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
     inDoubt: false,
     settledAttempts: [],
     contentErased: false,
+    erasureRequested: null,
+    erasedFor: null,
+    transport: null,
     attachmentsUntil: attachmentsUntil === undefined ? null : epochMs(attachmentsUntil),
     directBytes,
     attachmentsExpired: false,
@@ -144,8 +164,14 @@ function evolveExisting(
     case "EmailSuppressed":
       return end(state, "suppressed", event.data.attempt);
     case "EmailDeliveryStarted": {
-      const { attempt, worker, leaseMs } = event.data;
-      return { ...state, status: "sending", attempts: attempt, claim: { attempt, worker, leaseMs } };
+      const { attempt, worker, leaseMs, transport } = event.data;
+      return {
+        ...state,
+        status: "sending",
+        attempts: attempt,
+        claim: { attempt, worker, leaseMs },
+        transport,
+      };
     }
     case "EmailSent":
       return end(state, "sent", event.data.attempt);
@@ -160,8 +186,10 @@ function evolveExisting(
       return end(state, "canceled");
     case "EmailAttachmentsExpired":
       return { ...state, attachmentsExpired: true };
+    case "EmailContentErasureRequested":
+      return { ...state, erasureRequested: state.erasureRequested ?? event.data };
     case "EmailContentErased":
-      return { ...state, contentErased: true };
+      return { ...state, contentErased: true, erasedFor: state.erasedFor ?? event.data };
     default:
       return never(event);
   }

@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+import { ErasedEvents } from "../../kernel/erasedEvents.ts";
 
 const schemas = {
   /**
@@ -18,6 +19,15 @@ const schemas = {
     reply: Type.Optional(Type.String()),
   }),
   RecipientUnsuppressed: Type.Object({ workspaceId: Type.String(), recipientHash: Type.String() }),
+  /** The events up to the last address are cut off; whether the recipient is suppressed stays as it is. */
+  SuppressionAddressErased: Type.Object({
+    workspaceId: Type.String(),
+    recipientHash: Type.String(),
+    /** Whether earlier suppressions of the same recipient go with it, of which subscribers were told. */
+    cutsHistory: Type.Boolean(),
+    erasureId: Type.String(),
+    erased: ErasedEvents,
+  }),
 };
 
 /** The case names are the storage format. */

@@ -10,6 +10,7 @@ export type SuppressionState = Suppressed | null;
 function evolve(state: SuppressionState, event: SuppressionEvent): SuppressionState {
   switch (event.type) {
     case "SuppressionAddressStored":
+    case "SuppressionAddressErased":
       return state;
     case "RecipientSuppressed":
       return event.data;

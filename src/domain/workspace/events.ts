@@ -15,6 +15,7 @@ const schemas = {
       keyRequestsPerSecond: Nullable(Type.Integer()),
       workspaceRequestsPerSecond: Nullable(Type.Integer()),
       attachmentRetentionHours: Nullable(Type.Integer()),
+      contentRetentionDays: Nullable(Type.Integer()),
       archiveAttachments: Nullable(Type.Boolean()),
     }),
   ),

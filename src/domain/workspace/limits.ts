@@ -12,6 +12,8 @@ export interface WorkspaceLimits {
   readonly workspaceRequestsPerSecond: number;
   /** How long an upload is kept after it was made, and a message's files at least after it was accepted. */
   readonly attachmentRetentionHours: number;
+  /** How long the content of a message is kept after it was accepted, if it has ended by then. */
+  readonly contentRetentionDays: number;
   /** Whether zip, eml, p7s and pkpass files are taken. */
   readonly archiveAttachments: boolean;
 }
@@ -25,6 +27,7 @@ export const LIMIT_RANGES = {
   keyRequestsPerSecond: PER_SECOND,
   workspaceRequestsPerSecond: PER_SECOND,
   attachmentRetentionHours: { min: 1, max: 365 * 24 },
+  contentRetentionDays: { min: 1, max: 36_500 },
 } as const satisfies Partial<Record<keyof WorkspaceLimits, { readonly min: number; readonly max: number }>>;
 
 /** The limits of one workspace: its own where they were set, else the instance's. */

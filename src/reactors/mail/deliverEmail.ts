@@ -240,8 +240,9 @@ function mailMessage({ due, story }: Attempt, content: WholeContent): MailMessag
   };
 }
 
-function redacted(verdict: Verdict, { from, to }: EmailContent): Verdict {
-  return verdict.reply === undefined ? verdict : { ...verdict, reply: redactReply(verdict.reply, from, to) };
+function redacted(verdict: Verdict, { from, to, replyTo = "", subject }: EmailContent): Verdict {
+  if (verdict.reply === undefined) return verdict;
+  return { ...verdict, reply: redactReply(verdict.reply, from, to, [replyTo, subject]) };
 }
 
 /** A bounce with the domain that it was at, where that is to be kept and the content still tells it. */

@@ -15,10 +15,10 @@ import { signingSecrets, type WebhookEndpoint } from "../../domain/webhook/state
 import { classifyOutcome, type WebhookVerdict } from "../../domain/webhookDelivery/classifyOutcome.ts";
 import type { AttemptFacts, WebhookPolicy } from "../../domain/webhookDelivery/decisions.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
+import { redactAnswer } from "../../domain/webhookDelivery/redactAnswer.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { WorkspaceOccasion } from "../../kernel/metadata.ts";
-import { excerpt } from "../../kernel/text.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookOutcome } from "../../kernel/webhookOutcome.ts";
 import { webhookSignature } from "../../kernel/webhookSignature.ts";
@@ -50,9 +50,6 @@ export interface WebhookReport {
 }
 
 const NOT_ACTED: WebhookReport = { revision: null, gotThrough: null };
-/** How much of an endpoint's answer the log keeps, in characters. */
-const EXCERPT_CHARACTERS_MAX = 1_000;
-const ADDRESS = /[^\s<>"'(),:;@[\]\\]+@[^\s<>"'(),:;@[\]\\]+/g;
 
 /** Claims, calls and records one delivery. */
 export async function deliverWebhook(
@@ -84,7 +81,7 @@ export async function deliverWebhook(
     signedCall(context, claimed, endpoint, payload),
     context.abandoned,
   );
-  return conclude(context, { row, url: endpoint.url }, claimed, outcome);
+  return conclude(context, { row, url: endpoint.url, payload }, claimed, outcome);
 }
 
 /**
@@ -141,10 +138,10 @@ function signedCall(
   };
 }
 
-function factsOf(outcome: WebhookOutcome): AttemptFacts {
+function factsOf(outcome: WebhookOutcome, payload: WebhookPayload): AttemptFacts {
   const durationMs = Math.round(outcome.durationMs);
   if (outcome.kind !== "answered") return { durationMs };
-  const body = excerpt(outcome.body.replace(ADDRESS, "<address>"), EXCERPT_CHARACTERS_MAX);
+  const body = redactAnswer(outcome.body, payload.data.metadata);
   return { durationMs, statusCode: outcome.statusCode, ...(body === "" ? {} : { excerpt: body }) };
 }
 
@@ -152,16 +149,23 @@ function gotThrough(verdict: WebhookVerdict): boolean | null {
   return verdict.kind === "ours" ? null : verdict.kind === "delivered";
 }
 
+/** What was told to whom. */
+interface Told {
+  readonly row: WebhookDeliveryRow;
+  readonly url: string;
+  readonly payload: WebhookPayload;
+}
+
 async function conclude(
   context: WebhookContext,
-  { row, url }: { readonly row: WebhookDeliveryRow; readonly url: string },
+  { row, url, payload }: Told,
   claimed: ClaimedWebhook,
   outcome: WebhookOutcome,
 ): Promise<WebhookReport> {
   const { workspaceId, endpointId } = row;
   const { store } = context.services;
   const verdict = classifyOutcome(outcome);
-  const attempt = { verdict, facts: factsOf(outcome) };
+  const attempt = { verdict, facts: factsOf(outcome, payload) };
   await persist(context, claimed.id, () =>
     recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
   );

@@ -1,0 +1,117 @@
+import { BACKWARDS, END, type EventStoreDBClient, StreamNotFoundError } from "@eventstore/db-client";
+import type { ScrubReport } from "../../ports/eventStore.ts";
+import { backoffMs, type Deadline, leftMs, pause } from "./deadline.ts";
+import { messageOf, unavailable } from "./failures.ts";
+import { type ServerAnswer, type ServerApi, serverApi } from "./serverApi.ts";
+import { drain } from "./streamReads.ts";
+
+/** How long to leave a server alone that is at a scavenge. */
+const LOOK_MS = 250;
+const READ_MS_MAX = 2_500;
+const ALREADY_RUNNING = 400;
+
+interface Scavenging {
+  readonly api: ServerApi;
+  readonly client: EventStoreDBClient;
+  readonly deadline: Deadline;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Scavenges every node of the cluster: each has chunks of its own. A scavenge first ends the chunk that is
+ * written to, so that it reaches everything up to its own beginning (24.2). Throws `unavailable` when no node
+ * answers at all.
+ */
+export async function scavengeAll(
+  url: string,
+  client: EventStoreDBClient,
+  deadline: Deadline,
+  signal: AbortSignal,
+): Promise<ScrubReport> {
+  const scavenging = { api: serverApi(url), client, deadline, signal };
+  const nodes = await nodesOf(scavenging);
+  const remains = await Promise.all(nodes.map((node) => remainsOf(scavenging, node)));
+  return { remains: remains.filter((one) => one !== null) };
+}
+
+/** Where the nodes are, as they tell each other; a node that is alone may only know an address of its own. */
+async function nodesOf({ api, deadline }: Scavenging): Promise<readonly string[]> {
+  let failure: unknown;
+  for (const host of api.hosts) {
+    try {
+      const { status, text } = await api.ask(host, "GET", "/gossip", deadline);
+      if (status !== 200) throw new Error(`${host} answers ${status} when asked for its cluster`);
+      const members = (JSON.parse(text) as { members: readonly Member[] }).members;
+      const nodes = members.filter(({ state }) => state !== "Manager");
+      return nodes.length <= 1 ? [host] : nodes.map(addressOf);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw unavailable("cannot be asked to scavenge", failure);
+}
+
+interface Member {
+  readonly state: string;
+  readonly httpEndPointIp: string;
+  readonly httpEndPointPort: number;
+}
+
+function addressOf({ httpEndPointIp: ip, httpEndPointPort: port }: Member): string {
+  return `${ip.includes(":") ? `[${ip}]` : ip}:${port}`;
+}
+
+/** What may remain on one node; null when its scavenge has succeeded. */
+async function remainsOf(scavenging: Scavenging, node: string): Promise<string | null> {
+  try {
+    const id = await begin(scavenging, node);
+    if (id === null) return `the chunks of EventStoreDB at ${node}: another scavenge has not ended in time`;
+    const result = await resultOf(scavenging, id);
+    if (result === "Success") return null;
+    return `the chunks of EventStoreDB at ${node}: its scavenge ${id} ${result === null ? "has not ended in time" : `ended as ${result}`}`;
+  } catch (error) {
+    return `the chunks of EventStoreDB at ${node}: it could not be scavenged: ${messageOf(error)}`;
+  }
+}
+
+/** Starts a scavenge after any that is under way, which may have begun before the last truncation. */
+async function begin({ api, deadline, signal }: Scavenging, node: string): Promise<string | null> {
+  while (leftMs(deadline) > 0 && !signal.aborted) {
+    const answer = await api.ask(node, "POST", "/admin/scavenge", deadline);
+    if (answer.status !== ALREADY_RUNNING) return scavengeIdOf(answer);
+    await pause(Math.min(LOOK_MS, leftMs(deadline)), signal);
+  }
+  return null;
+}
+
+function scavengeIdOf({ status, text }: ServerAnswer): string {
+  const [, id] = /"?scavengeId"?:\s*"?([0-9a-f-]{36})/i.exec(text) ?? [];
+  if (status !== 200 || id === undefined) throw new Error(`it answers ${status}`);
+  return id;
+}
+
+/** How a scavenge ended, as its own stream tells; null when it has not ended in time. */
+async function resultOf({ client, deadline, signal }: Scavenging, id: string): Promise<string | null> {
+  for (let attempt = 0; leftMs(deadline) > 0 && !signal.aborted; attempt += 1) {
+    const ended = await lastEventOf(client, `$scavenges-${id}`, deadline).catch((error: unknown) => {
+      if (leftMs(deadline) <= 0) return undefined;
+      throw error;
+    });
+    if (ended?.type === "$scavengeCompleted") return String((ended.data as { result?: unknown }).result);
+    await pause(Math.min(LOOK_MS, backoffMs(attempt), leftMs(deadline)), signal);
+  }
+  return null;
+}
+
+async function lastEventOf(client: EventStoreDBClient, stream: string, deadline: Deadline) {
+  const options = { fromRevision: END, direction: BACKWARDS, maxCount: 1, requiresLeader: true } as const;
+  try {
+    const timeMs = Math.min(READ_MS_MAX, leftMs(deadline));
+    const [newest] = await drain(client.readStream(stream, options), timeMs);
+    return newest?.event;
+  } catch (error) {
+    // Its beginning is written a moment after the answer.
+    if (error instanceof StreamNotFoundError) return undefined;
+    throw error;
+  }
+}

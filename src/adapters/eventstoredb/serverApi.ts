@@ -1,0 +1,49 @@
+import { readFileSync } from "node:fs";
+import { type Deadline, leftMs } from "./deadline.ts";
+
+/** One request to a server takes no longer than this. */
+const REQUEST_MS_MAX = 5_000;
+const PORT_DEFAULT = 2_113;
+
+/** The HTTP interface of the servers that a connection string names. */
+export interface ServerApi {
+  /** As they stand in the string: `host:port`. */
+  readonly hosts: readonly string[];
+  /** Asks one of them. Throws what `fetch` throws, and when the deadline comes. */
+  ask(host: string, method: "GET" | "POST", path: string, deadline: Deadline): Promise<ServerAnswer>;
+}
+
+export interface ServerAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Reads what the vendor's client keeps to itself out of its connection string. */
+export function serverApi(url: string): ServerApi {
+  const [, user = "", places = "", query = ""] =
+    /^[^:]+:\/\/(?:([^@/]*)@)?([^/?]*)\/?(?:\?(.*))?$/.exec(url.trim()) ?? [];
+  const parameters = new Map(
+    [...new URLSearchParams(query)].map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  const scheme = parameters.get("tls")?.toLowerCase() === "false" ? "http" : "https";
+  const authorities = parameters.get("tlscafile");
+  const tls = {
+    rejectUnauthorized: parameters.get("tlsverifycert")?.toLowerCase() !== "false",
+    ...(authorities === undefined ? {} : { ca: readFileSync(authorities, "utf8") }),
+  };
+  const credentials = user.split(":", 2).map(decodeURIComponent).join(":");
+  const authorization = user === "" ? {} : { authorization: `Basic ${btoa(credentials)}` };
+  return {
+    hosts: places.split(",").map((place) => (/:\d+$/.test(place) ? place : `${place}:${PORT_DEFAULT}`)),
+    async ask(host, method, path, deadline) {
+      const timeMs = Math.ceil(Math.min(REQUEST_MS_MAX, leftMs(deadline)));
+      const response = await fetch(`${scheme}://${host}${path}`, {
+        method,
+        headers: { accept: "application/json, text/plain", ...authorization },
+        signal: AbortSignal.timeout(timeMs),
+        ...(scheme === "https" ? { tls } : {}),
+      });
+      return { status: response.status, text: await response.text() };
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import type { Checkpoint } from "../../ports/checkpoint.ts";
+import { LOG_START, type Position } from "../../ports/eventStore.ts";
+
+/** A checkpoint in a file of its own. `log` names the log and the kind of its store: positions differ by both. */
+export function checkpointFile(path: string, log: string): Checkpoint {
+  return {
+    load() {
+      try {
+        const saved = JSON.parse(readFileSync(path, "utf8")) as { log?: unknown; position?: unknown };
+        return saved.log === log && typeof saved.position === "string"
+          ? (saved.position as Position)
+          : LOG_START;
+      } catch {
+        // Not there, or not whole: whoever reads the log again does nothing wrong by it.
+        return LOG_START;
+      }
+    },
+    save(position) {
+      const temporary = `${path}.tmp`;
+      writeFileSync(temporary, JSON.stringify({ log, position }), { mode: 0o600 });
+      renameSync(temporary, path);
+    },
+  };
+}

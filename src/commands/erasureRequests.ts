@@ -1,0 +1,85 @@
+import { completeErasure, noteApplied, requestErasure } from "../domain/erasure/decisions.ts";
+import { type ErasureCounts, type ErasureEvent, erasureStream } from "../domain/erasure/events.ts";
+import type { Erasure } from "../domain/erasure/state.ts";
+import type { Address } from "../kernel/address.ts";
+import { newId } from "../kernel/ids.ts";
+import type { Occasion, WorkspaceOccasion } from "../kernel/metadata.ts";
+import type { EventStore, Position } from "../ports/eventStore.ts";
+import { erasureAggregate, type Services } from "./services.ts";
+import { load, transact } from "./transact.ts";
+
+/** A request has three events at most. */
+const EVENTS_MAX = 10;
+
+function aggregateOf(id: string) {
+  return { ...erasureAggregate, stream: erasureStream(id) };
+}
+
+/**
+ * Asks that everything of a person in the occasion's workspace be erased that is there now. Of the address only its
+ * keyed hash is written. Answers the request's id.
+ */
+export async function requestPersonErasure(
+  services: Pick<Services, "store" | "keys">,
+  address: Address,
+  occasion: WorkspaceOccasion,
+): Promise<string> {
+  const { workspaceId } = occasion;
+  const id = newId();
+  const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
+  const person = { workspaceId, recipientHash };
+  await transact(services.store, aggregateOf(id), (state) => requestErasure(state, person), occasion);
+  return id;
+}
+
+/** A request as its stream tells it. Times are RFC 3339. */
+export interface ErasureView {
+  readonly id: string;
+  readonly erasure: Erasure;
+  readonly requestedAt: string;
+  readonly appliedAt: string | null;
+  readonly completedAt: string | null;
+  /** Where in the log it was asked for: what comes after that is not covered. */
+  readonly position: Position;
+}
+
+/** A request; null when there is none. Throws `StoreError`. */
+export async function readErasure(store: EventStore, id: string): Promise<ErasureView | null> {
+  const stream = erasureStream(id);
+  const { state: erasure } = await load(store, erasureAggregate, stream);
+  const events = await store.read(stream, 0, EVENTS_MAX);
+  const [requested] = events;
+  if (erasure === null || requested === undefined) return null;
+  const timeOf = (type: ErasureEvent["type"]) => {
+    const event = events.find((one) => one.type === type);
+    return event === undefined ? null : String(event.metadata.at);
+  };
+  return {
+    id,
+    erasure,
+    requestedAt: String(requested.metadata.at),
+    appliedAt: timeOf("ErasureApplied"),
+    completedAt: timeOf("ErasureCompleted"),
+    position: requested.position,
+  };
+}
+
+/** Notes that nothing of the person can be read any more, and what it was. Of several instances the first one's word counts. */
+export async function noteErasureApplied(
+  store: EventStore,
+  id: string,
+  counts: ErasureCounts,
+  occasion: Occasion,
+): Promise<void> {
+  await transact(store, aggregateOf(id), (state) => noteApplied(state, counts), occasion);
+}
+
+/** Ends a request, with what may remain on disks. */
+export async function completePersonErasure(
+  store: EventStore,
+  id: string,
+  remains: readonly string[],
+  occasion: Occasion,
+): Promise<void> {
+  await transact(store, aggregateOf(id), (state) => completeErasure(state, remains), occasion);
+}

@@ -1,0 +1,34 @@
+import { never } from "../../kernel/assert.ts";
+import type { Decider } from "../../kernel/decider.ts";
+import type { ErasureCounts, ErasureEvent, ErasureStatus } from "./events.ts";
+
+export interface Erasure {
+  readonly status: ErasureStatus;
+  readonly workspaceId: string;
+  readonly recipientHash: string;
+  /** Null before it was applied. */
+  readonly counts: ErasureCounts | null;
+  /** Null before it was completed. */
+  readonly remains: readonly string[] | null;
+}
+
+/** `null` before it was requested. */
+export type ErasureState = Erasure | null;
+
+function evolve(state: ErasureState, event: ErasureEvent): ErasureState {
+  if (event.type === "ErasureRequested") {
+    const { workspaceId, recipientHash } = event.data;
+    return { status: "requested", workspaceId, recipientHash, counts: null, remains: null };
+  }
+  if (state === null) return null;
+  switch (event.type) {
+    case "ErasureApplied":
+      return { ...state, status: "applied", counts: event.data };
+    case "ErasureCompleted":
+      return { ...state, status: "completed", remains: event.data.remains };
+    default:
+      return never(event);
+  }
+}
+
+export const erasureDecider: Decider<ErasureState, ErasureEvent> = { initialState: null, evolve };

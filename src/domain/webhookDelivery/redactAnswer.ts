@@ -1,0 +1,24 @@
+import { withoutAddresses, withoutEncoded, withoutTexts } from "../../kernel/redaction.ts";
+import { excerpt } from "../../kernel/text.ts";
+
+/** How much of an endpoint's answer the log keeps, in characters. */
+const EXCERPT_CHARACTERS_MAX = 1_000;
+
+/** What of a payload's metadata an answer may repeat. */
+function textsOf(metadata: unknown): readonly string[] {
+  if (typeof metadata !== "object" || metadata === null) return [];
+  return Object.entries(metadata).flatMap(([name, value]) =>
+    typeof value === "boolean" ? [name] : [name, String(value)],
+  );
+}
+
+/**
+ * The beginning of an endpoint's answer for the log, without what it may repeat of the payload: endpoints echo what
+ * they are sent, and that must be gone when the message is erased.
+ */
+export function redactAnswer(body: string, metadata: unknown): string {
+  const texts = textsOf(metadata);
+  const decoded = withoutEncoded(body, texts, "<encoded>");
+  const redacted = withoutAddresses(withoutTexts(decoded, texts, "<metadata>"), "<address>");
+  return excerpt(redacted, EXCERPT_CHARACTERS_MAX);
+}

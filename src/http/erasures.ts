@@ -1,0 +1,92 @@
+import { Elysia } from "elysia";
+import { listErasures } from "../../projections/erasures.ts";
+import { type ErasureView, readErasure, requestPersonErasure } from "../commands/erasureRequests.ts";
+import type { Services } from "../commands/services.ts";
+import type { Erasure } from "../domain/erasure/state.ts";
+import { parseAddress } from "../kernel/address.ts";
+import { isUuid } from "../kernel/ids.ts";
+import { ListErasuresQuery, NOT_REACHED, RequestErasureBody } from "./erasureSchemas.ts";
+import { authorize, authorizeThenRead, occasionOf, principalOf } from "./frontDoor.ts";
+import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { invalid, Problem } from "./problem.ts";
+import { currentRows, type ReadModel } from "./readModel.ts";
+import { routes } from "./routes.ts";
+import { NoQuery } from "./schemas.ts";
+
+interface ErasuresOptions {
+  readonly services: Services;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+  /** The read model `erasures`. */
+  readonly erasures: ReadModel;
+}
+
+/** Asking that a person be erased, and what became of it. */
+export function erasuresController({ services, basePath, erasures }: ErasuresOptions) {
+  const existing = async (request: Request, id: string): Promise<ErasureView> => {
+    const view = isUuid(id) ? await readErasure(services.store, id.toLowerCase()) : null;
+    if (view?.erasure.workspaceId !== principalOf(request).workspaceId) throw new Problem("NOT_FOUND");
+    return view;
+  };
+  return new Elysia({ normalize: false })
+    .post(
+      routes.requestErasure.path,
+      async ({ body, request, set }) => {
+        const address = parseAddress(body.address);
+        if ("invalid" in address) throw invalid("/address", address.invalid);
+        const id = await requestPersonErasure(services, address, occasionOf(request, services));
+        set.status = 202;
+        set.headers.location = `${basePath}/api/v1/erasures/${id}`;
+        return erasureJson(await existing(request, id));
+      },
+      { parse: authorizeThenRead(services, routes.requestErasure), body: RequestErasureBody, query: NoQuery },
+    )
+    .get(
+      routes.listErasures.path,
+      async ({ query, request }) => {
+        const { workspaceId } = principalOf(request);
+        const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+        const rows = listErasures(await currentRows(erasures), {
+          workspaceId,
+          limit: limit + 1,
+          ...(query.cursor === undefined ? {} : { after: decodeCursor(query.cursor) }),
+        });
+        const { shown, nextCursor } = pageOf(rows, limit);
+        const found = await Promise.all(shown.map(({ id }) => existing(request, id)));
+        return { data: found.map(erasureJson), next_cursor: nextCursor };
+      },
+      { transform: authorize(services, routes.listErasures), query: ListErasuresQuery },
+    )
+    .get(
+      routes.getErasure.path,
+      async ({ params, request }) => erasureJson(await existing(request, params.id)),
+      { transform: authorize(services, routes.getErasure), query: NoQuery },
+    );
+}
+
+function erasureJson({ id, erasure, requestedAt, completedAt }: ErasureView) {
+  return {
+    id,
+    object: "erasure",
+    status: erasure.status,
+    created_at: requestedAt,
+    completed_at: completedAt,
+    report: reportJson(erasure),
+  };
+}
+
+function reportJson({ counts, remains }: Erasure) {
+  if (counts === null) return null;
+  return {
+    messages_erased: counts.messagesErased,
+    messages_canceled: counts.messagesCanceled,
+    messages_erased_before: counts.messagesErasedBefore,
+    messages_with_files: counts.messagesWithFiles,
+    outbox_messages: counts.outboxMessages,
+    uploads_erased: counts.uploadsErased,
+    uploads_kept: counts.uploadsKept,
+    suppressions_erased: counts.suppressionsErased,
+    remains,
+    not_reached: NOT_REACHED,
+  };
+}

@@ -1,0 +1,134 @@
+import { clearErasedEmail } from "../commands/eraseContent.ts";
+import type { Services } from "../commands/services.ts";
+import { newRequestId } from "../kernel/ids.ts";
+import type { Checkpoint } from "../ports/checkpoint.ts";
+import { LOG_START, type Position, type RecordedEvent, StoreError } from "../ports/eventStore.ts";
+import { pauses } from "./pauses.ts";
+
+export interface ErasedContentOptions {
+  readonly services: Services;
+  readonly checkpoint: Checkpoint;
+  /** Names this instance in the events that it writes. */
+  readonly actor: string;
+  /** How often it looks for news of the log. */
+  readonly lookMs?: number;
+  readonly onTrouble: (error: unknown, emailId: string) => void;
+}
+
+/** Goes on until it is stopped. */
+export interface ErasedContent {
+  start(): void;
+  /** Settles after the message that it is at. */
+  stop(): Promise<void>;
+}
+
+const LOOK_MS = 1_000;
+/** After a fault of a store, which the next message would meet as well. */
+const FAULT_PAUSE_MS = 5_000;
+/** A checkpoint that only moves past events of others is written this often. */
+const SAVE_MS = 30_000;
+/** Messages that could not be cleared and are tried again; with more of them the reading waits. */
+const LEFT_MAX = 1_000;
+
+/** Where the reader stood before a message that could not be cleared. */
+interface Left {
+  readonly id: string;
+  readonly before: Position;
+}
+
+/**
+ * Clears what holds the content of messages that were erased: whoever erases does so at once, and this does what a
+ * crash, a fault or the end of a delivery has left, on every instance for its own memory and outbox too. It goes by
+ * the log, from a checkpoint of its own, which moves after the work.
+ */
+export function erasedContent(options: ErasedContentOptions): ErasedContent {
+  const { services, checkpoint, actor, lookMs = LOOK_MS, onTrouble } = options;
+  const { store, clock } = services;
+  const stopping = new AbortController();
+  const { pause } = pauses(stopping.signal);
+  let position = LOG_START;
+  let saved = { position: LOG_START, at: Number.NEGATIVE_INFINITY };
+  let left: readonly Left[] = [];
+  let running: Promise<void> = Promise.resolve();
+
+  const clear = (id: string) =>
+    clearErasedEmail(services, id, { at: clock.now(), correlationId: newRequestId(), actor });
+
+  /** What is wrong with one message must not keep the others waiting; a store that is away ends the round. */
+  const tryToClear = async (one: Left): Promise<boolean> => {
+    try {
+      await clear(one.id);
+      return true;
+    } catch (error) {
+      if (error instanceof StoreError) throw error;
+      onTrouble(error, one.id);
+      return false;
+    }
+  };
+
+  const clearAll = async (events: readonly RecordedEvent[], before: Position) => {
+    for (const { stream } of events) {
+      if (stopping.signal.aborted) return false;
+      const one = { id: stream.slice("email-".length), before };
+      if (!(await tryToClear(one))) left = [...left, one];
+    }
+    return true;
+  };
+
+  const retryLeft = async () => {
+    const failed: Left[] = [];
+    for (const one of left) if (!(await tryToClear(one))) failed.push(one);
+    left = failed;
+  };
+
+  const save = (hasWorked: boolean) => {
+    const reached = left[0]?.before ?? position;
+    const isDue = hasWorked || clock.monotonicMs() - saved.at >= SAVE_MS;
+    if (reached === saved.position || !isDue) return;
+    checkpoint.save(reached);
+    saved = { position: reached, at: clock.monotonicMs() };
+  };
+
+  const look = async () => {
+    await retryLeft();
+    for await (const batch of store.readAll(position, { types: ["EmailContentErased"] })) {
+      if (left.length >= LEFT_MAX || !(await clearAll(batch.events, position))) return;
+      position = batch.position;
+      save(batch.events.length > 0);
+      // A log that is read from memory would let nobody else have a turn.
+      await pause(0);
+      if (stopping.signal.aborted) return;
+    }
+  };
+
+  const run = async () => {
+    let isPlaced = false;
+    while (!stopping.signal.aborted) {
+      try {
+        if (!isPlaced) position = await placeOf(options);
+        isPlaced = true;
+        await look();
+        await pause(lookMs);
+      } catch (error) {
+        onTrouble(error, "");
+        await pause(FAULT_PAUSE_MS);
+      }
+    }
+  };
+
+  return {
+    start() {
+      running = run();
+    },
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}
+
+/** Where to begin: a log that was restored from an older copy may end before the checkpoint. */
+async function placeOf({ services, checkpoint }: ErasedContentOptions): Promise<Position> {
+  const position = checkpoint.load();
+  return position > (await services.store.head()) ? LOG_START : position;
+}

@@ -1,0 +1,38 @@
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { ReadDatabaseError, type ReadDatabases } from "../ports/readDatabase.ts";
+
+/** How often a file is tried that somebody is reading or writing, and how long it is left alone in between. */
+const ATTEMPTS_MAX = 200;
+const RETRY_MS = 25;
+
+/**
+ * Cuts back the write-ahead logs of all read models of a directory. No row holds what a person can have erased; an
+ * older version's may have. What could not be cut back, a sentence each.
+ */
+export async function scrubReadModels(
+  databases: ReadDatabases,
+  directory: string,
+): Promise<readonly string[]> {
+  if (!existsSync(directory)) return [];
+  const remains: string[] = [];
+  for (const file of readdirSync(directory).filter((name) => name.endsWith(".db"))) {
+    if (!(await scrubFile(databases, directory, file))) {
+      remains.push(`the write-ahead log of the read model ${file}, which another process keeps open`);
+    }
+  }
+  return remains;
+}
+
+async function scrubFile(databases: ReadDatabases, directory: string, file: string): Promise<boolean> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      // One that is being built, or was removed meanwhile, has no write-ahead log.
+      if (!existsSync(join(directory, `${file}-wal`)) || databases.scrub(join(directory, file))) return true;
+    } catch (error) {
+      if (!(error instanceof ReadDatabaseError) || error.failure === "statement") throw error;
+    }
+    if (attempt === ATTEMPTS_MAX) return false;
+    await Bun.sleep(RETRY_MS);
+  }
+}

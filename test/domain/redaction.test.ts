@@ -1,0 +1,67 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { redactReply } from "../../src/domain/email/redact.ts";
+import { redactAnswer } from "../../src/domain/webhookDelivery/redactAnswer.ts";
+import { withoutAddresses, withoutTexts } from "../../src/kernel/redaction.ts";
+
+const METADATA = { customer: "Zoë O'Brien & sons", number: 4915112345678, vip: true, ref: "A7" };
+const PAYLOAD = { type: "email.sent", data: { address: "ana.b+c@example.org", metadata: METADATA } };
+
+describe("an endpoint's answer", () => {
+  const json = JSON.stringify(PAYLOAD);
+  test.each([
+    ["as it was sent", json],
+    ["escaped to ASCII", json.replaceAll("ë", "\\u00eb").replaceAll("@", "\\u0040")],
+    ["in a string of JSON", JSON.stringify({ got: json })],
+    ["as a form", new URLSearchParams({ payload: json }).toString()],
+    ["percent-encoded", encodeURIComponent(json)],
+    [
+      "in HTML",
+      `<pre>${json.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replace("@", "&#64;")}</pre>`,
+    ],
+    ["in Base64", `ok ${Buffer.from(json).toString("base64")}`],
+    ["in upper case", json.toUpperCase()],
+  ])("that repeats the payload %s keeps nothing of it", (_, body) => {
+    const kept = redactAnswer(body, METADATA).toLowerCase();
+    for (const text of ["ana.b", "example.org", "brien", "4915112345678", "a7"]) {
+      expect(kept).not.toContain(text);
+    }
+  });
+
+  test("of its own stays as it is", () => {
+    const body = '{"ok":true,"id":"9f86d081-884c-7d65-9a2f-eaa0c55ad015","took":"A71 ms"}';
+    expect(redactAnswer(body, METADATA)).toBe(body);
+    expect(redactAnswer(body, null)).toBe(body);
+  });
+
+  test("is kept up to 1,000 characters", () => {
+    expect(redactAnswer("x ".repeat(2_000), null)).toHaveLength(1_000);
+  });
+
+  test("that is one long word takes no long time", () => {
+    expect(withoutAddresses("x".repeat(2_000_000), "<address>")).toHaveLength(2_000_000);
+  });
+});
+
+test("a relay's answer keeps no reply_to, no subject, and no address in another script", () => {
+  const [sender, recipient] = ["shop@example.com", "ana@xn--bcher-kva.example"];
+  const reply =
+    "550 5.7.1 ana@bücher.example: 'Your order 7' from ana@xn--bcher-kva.example, ask help@x.example";
+  expect(redactReply(reply, sender, recipient, ["help@x.example", "Your order 7"])).toBe(
+    "550 5.7.1 <recipient>: '<content>' from <recipient>, ask <content>",
+  );
+});
+
+test("no text is left in what it was put into (property)", () => {
+  const texts = fc.array(fc.string({ minLength: 4, maxLength: 12 }), { minLength: 1, maxLength: 4 });
+  fc.assert(
+    fc.property(texts, fc.array(fc.tuple(fc.string(), fc.nat(3))), (all, pieces) => {
+      const body = pieces.map(([between, which]) => between + (all[which % all.length] ?? "")).join("");
+      const kept = withoutTexts(body, all, "");
+      // What was around a text may come together to another one: a name stands between for that.
+      const named = withoutTexts(body, all, "\u0000\u0000");
+      expect(kept.length).toBeLessThanOrEqual(body.length);
+      for (const one of all) expect(named.includes(one) && !one.includes("\u0000")).toBe(false);
+    }),
+  );
+});
