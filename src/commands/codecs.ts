@@ -2,6 +2,7 @@ import { apiKeyCodec } from "../domain/apiKey/events.ts";
 import { attachmentCodec } from "../domain/attachment/events.ts";
 import { auditCodec } from "../domain/audit/events.ts";
 import { emailCodec } from "../domain/email/events.ts";
+import { erasureCodec } from "../domain/erasure/events.ts";
 import { instanceCodec } from "../domain/instance/events.ts";
 import { quotaCodec } from "../domain/quota/events.ts";
 import { senderCodec } from "../domain/sender/events.ts";
@@ -21,6 +22,7 @@ export const codecs: readonly Codec<DomainEvent>[] = [
   attachmentCodec,
   auditCodec,
   emailCodec,
+  erasureCodec,
   instanceCodec,
   quotaCodec,
   senderCodec,

@@ -33,7 +33,16 @@ export async function fillWorkspace(service: TestService, tenant: Tenant): Promi
   await made(tenant, "/api/v1/templates", { name: "A draft" });
   await made(tenant, "/api/v1/api-keys", { name: "short", scopes: ["email:send"] });
   await sendMail(service, tenant, template.id);
+  await sendUpload(tenant);
+  await made(tenant, "/api/v1/erasures", { address: "forgotten@example.com" });
   await failDelivery(service, tenant);
+}
+
+async function sendUpload(tenant: Tenant): Promise<void> {
+  const { id } = await made(tenant, "/api/v1/attachments", FILE);
+  const status = async () => (await tenant.call("GET", `/api/v1/attachments/${id}`)).json.status;
+  await until(async () => (await status()) === "ready", "an upload to be ready");
+  await tenant.send(newKey(), { ...message(), attachments: [id] });
 }
 
 async function sendMail(service: TestService, tenant: Tenant, templateId: string): Promise<void> {
