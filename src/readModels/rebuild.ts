@@ -150,7 +150,7 @@ async function saveAll(builds: readonly Build[]): Promise<void> {
     try {
       await applier.db.save();
     } catch (error) {
-      if (!(error instanceof ReadDatabaseError)) throw error;
+      if (!(error instanceof ReadDatabaseError) || error.failure !== "unavailable") throw error;
     }
   }
 }

@@ -129,6 +129,7 @@ describe("verify", () => {
     await append(store, "s-1", added(1), added(2), erased());
     await append(store, "s-2", added(1), added(0), added(5));
     await append(store, "s-3", added(1), erased(), added(2));
+    await append(store, "s-4", added(4), added(0));
     await followOnce(place, store, [tally]);
     tamper(
       "tally",
@@ -136,11 +137,14 @@ describe("verify", () => {
       "UPDATE tally SET sum = 7 WHERE stream = 's-2'",
       "UPDATE notes SET note = 'x' WHERE stream = 's-2' AND revision = 1",
       "DELETE FROM tally WHERE stream = 's-3'",
+      // The second event moved the count alone.
+      "UPDATE tally SET sum = 9 WHERE stream = 's-4'",
     );
     const { found } = await verify(store, [tally]);
     expect(found.map(({ table, key, event }) => [table, ...key, event?.type, event?.revision])).toEqual([
       ["tally", "s-2", "Added", 2],
       ["tally", "s-3", "Added", 2],
+      ["tally", "s-4", "Added", 0],
       ["notes", "s-1", 0, "Erased", 2],
       ["notes", "s-2", 1, "Added", 1],
     ]);
