@@ -179,6 +179,30 @@ const activeEndpoint = { ...endpoint, params: oneOf("webhook_endpoint", isActive
 const needsToken = "its path holds a token that is mailed";
 
 /** The hints by operation. */
+/** The buckets of a range that ends somewhere; the range is as long as it is by default. */
+function bucketsQuery(
+  { random, workspace }: Hinting,
+  name: "showUsage" | "showBounces",
+): Readonly<Record<string, string>> {
+  const cursors = workspace.cursors.get(name) ?? [];
+  return {
+    ...(random.chance(0.5) ? { by: random.pick(["hour", "day"]) } : {}),
+    ...(random.chance(0.2) ? { to: someTime(random) } : {}),
+    ...(random.chance(0.5) ? { limit: String(random.integer(1, 3)) } : {}),
+    ...(random.chance(0.3) && cursors.length > 0 ? { cursor: random.pick(cursors) } : {}),
+  };
+}
+
+function usageQuery(hinting: Hinting): Readonly<Record<string, string>> {
+  const { random, workspace } = hinting;
+  const templates = workspace.known.get("template") ?? [];
+  return {
+    ...bucketsQuery(hinting, "showUsage"),
+    ...(random.chance(0.5) ? { group_by: random.pick(["sender", "template"]) } : {}),
+    ...(random.chance(0.2) && templates.length > 0 ? { template_id: random.pick(templates).id } : {}),
+  };
+}
+
 export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   sendEmail: { body: sendBody },
   listEmails: { query: emailsQuery },
@@ -195,6 +219,13 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   eraseEmailContent: { needs: "sendEmail", params: oneOf("email"), after: losing("email") },
   requestErasure: { body: (hinting) => ({ address: recipient(hinting) }) },
   getErasure: { needs: "requestErasure", params: oneOf("erasure") },
+  showUsage: { query: usageQuery },
+  showBounces: {
+    query: (hinting) => ({
+      ...bucketsQuery(hinting, "showBounces"),
+      ...(hinting.random.chance(0.3) ? { domain: "example.com" } : {}),
+    }),
+  },
   createTemplate: { body: ({ workspace }) => ({ name: workspace.canary() }) },
   getTemplate: template,
   archiveTemplate: { ...template, after: losing("template") },
