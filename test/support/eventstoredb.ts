@@ -64,8 +64,15 @@ async function find(): Promise<EventStoreDbServer | null> {
   return null;
 }
 
+/** A server of a test's own: its files can be looked at. */
+export interface OwnServer extends EventStoreDbServer {
+  readonly process: ServerProcess;
+  /** Holds `db` and `log`. */
+  readonly folder: string;
+}
+
 /** A server of its own on free loopback ports, with a temporary folder. Ends with this process. */
-export async function startEventStoreDb(): Promise<EventStoreDbServer & { readonly process: ServerProcess }> {
+export async function startEventStoreDb(): Promise<OwnServer> {
   const folder = mkdtempSync(join(tmpdir(), "eventstoredb-"));
   const port = await freePort();
   const replicationPort = await freePort();
@@ -74,6 +81,7 @@ export async function startEventStoreDb(): Promise<EventStoreDbServer & { readon
   return {
     url: `esdb://127.0.0.1:${port}?tls=false`,
     port,
+    folder,
     process: {
       pause: () => process.kill(pid, "SIGSTOP"),
       resume: () => process.kill(pid, "SIGCONT"),
