@@ -46,9 +46,9 @@ describe("an endpoint's answer", () => {
 test("a relay's answer keeps no reply_to, no subject, and no address in another script", () => {
   const [sender, recipient] = ["shop@example.com", "ana@xn--bcher-kva.example"];
   const reply =
-    "550 5.7.1 ana@bücher.example: 'Your order 7' from ana@xn--bcher-kva.example, ask help@x.example";
+    "550 5.7.1 ana@bücher.example: 'Your order 7' from ana@xn--bcher-kva.example, ask help@x.example or eva@y.example";
   expect(redactReply(reply, sender, recipient, ["help@x.example", "Your order 7"])).toBe(
-    "550 5.7.1 <recipient>: '<content>' from <recipient>, ask <content>",
+    "550 5.7.1 <recipient>: '<content>' from <recipient>, ask <content> or <address>",
   );
 });
 

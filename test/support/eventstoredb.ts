@@ -64,10 +64,15 @@ async function find(): Promise<EventStoreDbServer | null> {
   return null;
 }
 
+/** A server of a test's own: its files can be looked at. */
+export interface OwnServer extends EventStoreDbServer {
+  readonly process: ServerProcess;
+  /** Holds `db` and `log`. */
+  readonly folder: string;
+}
+
 /** A server of its own on free loopback ports, with a temporary folder. Ends with this process. */
-export async function startEventStoreDb(): Promise<
-  EventStoreDbServer & { readonly process: ServerProcess; readonly folder: string }
-> {
+export async function startEventStoreDb(): Promise<OwnServer> {
   const folder = mkdtempSync(join(tmpdir(), "eventstoredb-"));
   const port = await freePort();
   const replicationPort = await freePort();

@@ -1,4 +1,4 @@
-import { addressForms, withoutTexts } from "../../kernel/redaction.ts";
+import { addressForms, withoutAddresses, withoutTexts } from "../../kernel/redaction.ts";
 import { excerpt } from "../../kernel/text.ts";
 
 /** How much of a relay's answer the log keeps, in characters. */
@@ -10,8 +10,9 @@ function replaceAllOf(text: string, address: string, name: string): string {
 }
 
 /**
- * A relay's answer without the addresses that relays like to repeat: no outcome event carries an address. `others` are
- * texts of the message, such as its subject, that filters quote.
+ * A relay's answer without the addresses that relays like to repeat: no outcome event carries an address, also none of
+ * somebody whom the recipient's mail is passed on to. `others` are texts of the message, such as its subject, that
+ * filters quote.
  */
 export function redactReply(
   reply: string,
@@ -22,5 +23,6 @@ export function redactReply(
   let redacted = reply;
   for (const form of addressForms(recipient)) redacted = replaceAllOf(redacted, form, "<recipient>");
   for (const form of addressForms(sender)) redacted = replaceAllOf(redacted, form, "<sender>");
-  return excerpt(withoutTexts(redacted, others, "<content>"), REPLY_CHARACTERS_MAX);
+  const withoutContent = withoutTexts(redacted, others, "<content>");
+  return excerpt(withoutAddresses(withoutContent, "<address>"), REPLY_CHARACTERS_MAX);
 }
