@@ -9,6 +9,7 @@ import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
+import { requireUnsealed } from "./commands/openInstance.ts";
 import { recentEmails } from "./commands/recentEmails.ts";
 import { makeServices } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
@@ -55,7 +56,9 @@ interface Held {
 
 async function startOn(config: Config, logger: Logger, { store, release }: Held): Promise<RunningApp> {
   const content = openContentStore(config);
-  const { keys, logId } = await openLogInstance(config, store, content);
+  const opened = await openLogInstance(config, store, content);
+  requireUnsealed(opened);
+  const { keys, logId, copyId } = opened;
   const directory = join(config.dataDir, "projections");
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
   const services = makeServices({
@@ -79,7 +82,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   const workers = makeWorkers(config, logger, { services, readers });
   const { storeUrl, storeTimeoutMs, dataDir } = config;
   const readModels = hostReadModels({
-    start: { storeUrl, storeTimeoutMs, dataDir, logId },
+    start: { storeUrl, storeTimeoutMs, dataDir, logId: copyId },
     onEvent(event) {
       readers.receive(event);
       if (event.type === "failed")

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { clamavScanner } from "./adapters/clamav/clamavScanner.ts";
@@ -14,6 +15,7 @@ import { systemClock } from "./adapters/system/systemClock.ts";
 import { claimContent, requireUnclaimed } from "./commands/claimContent.ts";
 import { type OpenInstance, openInstance } from "./commands/openInstance.ts";
 import { type Config, ConfigError, parseMasterKey } from "./config.ts";
+import { INSTANCE_STREAM } from "./domain/instance/events.ts";
 import { newRequestId } from "./kernel/ids.ts";
 import type { Occasion } from "./kernel/metadata.ts";
 import type { AttachmentInspector } from "./ports/attachmentInspector.ts";
@@ -86,7 +88,7 @@ export async function openLogInstance(
   store: EventStore,
   content: ContentStore,
 ): Promise<OpenInstance> {
-  const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir));
+  const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir, store));
   const contentStoreId = await content.identity();
   const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
   await requireUnclaimed(store, content);
@@ -96,8 +98,11 @@ export async function openLogInstance(
 }
 
 /** The embedded store's own master key: made at the first start, in a file that only its owner can read. */
-async function ownMasterKey(dataDir: string): Promise<Uint8Array> {
+async function ownMasterKey(dataDir: string, store: EventStore): Promise<Uint8Array> {
   const path = join(dataDir, "master.key");
+  if (!existsSync(path) && (await store.lastRevision(INSTANCE_STREAM)) !== null) {
+    throw new ConfigError([`${path} is missing: put the log's own there, or set MASTER_KEY to it`]);
+  }
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const text = await readOrCreate(path, () => crypto.getRandomValues(new Uint8Array(32)).toBase64());
   const key = parseMasterKey(text);

@@ -4,14 +4,18 @@ import { liquidEngine } from "../adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
+import { sealedStore } from "../commands/sealedStore.ts";
 import { makeServices, type Services } from "../commands/services.ts";
 import type { Config } from "../config.ts";
 import { openContentStore, openInspector, openLogInstance, openStore } from "../openParts.ts";
+import type { EventStore } from "../ports/eventStore.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */
 export interface OpenForCommand {
   readonly services: Services;
   readonly logId: string;
+  /** What `services.store` is unless the log is sealed: then that one takes nothing. */
+  readonly log: EventStore;
   readonly place: {
     readonly databases: typeof sqliteReadDatabases;
     readonly directory: string;
@@ -25,10 +29,11 @@ export async function withLog<Result>(
   work: (open: OpenForCommand) => Promise<Result>,
 ): Promise<Result> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const store = await openStore(config);
+  const log = await openStore(config);
   try {
     const content = openContentStore(config);
-    const { keys, logId } = await openLogInstance(config, store, content);
+    const { keys, logId, copyId, sealedAt } = await openLogInstance(config, log, content);
+    const store = sealedAt === null ? log : sealedStore(log);
     const services = makeServices({
       store,
       content,
@@ -44,8 +49,13 @@ export async function withLog<Result>(
       recent: null,
     });
     const directory = join(config.dataDir, "projections");
-    return await work({ services, logId, place: { databases: sqliteReadDatabases, directory, logId } });
+    return await work({
+      services,
+      logId,
+      log,
+      place: { databases: sqliteReadDatabases, directory, logId: copyId },
+    });
   } finally {
-    await store.close();
+    await log.close();
   }
 }

@@ -31,6 +31,7 @@ import type { TemplateEngine } from "../ports/templateEngine.ts";
 import { type CompiledVersions, compiledVersions } from "./compiledVersions.ts";
 import { type DailyQuota, dailyQuota } from "./dailyQuota.ts";
 import { type FoldCache, foldCache } from "./foldCache.ts";
+import { type StandingCache, standingCache } from "./instanceStanding.ts";
 import type { RecentEmails } from "./recentEmails.ts";
 import { type StorageLedger, storageLedger } from "./storageLedger.ts";
 
@@ -82,11 +83,21 @@ export interface Services {
   readonly compiled: CompiledVersions;
   readonly quota: DailyQuota;
   readonly storage: StorageLedger;
+  /** Whether the log goes on here, and what of it is held. */
+  readonly standing: StandingCache;
 }
 
 type Given = Omit<
   Services,
-  "apiKeys" | "senders" | "workspaces" | "webhooks" | "templates" | "compiled" | "quota" | "storage"
+  | "apiKeys"
+  | "senders"
+  | "workspaces"
+  | "webhooks"
+  | "templates"
+  | "compiled"
+  | "quota"
+  | "storage"
+  | "standing"
 >;
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
@@ -102,5 +113,6 @@ export function makeServices(given: Given): Services {
     compiled: compiledVersions(given.store, given.templateEngine),
     quota: dailyQuota({ ...given, workspaces }),
     storage: storageLedger({ ...given, workspaces }),
+    standing: standingCache(given.store),
   };
 }

@@ -20,6 +20,7 @@ import type { Occasion } from "../kernel/metadata.ts";
 import { type EpochMs, MINUTE_MS } from "../kernel/time.ts";
 import type { MailMessage, MailSession, MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
+import { Departures, type DeparturesOptions } from "./departures.ts";
 import { LeaseWatch } from "./leaseWatch.ts";
 import { pauses } from "./pauses.ts";
 import { persist } from "./persist.ts";
@@ -29,6 +30,8 @@ export interface SenderVerificationOptions {
   readonly transport: MailTransport;
   /** The read model `senders`. */
   readonly mails: ReadDatabase;
+  /** See {@link DeparturesOptions.isLevel}. */
+  readonly isLevel: DeparturesOptions["isLevel"];
   /** Where the mail comes from: a bare address of the operator's. */
   readonly from: string;
   /** Where the links lead to, without a slash at the end. */
@@ -69,10 +72,12 @@ export class SenderVerification {
   private readonly pauses = pauses(this.stopping.signal);
   private readonly abandoned = new AbortController();
   private readonly leases: LeaseWatch;
+  private readonly departures: Departures;
   private running: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: SenderVerificationOptions) {
     this.leases = new LeaseWatch(options.services.clock);
+    this.departures = new Departures({ ...options.services, isLevel: options.isLevel });
   }
 
   start(): void {
@@ -135,6 +140,7 @@ export class SenderVerification {
   /** Whether the relay could be reached. */
   private async tryMail(mail: DueMail): Promise<boolean> {
     try {
+      if (!(await this.departures.ask())) return true;
       const opened = await this.options.transport.session(this.stopping.signal);
       if (opened.kind === "broken") return false;
       try {
@@ -152,7 +158,7 @@ export class SenderVerification {
     const { services, worker } = this.options;
     const { clock } = services;
     const sender = await services.senders.get(senderId);
-    if (sender === null) return;
+    if (sender === null || !(await this.departures.ask())) return;
     const startedAt = clock.monotonicMs();
     const claim = { requestId: id, worker, leaseMs: VERIFICATION_LEASE_MS, expiredAttempt };
     const claimed = await transactSender(

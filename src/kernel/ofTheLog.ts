@@ -1,0 +1,16 @@
+/**
+ * Stands where an event was that is erased or cut off: an import writes it so that revisions agree with those of the
+ * log that it came from, and cuts it off again at once. Some stores show it in the whole log until they are scavenged.
+ */
+export const EVENT_ERASED = "EventErased";
+
+/** The stream in which a store notes that a log is being imported into it. */
+export const IMPORT_STREAM = "import";
+
+/**
+ * Whether an event is one of the log's own. What an import leaves in a store tells of that store: it is in no export,
+ * and no seal is about it.
+ */
+export function isOfTheLog({ stream, type }: { readonly stream: string; readonly type: string }): boolean {
+  return stream !== IMPORT_STREAM && type !== EVENT_ERASED;
+}
