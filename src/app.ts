@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { AnyElysia } from "elysia";
 import type { Logger } from "pino";
 import { projections } from "../projections/index.ts";
 import { isSuppressed } from "../projections/suppressions.ts";
@@ -15,10 +14,11 @@ import { makeServices } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { basePathOf, makeControllers } from "./controllers.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
-import { listen, type RequestLine } from "./http/server.ts";
+import { listen, type RequestLine, type ServerOptions } from "./http/server.ts";
 import { reasonOf } from "./kernel/reason.ts";
 import { isEmbedded, openContentStore, openInspector, openLogInstance, openStore } from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
+import { watchSeal } from "./reactors/sealWatch.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
 import { makeWorkers } from "./workers.ts";
@@ -93,13 +93,24 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   });
   await readersOpen(readers, config.storeTimeoutMs);
   workers.start();
-  const server = serve(config, logger, makeControllers(config, { services, readers, ...workers }));
+  let stopping: Promise<void> | undefined;
+  const stopWorkers = () => {
+    stopping ??= workers.stop(config.drainTimeoutMs);
+    return stopping;
+  };
+  const seal = watchSeal(services.standing, () => {
+    logger.error("the log was sealed: nothing is accepted or delivered here any more");
+    void stopWorkers();
+  });
+  const controllers = makeControllers(config, { services, readers, seal, ...workers });
+  const server = serve(config, logger, { controllers, isClosed: () => seal.isSealed() });
   return {
     url: server.url,
     bootstrapKey,
     hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
     async stop() {
-      const drained = Promise.all([server.stop(), workers.stop(config.drainTimeoutMs)]);
+      const drained = Promise.all([server.stop(), stopWorkers()]);
+      seal.stop();
       const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
@@ -117,7 +128,7 @@ async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
   await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
 }
 
-function serve(config: Config, logger: Logger, controllers: readonly AnyElysia[]) {
+function serve(config: Config, logger: Logger, door: Pick<ServerOptions, "controllers" | "isClosed">) {
   return listen({
     host: config.host,
     port: config.port,
@@ -126,7 +137,7 @@ function serve(config: Config, logger: Logger, controllers: readonly AnyElysia[]
     bodyBytesInFlightMax: config.bodyBytesInFlightMax,
     authFailuresPerMinute: config.authFailuresPerMinute,
     trustedProxies: config.trustedProxies,
-    controllers,
+    ...door,
     onRequest: (status, line) => logRequest(config, logger, status, line),
     onError: (error, requestId) => logger.error({ requestId, reason: reasonOf(error) }, "request failed"),
   });

@@ -1,6 +1,7 @@
 import { type Command, invoke, UsageError } from "./cli/command.ts";
 import { operationCommands } from "./cli/operationCommands.ts";
 import { projectionCommands } from "./cli/projectionCommands.ts";
+import { resumeCommands } from "./cli/resumeCommand.ts";
 import { serve } from "./cli/serve.ts";
 import { workspaceCommands } from "./cli/workspaceCommands.ts";
 import { workspaceControls } from "./cli/workspaceControls.ts";
@@ -22,6 +23,7 @@ const commands: readonly Command[] = [
   ...workspaceCommands,
   ...workspaceControls,
   ...projectionCommands,
+  ...resumeCommands,
   ...operationCommands,
 ];
 
