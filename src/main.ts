@@ -1,4 +1,5 @@
 import { type Command, invoke, UsageError } from "./cli/command.ts";
+import { logCommands } from "./cli/logCommands.ts";
 import { operationCommands } from "./cli/operationCommands.ts";
 import { projectionCommands } from "./cli/projectionCommands.ts";
 import { resumeCommands } from "./cli/resumeCommand.ts";
@@ -24,6 +25,7 @@ const commands: readonly Command[] = [
   ...workspaceControls,
   ...projectionCommands,
   ...resumeCommands,
+  ...logCommands,
   ...operationCommands,
 ];
 

@@ -30,15 +30,27 @@ export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
   return storeUrl.startsWith("file:");
 }
 
+/**
+ * Opens the log that STORE_URL names so that appends stand in it in the order of their calls, though none waits for
+ * the one before: for a process that imports a log and does nothing else.
+ */
+export function openStoreInOrder(config: Pick<Config, "storeUrl" | "storeTimeoutMs">): Promise<EventStore> {
+  return openStore(config, { inOrder: true });
+}
+
 /** Opens the log that STORE_URL names. */
-export async function openStore(config: Pick<Config, "storeUrl" | "storeTimeoutMs">): Promise<EventStore> {
+export async function openStore(
+  config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
+  { inOrder } = { inOrder: false },
+): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
   if (isEmbedded(config)) {
+    // It always keeps the order: its appends wait in line.
     return openSqliteEventStore({ path: join(storeUrl.slice("file:".length), "events.db"), timeoutMs });
   }
   // Loaded only when it is used: the client and its gRPC stack cost a start on the embedded store a third of a second.
   const { connectEventStoreDb } = await import("./adapters/eventstoredb/eventStoreDb.ts");
-  return connectEventStoreDb({ url: storeUrl, timeoutMs });
+  return connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder });
 }
 
 /** The content store that CONTENT_URL names. */

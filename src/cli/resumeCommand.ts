@@ -12,7 +12,7 @@ import { LOG_START, type Position } from "../ports/eventStore.ts";
 import type { ReadDatabase, ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { readMeta } from "../readModels/generation.ts";
 import { listReadModels } from "../readModels/list.ts";
-import type { Command } from "./command.ts";
+import { type Command, refused } from "./command.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
 
 /** Messages that are read from the read model at once. */
@@ -127,13 +127,10 @@ const NOT_YET_KNOWN =
 const resume: Command = {
   name: "delivery resume",
   summary: "Let mail that is deferred or held go on now, and say how many messages may be repeats",
-  async run({ config, print }) {
-    const done = await withLog(config, resumeAll);
-    if (done === "notYetKnown") {
-      print({ error: NOT_YET_KNOWN }, [NOT_YET_KNOWN]);
-      return 1;
-    }
-    print(done, linesOf(done));
+  async run(invocation) {
+    const done = await withLog(invocation.config, resumeAll);
+    if (done === "notYetKnown") return refused(invocation, NOT_YET_KNOWN);
+    invocation.print(done, linesOf(done));
     return 0;
   },
 };

@@ -1,11 +1,11 @@
 import { resumeInstance, sealInstance, unsealInstance } from "../domain/instance/decisions.ts";
-import { INSTANCE_STREAM, instanceCodec } from "../domain/instance/events.ts";
-import { instanceDecider } from "../domain/instance/state.ts";
+import { INSTANCE_STREAM } from "../domain/instance/events.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import type { EventStore } from "../ports/eventStore.ts";
+import { instanceAggregate } from "./openInstance.ts";
 import { transact } from "./transact.ts";
 
-const aggregate = { decider: instanceDecider, codec: instanceCodec, stream: INSTANCE_STREAM };
+const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
 
 /** Stops every instance of the log within a second or so. Answers since when it is sealed (epoch ms). */
 export function sealLog(store: EventStore, occasion: Occasion) {

@@ -11,7 +11,7 @@ import { type EpochMs, rfc3339 } from "../kernel/time.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { load, toNewEvents, transact } from "./transact.ts";
 
-const instanceAggregate = { decider: instanceDecider, codec: instanceCodec };
+export const instanceAggregate = { decider: instanceDecider, codec: instanceCodec };
 /** How far the import of a log into this store has come. */
 export const logImportAggregate = { decider: logImportDecider, codec: logImportCodec };
 

@@ -56,6 +56,13 @@ export interface LogBatch {
   readonly caughtUp: boolean;
 }
 
+/** A stream of which the beginning is not read any more, and the first revision that is. */
+export interface Truncation {
+  readonly stream: string;
+  /** One more than the last revision when nothing of it is left. */
+  readonly before: number;
+}
+
 export interface CallOptions {
   /** The call settles within this time + 1 s, whatever the store does. Default: the store's own setting. */
   readonly timeoutMs?: number;
@@ -117,6 +124,8 @@ export interface EventStore {
   head(options?: CallOptions): Promise<Position>;
   /** Events of `stream` below `revision` are no longer read; revisions and `noStream` answers stay as they are. */
   truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void>;
+  /** All streams that were truncated, in pages of bounded size; one may come again, then the highest `before` holds. */
+  truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]>;
   /** Lets go of files and connections. Calls under way settle first or fail as `unavailable`. */
   close(): Promise<void>;
 }

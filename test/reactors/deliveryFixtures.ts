@@ -147,6 +147,7 @@ export function watchedStore(store: EventStore = memoryEventStore()): WatchedSto
       watched.beforeRead(stream);
       return store.read(stream, from, max, options);
     },
+    truncations: (options) => store.truncations(options),
     lastRevision: (stream, options) => store.lastRevision(stream, options),
     readAll: (from, filter, options) => store.readAll(from, filter, options),
     subscribe: (from, filter, signal) => store.subscribe(from, filter, signal),

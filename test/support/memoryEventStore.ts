@@ -157,6 +157,13 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
       requireStore();
       truncations.set(stream, Math.max(revision, truncations.get(stream) ?? 0));
     },
+    async *truncations() {
+      requireStore();
+      yield [...truncations].flatMap(([stream, revision]) => {
+        const before = Math.min(revision, lastOf(stream) + 1);
+        return before > 0 ? [{ stream, before }] : [];
+      });
+    },
     async close() {
       isClosed = true;
       changes.dispatchEvent(new Event("change"));

@@ -8,6 +8,7 @@ import type {
   NewEvent,
   Position,
   RecordedEvent,
+  Truncation,
 } from "../../ports/eventStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision } from "./append.ts";
@@ -15,8 +16,9 @@ import { type Connection, closeConnection, openConnection } from "./connection.t
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { readHead } from "./head.ts";
 import { followLog, readLog } from "./logReads.ts";
+import { OrderedAppends } from "./orderedAppends.ts";
 import { readForwards, readNewest } from "./streamReads.ts";
-import { truncate } from "./truncate.ts";
+import { readTruncations, truncate } from "./truncate.ts";
 
 const TIMEOUT_MS = 5_000;
 
@@ -25,6 +27,8 @@ export interface EventStoreDbOptions {
   readonly url: string;
   /** How long a call may take that says nothing itself, in ms. */
   readonly timeoutMs?: number;
+  /** Whether appends stand in the log in the order of their calls, though none waits for the one before. */
+  readonly inOrder?: boolean;
 }
 
 /**
@@ -32,7 +36,9 @@ export interface EventStoreDbOptions {
  * as `unavailable`. Rejects when `url` is not a connection string.
  */
 export async function connectEventStoreDb(options: EventStoreDbOptions): Promise<EventStore> {
-  return new EventStoreDb(openConnection(options.url), options.timeoutMs ?? TIMEOUT_MS);
+  const connection = openConnection(options.url);
+  const ordered = options.inOrder === true ? new OrderedAppends(connection) : null;
+  return new EventStoreDb(connection, options.timeoutMs ?? TIMEOUT_MS, ordered);
 }
 
 class EventStoreDb implements EventStore {
@@ -42,6 +48,7 @@ class EventStoreDb implements EventStore {
   constructor(
     private readonly connection: Connection,
     private readonly timeoutMs: number,
+    private readonly ordered: OrderedAppends | null,
   ) {}
 
   append(
@@ -50,7 +57,10 @@ class EventStoreDb implements EventStore {
     expected: ExpectedRevision,
     options?: CallOptions,
   ): Promise<AppendResult> {
-    return this.call(options, (deadline) => append(this.connection, { stream, events, expected }, deadline));
+    return this.call(options, (deadline) => {
+      if (this.ordered !== null) return this.ordered.append(stream, events, expected, deadline);
+      return append(this.connection, { stream, events, expected }, deadline);
+    });
   }
 
   read(stream: string, from: number, max: number, options?: CallOptions): Promise<readonly RecordedEvent[]> {
@@ -84,6 +94,11 @@ class EventStoreDb implements EventStore {
       const last = await this.lastRevisionOf(stream, deadline);
       if (last !== null) await truncate(this.connection, { stream, revision, last }, deadline);
     });
+  }
+
+  async *truncations(options?: CallOptions): AsyncGenerator<readonly Truncation[]> {
+    this.requireOpen();
+    yield* readTruncations(this.connection.reads, this.closing.signal, options?.timeoutMs ?? this.timeoutMs);
   }
 
   async close(): Promise<void> {

@@ -6,12 +6,16 @@ import {
   type LogFilter,
   type Position,
   type RecordedEvent,
+  type Truncation,
 } from "../../ports/eventStore.ts";
 import { positionText } from "./groupCommit.ts";
 
 /** One batch holds at most this many events and looks at no more than this many positions. */
 const BATCH_EVENTS_MAX = 1_000;
 const BATCH_POSITIONS_MAX = 10_000;
+
+/** Streams that one page of truncations looks at. */
+const PAGE_STREAMS = 1_000;
 
 const COLUMNS = "e.position, s.name, e.revision, e.id, e.type, e.metadata, e.data";
 const FROM = "FROM events e CROSS JOIN streams s ON s.id = e.stream";
@@ -59,6 +63,18 @@ export class LogReader {
   lastRevision(name: string): number | null {
     const row = this.prepare("SELECT revision FROM streams WHERE name = ?").get(name);
     return row ? Number(row.revision) : null;
+  }
+
+  /** The truncated ones among the next streams after row `after`; `next` is null after the last. */
+  truncations(after: number): { readonly page: readonly Truncation[]; readonly next: number | null } {
+    const sql = `SELECT id, name, truncate_before > 0 AS truncated,
+      iif(truncate_before > 0, ifnull((SELECT min(e.revision) FROM events e WHERE e.stream = s.id), s.revision + 1), 0)
+        AS before FROM streams s WHERE id > ? ORDER BY id LIMIT ?`;
+    const rows = this.prepare(sql).all(after, PAGE_STREAMS);
+    const page = rows.flatMap(({ name, truncated, before }) =>
+      truncated === 1 ? [{ stream: String(name), before: Number(before) }] : [],
+    );
+    return { page, next: rows.length < PAGE_STREAMS ? null : Number(rows.at(-1)?.id) };
   }
 
   head(): number {

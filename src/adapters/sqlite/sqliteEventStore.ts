@@ -14,6 +14,7 @@ import {
   type Position,
   type RecordedEvent,
   StoreError,
+  type Truncation,
 } from "../../ports/eventStore.ts";
 import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
@@ -153,6 +154,15 @@ class SqliteEventStore implements EventStore {
         throw error;
       }
     }, options);
+  }
+
+  async *truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]> {
+    for (let after: number | null = 0; after !== null; ) {
+      const from: number = after;
+      const { page, next } = await this.whenFree(() => this.reader.truncations(from), options);
+      after = next;
+      yield page;
+    }
   }
 
   async close(): Promise<void> {

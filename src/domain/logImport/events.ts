@@ -3,7 +3,7 @@ import { type EventOf, makeCodec } from "../../kernel/codec.ts";
 
 const schemas = {
   /** A log is being imported into this store: until it is all there, nobody may work on it. */
-  LogImportStarted: Type.Object({ exportId: Type.String() }),
+  LogImportStarted: Type.Object({ exportId: Type.String(), copyId: Type.String() }),
   LogImportFinished: Type.Object({ events: Type.Integer() }),
 };
 

@@ -5,6 +5,8 @@ import type { LogImportEvent } from "./events.ts";
 export interface LogImport {
   /** Which export it is. */
   readonly exportId: string;
+  /** What the copy is called once it is all there. */
+  readonly copyId: string;
   readonly isFinished: boolean;
 }
 
@@ -14,7 +16,7 @@ export type LogImportState = LogImport | null;
 function evolve(state: LogImportState, event: LogImportEvent): LogImportState {
   switch (event.type) {
     case "LogImportStarted":
-      return { exportId: event.data.exportId, isFinished: false };
+      return { ...event.data, isFinished: false };
     case "LogImportFinished":
       return state && { ...state, isFinished: true };
     default:
