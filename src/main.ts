@@ -1,3 +1,5 @@
+import { backupCreate } from "./cli/backupCreate.ts";
+import { restoreCommands } from "./cli/backupRestore.ts";
 import { type Command, invoke, UsageError } from "./cli/command.ts";
 import { logCommands } from "./cli/logCommands.ts";
 import { operationCommands } from "./cli/operationCommands.ts";
@@ -26,6 +28,8 @@ const commands: readonly Command[] = [
   ...projectionCommands,
   ...resumeCommands,
   ...logCommands,
+  backupCreate,
+  ...restoreCommands,
   ...operationCommands,
 ];
 

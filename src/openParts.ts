@@ -45,12 +45,24 @@ export async function openStore(
 ): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
   if (isEmbedded(config)) {
+    const directory = storeUrl.slice("file:".length);
+    requireRestored(directory);
     // It always keeps the order: its appends wait in line.
-    return openSqliteEventStore({ path: join(storeUrl.slice("file:".length), "events.db"), timeoutMs });
+    return openSqliteEventStore({ path: join(directory, "events.db"), timeoutMs });
   }
   // Loaded only when it is used: the client and its gRPC stack cost a start on the embedded store a third of a second.
   const { connectEventStoreDb } = await import("./adapters/eventstoredb/eventStoreDb.ts");
   return connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder });
+}
+
+/** Beside the log's file for as long as a backup is being restored there. */
+export const RESTORING = "restoring";
+
+function requireRestored(directory: string): void {
+  if (!existsSync(join(directory, RESTORING))) return;
+  throw new ConfigError([
+    `a restore into ${directory} was interrupted: run the same \`postledger backup restore\` again`,
+  ]);
 }
 
 /** The content store that CONTENT_URL names. */
