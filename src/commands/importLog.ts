@@ -11,6 +11,7 @@ import {
   ExportError,
   type ExportHeader,
   eventLine,
+  type MissingRevisions,
   parseHeader,
   parseLine,
 } from "./logLines.ts";
@@ -67,25 +68,14 @@ export async function checkExport(lines: ExportLines): Promise<{ header: ExportH
  * store is not empty or did not keep the order, and `StoreError`.
  */
 export async function importLog(options: ImportOptions): Promise<Imported> {
-  const { store, header, end, occasion, onProgress } = options;
+  const { store, header, end, occasion } = options;
   const copyId = await begin(options);
   const writer = new LogWriter(store, header);
-  const found = await compareLog(options, { copyId, isWhole: false });
-  let events = 0;
-  for await (const page of linesOf(options.lines)) {
-    for (const line of page) {
-      if (!isEventLine(line)) {
-        const other = parseLine(line);
-        if (other.kind === "missing") await writer.addMissing(other.missing, events < found);
-        continue;
-      }
-      events += 1;
-      if (events > found) await writeEvent(writer, line);
-    }
-    onProgress("import", events);
-  }
-  await writer.finish();
-  await compareLog(options, { copyId, isWhole: true });
+  const instance = { ...instanceAggregate, stream: INSTANCE_STREAM };
+  const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
+  // An earlier run may have been interrupted after it had compared everything.
+  const isCompared = state?.restored?.copyId === copyId;
+  const found = isCompared ? end.events : await bring(options, writer);
   const { sealed, exportedAt } = header;
   const restoration = {
     copyId,
@@ -94,10 +84,33 @@ export async function importLog(options: ImportOptions): Promise<Imported> {
     sealed,
     at: occasion.at,
   } as const;
-  const instance = { ...instanceAggregate, stream: INSTANCE_STREAM };
-  await transact(store, instance, (state) => restoreInstance(state, restoration), occasion);
-  await note(store, { type: "LogImportFinished", data: { events } }, occasion);
-  return { events, missing: end.missing, found };
+  await transact(store, instance, (now) => restoreInstance(now, restoration), occasion);
+  for await (const missing of missingOf(options.lines)) if (missing.from > 0) await writer.cutOff(missing);
+  await writer.finish();
+  await note(store, { type: "LogImportFinished", data: { events: end.events } }, occasion);
+  return { events: end.events, missing: end.missing, found };
+}
+
+/** Writes what is not there yet and compares all of it. Answers how many events were there. */
+async function bring(options: ImportOptions, writer: LogWriter): Promise<number> {
+  const found = await compareLog(options, { isWhole: false });
+  let events = 0;
+  for await (const page of linesOf(options.lines)) {
+    for (const line of page) {
+      if (isEventLine(line)) events += 1;
+      if (!isEventLine(line)) await writeMissing(writer, line, events < found);
+      else if (events > found) await writeEvent(writer, line);
+    }
+    options.onProgress("import", events);
+  }
+  await writer.finish();
+  await compareLog(options, { isWhole: true });
+  return found;
+}
+
+async function writeMissing(writer: LogWriter, line: string, areThere: boolean): Promise<void> {
+  const parsed = parseLine(line);
+  if (parsed.kind === "missing") await writer.addMissing(parsed.missing, areThere);
 }
 
 async function writeEvent(writer: LogWriter, line: string): Promise<void> {
@@ -146,19 +159,28 @@ async function* eventLinesOf(lines: ExportLines): AsyncGenerator<string> {
   for await (const page of linesOf(lines)) for (const line of page) if (isEventLine(line)) yield line;
 }
 
+async function* missingOf(lines: ExportLines): AsyncGenerator<MissingRevisions> {
+  for await (const page of linesOf(lines)) {
+    for (const line of page.filter((one) => !isEventLine(one))) {
+      const parsed = parseLine(line);
+      if (parsed.kind === "missing") yield parsed.missing;
+    }
+  }
+}
+
 /**
  * Walks the store's log beside the export: every event must be the next one, to the letter. Answers how many there
  * are; with `isWhole` they must be all.
  */
 async function compareLog(
   { store, lines, header, onProgress }: ImportOptions,
-  { copyId, isWhole }: { readonly copyId: string; readonly isWhole: boolean },
+  { isWhole }: { readonly isWhole: boolean },
 ): Promise<number> {
   const expected = eventLinesOf(lines);
   let count = 0;
   for await (const { events } of store.readAll(LOG_START, {})) {
     for (const event of events) {
-      if (!isOfTheLog(event) || isOwnRestoration(event, copyId)) continue;
+      if (!isOfTheLog(event)) continue;
       const { value } = await expected.next();
       if (value !== eventLine(event)) throw otherwise(event, header);
       count += 1;
@@ -169,11 +191,6 @@ async function compareLog(
   await expected.return(undefined);
   if (isWhole && !done) throw new ExportError(`the store holds only the first ${count} events of the export`);
   return count;
-}
-
-/** An earlier run may have been interrupted right after it had noted that the log is restored. */
-function isOwnRestoration({ type, data }: RecordedEvent, copyId: string): boolean {
-  return type === "InstanceRestored" && (data as { copyId?: unknown }).copyId === copyId;
 }
 
 function otherwise({ stream, revision }: RecordedEvent, { exportId }: ExportHeader): ExportError {

@@ -65,13 +65,17 @@ export class LogWriter {
     chunk.isPlaceholders = false;
   }
 
-  /** Puts placeholders where events are missing and cuts them off again; only cuts them off where they `areThere`. */
+  /**
+   * Puts placeholders where events are missing and cuts them off again; only cuts them off where they `areThere`. What
+   * was cut off while it was exported has events before it that are in the export: {@link finish} leaves that to
+   * {@link cutOff}, after they were compared.
+   */
   async addMissing({ stream, from, through }: MissingRevisions, areThere: boolean): Promise<void> {
-    if (areThere) return this.truncate(stream, through + 1);
+    if (areThere) return from > 0 ? undefined : this.truncate(stream, through + 1);
     for (let revision = from; revision <= through; revision += 1) {
       const chunk = await this.chunkFor(stream, revision, PLACEHOLDER_BYTES);
       chunk.events.push(this.placeholder(stream, revision));
-      if (revision === through) chunk.truncateBefore = through + 1;
+      if (revision === through && from === 0) chunk.truncateBefore = through + 1;
     }
   }
 
@@ -81,6 +85,11 @@ export class LogWriter {
     while (this.underWay.length > 0) await this.settleOldest();
     await Promise.all(this.truncating);
     this.requireTruncated();
+  }
+
+  /** Cuts off what was cut off while the log was exported. */
+  async cutOff({ stream, through }: MissingRevisions): Promise<void> {
+    await this.truncate(stream, through + 1);
   }
 
   /** The chunk that takes the next event of a stream; another one is sent first. */
