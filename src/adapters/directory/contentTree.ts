@@ -8,6 +8,8 @@ const FILE_NAME = /^[0-9a-f]{64}$/;
 /** What names the content store and its log, in a directory as on S3. */
 const OWN_FILES = ["identity", "log"];
 const CHUNK_BYTES = 1_048_576;
+/** Files that are copied at once: most of the time of each is waiting for the disk. */
+const COPIES_MAX = 16;
 
 /** A file of a copy. `path` is below its root, with `/`. */
 export interface CopiedFile {
@@ -79,20 +81,28 @@ export async function copyDurably(
   }
 }
 
-/** Copies a content directory durably, file by file; what is erased meanwhile is left out. */
+/** Copies a content directory durably, many files at once; what is erased meanwhile is left out. */
 export async function* copyContentTree(root: string, target: string): AsyncGenerator<CopiedFile> {
   await mkdir(target, { recursive: true, mode: FOLDER_MODE });
-  let folder = ".";
-  const leave = async () => {
-    for (; folder !== "."; folder = dirname(folder)) await syncFolder(join(target, folder));
+  const copy = async (path: string): Promise<CopiedFile | null> => {
+    const copied = await copyDurably(join(root, path), join(target, path));
+    if (copied === null) return null;
+    for (let folder = dirname(path); folder !== "."; folder = dirname(folder))
+      await syncFolder(join(target, folder));
+    return { path, ...copied };
+  };
+  const copying: Promise<CopiedFile | null>[] = [];
+  const settleOldest = async function* () {
+    const copied = await copying.shift();
+    if (copied) yield copied;
   };
   for await (const path of contentFiles(root)) {
-    const copied = await copyDurably(join(root, path), join(target, path));
-    if (copied === null) continue;
-    if (dirname(path) !== folder) await leave();
-    folder = dirname(path);
-    yield { path, ...copied };
+    const copied = copy(path);
+    // Its failure is told in its turn.
+    copied.catch(() => {});
+    copying.push(copied);
+    if (copying.length >= COPIES_MAX) yield* settleOldest();
   }
-  await leave();
+  while (copying.length > 0) yield* settleOldest();
   await syncFolder(target);
 }
