@@ -149,7 +149,7 @@ export function makeFetch(
   const answer = async (request: Request, facts: RequestFacts): Promise<Response> => {
     try {
       if (!hasReadablePath(request)) return unreadablePath(facts);
-      if (!isAlwaysOpen(pathOf(request), basePath) && (await options.isClosed())) return closedDoor(facts);
+      if ((await options.isClosed()) && needsLog(request, basePath)) return closedDoor(facts);
       return await handle(routable(request, facts));
     } finally {
       // Not before the work is over, be it long after a 503: until then the bytes are in memory.
@@ -193,11 +193,15 @@ function unreadablePath(facts: RequestFacts): Response {
   return problemResponse(new Problem("NOT_FOUND"), facts.requestId);
 }
 
-/** Whether a path can be asked for whatever became of the log. */
-function isAlwaysOpen(path: string, basePath: string): boolean {
-  return [routes.live, routes.ready, routes.docs, routes.openApi].some(
-    (route) => basePath + route.path === path,
-  );
+/** Operations that tell of the process and its document, not of the log. */
+const WITHOUT_LOG: readonly string[] = [routes.live, routes.ready, routes.docs, routes.openApi].map(
+  ({ path }) => path,
+);
+
+/** Whether a request is for an operation that is of no use where the log does not go on. */
+function needsLog(request: Request, basePath: string): boolean {
+  const path = pathOf(request).slice(basePath.length);
+  return !WITHOUT_LOG.includes(path) && methodsOf(path).includes(request.method);
 }
 
 function closedDoor(facts: RequestFacts): Response {
