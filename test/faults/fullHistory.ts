@@ -57,7 +57,11 @@ export interface FullHistory {
   readonly erased: readonly string[];
   /** Its content is too large for the log, and it has files. */
   readonly large: string;
+  /** Its text is LATER_ERASED, and nothing is erased of it yet. */
+  readonly later: string;
 }
+
+export const LATER_ERASED = "Erased when the log is on the server.";
 
 async function mail(service: TestService, tenant: Tenant): Promise<readonly string[]> {
   const erased: string[] = [];
@@ -222,5 +226,6 @@ export async function makeFullHistory(service: TestService): Promise<FullHistory
   await tenant.call("POST", `/api/v1/api-keys/${other.keyId}/revoke`);
   await service.pause(tenant.workspaceId);
   await service.resume(tenant.workspaceId);
-  return { workspaceId: tenant.workspaceId, erased, large };
+  const later = await sent(tenant, { text: LATER_ERASED });
+  return { workspaceId: tenant.workspaceId, erased, large, later };
 }
