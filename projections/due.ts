@@ -1,19 +1,22 @@
 import { EMAIL_STATUS_EVENTS, emailCodec } from "../src/domain/email/events.ts";
+import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
 
 const READY = `INSERT INTO due
-  (id, workspace_id, sender_id, authority_id, state, due_at, accepted_at, revision, attempt, lease_ms)
-  VALUES (?, ?, ?, ?, 'ready', ?, ?, ?, 0, 0)`;
+  (id, workspace_id, sender_id, authority_id, state, due_at, accepted_at, revision, attempt, lease_ms, held)
+  VALUES (?, ?, ?, ?, 'ready', ?, ?, ?, 0, 0, 0)`;
 const LEASED = "UPDATE due SET state = 'leased', revision = ?, attempt = ?, lease_ms = ? WHERE id = ?";
 /** Only the attempt that holds the claim can give it back. */
-const DEFERRED = `UPDATE due SET state = 'ready', due_at = ?, revision = ?, lease_ms = 0
+const DEFERRED = `UPDATE due SET state = iif(held, 'held', 'ready'), due_at = ?, revision = ?, lease_ms = 0
   WHERE id = ? AND state = 'leased' AND attempt = ?`;
-const RESUMED = "UPDATE due SET due_at = ?, revision = ? WHERE id = ? AND state = 'ready'";
+const RESUMED = "UPDATE due SET due_at = ?, revision = ? WHERE id = ? AND state IN ('ready', 'held')";
 const DONE = "DELETE FROM due WHERE id = ?";
+const HOLD_ALL = "UPDATE due SET held = 1, state = iif(state = 'ready', 'held', state)";
+const RELEASE_ALL = "UPDATE due SET held = 0, state = iif(state = 'held', 'ready', state) WHERE held = 1";
 
-function apply(event: ProjectedEvent, db: ReadDatabase): void {
+function applyToEmail(event: ProjectedEvent, db: ReadDatabase): void {
   const id = event.stream.slice("email-".length);
   const { type, data } = emailCodec.decode(event);
   switch (type) {
@@ -38,21 +41,32 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   }
 }
 
-/** What mail delivery has to look at: one row for each message that has not ended. */
+function apply(event: ProjectedEvent, db: ReadDatabase): void {
+  if (event.type === "InstanceRestored") db.run(HOLD_ALL);
+  else if (event.type === "InstanceResumed") db.run(RELEASE_ALL);
+  else applyToEmail(event, db);
+}
+
+/**
+ * What mail delivery has to look at: one row for each message that has not ended. A message whose log was restored
+ * since is `held` where it would be `ready`, until the operator lets everything go on.
+ */
 export const due: Projection = {
   name: "due",
-  version: 2,
-  events: EMAIL_STATUS_EVENTS,
+  version: 3,
+  events: [...EMAIL_STATUS_EVENTS, ...HOLD_EVENTS],
   tables: [
     {
       name: "due",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, sender_id TEXT NOT NULL,
         authority_id TEXT NOT NULL, state TEXT NOT NULL, due_at INTEGER NOT NULL,
-        accepted_at INTEGER NOT NULL, revision INTEGER NOT NULL, attempt INTEGER NOT NULL, lease_ms INTEGER NOT NULL`,
+        accepted_at INTEGER NOT NULL, revision INTEGER NOT NULL, attempt INTEGER NOT NULL, lease_ms INTEGER NOT NULL,
+        held INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
         "CREATE INDEX due_by_time ON due (state, due_at)",
         "CREATE INDEX due_by_age ON due (state, accepted_at)",
+        "CREATE INDEX due_held ON due (held) WHERE held = 1",
       ],
     },
   ],
@@ -144,7 +158,7 @@ export function waitingEmails(
   after: WaitingEmail,
   limit: number,
 ): readonly WaitingMessage[] {
-  const sql = `SELECT id, workspace_id, due_at FROM due WHERE state = 'ready' AND (due_at, id) > (?, ?)
+  const sql = `SELECT id, workspace_id, due_at FROM due WHERE state IN ('ready', 'held') AND (due_at, id) > (?, ?)
     ORDER BY due_at, id LIMIT ?`;
   return db.all(sql, after.dueAt, after.id, limit).map((row) => ({
     dueAt: Number(row.due_at),
@@ -156,4 +170,10 @@ export function waitingEmails(
 /** Behind every message that is due at `now`: ids are uuids, which order before it. */
 export function allDueAt(now: EpochMs): WaitingEmail {
   return { dueAt: now, id: "~" };
+}
+
+/** How many messages are held since the log was restored, and how many of these somebody had claimed by then. */
+export function heldEmails(db: ReadDatabase): { readonly held: number; readonly claimed: number } {
+  const row = db.get("SELECT count(*) AS held, total(state = 'leased') AS claimed FROM due WHERE held = 1");
+  return { held: Number(row?.held), claimed: Number(row?.claimed) };
 }

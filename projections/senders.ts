@@ -1,18 +1,23 @@
+import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
 import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import type { Projection } from "./projection.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
-const REQUESTED = `INSERT INTO verification_mails (id, sender_id, state, due_at, attempt, lease_ms)
-  VALUES (?, ?, 'ready', ?, 0, 0)`;
+const REQUESTED = `INSERT INTO verification_mails (id, sender_id, state, due_at, attempt, lease_ms, held)
+  VALUES (?, ?, 'ready', ?, 0, 0, 0)`;
 const STARTED = "UPDATE verification_mails SET state = 'leased', attempt = ?, lease_ms = ? WHERE id = ?";
-const AGAIN = `UPDATE verification_mails SET state = 'ready', due_at = ?, lease_ms = 0 WHERE id = ? AND attempt = ?`;
+const AGAIN = `UPDATE verification_mails SET state = iif(held, 'held', 'ready'), due_at = ?, lease_ms = 0
+  WHERE id = ? AND attempt = ?`;
 const GIVEN_UP = "DELETE FROM verification_mails WHERE id = ? AND attempt = ?";
 const SENT = "DELETE FROM verification_mails WHERE id = ?";
+const HOLD_ALL = "UPDATE verification_mails SET held = 1, state = iif(state = 'ready', 'held', state)";
+const RELEASE_ALL = `UPDATE verification_mails SET held = 0, state = iif(state = 'held', 'ready', state)
+  WHERE held = 1`;
 const VERIFIED = "DELETE FROM verification_mails WHERE sender_id = ?";
 
-function apply(event: ProjectedEvent, db: ReadDatabase): void {
+function applyToSender(event: ProjectedEvent, db: ReadDatabase): void {
   const senderId = event.stream.slice("sender-".length);
   const { type, data } = senderCodec.decode(event);
   switch (type) {
@@ -39,10 +44,19 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   }
 }
 
-/** The senders of each workspace, by their ids alone, and the verification mails that are still to be sent. */
+function apply(event: ProjectedEvent, db: ReadDatabase): void {
+  if (event.type === "InstanceRestored") db.run(HOLD_ALL);
+  else if (event.type === "InstanceResumed") db.run(RELEASE_ALL);
+  else applyToSender(event, db);
+}
+
+/**
+ * The senders of each workspace, by their ids alone, and the verification mails that are still to be sent: `held`
+ * where they would be `ready` when the log was restored since.
+ */
 export const senders: Projection = {
   name: "senders",
-  version: 1,
+  version: 2,
   events: [
     "SenderAdded",
     "SenderDomainAdded",
@@ -51,6 +65,7 @@ export const senders: Projection = {
     "SenderVerificationMailStarted",
     "SenderVerificationMailSent",
     "SenderVerificationMailFailed",
+    ...HOLD_EVENTS,
   ],
   tables: [
     {
@@ -62,7 +77,7 @@ export const senders: Projection = {
     {
       name: "verification_mails",
       columns: `id TEXT PRIMARY KEY, sender_id TEXT NOT NULL, state TEXT NOT NULL, due_at INTEGER NOT NULL,
-        attempt INTEGER NOT NULL, lease_ms INTEGER NOT NULL`,
+        attempt INTEGER NOT NULL, lease_ms INTEGER NOT NULL, held INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
         "CREATE INDEX mails_by_time ON verification_mails (state, due_at)",
@@ -136,4 +151,9 @@ export function readyVerificationMails(
 export function leasedVerificationMails(db: ReadDatabase, limit: number): readonly VerificationMail[] {
   const sql = `SELECT id, sender_id, attempt, lease_ms FROM verification_mails WHERE state = 'leased' LIMIT ?`;
   return db.all(sql, limit).map(verificationMail);
+}
+
+/** How many verification mails are held since the log was restored. */
+export function heldVerificationMails(db: ReadDatabase): number {
+  return Number(db.get("SELECT count(*) AS held FROM verification_mails WHERE held = 1")?.held);
 }

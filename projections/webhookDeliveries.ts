@@ -1,4 +1,5 @@
 import { emailCodec } from "../src/domain/email/events.ts";
+import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
 import { suppressionCodec } from "../src/domain/suppression/events.ts";
 import { type WebhookEvent, type WebhookEventType, webhookCodec } from "../src/domain/webhook/events.ts";
 import { type WebhookDeliveryEvent, webhookDeliveryCodec } from "../src/domain/webhookDelivery/events.ts";
@@ -33,15 +34,15 @@ const NO_DELAY: ReadonlySet<string> = new Set([
 
 const ENDPOINT = "INSERT INTO endpoints (id, workspace_id, event_types, active) VALUES (?, ?, ?, 1)";
 const DELIVERY = `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, event_type, event_stream,
-  event_revision, created_at, status, state, due_at, attempts, events, lease_ms, updated_at)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 'ready', ?, 0, 0, 0, ?)`;
+  event_revision, created_at, status, state, due_at, attempts, events, lease_ms, updated_at, held)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 'ready', ?, 0, 0, 0, ?, 0)`;
 const STARTED = `UPDATE deliveries SET status = 'attempting', state = 'leased', attempts = ?, lease_ms = ?,
   events = ?, updated_at = ? WHERE id = ?`;
 /** Only the attempt that holds the claim sends a delivery back to waiting. */
-const FAILED = `UPDATE deliveries SET status = 'pending', state = 'ready', due_at = ?, events = ?, updated_at = ?
+const FAILED = `UPDATE deliveries SET status = 'pending', state = iif(held, 'held', 'ready'), due_at = ?, events = ?, updated_at = ?
   WHERE id = ? AND state = 'leased' AND attempts = ?`;
 const ENDED = "UPDATE deliveries SET status = ?, state = 'done', events = ?, updated_at = ? WHERE id = ?";
-const AGAIN = `UPDATE deliveries SET status = 'pending', state = 'ready', due_at = ?, events = ?, updated_at = ?
+const AGAIN = `UPDATE deliveries SET status = 'pending', state = iif(held, 'held', 'ready'), due_at = ?, events = ?, updated_at = ?
   WHERE id = ?`;
 const COUNT_FAILURE = `INSERT INTO failing (endpoint_id, since, failures, event_id, events) VALUES (?, ?, 1, ?, 1)
   ON CONFLICT DO UPDATE SET failures = failures + 1, events = events + (event_id <> excluded.event_id),
@@ -57,6 +58,10 @@ const FORGET_BACKLOGS =
   "DELETE FROM backlogs WHERE NOT EXISTS (SELECT 1 FROM deliveries WHERE endpoint_id = backlogs.endpoint_id)";
 const BACKLOGS_ANEW = `UPDATE backlogs SET due_at = (SELECT min(due_at) FROM deliveries
   WHERE endpoint_id = backlogs.endpoint_id AND state = 'ready')`;
+const HOLD_READY = "UPDATE deliveries SET held = 1, state = 'held' WHERE state = 'ready'";
+const HOLD_LEASED = "UPDATE deliveries SET held = 1 WHERE state = 'leased'";
+const RELEASE_ALL =
+  "UPDATE deliveries SET held = 0, state = iif(state = 'held', 'ready', state) WHERE held = 1";
 const FORGET_FAILURES = "DELETE FROM failing WHERE endpoint_id = ?";
 
 function atOf(event: ProjectedEvent): string {
@@ -221,6 +226,12 @@ function applyErasure(event: ProjectedEvent, db: ReadDatabase): void {
   db.run(BACKLOGS_ANEW);
 }
 
+/** What is not done when the log is restored waits; what is owed from then on does not. */
+function applyToAll(event: ProjectedEvent, db: ReadDatabase): void {
+  const statements = event.type === "InstanceRestored" ? [HOLD_READY, HOLD_LEASED] : [RELEASE_ALL];
+  for (const statement of [...statements, BACKLOGS_ANEW]) db.run(statement);
+}
+
 function isTold(event: ProjectedEvent): boolean {
   if (event.type !== "EmailDeferred") return true;
   const { type, data } = emailCodec.decode(event);
@@ -231,6 +242,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   if (webhookCodec.types.includes(event.type)) applyToEndpoints(event, db);
   else if (webhookDeliveryCodec.types.includes(event.type)) applyToDelivery(event, db);
   else if (event.type === "SuppressionAddressErased") applyErasure(event, db);
+  else if (HOLDS.has(event.type)) applyToAll(event, db);
   else if (isTold(event)) {
     const { workspaceId } = event.metadata;
     invariant(typeof workspaceId === "string", `${event.type} names its workspace`);
@@ -238,17 +250,19 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   }
 }
 
+const HOLDS: ReadonlySet<string> = new Set(HOLD_EVENTS);
 const TOLD_ELSEWHERE = [...emailCodec.types, ...suppressionCodec.types].filter((type) => type in TOLD_AS);
 
 /** Which event is owed to which endpoint, and how each of these deliveries stands. */
 export const webhookDeliveries: Projection = {
   name: "webhook-deliveries",
-  version: 1,
+  version: 2,
   events: [
     ...TOLD_ELSEWHERE,
     "SuppressionAddressErased",
     ...webhookCodec.types,
     ...webhookDeliveryCodec.types,
+    ...HOLD_EVENTS,
   ],
   tables: [
     {
@@ -262,11 +276,13 @@ export const webhookDeliveries: Projection = {
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, endpoint_id TEXT NOT NULL, event_id TEXT NOT NULL,
         event_type TEXT NOT NULL, event_stream TEXT NOT NULL, event_revision INTEGER NOT NULL,
         created_at TEXT NOT NULL, status TEXT NOT NULL, state TEXT NOT NULL, due_at INTEGER NOT NULL,
-        attempts INTEGER NOT NULL, events INTEGER NOT NULL, lease_ms INTEGER NOT NULL, updated_at TEXT NOT NULL`,
+        attempts INTEGER NOT NULL, events INTEGER NOT NULL, lease_ms INTEGER NOT NULL, updated_at TEXT NOT NULL,
+        held INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
         "CREATE INDEX deliveries_ready ON deliveries (endpoint_id, due_at) WHERE state = 'ready'",
         "CREATE INDEX deliveries_leased ON deliveries (id) WHERE state = 'leased'",
+        "CREATE INDEX deliveries_held ON deliveries (held) WHERE held = 1",
         "CREATE INDEX deliveries_by_time ON deliveries (endpoint_id, created_at, id)",
       ],
     },
@@ -321,7 +337,7 @@ function deliveryRow(row: SqlRow): WebhookDeliveryRow {
     attempts: Number(row.attempts),
     updatedAt: String(row.updated_at),
     revision: Number(row.events),
-    dueAt: row.state === "ready" ? Number(row.due_at) : null,
+    dueAt: row.state === "ready" || row.state === "held" ? Number(row.due_at) : null,
   };
 }
 
@@ -430,4 +446,9 @@ export function failedWebhooks(
 export function webhookDelivery(db: ReadDatabase, endpointId: string, id: string): WebhookDeliveryRow | null {
   const row = db.get("SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?", endpointId, id);
   return row === undefined ? null : deliveryRow(row);
+}
+
+/** How many deliveries are held since the log was restored. */
+export function heldWebhooks(db: ReadDatabase): number {
+  return Number(db.get("SELECT count(*) AS held FROM deliveries WHERE held = 1 AND state <> 'done'")?.held);
 }

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { AnyElysia } from "elysia";
 import type { Logger } from "pino";
 import { projections } from "../projections/index.ts";
 import { isSuppressed } from "../projections/suppressions.ts";
@@ -9,12 +8,13 @@ import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
+import { requireUnsealed } from "./commands/openInstance.ts";
 import { recentEmails } from "./commands/recentEmails.ts";
-import { makeServices } from "./commands/services.ts";
+import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { basePathOf, makeControllers } from "./controllers.ts";
 import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
-import { listen, type RequestLine } from "./http/server.ts";
+import { listen, type RequestLine, type ServerOptions } from "./http/server.ts";
 import { reasonOf } from "./kernel/reason.ts";
 import {
   isEmbedded,
@@ -25,6 +25,7 @@ import {
   openStore,
 } from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
+import { watchSeal } from "./reactors/sealWatch.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
 import { verifyOnSchedule } from "./scheduledVerify.ts";
@@ -46,7 +47,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   if (lock === null) {
     throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by another running service`]);
   }
-  const store = await openStore(config, config.logCacheKib);
+  const store = await openStore(config, { cacheKib: config.logCacheKib });
   try {
     return await startOn(config, logger, { store, release: () => lock.release() });
   } catch (error) {
@@ -63,32 +64,18 @@ interface Held {
 
 async function startOn(config: Config, logger: Logger, { store, release }: Held): Promise<RunningApp> {
   const content = openContentStore(config);
-  const { keys, logId } = await openLogInstance(config, store, content);
+  const opened = await openLogInstance(config, store, content);
+  requireUnsealed(opened);
+  const { logId, copyId } = opened;
   const directory = join(config.dataDir, "projections");
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
-  const services = makeServices({
-    store,
-    content,
-    clock: systemClock,
-    keys,
-    suppressions: {
-      isSuppressed: (workspaceId, hash) => isSuppressed(readers.reader("suppressions"), workspaceId, hash),
-      holds: async (position, timeoutMs) =>
-        !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
-    },
-    inspector: openInspector(config),
-    templateEngine: liquidEngine(),
-    disk: diskSpaceOf(config.dataDir),
-    diskFreeBytesMin: config.diskFreeBytesMin,
-    limitsDefault: config.limitsDefault,
-    recent: config.deliveryEnabled ? recentEmails() : null,
-    outbox: openOutbox(config),
-  });
+  const services = servicesOn(config, { store, content, keys: opened.keys, readers });
   const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;
-  const workers = makeWorkers(config, logger, { services, readers, logId });
+  const workers = makeWorkers(config, logger, { services, readers, logId: copyId });
   const { storeUrl, storeTimeoutMs, dataDir, auditSealIntervalMs, auditSigningKey } = config;
+  const copy = { storeUrl, storeTimeoutMs, dataDir, logId: copyId };
   const readModels = hostReadModels({
-    start: { storeUrl, storeTimeoutMs, dataDir, logId, auditSealIntervalMs, auditSigningKey },
+    start: { ...copy, auditSealIntervalMs, auditSigningKey },
     onEvent(event) {
       readers.receive(event);
       if (event.type === "failed")
@@ -100,14 +87,25 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   });
   await readersOpen(readers, config.storeTimeoutMs);
   workers.start();
-  const verifying = verifyOnSchedule(config, logger, { storeUrl, storeTimeoutMs, dataDir, logId });
-  const server = serve(config, logger, makeControllers(config, { services, readers, ...workers }));
+  const verifying = verifyOnSchedule(config, logger, copy);
+  let stopping: Promise<void> | undefined;
+  const stopWorkers = () => {
+    stopping ??= workers.stop(config.drainTimeoutMs);
+    return stopping;
+  };
+  const seal = watchSeal(services.standing, () => {
+    logger.error("the log was sealed: nothing is accepted or delivered here any more");
+    void stopWorkers();
+  });
+  const controllers = makeControllers(config, { services, readers, seal, ...workers });
+  const server = serve(config, logger, { controllers, isClosed: () => seal.isSealed() });
   return {
     url: server.url,
     bootstrapKey,
     hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
     async stop() {
-      const drained = Promise.all([server.stop(), workers.stop(config.drainTimeoutMs)]);
+      const drained = Promise.all([server.stop(), stopWorkers()]);
+      seal.stop();
       const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
@@ -121,12 +119,35 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   };
 }
 
+interface Opened extends Pick<Services, "store" | "content" | "keys"> {
+  readonly readers: Readers;
+}
+
+function servicesOn(config: Config, { readers, ...opened }: Opened): Services {
+  return makeServices({
+    ...opened,
+    clock: systemClock,
+    suppressions: {
+      isSuppressed: (workspaceId, hash) => isSuppressed(readers.reader("suppressions"), workspaceId, hash),
+      holds: async (position, timeoutMs) =>
+        !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
+    },
+    inspector: openInspector(config),
+    templateEngine: liquidEngine(),
+    disk: diskSpaceOf(config.dataDir),
+    diskFreeBytesMin: config.diskFreeBytesMin,
+    limitsDefault: config.limitsDefault,
+    recent: config.deliveryEnabled ? recentEmails() : null,
+    outbox: openOutbox(config),
+  });
+}
+
 /** Waits until every read model can be asked, so that the first request finds them; a slow one does not hold us up. */
 async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
   await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
 }
 
-function serve(config: Config, logger: Logger, controllers: readonly AnyElysia[]) {
+function serve(config: Config, logger: Logger, door: Pick<ServerOptions, "controllers" | "isClosed">) {
   return listen({
     host: config.host,
     port: config.port,
@@ -135,7 +156,7 @@ function serve(config: Config, logger: Logger, controllers: readonly AnyElysia[]
     bodyBytesInFlightMax: config.bodyBytesInFlightMax,
     authFailuresPerMinute: config.authFailuresPerMinute,
     trustedProxies: config.trustedProxies,
-    controllers,
+    ...door,
     onRequest: (status, line) => logRequest(config, logger, status, line),
     onError: (error, requestId) => logger.error({ requestId, reason: reasonOf(error) }, "request failed"),
   });

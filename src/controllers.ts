@@ -22,6 +22,7 @@ import { webhookEndpointsController } from "./http/webhookEndpoints.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { workspaceController } from "./http/workspace.ts";
 import type { MailDelivery } from "./reactors/mailDelivery.ts";
+import type { SealWatch } from "./reactors/sealWatch.ts";
 import { readinessOf } from "./readiness.ts";
 import type { Readers } from "./readModels/readers.ts";
 
@@ -29,12 +30,13 @@ interface Serving {
   readonly services: Services;
   readonly readers: Readers;
   readonly delivery: MailDelivery;
+  readonly seal: SealWatch;
 }
 
 /** The door's controllers, each with the read model that it asks. */
 export function makeControllers(
   config: Config,
-  { services, readers, delivery }: Serving,
+  { services, readers, delivery, seal }: Serving,
 ): readonly AnyElysia[] {
   const basePath = basePathOf(config);
   const readModel = (name: string): ReadModel => ({
@@ -71,7 +73,7 @@ export function makeControllers(
     }),
     senderPagesController(services),
     templatesController({ services, basePath, templates: readModel("templates") }),
-    healthController(readinessOf({ config, services, readers, delivery })),
+    healthController(readinessOf({ config, services, readers, delivery, seal })),
     referenceController({
       basePath,
       document: openApiDocument({ operations, baseUrl: config.baseUrl, version }),

@@ -1,8 +1,12 @@
 import { auditCommands } from "./cli/auditCommands.ts";
+import { backupCreate } from "./cli/backupCreate.ts";
+import { restoreCommands } from "./cli/backupRestore.ts";
 import { type Command, invoke, UsageError } from "./cli/command.ts";
 import { erasureCommands } from "./cli/erasureCommands.ts";
+import { logCommands } from "./cli/logCommands.ts";
 import { operationCommands } from "./cli/operationCommands.ts";
 import { projectionCommands } from "./cli/projectionCommands.ts";
+import { resumeCommands } from "./cli/resumeCommand.ts";
 import { serve } from "./cli/serve.ts";
 import { workspaceCommands } from "./cli/workspaceCommands.ts";
 import { workspaceControls } from "./cli/workspaceControls.ts";
@@ -27,6 +31,10 @@ const commands: readonly Command[] = [
   ...projectionCommands,
   ...auditCommands,
   ...erasureCommands,
+  ...resumeCommands,
+  ...logCommands,
+  backupCreate,
+  ...restoreCommands,
   ...operationCommands,
 ];
 

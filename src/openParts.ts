@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { clamavScanner } from "./adapters/clamav/clamavScanner.ts";
@@ -16,6 +17,7 @@ import { claimContent, requireUnclaimed } from "./commands/claimContent.ts";
 import { enterLogFormat } from "./commands/enterLogFormat.ts";
 import { type OpenInstance, openInstance } from "./commands/openInstance.ts";
 import { type Config, ConfigError, parseMasterKey } from "./config.ts";
+import { INSTANCE_STREAM } from "./domain/instance/events.ts";
 import { newRequestId } from "./kernel/ids.ts";
 import type { Occasion } from "./kernel/metadata.ts";
 import type { AttachmentInspector } from "./ports/attachmentInspector.ts";
@@ -31,22 +33,43 @@ export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
   return storeUrl.startsWith("file:");
 }
 
-/**
- * Opens the log that STORE_URL names. `cacheKib`: pages of the embedded log that are kept in memory, for whoever comes
- * back to them; without it, enough for going through the log.
- */
+/** How the log is opened. */
+export interface OpenStoreOptions {
+  /** KiB of the embedded log's pages that are kept in memory, for whoever comes back to them; without it, enough for going through the log. */
+  readonly cacheKib?: number;
+  /**
+   * Appends stand in the log in the order of their calls, though none waits for the one before: for a process that
+   * imports a log and does nothing else.
+   */
+  readonly inOrder?: boolean;
+}
+
+/** Opens the log that STORE_URL names. */
 export async function openStore(
   config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
-  cacheKib?: number,
+  { cacheKib, inOrder = false }: OpenStoreOptions = {},
 ): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
   if (isEmbedded(config)) {
-    const path = join(storeUrl.slice("file:".length), "events.db");
+    const directory = storeUrl.slice("file:".length);
+    requireRestored(directory);
+    // It always keeps the order: its appends wait in line.
+    const path = join(directory, "events.db");
     return openSqliteEventStore({ path, timeoutMs, ...(cacheKib === undefined ? {} : { cacheKib }) });
   }
   // Loaded only when it is used: the client and its gRPC stack cost a start on the embedded store a third of a second.
   const { connectEventStoreDb } = await import("./adapters/eventstoredb/eventStoreDb.ts");
-  return connectEventStoreDb({ url: storeUrl, timeoutMs });
+  return connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder });
+}
+
+/** Beside the log's file for as long as a backup is being restored there. */
+export const RESTORING = "restoring";
+
+function requireRestored(directory: string): void {
+  if (!existsSync(join(directory, RESTORING))) return;
+  throw new ConfigError([
+    `a restore into ${directory} was interrupted: run the same \`postledger backup restore\` again`,
+  ]);
 }
 
 /** The content store that CONTENT_URL names. */
@@ -109,7 +132,7 @@ export async function openLogInstance(
   content: ContentStore,
   { looksOnly = false }: LogUse = {},
 ): Promise<OpenInstance> {
-  const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir));
+  const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir, store));
   const contentStoreId = await content.identity();
   const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
   await requireUnclaimed(store, content);
@@ -120,8 +143,11 @@ export async function openLogInstance(
 }
 
 /** The embedded store's own master key: made at the first start, in a file that only its owner can read. */
-async function ownMasterKey(dataDir: string): Promise<Uint8Array> {
+async function ownMasterKey(dataDir: string, store: EventStore): Promise<Uint8Array> {
   const path = join(dataDir, "master.key");
+  if (!existsSync(path) && (await store.lastRevision(INSTANCE_STREAM)) !== null) {
+    throw new ConfigError([`${path} is missing: put the log's own there, or set MASTER_KEY to it`]);
+  }
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const text = await readOrCreate(path, () => crypto.getRandomValues(new Uint8Array(32)).toBase64());
   const key = parseMasterKey(text);

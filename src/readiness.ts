@@ -1,7 +1,10 @@
 import type { Services } from "./commands/services.ts";
 import type { Config } from "./config.ts";
+import type { InstanceState } from "./domain/instance/state.ts";
 import type { Check } from "./http/health.ts";
+import { rfc3339 } from "./kernel/time.ts";
 import type { MailDelivery } from "./reactors/mailDelivery.ts";
+import type { SealWatch } from "./reactors/sealWatch.ts";
 import type { Readers } from "./readModels/readers.ts";
 
 /** How far behind the log a read model may be before the service calls itself unready. */
@@ -9,11 +12,15 @@ const LAG_MS_MAX = 10_000;
 /** How long readiness waits for the store. */
 const STORE_MS_MAX = 2_000;
 
+const SEALED =
+  "the log was sealed: it goes on where it was imported (start again after `postledger log unseal`)";
+
 interface ReadinessOptions {
   readonly config: Config;
   readonly services: Services;
   readonly readers: Readers;
   readonly delivery: MailDelivery;
+  readonly seal: SealWatch;
 }
 
 /** What `/health/ready` looks at. Trouble with the relay is shown and does not make the service unready: mail waits. */
@@ -27,9 +34,32 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
       store: await storeCheck(services),
       read_models: readModels(),
       disk: { ok: free >= config.diskFreeBytesMin, required: true, detail: `${free} bytes free` },
+      ...(await standingChecks(options)),
       relay: { ok: trouble === null, required: false, detail: trouble ?? "taking mail" },
     };
   };
+}
+
+/** Only where there is something to say: most logs were neither sealed nor restored. */
+async function standingChecks({
+  services,
+  seal,
+}: ReadinessOptions): Promise<Readonly<Record<string, Check>>> {
+  // A store that does not answer has its own check.
+  const found = await services.standing.get().catch(() => null);
+  const held = heldDetail(found?.instance ?? null);
+  return {
+    ...((await seal.isSealed()) ? { seal: { ok: false, required: true, detail: SEALED } } : {}),
+    ...(held === null ? {} : { delivery: { ok: false, required: false, detail: held } }),
+  };
+}
+
+/** What to tell of a log that waits for its operator since it was restored; null where nothing waits. */
+export function heldDetail(instance: InstanceState): string | null {
+  if (!instance?.isHeld || instance.restored === null) return null;
+  const { at, from } = instance.restored;
+  const since = `since the log was restored from ${from === "backup" ? "a backup" : "an export"} at ${rfc3339(at)}`;
+  return `what was not done before is held ${since}: \`postledger delivery resume\` lets it go on`;
 }
 
 async function storeCheck({ store }: Services): Promise<Check> {

@@ -8,6 +8,7 @@ import type { Config } from "./config.ts";
 import { newId } from "./kernel/ids.ts";
 import { reasonOf } from "./kernel/reason.ts";
 import { isEmbedded, openTransport, openWebhookTransport } from "./openParts.ts";
+import type { Position } from "./ports/eventStore.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
 import { attachmentChecks } from "./reactors/attachmentChecks.ts";
 import { attachmentRetention } from "./reactors/attachmentRetention.ts";
@@ -84,11 +85,16 @@ export function makeWorkers(
   };
 }
 
+function levelOf(readers: Readers, name: string): (position: Position) => boolean {
+  return (position) => readers.position(name) >= position;
+}
+
 function webhookDelivery(config: Config, logger: Logger, { services, readers }: Working): WebhookDelivery {
   return new WebhookDelivery({
     services,
     transport: openWebhookTransport(config),
     deliveries: readers.reader("webhook-deliveries"),
+    isLevel: levelOf(readers, "webhook-deliveries"),
     isCurrent: async () =>
       readers.waitForPosition("webhook-deliveries", await services.store.head(), config.storeTimeoutMs),
     policy: config.webhooks.policy,
@@ -118,6 +124,7 @@ function mailDelivery(config: Config, logger: Logger, { services, readers, trans
     services,
     transport,
     due: readers.reader("due"),
+    isLevel: levelOf(readers, "due"),
     policy: config.deliveryPolicy,
     bounceDomains: config.bounceDomains,
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
@@ -200,6 +207,7 @@ function senderVerification(config: Config, logger: Logger, { services, readers,
     services,
     transport,
     mails: readers.reader("senders"),
+    isLevel: levelOf(readers, "senders"),
     from,
     baseUrl: baseUrl.href.replace(/\/$/, ""),
     worker: newId(),

@@ -37,6 +37,12 @@ export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
+/** Ends a command that does not do what it was asked, for a reason that its caller can do something about. */
+export function refused({ print }: Invocation, reason: string): number {
+  print({ error: reason }, [reason]);
+  return 1;
+}
+
 /** Finds the command that the words name, and reads its options. */
 export function invoke(command: Command, words: readonly string[], config: Config): Invocation {
   const options = Object.fromEntries([

@@ -4,15 +4,19 @@ import { liquidEngine } from "../adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
+import { sealedStore } from "../commands/sealedStore.ts";
 import { makeServices, type Services } from "../commands/services.ts";
 import type { Config } from "../config.ts";
 import { type LogUse, openContentStore, openInspector, openLogInstance, openStore } from "../openParts.ts";
+import type { EventStore } from "../ports/eventStore.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */
 export interface OpenForCommand {
   readonly services: Services;
   readonly logId: string;
   readonly format: number;
+  /** What `services.store` is unless the log is sealed: then that one takes nothing. */
+  readonly log: EventStore;
   readonly place: {
     readonly databases: typeof sqliteReadDatabases;
     readonly directory: string;
@@ -27,10 +31,12 @@ export async function withLog<Result>(
   use: LogUse = {},
 ): Promise<Result> {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const store = await openStore(config);
+  const log = await openStore(config);
   try {
     const content = openContentStore(config);
-    const { keys, logId, format } = await openLogInstance(config, store, content, use);
+    const opened = await openLogInstance(config, log, content, use);
+    const { keys, logId, copyId, sealedAt, format } = opened;
+    const store = sealedAt === null ? log : sealedStore(log);
     const services = makeServices({
       store,
       content,
@@ -50,9 +56,10 @@ export async function withLog<Result>(
       services,
       logId,
       format,
-      place: { databases: sqliteReadDatabases, directory, logId },
+      log,
+      place: { databases: sqliteReadDatabases, directory, logId: copyId },
     });
   } finally {
-    await store.close();
+    await log.close();
   }
 }

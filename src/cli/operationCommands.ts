@@ -1,68 +1,19 @@
-import { join } from "node:path";
-import { allDueAt, waitingEmails } from "../../projections/due.ts";
 import { projections } from "../../projections/index.ts";
 import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
 import { formatTrouble } from "../commands/enterLogFormat.ts";
-import { resumeEmail } from "../commands/recordMailAttempt.ts";
 import { readLastSeal } from "../commands/sealLog.ts";
 import type { Config } from "../config.ts";
+import type { InstanceState } from "../domain/instance/state.ts";
 import { UnreadableEventError } from "../kernel/codec.ts";
-import { type EpochMs, epochMs, SECOND_MS } from "../kernel/time.ts";
-import { openContentStore, openScanner, openTransport, systemOccasion } from "../openParts.ts";
+import { epochMs, rfc3339, SECOND_MS } from "../kernel/time.ts";
+import { openContentStore, openScanner, openTransport } from "../openParts.ts";
 import type { EventStore } from "../ports/eventStore.ts";
-import type { ReadDatabase } from "../ports/readDatabase.ts";
+import { heldDetail } from "../readiness.ts";
 import { listReadModels, type ReadModelListing } from "../readModels/list.ts";
 import type { Command } from "./command.ts";
 import type { Finding } from "./finding.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
 import { verificationFindings } from "./verificationFindings.ts";
-
-/** Messages that are read from the read model at once. */
-const PAGE_EMAILS = 1_000;
-
-/** Every message that waits, page by page: the rows do not move while no service follows the log. */
-function* waiting(
-  db: ReadDatabase,
-  now: EpochMs,
-): Iterable<{ readonly id: string; readonly workspaceId: string }> {
-  let after = allDueAt(now);
-  for (;;) {
-    const page = waitingEmails(db, after, PAGE_EMAILS);
-    yield* page;
-    const last = page.at(-1);
-    if (last === undefined) return;
-    after = last;
-  }
-}
-
-async function resumeAll({ services, place }: OpenForCommand) {
-  const total = { resumed: 0, mayRepeat: 0 };
-  const listing = await listReadModels({ ...place, store: services.store, projections });
-  const file = listing.find(({ name, status }) => name === "due" && status === "current")?.file;
-  if (!file) return total;
-  const db = place.databases.open(join(place.directory, file), "read");
-  try {
-    for (const { id, workspaceId } of waiting(db, services.clock.now())) {
-      const occasion = { ...systemOccasion("cli"), workspaceId };
-      const { outcome, ambiguous } = await resumeEmail(services.store, id, occasion);
-      if (outcome === "resumed") total.resumed += 1;
-      if (outcome === "resumed" && ambiguous) total.mayRepeat += 1;
-    }
-  } finally {
-    db.close();
-  }
-  return total;
-}
-
-const resume: Command = {
-  name: "delivery resume",
-  summary: "Let mail that is deferred or held go on now, and say how many messages may be repeats",
-  async run({ config, print }) {
-    const total = await withLog(config, resumeAll);
-    print(total, [`${total.resumed} messages resumed, ${total.mayRepeat} of them may have been sent before`]);
-    return 0;
-  },
-};
 
 async function relayFinding(config: Config): Promise<Finding> {
   const transport = openTransport(config);
@@ -128,6 +79,7 @@ async function logFindings(config: Config): Promise<readonly Finding[]> {
       { name: "log", ok: true, detail: `${logId} on ${config.storeUrl.split(":", 1)[0]}` },
       formatFinding(format),
       { name: "master key", ok: true, detail: "opens the log" },
+      ...standingFindings((await services.standing.get()).instance),
       await sealFinding(services.store),
       { name: "disk", ok: free >= config.diskFreeBytesMin, detail: `${free} bytes free` },
       ...listing.filter(({ status }) => status !== "retired" && status !== "building").map(readModelFinding),
@@ -138,6 +90,17 @@ async function logFindings(config: Config): Promise<readonly Finding[]> {
   } catch (error) {
     return [{ name: "log", ok: false, detail: (error as Error).message }];
   }
+}
+
+/** Only where there is something to say. */
+function standingFindings(instance: InstanceState): readonly Finding[] {
+  const held = heldDetail(instance);
+  const sealedAt = instance?.sealedAt ?? null;
+  const sealed = `sealed at ${rfc3339(sealedAt ?? 0)}: it goes on where it was imported`;
+  return [
+    ...(sealedAt === null ? [] : [{ name: "seal", ok: false, detail: sealed }]),
+    ...(held === null ? [] : [{ name: "delivery", ok: false, detail: held }]),
+  ];
 }
 
 async function contentFinding(config: Config): Promise<Finding> {
@@ -189,4 +152,4 @@ const doctor: Command = {
   },
 };
 
-export const operationCommands: readonly Command[] = [resume, doctor];
+export const operationCommands: readonly Command[] = [doctor];

@@ -1,13 +1,19 @@
 import { INSTANCE_STREAM, instanceCodec } from "../domain/instance/events.ts";
 import { type Instance, instanceDecider } from "../domain/instance/state.ts";
+import { logImportCodec } from "../domain/logImport/events.ts";
+import { logImportDecider } from "../domain/logImport/state.ts";
 import { invariant } from "../kernel/assert.ts";
 import { newId } from "../kernel/ids.ts";
 import { type InstanceKeys, instanceKeys, newDataKey, seal, unseal } from "../kernel/instanceKeys.ts";
 import type { Occasion } from "../kernel/metadata.ts";
+import { IMPORT_STREAM } from "../kernel/ofTheLog.ts";
+import { type EpochMs, rfc3339 } from "../kernel/time.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { load, toNewEvents, transact } from "./transact.ts";
 
 export const instanceAggregate = { decider: instanceDecider, codec: instanceCodec };
+/** How far the import of a log into this store has come. */
+export const logImportAggregate = { decider: logImportDecider, codec: logImportCodec };
 
 /** What an instance needs to prove that it belongs to its log. */
 export interface InstanceClaims {
@@ -30,6 +36,13 @@ export interface OpenInstance {
   readonly format: number;
   /** True when this start was the log's first. */
   readonly isNew: boolean;
+  /**
+   * Names this copy of the log. A log that was restored goes on otherwise than what it was copied from, at the same
+   * positions, so what was made of the other one is of no use.
+   */
+  readonly copyId: string;
+  /** Null while the log goes on here. */
+  readonly sealedAt: EpochMs | null;
 }
 
 /**
@@ -42,6 +55,7 @@ export async function openInstance(
   claims: InstanceClaims,
   occasion: Occasion,
 ): Promise<OpenInstance> {
+  await requireWhole(store);
   const isNew =
     (await store.lastRevision(INSTANCE_STREAM)) === null && (await begin(store, claims, occasion));
   const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
@@ -52,7 +66,26 @@ export async function openInstance(
     );
   }
   const dataKey = await openDataKey(store, state, claims, occasion);
-  return { logId: state.logId, keys: instanceKeys(dataKey), format: state.format, isNew };
+  const { logId, sealedAt, restored, format } = state;
+  const copyId = restored === null ? logId : `${logId}/${restored.copyId}`;
+  return { logId, keys: instanceKeys(dataKey), format, isNew, copyId, sealedAt };
+}
+
+/** Refuses a log of which a part is still in a file. */
+async function requireWhole(store: EventStore): Promise<void> {
+  const { state } = await load(store, logImportAggregate, IMPORT_STREAM);
+  if (state === null || state.isFinished) return;
+  throw new InstanceMismatchError(
+    "a log is being imported into this store, or its import was interrupted: run the same `postledger log import` again",
+  );
+}
+
+/** Refuses to run a service on a log that goes on elsewhere. */
+export function requireUnsealed({ sealedAt }: Pick<OpenInstance, "sealedAt">): void {
+  if (sealedAt === null) return;
+  throw new InstanceMismatchError(
+    `the log was sealed at ${rfc3339(sealedAt)}: it goes on where it was imported; \`postledger log unseal\` lets it go on here`,
+  );
 }
 
 async function begin(store: EventStore, claims: InstanceClaims, occasion: Occasion): Promise<boolean> {

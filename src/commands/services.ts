@@ -34,6 +34,7 @@ import type { TemplateEngine } from "../ports/templateEngine.ts";
 import { type CompiledVersions, compiledVersions } from "./compiledVersions.ts";
 import { type DailyQuota, dailyQuota } from "./dailyQuota.ts";
 import { type FoldCache, foldCache } from "./foldCache.ts";
+import { type StandingCache, standingCache } from "./instanceStanding.ts";
 import type { RecentEmails } from "./recentEmails.ts";
 import { type StorageLedger, storageLedger } from "./storageLedger.ts";
 
@@ -88,6 +89,8 @@ export interface Services {
   readonly compiled: CompiledVersions;
   readonly quota: DailyQuota;
   readonly storage: StorageLedger;
+  /** Whether the log goes on here, and what of it is held. */
+  readonly standing: StandingCache;
 }
 
 type Made =
@@ -98,7 +101,8 @@ type Made =
   | "templates"
   | "compiled"
   | "quota"
-  | "storage";
+  | "storage"
+  | "standing";
 type Given = Omit<Services, Made | "outbox"> & { readonly outbox?: MailOutbox | null };
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
@@ -115,5 +119,6 @@ export function makeServices(given: Given): Services {
     compiled: compiledVersions(given.store, given.templateEngine),
     quota: dailyQuota({ ...given, workspaces }),
     storage: storageLedger({ ...given, workspaces }),
+    standing: standingCache(given.store),
   };
 }

@@ -9,7 +9,7 @@ import { makeDeadlines } from "./deadlines.ts";
 import { type Door, factsOf, openFacts, type RequestFacts, shareFacts } from "./frontDoor.ts";
 import { Problem, type ProblemDetail, problemResponse } from "./problem.ts";
 import { makeRateLimits } from "./rateLimits.ts";
-import { loggedPath, methodsOf } from "./routes.ts";
+import { loggedPath, methodsOf, routes } from "./routes.ts";
 
 /** What a server tells about a request once it is answered. No address, key or content is in it. */
 export interface RequestLine {
@@ -40,6 +40,8 @@ export interface ServerOptions {
   /** Whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly AddressRange[];
   readonly controllers: readonly AnyElysia[];
+  /** Whether the log goes on elsewhere: then nothing is answered but who asks how the service is. */
+  readonly isClosed: () => Promise<boolean>;
   /** The line is made only when it is asked for: most requests leave none. */
   readonly onRequest: (status: number, line: () => RequestLine) => void;
   readonly onError: (error: unknown, requestId: string) => void;
@@ -147,6 +149,7 @@ export function makeFetch(
   const answer = async (request: Request, facts: RequestFacts): Promise<Response> => {
     try {
       if (!hasReadablePath(request)) return unreadablePath(facts);
+      if ((await options.isClosed()) && needsLog(request, basePath)) return closedDoor(facts);
       return await handle(routable(request, facts));
     } finally {
       // Not before the work is over, be it long after a 503: until then the bytes are in memory.
@@ -188,6 +191,27 @@ function hasReadablePath(request: Request): boolean {
 function unreadablePath(facts: RequestFacts): Response {
   facts.code = "NOT_FOUND";
   return problemResponse(new Problem("NOT_FOUND"), facts.requestId);
+}
+
+/** Operations that tell of the process and its document, not of the log. */
+const WITHOUT_LOG: readonly string[] = [routes.live, routes.ready, routes.docs, routes.openApi].map(
+  ({ path }) => path,
+);
+
+/** Whether a request is for an operation that is of no use where the log does not go on. */
+function needsLog(request: Request, basePath: string): boolean {
+  const path = pathOf(request).slice(basePath.length);
+  return !WITHOUT_LOG.includes(path) && methodsOf(path).includes(request.method);
+}
+
+function closedDoor(facts: RequestFacts): Response {
+  facts.code = "INTERNAL_ERROR";
+  const { answerHeaders: headers } = facts;
+  const detail = "the log is sealed: the service goes on in another place";
+  return problemResponse(
+    new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }),
+    facts.requestId,
+  );
 }
 
 /** The request as Elysia can route it: with a whole URL, and HEAD as GET, which is answered alike but for the body. */

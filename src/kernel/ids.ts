@@ -22,5 +22,10 @@ export function webhookDeliveryId(eventId: string, endpointId: string): string {
   return Bun.randomUUIDv5(endpointId, eventId);
 }
 
+/** The id of what stands where an event is missing in a log: the same in every attempt to bring the log somewhere. */
+export function eventErasedId(logId: string, stream: string, revision: number): string {
+  return Bun.randomUUIDv5(`${revision}@${stream}`, logId);
+}
+
 /** Names one request in the answer, the log lines and the events that it led to. */
 export const newRequestId = customAlphabet("0123456789abcdefghjkmnpqrstvwxyz", REQUEST_ID_CHARACTERS);

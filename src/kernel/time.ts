@@ -6,6 +6,24 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
+/** A time with a beginning and an end; `to` is null while it lasts. */
+export interface TimeSpan {
+  readonly from: EpochMs;
+  readonly to: EpochMs | null;
+}
+
+/** How much of the time from `since` to `now` lies in any of `spans`, in ms; where they overlap it counts once. */
+export function coveredMs(spans: readonly TimeSpan[], since: EpochMs, now: EpochMs): number {
+  let total = 0;
+  let reached = since;
+  for (const { from, to } of [...spans].sort((a, b) => a.from - b.from)) {
+    const end = Math.min(now, to ?? now);
+    total += Math.max(0, end - Math.max(reached, from));
+    reached = Math.max(reached, end);
+  }
+  return total;
+}
+
 /** RFC 3339 in UTC with milliseconds: the only form in which Postledger writes a time. */
 export function rfc3339(time: EpochMs): string {
   return new Date(time).toISOString();

@@ -8,6 +8,7 @@ import { authorityOf } from "../domain/sender/state.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
+import { Departures, type DeparturesOptions } from "./departures.ts";
 import { DueWork } from "./dueWork.ts";
 import { LeaseWatch } from "./leaseWatch.ts";
 import {
@@ -26,6 +27,8 @@ export interface MailDeliveryOptions {
   readonly transport: MailTransport;
   /** The read model `due`. */
   readonly due: ReadDatabase;
+  /** See {@link DeparturesOptions.isLevel}. */
+  readonly isLevel: DeparturesOptions["isLevel"];
   readonly policy: DeliveryPolicy;
   /** See {@link DeliveryContext.bounceDomains}. */
   readonly bounceDomains: boolean;
@@ -80,6 +83,7 @@ export class MailDelivery {
       readSpacingMs: options.readSpacingMs,
       policy,
       bounceDomains: options.bounceDomains,
+      departures: new Departures({ ...services, isLevel: options.isLevel }),
       worker,
       random,
       stopping,
@@ -100,7 +104,7 @@ export class MailDelivery {
       inFlightMax: transport.sessionsMax,
       ready: (now, without, limit) => this.readDue((db) => readyEmails(db, now, without, limit)),
       nextReadyAt: (now) => this.readDue((db) => [nextReadyAt(db, now)])[0] ?? null,
-      enter: () => (this.hasRoom() ? this.breaker.enter() : null),
+      enter: () => (this.context.departures.isOpen && this.hasRoom() ? this.breaker.enter() : null),
       handle: (due, pass) => this.handle(due, pass),
     });
   }
@@ -139,6 +143,8 @@ export class MailDelivery {
 
   /** Answers the newest revision that was acted on; null when the message was left as it is. */
   private async handle(due: DueEmail, pass: RelayPass): Promise<number | null> {
+    // Before a session is opened for nothing; it is asked once more before the claim.
+    if (!(await this.context.departures.ask())) return null;
     const { workspaces, senders } = this.options.services;
     const [workspace, sender, domain] = await Promise.all([
       workspaces.get(due.workspaceId),
@@ -187,9 +193,9 @@ export class MailDelivery {
     let agedAt = Number.NEGATIVE_INFINITY;
     while (!this.stopping.signal.aborted) {
       try {
-        await this.endLeases();
+        if (await this.context.departures.ask()) await this.endLeases();
         const now = this.context.clock.monotonicMs();
-        if (now - agedAt >= AGED_MS) {
+        if (this.context.departures.isOpen && now - agedAt >= AGED_MS) {
           agedAt = now;
           await this.endAged();
         }

@@ -22,6 +22,7 @@ import { type EpochMs, MINUTE_MS } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import type { MailMessage, MailSession, MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
+import { Departures, type DeparturesOptions } from "./departures.ts";
 import { LeaseWatch } from "./leaseWatch.ts";
 import { pauses } from "./pauses.ts";
 import { persist } from "./persist.ts";
@@ -32,6 +33,8 @@ export interface SenderVerificationOptions {
   readonly transport: MailTransport;
   /** The read model `senders`. */
   readonly mails: ReadDatabase;
+  /** See {@link DeparturesOptions.isLevel}. */
+  readonly isLevel: DeparturesOptions["isLevel"];
   /** Where the mail comes from: a bare address of the operator's. */
   readonly from: string;
   /** Where the links lead to, without a slash at the end. */
@@ -74,11 +77,13 @@ export class SenderVerification {
   private readonly leases: LeaseWatch;
   /** Of mails that failed by their own fault. */
   private readonly rests: RowRests;
+  private readonly departures: Departures;
   private running: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: SenderVerificationOptions) {
     this.leases = new LeaseWatch(options.services.clock);
     this.rests = rowRests(options.services.clock);
+    this.departures = new Departures({ ...options.services, isLevel: options.isLevel });
   }
 
   start(): void {
@@ -142,6 +147,7 @@ export class SenderVerification {
   /** Whether the relay could be reached. */
   private async tryMail(mail: DueMail): Promise<boolean> {
     try {
+      if (!(await this.departures.ask())) return true;
       const opened = await this.options.transport.session(this.stopping.signal);
       if (opened.kind === "broken") return false;
       try {
@@ -160,7 +166,7 @@ export class SenderVerification {
     const { services, worker } = this.options;
     const { clock } = services;
     const sender = await services.senders.get(senderId);
-    if (sender === null) return;
+    if (sender === null || !(await this.departures.ask())) return;
     const startedAt = clock.monotonicMs();
     const claim = { requestId: id, worker, leaseMs: VERIFICATION_LEASE_MS, expiredAttempt };
     const claimed = await transactSender(

@@ -11,6 +11,7 @@ import { webhookPayload } from "../commands/webhookPayload.ts";
 import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
+import { Departures, type DeparturesOptions } from "./departures.ts";
 import { DueWork, type WorkPass } from "./dueWork.ts";
 import { LeaseWatch } from "./leaseWatch.ts";
 import { type Pauses, pauses } from "./pauses.ts";
@@ -19,11 +20,14 @@ import { deliverWebhook, recordingOf, type WebhookContext } from "./webhook/deli
 import { EndpointGate } from "./webhook/endpointGate.ts";
 import { sharedPayloads } from "./webhook/sharedPayloads.ts";
 
-export interface WebhookDeliveryOptions extends Omit<WebhookContext, "stopping" | "abandoned" | "payloadOf"> {
+export interface WebhookDeliveryOptions
+  extends Omit<WebhookContext, "stopping" | "abandoned" | "payloadOf" | "departures"> {
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
   /** Waits for a moment until it holds what is in the log now; false when it does not. */
   readonly isCurrent: () => Promise<boolean>;
+  /** See {@link DeparturesOptions.isLevel}. */
+  readonly isLevel: DeparturesOptions["isLevel"];
 }
 
 /** Calls under way at once, to all endpoints together. */
@@ -63,7 +67,8 @@ export class WebhookDelivery {
     const { clock } = options.services;
     const stopping = this.stopping.signal;
     const payloadOf = sharedPayloads((origin) => webhookPayload(options.services, origin));
-    this.context = { ...options, payloadOf, stopping, abandoned: this.abandoned.signal };
+    const departures = new Departures({ ...options.services, isLevel: options.isLevel });
+    this.context = { ...options, departures, payloadOf, stopping, abandoned: this.abandoned.signal };
     this.gate = new EndpointGate(clock);
     this.leases = new LeaseWatch(clock);
     this.keeping = pauses(stopping);
@@ -106,6 +111,7 @@ export class WebhookDelivery {
   /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */
   private mayBegin(): boolean {
     const { disk, diskFreeBytesMin } = this.options.services;
+    if (!this.context.departures.isOpen) return false;
     // Below half of the disk's minimum no claim is made: outcomes must still find room.
     return this.begunThisTurn < BEGINNINGS_PER_TURN_MAX && disk.freeBytes() >= diskFreeBytesMin / 2;
   }
@@ -148,9 +154,9 @@ export class WebhookDelivery {
     let lookedAt = Number.NEGATIVE_INFINITY;
     while (!this.stopping.signal.aborted) {
       try {
-        await this.endLeases();
+        if (await this.context.departures.ask()) await this.endLeases();
         const now = this.context.services.clock.monotonicMs();
-        if (now - lookedAt >= FAILING_LOOK_MS) {
+        if (this.context.departures.isOpen && now - lookedAt >= FAILING_LOOK_MS) {
           lookedAt = now;
           await this.disableFailing();
         }
@@ -185,7 +191,11 @@ export class WebhookDelivery {
     const { services } = this.context;
     // A read model that is behind has not seen yet what got through since.
     if (!(await this.options.isCurrent())) return;
-    const before = rfc3339(services.clock.now() - FAILING_MS);
+    const since = services.clock.now() - FAILING_MS;
+    const { instance } = await services.standing.get();
+    // Nobody was called while the log stood still, and what got through elsewhere meanwhile is not known here.
+    if (instance?.stops.some(({ to }) => to === null || to > since)) return;
+    const before = rfc3339(since);
     const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, FAILING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {
       const { occasion } = recordingOf(this.context, workspaceId);

@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { eventStoreDb } from "../support/eventstoredb.ts";
+import { appendsInOrder } from "./appendsInOrder.ts";
 import { eventStoreContract, testCounts } from "./eventStore.ts";
 import { eventStoreDbFaults } from "./eventStoreFaults.ts";
 
@@ -23,6 +24,7 @@ describe.skipIf(!server)("EventStoreDB keeps the event store's contract", () => 
     open: (options) => connectEventStoreDb({ url, ...options }),
     ...(process ? { stall } : {}),
   });
+  appendsInOrder({ name: "eventstoredb", open: () => connectEventStoreDb({ url, inOrder: true }) });
   if (server) eventStoreDbFaults(server);
 });
 
@@ -43,6 +45,7 @@ describe("SQLite keeps the event store's contract", () => {
     open: async (options) => openSqliteEventStore({ path, ...options }),
     stall,
   });
+  appendsInOrder({ name: "sqlite", open: async () => openSqliteEventStore({ path }) });
   afterAll(() => rmSync(folder, { recursive: true }));
 });
 

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "bun:test";
+import {
+  restoreInstance,
+  resumeInstance,
+  sealInstance,
+  unsealInstance,
+} from "../../src/domain/instance/decisions.ts";
 import { type InstanceEvent, instanceCodec } from "../../src/domain/instance/events.ts";
-import { instanceDecider } from "../../src/domain/instance/state.ts";
+import { instanceDecider, type Restoration } from "../../src/domain/instance/state.ts";
+import { coveredMs, rfc3339, SECOND_MS } from "../../src/kernel/time.ts";
 import { foldOf } from "../support/givenWhenThen.ts";
 
 const fold = (...events: InstanceEvent[]) =>
@@ -16,7 +23,91 @@ describe("an instance", () => {
   });
 
   test("keeps its identity when its key is rotated", () => {
-    expect(fold(created)).toEqual({ ...facts, format: 1 });
-    expect(fold(created, rotated)).toEqual({ ...facts, sealedDataKey: "second", format: 1 });
+    expect(fold(created)).toMatchObject({ ...facts, format: 1 });
+    expect(fold(created, rotated)).toMatchObject({ ...facts, sealedDataKey: "second" });
+  });
+});
+
+const at = (seconds: number) => rfc3339(seconds * SECOND_MS);
+const sealed = (seconds: number): InstanceEvent => ({ type: "InstanceSealed", data: { at: at(seconds) } });
+const unsealed = (seconds: number): InstanceEvent => ({
+  type: "InstanceUnsealed",
+  data: { at: at(seconds) },
+});
+const resumed = (seconds: number): InstanceEvent => ({ type: "InstanceResumed", data: { at: at(seconds) } });
+const restoration = (copyId: string, seconds: number): Restoration => {
+  return {
+    copyId,
+    from: "backup",
+    takenAt: (seconds - 5) * SECOND_MS,
+    sealed: false,
+    at: seconds * SECOND_MS,
+  };
+};
+const restored = (copyId: string, seconds: number): InstanceEvent => {
+  const { takenAt, at: _, ...data } = restoration(copyId, seconds);
+  return { type: "InstanceRestored", data: { ...data, takenAt: rfc3339(takenAt), at: at(seconds) } };
+};
+const spans = (...pairs: (readonly [number, number | null])[]) =>
+  pairs.map(([from, to]) => ({ from: from * SECOND_MS, to: to === null ? null : to * SECOND_MS }));
+
+describe("a seal", () => {
+  test("is set once, and taken back once", () => {
+    expect(sealInstance(fold(created), 3_000)).toEqual({ outcome: 3_000, events: [sealed(3)] });
+    expect(sealInstance(fold(created, sealed(3)), 9_000)).toEqual({ outcome: 3_000, events: [] });
+    expect(unsealInstance(fold(created, sealed(3)), 4_000)).toEqual({
+      outcome: "unsealed",
+      events: [unsealed(4)],
+    });
+    expect(unsealInstance(fold(created), 4_000)).toEqual({ outcome: "notSealed", events: [] });
+    expect(sealInstance(null, 1)).toEqual({ outcome: null, events: [] });
+    expect(unsealInstance(null, 1)).toEqual({ outcome: "notSealed", events: [] });
+  });
+
+  test("stands still from its beginning to its end", () => {
+    expect(fold(created, sealed(3))).toMatchObject({ sealedAt: 3_000, stops: spans([3, null]) });
+    expect(fold(created, sealed(3), unsealed(7))).toMatchObject({ sealedAt: null, stops: spans([3, 7]) });
+  });
+});
+
+describe("a restoration", () => {
+  test("holds until it is resumed, once", () => {
+    expect(restoreInstance(fold(created), restoration("a", 20))).toEqual({
+      outcome: "restored",
+      events: [restored("a", 20)],
+    });
+    expect(restoreInstance(fold(created, restored("a", 20)), restoration("a", 21)).events).toEqual([]);
+    expect(restoreInstance(null, restoration("a", 20)).outcome).toBe("notFound");
+    const held = fold(created, restored("a", 20));
+    expect(held).toMatchObject({ isHeld: true, restored: restoration("a", 20) });
+    expect(resumeInstance(held, 30_000)).toEqual({ outcome: restoration("a", 20), events: [resumed(30)] });
+    const gone = fold(created, restored("a", 20), resumed(30));
+    expect(gone).toMatchObject({ isHeld: false, resumedAt: 30_000 });
+    expect(resumeInstance(gone, 31_000)).toEqual({ outcome: null, events: [] });
+    expect(resumeInstance(null, 1)).toEqual({ outcome: null, events: [] });
+  });
+
+  test("stands still from when the copy was taken, or from the seal before", () => {
+    expect(fold(created, restored("a", 20), resumed(30))?.stops).toEqual(spans([15, 30]));
+    expect(fold(created, sealed(3), restored("a", 20), resumed(30))).toMatchObject({
+      sealedAt: null,
+      stops: spans([3, 30]),
+    });
+    const twice = fold(created, restored("a", 20), restored("b", 40), resumed(50));
+    expect(twice?.stops).toEqual(spans([15, 50]));
+    expect(twice?.restored?.copyId).toBe("b");
+  });
+
+  test("still holds when a seal that came after it is taken back", () => {
+    const state = fold(created, restored("a", 20), sealed(22), unsealed(24));
+    expect(state).toMatchObject({ isHeld: true, sealedAt: null, stops: spans([15, null]) });
+  });
+});
+
+describe("time that lies in spans", () => {
+  test("counts once where they overlap, and from the beginning to the end that are asked for", () => {
+    expect(coveredMs(spans([0, 10], [5, 12], [20, null]), 2_000, 25_000)).toBe(15_000);
+    expect(coveredMs(spans([20, null], [0, 30]), 5_000, 10_000)).toBe(5_000);
+    expect(coveredMs([], 0, 1_000)).toBe(0);
   });
 });

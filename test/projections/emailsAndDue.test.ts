@@ -287,6 +287,7 @@ describe("the rows of random logs (properties):", () => {
             revision,
             attempt: state.attempts,
             lease_ms: state.claim?.leaseMs ?? 0,
+            held: 0,
           },
         ];
       });

@@ -372,6 +372,7 @@ async function startInstance(
   const readers = openReaders(place);
   const troubles: Instance["troubles"] = [];
   const delivery = new MailDelivery({
+    isLevel: () => true,
     services,
     transport,
     due: readers.reader("due"),

@@ -105,6 +105,7 @@ async function start(worker: string): Promise<Instance> {
   await readers.waitForPosition("senders", await store.head(), 5_000);
   const troubles: unknown[] = [];
   const verification = new SenderVerification({
+    isLevel: () => true,
     services: own,
     transport: relay.transport(worker, 4),
     mails: readers.reader("senders"),

@@ -300,6 +300,7 @@ async function startInstance(
   const isAtHead = async () =>
     readers.waitForPosition(webhookDeliveries.name, await services.store.head(), 5_000);
   const delivery = new WebhookDelivery({
+    isLevel: () => true,
     services,
     transport,
     deliveries: db,

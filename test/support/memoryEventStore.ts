@@ -159,7 +159,10 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
     },
     async *truncations() {
       requireStore();
-      yield [...truncations].map(([stream, before]) => ({ stream, before }));
+      yield [...truncations].flatMap(([stream, revision]) => {
+        const before = Math.min(revision, lastOf(stream) + 1);
+        return before > 0 ? [{ stream, before }] : [];
+      });
     },
     async scrub() {
       requireStore();

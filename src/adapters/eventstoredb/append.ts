@@ -26,14 +26,14 @@ const ANSWER_GRACE_MS = 200;
 /** No stream ever has this revision, so an append that expects it is told the real one and writes nothing. */
 const IMPOSSIBLE_REVISION = Number.MAX_SAFE_INTEGER;
 
-interface Append {
+export interface Append {
   readonly stream: string;
   readonly events: EventData[];
   readonly expected: ExpectedRevision;
 }
 
 /** The answer of the server, or the revision that stood in the way. */
-type Answer =
+export type Answer =
   | { readonly outcome: "written"; readonly result: VendorResult }
   | { readonly outcome: "lost"; readonly actual: number | null };
 
@@ -56,10 +56,18 @@ export async function append(
     { stream, expected, events: encodeEvents(request.events) },
     deadline,
   );
-  if (answer.outcome === "lost") {
-    if (answer.actual !== null) await untilReadable(connection, stream, answer.actual, deadline);
-    return { outcome: "wrongExpectedRevision", actual: answer.actual };
-  }
+  if (answer.outcome === "lost" && answer.actual !== null)
+    await untilReadable(connection, stream, answer.actual, deadline);
+  return appendedOf(connection, answer, deadline);
+}
+
+/** What the server answered as the port says it. */
+export async function appendedOf(
+  connection: Connection,
+  answer: Answer,
+  deadline: Deadline,
+): Promise<AppendResult> {
+  if (answer.outcome === "lost") return { outcome: "wrongExpectedRevision", actual: answer.actual };
   const { nextExpectedRevision, position } = answer.result;
   return {
     outcome: "appended",
@@ -104,7 +112,8 @@ async function settle(connection: Connection, request: Append, deadline: Deadlin
   }
 }
 
-async function attemptOnce(
+/** Asks the server once. Throws whatever the vendor does, and AttemptTimedOutError. */
+export async function attemptOnce(
   { appends, appendCredentials }: Connection,
   { stream, events, expected }: Append,
   timeMs: number,

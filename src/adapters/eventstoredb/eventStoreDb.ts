@@ -17,6 +17,7 @@ import { type Connection, closeConnection, openConnection } from "./connection.t
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { readHead } from "./head.ts";
 import { followLog, readLog } from "./logReads.ts";
+import { OrderedAppends } from "./orderedAppends.ts";
 import { scavengeAll } from "./scavenge.ts";
 import { readForwards, readNewest } from "./streamReads.ts";
 import { readTruncations, truncate } from "./truncate.ts";
@@ -30,6 +31,8 @@ export interface EventStoreDbOptions {
   readonly url: string;
   /** How long a call may take that says nothing itself, in ms. */
   readonly timeoutMs?: number;
+  /** Whether appends stand in the log in the order of their calls, though none waits for the one before. */
+  readonly inOrder?: boolean;
 }
 
 /**
@@ -37,7 +40,9 @@ export interface EventStoreDbOptions {
  * as `unavailable`. Rejects when `url` is not a connection string.
  */
 export async function connectEventStoreDb(options: EventStoreDbOptions): Promise<EventStore> {
-  return new EventStoreDb(options.url, openConnection(options.url), options.timeoutMs ?? TIMEOUT_MS);
+  const connection = openConnection(options.url);
+  const ordered = options.inOrder === true ? new OrderedAppends(connection) : null;
+  return new EventStoreDb(options.url, connection, options.timeoutMs ?? TIMEOUT_MS, ordered);
 }
 
 class EventStoreDb implements EventStore {
@@ -48,6 +53,7 @@ class EventStoreDb implements EventStore {
     private readonly url: string,
     private readonly connection: Connection,
     private readonly timeoutMs: number,
+    private readonly ordered: OrderedAppends | null,
   ) {}
 
   append(
@@ -56,7 +62,10 @@ class EventStoreDb implements EventStore {
     expected: ExpectedRevision,
     options?: CallOptions,
   ): Promise<AppendResult> {
-    return this.call(options, (deadline) => append(this.connection, { stream, events, expected }, deadline));
+    return this.call(options, (deadline) => {
+      if (this.ordered !== null) return this.ordered.append(stream, events, expected, deadline);
+      return append(this.connection, { stream, events, expected }, deadline);
+    });
   }
 
   read(stream: string, from: number, max: number, options?: CallOptions): Promise<readonly RecordedEvent[]> {

@@ -22,13 +22,15 @@ export async function* readTruncations(
 ): AsyncGenerator<readonly Truncation[]> {
   const filter = { types: [METADATA_CHANGED, STREAM_DELETED] };
   for await (const { events } of readLog(client, { ...reading, filter }, timeoutMs)) {
-    yield events.map(({ stream, type, data }) => {
+    const found = events.map(({ stream, type, data }) => {
       if (type === STREAM_DELETED) return { stream, before: Number.POSITIVE_INFINITY };
       return {
         stream: stream.slice(METADATA_STREAM.length),
         before: boundOf(data as Record<string, unknown>),
       };
     });
+    // Of the server's own streams nobody asked.
+    yield found.filter(({ stream }) => !stream.startsWith("$"));
   }
 }
 

@@ -1,6 +1,16 @@
 import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/decider.ts";
+import { type EpochMs, epochMs, type TimeSpan } from "../../kernel/time.ts";
 import type { InstanceEvent } from "./events.ts";
+
+/** Where the log was brought here from, and when. */
+export interface Restoration {
+  readonly copyId: string;
+  readonly from: "import" | "backup";
+  readonly takenAt: EpochMs;
+  readonly sealed: boolean;
+  readonly at: EpochMs;
+}
 
 export interface Instance {
   readonly logId: string;
@@ -8,22 +18,72 @@ export interface Instance {
   readonly contentStoreId: string;
   /** The newest format of its events. */
   readonly format: number;
+  /** Null while the log goes on here. */
+  readonly sealedAt: EpochMs | null;
+  /** The newest one; null on a log that was begun where it is. */
+  readonly restored: Restoration | null;
+  /** Whether what was not done when the log was restored waits for the operator. */
+  readonly isHeld: boolean;
+  /** When the operator last let things go on. */
+  readonly resumedAt: EpochMs | null;
+  /** Times in which nothing was delivered because the log was sealed, or held after it was restored. */
+  readonly stops: readonly TimeSpan[];
 }
 
 /** `null` on a log that was never used. */
 export type InstanceState = Instance | null;
 
-function evolve(state: InstanceState, event: InstanceEvent): InstanceState {
+/** A stop begins with the first reason for one and lasts until there is none. */
+function stopped(state: Instance, from: EpochMs): Instance {
+  if (state.stops.at(-1)?.to === null) return state;
+  return { ...state, stops: [...state.stops, { from, to: null }] };
+}
+
+function goneOn(state: Instance, to: EpochMs): Instance {
+  if (state.isHeld || state.sealedAt !== null) return state;
+  return { ...state, stops: state.stops.map((stop) => (stop.to === null ? { ...stop, to } : stop)) };
+}
+
+type Restored = Extract<InstanceEvent, { type: "InstanceRestored" }>["data"];
+
+function restored(state: Instance, data: Restored): Instance {
+  const takenAt = epochMs(data.takenAt);
+  const restoration = { ...data, takenAt, at: epochMs(data.at) };
+  return stopped({ ...state, sealedAt: null, restored: restoration, isHeld: true }, takenAt);
+}
+
+function evolveExisting(
+  state: Instance,
+  event: Exclude<InstanceEvent, { type: "InstanceCreated" }>,
+): Instance {
   switch (event.type) {
-    case "InstanceCreated":
-      return { ...event.data, format: 1 };
     case "MasterKeyRotated":
-      return state === null ? null : { ...state, sealedDataKey: event.data.sealedDataKey };
+      return { ...state, sealedDataKey: event.data.sealedDataKey };
     case "LogFormatRaised":
-      return state === null ? null : { ...state, format: Math.max(state.format, event.data.format) };
+      return { ...state, format: Math.max(state.format, event.data.format) };
+    case "InstanceSealed": {
+      const sealedAt = epochMs(event.data.at);
+      return stopped({ ...state, sealedAt }, sealedAt);
+    }
+    case "InstanceUnsealed":
+      return goneOn({ ...state, sealedAt: null }, epochMs(event.data.at));
+    case "InstanceRestored":
+      return restored(state, event.data);
+    case "InstanceResumed": {
+      const resumedAt = epochMs(event.data.at);
+      return goneOn({ ...state, isHeld: false, resumedAt }, resumedAt);
+    }
     default:
       return never(event);
   }
+}
+
+function evolve(state: InstanceState, event: InstanceEvent): InstanceState {
+  if (event.type === "InstanceCreated") {
+    const nothing = { format: 1, sealedAt: null, restored: null, isHeld: false, resumedAt: null, stops: [] };
+    return { ...event.data, ...nothing };
+  }
+  return state === null ? null : evolveExisting(state, event);
 }
 
 export const instanceDecider: Decider<InstanceState, InstanceEvent> = { initialState: null, evolve };

@@ -1,19 +1,14 @@
 import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/decider.ts";
-import { type EpochMs, epochMs } from "../../kernel/time.ts";
+import { coveredMs, type EpochMs, epochMs, type TimeSpan } from "../../kernel/time.ts";
 import type { WorkspaceEvent } from "./events.ts";
 import type { WorkspaceLimits } from "./limits.ts";
-
-/** A time during which sending was paused; `to` is null while it lasts. */
-export interface Pause {
-  readonly from: EpochMs;
-  readonly to: EpochMs | null;
-}
 
 export interface Workspace {
   readonly name: string;
   readonly paused: boolean;
-  readonly pauses: readonly Pause[];
+  /** The times during which sending was paused. */
+  readonly pauses: readonly TimeSpan[];
   /** What was set for this workspace itself. */
   readonly limits: Partial<WorkspaceLimits>;
 }
@@ -62,11 +57,15 @@ function evolve(state: WorkspaceState, event: WorkspaceEvent): WorkspaceState {
 
 export const workspaceDecider: Decider<WorkspaceState, WorkspaceEvent> = { initialState: null, evolve };
 
-/** How much of the time from `since` to `now` the workspace was paused, in ms: it does not age a message. */
-export function pausedMs(state: WorkspaceState, since: EpochMs, now: EpochMs): number {
-  let total = 0;
-  for (const pause of state?.pauses ?? []) {
-    total += Math.max(0, Math.min(now, pause.to ?? now) - Math.max(since, pause.from));
-  }
-  return total;
+/**
+ * How much of the time from `since` to `now` sending was paused, in ms: it does not age a message. `stops` are the
+ * times in which the whole log stood still.
+ */
+export function pausedMs(
+  state: WorkspaceState,
+  since: EpochMs,
+  now: EpochMs,
+  stops: readonly TimeSpan[] = [],
+): number {
+  return coveredMs([...(state?.pauses ?? []), ...stops], since, now);
 }

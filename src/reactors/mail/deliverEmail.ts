@@ -32,6 +32,7 @@ import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { MailMessage, MailSession } from "../../ports/mailTransport.ts";
 import type { SuppressionList } from "../../ports/suppressionList.ts";
+import type { Departures } from "../departures.ts";
 import { persist } from "../persist.ts";
 import { freshReads } from "./freshReads.ts";
 
@@ -48,6 +49,7 @@ export interface DeliveryContext {
   readonly policy: DeliveryPolicy;
   /** Whether a bounce says for good at which domain it was. */
   readonly bounceDomains: boolean;
+  readonly departures: Departures;
   /** Names this worker process in claims. */
   readonly worker: string;
   readonly transport: string;
@@ -63,7 +65,7 @@ export interface DeliveryContext {
 export type DeliveryReport =
   /** The relay took it or refused it. `reason` is set when the relay was at fault. */
   | { readonly kind: "attempted"; readonly claimRevision: number; readonly relayFault: string | null }
-  /** Our clock has gone back since the message was found due, or nothing more is to be claimed. */
+  /** Our clock has gone back since the message was found due, or nothing is to be claimed now. */
   | { readonly kind: "notYet" }
   /** The log said no after the claim, or there was nothing to claim. */
   | { readonly kind: "notAttempted"; readonly claimRevision: number | null };
@@ -98,7 +100,7 @@ export function emailDelivery(context: DeliveryContext) {
     const moment = momentOf(context, story.state, workspace);
     const isAsKnown = story.revision === due.revision;
     if (isAsKnown && story.state && story.state.nextAttemptAt > moment.now) return { kind: "notYet" };
-    if (context.stopping.aborted) return { kind: "notYet" };
+    if (!(await context.departures.ask()) || context.stopping.aborted) return { kind: "notYet" };
     if (nextAction(story.state, moment, context.policy).kind !== "deliver") {
       return { kind: "notAttempted", claimRevision: null };
     }
@@ -300,12 +302,12 @@ function recording(context: DeliveryContext, on: Attempt, workspace: WorkspaceSt
 
 /** The moment of a decision about this message. */
 export function momentOf(
-  context: Pick<DeliveryContext, "clock" | "random">,
+  context: Pick<DeliveryContext, "clock" | "random" | "departures">,
   state: EmailState,
   workspace: WorkspaceState,
 ): Moment {
   const now = context.clock.now();
-  const paused = state === null ? 0 : pausedMs(workspace, state.acceptedAt, now);
+  const paused = state === null ? 0 : pausedMs(workspace, state.acceptedAt, now, context.departures.stops);
   return { now, random: context.random(), pausedMs: paused };
 }
 

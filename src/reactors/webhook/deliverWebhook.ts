@@ -23,6 +23,7 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookOutcome } from "../../kernel/webhookOutcome.ts";
 import { webhookSignature } from "../../kernel/webhookSignature.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
+import type { Departures } from "../departures.ts";
 import { persist } from "../persist.ts";
 
 /** What one delivery works with. */
@@ -31,6 +32,7 @@ export interface WebhookContext {
   readonly transport: WebhookTransport;
   readonly payloadOf: (origin: DeliveryOrigin) => Promise<WebhookPayload>;
   readonly policy: WebhookPolicy;
+  readonly departures: Departures;
   /** Names this worker process in claims. */
   readonly worker: string;
   readonly userAgent: string;
@@ -58,6 +60,7 @@ export async function deliverWebhook(
 ): Promise<WebhookReport> {
   const { services } = context;
   const { store } = services;
+  if (!(await context.departures.ask())) return NOT_ACTED;
   // A delivery that was never attempted has no stream to read.
   const at: WebhookAt =
     row.revision === 0
@@ -71,7 +74,7 @@ export async function deliverWebhook(
     return { revision: row.revision, gotThrough: null };
   }
   const payload = await context.payloadOf(origin);
-  if (context.stopping.aborted) return NOT_ACTED;
+  if (!(await context.departures.ask()) || context.stopping.aborted) return NOT_ACTED;
   const { worker, policy } = context;
   const request = { origin, worker, leaseMs: policy.leaseMs };
   const claimed = await claimWebhook(store, at, request, occasionOf(context, row.workspaceId));

@@ -1,0 +1,87 @@
+import { createReadStream, createWriteStream } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { Readable, type Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createZstdCompress, createZstdDecompress } from "node:zlib";
+import { StoreError } from "../../ports/eventStore.ts";
+import { isMissing, syncFolder } from "./durableFile.ts";
+
+const FILE_MODE = 0o600;
+/** Far longer than any event can be. */
+const LINE_BYTES_MAX = 32 * 1_024 * 1_024;
+const LINE_FEED = 10;
+/** How a zstd frame begins (RFC 8878 §3.1.1). */
+const ZSTD_MAGIC = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+/** Compresses text (zstd) as it comes into a stream, which stays open. */
+export async function writeCompressed(chunks: AsyncIterable<string>, to: Writable): Promise<void> {
+  await pipeline(Readable.from(chunks), createZstdCompress(), to, { end: false });
+}
+
+/**
+ * Writes text, compressed (zstd), into a file that has its name only once it is whole and on the disk. What a dead
+ * process leaves is beside it and ends with `.partial`.
+ */
+export async function writeCompressedFile(path: string, chunks: AsyncIterable<string>): Promise<void> {
+  const partial = join(dirname(path), `.${basename(path)}.${crypto.randomUUID()}.partial`);
+  try {
+    const file = createWriteStream(partial, { mode: FILE_MODE, flags: "wx" });
+    await pipeline(Readable.from(chunks), createZstdCompress(), file);
+    const handle = await open(partial, "r+");
+    await handle.sync().finally(() => handle.close());
+    await rename(partial, path);
+    await syncFolder(dirname(path));
+  } finally {
+    await rm(partial, { force: true });
+  }
+}
+
+/** The lines of a file, compressed (zstd) or plain, in pages of bounded size. Throws `unavailable` for what it cannot read. */
+export async function* readLines(path: string): AsyncGenerator<readonly string[]> {
+  const source = createReadStream(path);
+  const bytes = (await isCompressed(path)) ? source.pipe(createZstdDecompress()) : source;
+  source.on("error", (error) => bytes.destroy(error));
+  try {
+    yield* linesOf(bytes);
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    throw new StoreError("unavailable", `${path} cannot be read`, { cause: error });
+  } finally {
+    source.destroy();
+    bytes.destroy();
+  }
+}
+
+async function isCompressed(path: string): Promise<boolean> {
+  const file = await open(path, "r").catch((error: unknown) => {
+    if (isMissing(error)) throw new StoreError("unavailable", `there is no file ${path}`);
+    throw error;
+  });
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(ZSTD_MAGIC.length), 0, ZSTD_MAGIC.length, 0);
+    return bytesRead === ZSTD_MAGIC.length && buffer.equals(ZSTD_MAGIC);
+  } finally {
+    await file.close();
+  }
+}
+
+/** A line at the end that has no line feed is part of a file that was cut off: it is left out. */
+async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<readonly string[]> {
+  let rest: Buffer[] = [];
+  let restBytes = 0;
+  for await (const chunk of chunks) {
+    const end = chunk.lastIndexOf(LINE_FEED);
+    if (end < 0) {
+      rest.push(chunk);
+      restBytes += chunk.length;
+      if (restBytes > LINE_BYTES_MAX) throw new StoreError("unavailable", "a line is too long");
+      continue;
+    }
+    yield Buffer.concat([...rest, chunk.subarray(0, end)])
+      .toString("utf8")
+      .split("\n");
+    rest = [chunk.subarray(end + 1)];
+    restBytes = chunk.length - end - 1;
+  }
+}

@@ -1,0 +1,32 @@
+import { DatabaseSync } from "node:sqlite";
+import { StoreError } from "../../ports/eventStore.ts";
+
+/** Only where another process recovers the file after a crash is it locked for longer than a moment. */
+const BUSY_TIMEOUT_MS = 10_000;
+
+function withDatabase<Result>(path: string, work: (db: DatabaseSync) => Result): Result {
+  const db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+  try {
+    return work(db);
+  } catch (error) {
+    throw new StoreError("unavailable", `the log ${path} cannot be read`, { cause: error });
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Copies the log's file as it is at one moment to `target`, which must not be there, while others write to it: they
+ * are not held up, but the write-ahead log cannot be cut back before the copy is done. Nothing that was deleted is in
+ * the copy, nor free pages.
+ */
+export function copyLog(path: string, target: string): void {
+  withDatabase(path, (db) => void db.prepare("VACUUM INTO ?").run(target));
+}
+
+/** What SQLite finds wrong with a log's file; null when it is sound. */
+export function logFault(path: string): string | null {
+  const found = withDatabase(path, (db) => db.prepare("PRAGMA quick_check(1)").get());
+  const verdict = String(Object.values(found ?? {})[0]);
+  return verdict === "ok" ? null : verdict;
+}

@@ -1,0 +1,122 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { rename, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { copyContentTree, copyDurably, digestFile } from "../adapters/directory/contentTree.ts";
+import { syncFolder } from "../adapters/directory/durableFile.ts";
+import { copyLog } from "../adapters/sqlite/logCopy.ts";
+import { instanceAggregate } from "../commands/openInstance.ts";
+import { load } from "../commands/transact.ts";
+import { type Config, ConfigError } from "../config.ts";
+import { INSTANCE_STREAM } from "../domain/instance/events.ts";
+import { invariant } from "../kernel/assert.ts";
+import { newId } from "../kernel/ids.ts";
+import { rfc3339 } from "../kernel/time.ts";
+import { isEmbedded } from "../openParts.ts";
+import { BACKUP_CONTENT, BACKUP_KEY, BACKUP_LOG, type BackupFacts, ManifestWriter } from "./backupFiles.ts";
+import { type Command, refused } from "./command.ts";
+import { withLog } from "./openForCommand.ts";
+import { progressBar } from "./progressBar.ts";
+
+const FOLDER_MODE = 0o700;
+
+/** The log's file of an embedded store. */
+export function logPath({ storeUrl }: Config): string {
+  return join(storeUrl.slice("file:".length), "events.db");
+}
+
+/** Backups are of files of this machine. Throws what exits with 2. */
+export function requireEmbedded(config: Config): void {
+  if (isEmbedded(config)) return;
+  throw new ConfigError([
+    "the log is on EventStoreDB: back it up by the server's own means, and with `postledger log export --out <file>`",
+  ]);
+}
+
+async function factsOf(config: Config): Promise<BackupFacts> {
+  const createdAt = rfc3339(Date.now());
+  const { state } = await withLog(config, ({ log }) => load(log, instanceAggregate, INSTANCE_STREAM));
+  invariant(state, "a log that is open has an instance");
+  const { logId, contentStoreId, sealedDataKey, sealedAt } = state;
+  const content = config.s3 === null ? "directory" : "s3";
+  const sealed = sealedAt !== null;
+  return { backupId: newId(), createdAt, logId, contentStoreId, sealedDataKey, sealed, content };
+}
+
+/**
+ * First the log, then the content: what an event of the copy names was there before the event, so it is copied unless
+ * it was erased meanwhile.
+ */
+async function fill(config: Config, directory: string, { withKey }: { readonly withKey: boolean }) {
+  const facts = await factsOf(config);
+  const manifest = new ManifestWriter(directory, facts);
+  const bar = progressBar("backup");
+  bar.show(0, "the log");
+  copyLog(logPath(config), join(directory, BACKUP_LOG));
+  // A file and a folder are flushed alike.
+  await syncFolder(join(directory, BACKUP_LOG));
+  manifest.add({ path: BACKUP_LOG, ...(await digestFile(join(directory, BACKUP_LOG))) });
+  if (withKey) {
+    const key = await copyDurably(join(config.dataDir, BACKUP_KEY), join(directory, BACKUP_KEY));
+    if (key !== null) manifest.add({ path: BACKUP_KEY, ...key });
+  }
+  let damaged = 0;
+  if (facts.content === "directory") {
+    const root = config.contentUrl.slice("file:".length);
+    for await (const file of copyContentTree(root, join(directory, BACKUP_CONTENT))) {
+      const path = `${BACKUP_CONTENT}/${file.path}`;
+      const name = path.slice(path.lastIndexOf("/") + 1);
+      if (name.length === file.sha256.length && name !== file.sha256) damaged += 1;
+      manifest.add({ ...file, path });
+      bar.show(0, `${manifest.files} files, ${manifest.bytes} bytes`);
+    }
+  }
+  await manifest.close();
+  bar.end();
+  const { files, bytes } = manifest;
+  return { ...facts, files, bytes, damaged };
+}
+
+export const backupCreate: Command = {
+  name: "backup create",
+  summary: "Copy the embedded log and its content to a directory, also beside a running service",
+  options: [
+    { name: "out", value: "<dir>", help: "where to: it must not be there yet" },
+    {
+      name: "with-key",
+      value: null,
+      help: "also DATA_DIR/master.key: then whoever has the backup can read all of it",
+    },
+  ],
+  async run(invocation) {
+    const { config } = invocation;
+    requireEmbedded(config);
+    const out = invocation.required("out");
+    const withKey = invocation.option("with-key") !== undefined;
+    if (existsSync(out)) return refused(invocation, `${out} is there already`);
+    if (!existsSync(logPath(config)))
+      return refused(invocation, `there is no log in ${dirname(logPath(config))}`);
+    if (withKey && !existsSync(join(config.dataDir, BACKUP_KEY))) {
+      return refused(
+        invocation,
+        "there is no master.key in DATA_DIR: the log's key comes from MASTER_KEY; keep it by itself",
+      );
+    }
+    const partial = `${out}.partial`;
+    await rm(partial, { recursive: true, force: true });
+    mkdirSync(partial, { recursive: true, mode: FOLDER_MODE });
+    const made = await fill(config, partial, { withKey });
+    await syncFolder(partial);
+    await rename(partial, out);
+    await syncFolder(dirname(out));
+    const { sealedDataKey: _, ...told } = made;
+    invocation.print({ out, withKey, ...told }, [
+      `${out}: ${made.files} files, ${made.bytes} bytes, as of ${made.createdAt}`,
+      ...(made.damaged > 0 ? [`${made.damaged} files of content are damaged where they come from`] : []),
+      ...(made.content === "s3" ? ["the content is on S3 and not in it: back the bucket up"] : []),
+      withKey
+        ? "it holds master.key: whoever has the backup can read all of it"
+        : "it cannot be opened without the log's MASTER_KEY (DATA_DIR/master.key): keep that in another place",
+    ]);
+    return made.damaged > 0 ? 1 : 0;
+  },
+};

@@ -1,0 +1,167 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { writeCompressed, writeCompressedFile } from "../adapters/directory/lineFile.ts";
+import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
+import { sealLog, unsealLog } from "../commands/changeInstance.ts";
+import { exportLog } from "../commands/exportLog.ts";
+import type { ExportEnd } from "../commands/logLines.ts";
+import { instanceAggregate } from "../commands/openInstance.ts";
+import { load } from "../commands/transact.ts";
+import type { Config } from "../config.ts";
+import { INSTANCE_STREAM } from "../domain/instance/events.ts";
+import { invariant } from "../kernel/assert.ts";
+import { newId } from "../kernel/ids.ts";
+import { type EpochMs, rfc3339, SECOND_MS } from "../kernel/time.ts";
+import { isEmbedded, systemOccasion } from "../openParts.ts";
+import type { Position } from "../ports/eventStore.ts";
+import { type Command, type Invocation, refused, UsageError } from "./command.ts";
+import { type CopiedContent, copyContentAside } from "./copyContentAside.ts";
+import { logImport } from "./importCommand.ts";
+import { type OpenForCommand, withLog } from "./openForCommand.ts";
+import { type ProgressBar, progressBar } from "./progressBar.ts";
+
+const STDOUT = "-";
+/** Instances see the seal within a second; the rest is for a machine that is busy. */
+const SEAL_NOTICED_MS = 2 * SECOND_MS;
+
+/** How long running instances may take to finish what they had begun when the log was sealed. */
+function settleMs({ requestTimeoutMs, drainTimeoutMs }: Config): number {
+  return Math.max(requestTimeoutMs, drainTimeoutMs) + SEAL_NOTICED_MS;
+}
+
+/** Seals the log and waits until nobody can be writing to it: what was promised by then is in the export. */
+async function sealAndSettle({ log }: OpenForCommand, config: Config, nobodyRuns: boolean): Promise<void> {
+  const sealedAt = await sealLog(log, systemOccasion("cli"));
+  if (nobodyRuns) return;
+  const until: EpochMs = (sealedAt ?? 0) + settleMs(config);
+  const bar = progressBar("sealed");
+  for (let left = until - Date.now(); left > 0; left = until - Date.now()) {
+    bar.show(
+      1 - left / settleMs(config),
+      `running instances finish what they have begun, ${Math.ceil(left / SECOND_MS)} s`,
+    );
+    await Bun.sleep(Math.min(left, SECOND_MS));
+  }
+  bar.end();
+}
+
+/** Positions are opaque and ordered; how far between two of them one lies is good enough for a bar. */
+function showProgress(bar: ProgressBar, head: Position): (events: number, position: Position) => void {
+  const number = (text: string) => Number(text.split("-", 1)[0] ?? 0);
+  return (events, position) => bar.show(number(position) / Math.max(1, number(head)), `${events} events`);
+}
+
+interface Exported extends ExportEnd {
+  readonly exportId: string;
+  readonly sealed: boolean;
+}
+
+/** Writes the whole log out, and what is needed to keep it apart in a temporary database. */
+async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Exported> {
+  const { state } = await load(log, instanceAggregate, INSTANCE_STREAM);
+  invariant(state, "a log that is open has an instance");
+  const { logId, contentStoreId, sealedDataKey, sealedAt } = state;
+  const header = {
+    ...{ exportId: newId(), exportedAt: rfc3339(Date.now()) },
+    ...{ logId, contentStoreId, sealedDataKey, sealed: sealedAt !== null },
+  };
+  const folder = await mkdtemp(join(tmpdir(), "postledger-export-"));
+  const scratch = place.databases.open(join(folder, "streams.db"), "build");
+  const bar = progressBar("exporting");
+  const ends: ExportEnd[] = [];
+  try {
+    const onProgress = showProgress(bar, await log.head());
+    const onEnd = (end: ExportEnd) => void ends.push(end);
+    const chunks = exportLog({ store: log, header, scratch, onProgress, onEnd });
+    if (out === STDOUT) await writeCompressed(chunks, process.stdout);
+    else await writeCompressedFile(out, chunks);
+  } finally {
+    bar.end();
+    scratch.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+  const [end] = ends;
+  invariant(end, "an export that was written has an end");
+  return { exportId: header.exportId, sealed: header.sealed, ...end };
+}
+
+function linesOf(out: string, exported: Exported, content: CopiedContent | null): readonly string[] {
+  const missing = exported.missing === 0 ? "" : `, ${exported.missing} more were erased or cut off`;
+  return [
+    `${out}: ${exported.events} events${missing}`,
+    ...(content === null ? [] : [`content: ${content.files} files, ${content.bytes} bytes`]),
+    exported.sealed
+      ? "the log is sealed: no instance accepts or delivers anything on it any more"
+      : "the log goes on here: what is accepted from now on is not in the export",
+  ];
+}
+
+/** Standard output is the export's own when it goes there. */
+function report(
+  invocation: Invocation,
+  out: string,
+  exported: Exported,
+  content: CopiedContent | null,
+): void {
+  const lines = linesOf(out, exported, content);
+  if (out === STDOUT) process.stderr.write(lines.map((line) => `${line}\n`).join(""));
+  else invocation.print({ out, ...exported, content }, lines);
+}
+
+const exportCommand: Command = {
+  name: "log export",
+  summary:
+    "Write the whole log, JSON lines compressed with zstd, for `log import`; also beside a running service",
+  options: [
+    { name: "out", value: "<file>", help: `where to; ${STDOUT}: standard output` },
+    { name: "seal", value: null, help: "stop the log here for good first, so that it can go on elsewhere" },
+    { name: "content", value: "<dir>", help: "also copy the content directory there" },
+  ],
+  async run(invocation) {
+    const { config } = invocation;
+    const out = invocation.required("out");
+    const contentDir = invocation.option("content");
+    if (out === STDOUT && process.stdout.isTTY)
+      throw new UsageError("an export is not for a terminal: use --out <file>");
+    for (const path of [out, contentDir]) {
+      if (path !== undefined && path !== STDOUT && existsSync(path))
+        return refused(invocation, `${path} is there already`);
+    }
+    if (contentDir !== undefined && config.s3 !== null) {
+      return refused(
+        invocation,
+        "the content is on S3, where every instance finds it: keep CONTENT_URL as it is",
+      );
+    }
+    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+    // Held to the end, so that no service begins on a log that is on its way out.
+    const lock =
+      invocation.option("seal") !== undefined && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
+    try {
+      return await withLog(config, async (open) => {
+        if (invocation.option("seal") !== undefined) await sealAndSettle(open, config, lock !== null);
+        const exported = await writeOut(open, out);
+        const content = contentDir === undefined ? null : await copyContentAside(config, contentDir);
+        report(invocation, out, exported, content);
+        return 0;
+      });
+    } finally {
+      lock?.release();
+    }
+  },
+};
+
+const unseal: Command = {
+  name: "log unseal",
+  summary:
+    "Let a sealed log go on here: only while it goes on nowhere else. Start running instances again afterwards",
+  async run({ config, print }) {
+    const outcome = await withLog(config, ({ log }) => unsealLog(log, systemOccasion("cli")));
+    print({ outcome }, [outcome === "unsealed" ? "the log goes on here" : "the log is not sealed"]);
+    return outcome === "unsealed" ? 0 : 1;
+  },
+};
+
+export const logCommands: readonly Command[] = [exportCommand, logImport, unseal];

@@ -1,0 +1,196 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { due, heldEmails, leasedEmails, nextReadyAt, readyEmails } from "../../projections/due.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { heldVerificationMails, readyVerificationMails, senders } from "../../projections/senders.ts";
+import {
+  heldWebhooks,
+  nextWebhookReadyAt,
+  readyWebhooks,
+  webhookDeliveries,
+} from "../../projections/webhookDeliveries.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { webhookDeliveryId } from "../../src/kernel/ids.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
+import { createTables } from "../../src/readModels/generation.ts";
+
+const START = Date.parse("2030-01-01T00:00:00Z");
+const LATER = START + 1_000_000_000;
+const AT = rfc3339(START);
+
+/** A read model that is told one event after another. */
+class Model {
+  readonly db: ReadDatabaseFile = sqliteReadDatabases.open(":memory:", "build");
+  private readonly revisions = new Map<string, number>();
+
+  constructor(private readonly projection: Projection) {
+    createTables(this.db, projection, "log");
+  }
+
+  tell(stream: string, type: string, data: object = {}): string {
+    const revision = this.revisions.get(stream) ?? 0;
+    this.revisions.set(stream, revision + 1);
+    const id = crypto.randomUUID();
+    const event = { stream, revision, id, type, data, metadata: { at: AT, workspaceId: "w" } };
+    expect(this.projection.events).toContain(type);
+    this.projection.apply(event, this.db);
+    return id;
+  }
+
+  restore(): void {
+    const facts = { copyId: "copy", from: "backup", takenAt: AT, sealed: false, at: AT };
+    this.tell("instance", "InstanceRestored", facts);
+  }
+
+  resume(): void {
+    this.tell("instance", "InstanceResumed", { at: AT });
+  }
+}
+
+let model: Model;
+afterEach(() => model.db.close());
+
+describe("messages that were not done when the log was restored", () => {
+  const accepted = {
+    ...{ workspaceId: "w", senderId: "s", recipientHash: "h", fingerprint: "f", acceptedAt: AT },
+    ...{ contentEventId: "c", contentDigest: "d", contentBytes: 1 },
+  };
+  const claim = { attempt: 1, worker: "x", leaseMs: 1_000, transport: "smtp" };
+  const deferred = {
+    attempt: 1,
+    reason: "lease_expired",
+    attemptBurnt: true,
+    ambiguous: true,
+    nextAttemptAt: AT,
+  };
+  const ready = () => readyEmails(model.db, LATER, [], 10).map(({ id }) => id);
+
+  beforeEach(() => {
+    model = new Model(due);
+    for (const id of ["1", "2", "3"]) model.tell(`email-${id}`, "EmailQueued", accepted);
+    model.tell("email-2", "EmailDeliveryStarted", claim);
+    model.tell("email-3", "EmailSent", { attempt: 1, transport: "smtp", reply: "250" });
+    model.restore();
+  });
+
+  test("are not due, those that are accepted later are", () => {
+    expect(ready()).toEqual([]);
+    expect(nextReadyAt(model.db, 0)).toBeNull();
+    expect(heldEmails(model.db)).toEqual({ held: 2, claimed: 1 });
+    model.tell("email-4", "EmailQueued", accepted);
+    expect(ready()).toEqual(["4"]);
+  });
+
+  test("are still held when a lease runs out, and when they are put off", () => {
+    expect(leasedEmails(model.db, 10).map(({ id }) => id)).toEqual(["2"]);
+    model.tell("email-2", "EmailDeferred", deferred);
+    model.tell("email-1", "EmailDeferred", { ...deferred, reason: "resumed" });
+    expect(ready()).toEqual([]);
+    expect(heldEmails(model.db)).toEqual({ held: 2, claimed: 0 });
+  });
+
+  test("go on when they are resumed, and can be canceled before", () => {
+    model.tell("email-1", "EmailCanceled");
+    expect(heldEmails(model.db)).toEqual({ held: 1, claimed: 1 });
+    model.tell("email-2", "EmailDeferred", deferred);
+    model.resume();
+    expect(ready()).toEqual(["2"]);
+    expect(heldEmails(model.db)).toEqual({ held: 0, claimed: 0 });
+    model.tell("email-2", "EmailDeliveryStarted", claim);
+    model.tell("email-2", "EmailDeferred", deferred);
+    expect(ready()).toEqual(["2"]);
+  });
+});
+
+describe("webhook deliveries that were not done when the log was restored", () => {
+  let ids: string[];
+  const endpoint = { endpointId: "e", workspaceId: "w", url: "https://x.example", description: null };
+  const owed = () =>
+    webhookDeliveryId(model.tell("webhooks-w", "WebhookTestRequested", { endpointId: "e" }), "e");
+  const origin = (eventId: string) => {
+    return {
+      workspaceId: "w",
+      endpointId: "e",
+      eventId,
+      eventStream: "s",
+      eventRevision: 0,
+      eventType: "webhook.test",
+    };
+  };
+  const claim = (id: string) =>
+    model.tell(`webhookdelivery-${id}`, "WebhookAttemptStarted", {
+      ...{ origin: origin("1"), attempt: 1, worker: "x", leaseMs: 1_000 },
+    });
+  const fail = (id: string) =>
+    model.tell(`webhookdelivery-${id}`, "WebhookAttemptFailed", {
+      ...{ attempt: 1, durationMs: 1, reason: "timeout", attemptBurnt: true, nextAttemptAt: AT },
+    });
+  const ready = () => readyWebhooks(model.db, LATER, [], 10).map(({ id }) => id);
+
+  beforeEach(() => {
+    model = new Model(webhookDeliveries);
+    model.tell("webhooks-w", "WebhookEndpointRegistered", {
+      ...endpoint,
+      eventTypes: null,
+      sealedSecret: "x",
+    });
+    ids = [owed(), owed(), owed()];
+    claim(ids[1] ?? "");
+    claim(ids[2] ?? "");
+    model.tell(`webhookdelivery-${ids[2]}`, "WebhookDelivered", {
+      attempt: 1,
+      durationMs: 1,
+      statusCode: 200,
+    });
+    model.restore();
+  });
+
+  test("are not due, and do not hide what is owed later", () => {
+    expect(ready()).toEqual([]);
+    expect(nextWebhookReadyAt(model.db, 0)).toBeNull();
+    expect(heldWebhooks(model.db)).toBe(2);
+    const later = owed();
+    expect(ready()).toEqual([later]);
+  });
+
+  test("are still held when a lease runs out, and when they are asked for again", () => {
+    fail(ids[1] ?? "");
+    model.tell(`webhookdelivery-${ids[0]}`, "WebhookRedeliveryRequested", { origin: origin("1"), at: AT });
+    expect(ready()).toEqual([]);
+    expect(heldWebhooks(model.db)).toBe(2);
+  });
+
+  test("go on when they are resumed; what was delivered can be asked for again at any time", () => {
+    model.tell(`webhookdelivery-${ids[2]}`, "WebhookRedeliveryRequested", { origin: origin("1"), at: AT });
+    expect(ready()).toEqual([ids[2] ?? ""]);
+    fail(ids[1] ?? "");
+    model.resume();
+    expect(ready().sort()).toEqual([...ids].sort());
+    expect(heldWebhooks(model.db)).toBe(0);
+    expect(nextWebhookReadyAt(model.db, 0)).toBe(START);
+  });
+});
+
+test("verification mails that were not sent when the log was restored wait, later ones do not", () => {
+  model = new Model(senders);
+  const request = (requestId: string) =>
+    model.tell("sender-s", "SenderVerificationRequested", {
+      ...{ requestId, secretHash: "x", requestedAt: AT, expiresAt: rfc3339(LATER) },
+    });
+  const ready = () => readyVerificationMails(model.db, LATER, 10).map(({ id }) => id);
+  model.tell("sender-s", "SenderAdded", { workspaceId: "w", address: "a@example.com" });
+  request("1");
+  request("2");
+  const claim = { requestId: "2", attempt: 1, worker: "x", leaseMs: 1_000 };
+  model.tell("sender-s", "SenderVerificationMailStarted", claim);
+  model.restore();
+  const failed = { requestId: "2", attempt: 1, reason: "relay", nextAttemptAt: AT };
+  model.tell("sender-s", "SenderVerificationMailFailed", failed);
+  expect(ready()).toEqual([]);
+  expect(heldVerificationMails(model.db)).toBe(2);
+  request("3");
+  expect(ready()).toEqual(["3"]);
+  model.resume();
+  expect(ready().sort()).toEqual(["1", "2", "3"]);
+  expect(heldVerificationMails(model.db)).toBe(0);
+});
