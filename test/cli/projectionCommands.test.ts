@@ -18,7 +18,7 @@ import { openLog } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 const NOON = Date.parse("2026-01-01T12:00:00Z");
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 180_000;
 const MESSAGES = 20;
 
 const directory = mkdtempSync(join(tmpdir(), "postledger-cli-"));
