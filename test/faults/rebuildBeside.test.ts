@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projections } from "../../projections/index.ts";
-import { runCommand } from "../support/commandLine.ts";
+import { runCommand } from "../support/runCommand.ts";
 import type { NameServer } from "../support/nameServer.ts";
 import { startTestApp } from "../support/service.ts";
 import { type Sink, startSmtpSink } from "../support/smtpSink.ts";

@@ -11,7 +11,7 @@ import { lastVerifications } from "../../src/readModels/list.ts";
 import type { VerifyResult } from "../../src/readModels/verify.ts";
 import { scheduleVerify, verifyOnSchedule } from "../../src/scheduledVerify.ts";
 import { currentFile } from "../projections/followFixtures.ts";
-import { runCommand } from "../support/commandLine.ts";
+import { runCommand } from "../support/runCommand.ts";
 import { testStores } from "../support/stores.ts";
 import { message, newKey, startService, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
