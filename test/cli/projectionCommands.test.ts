@@ -12,13 +12,13 @@ import { metadataOf } from "../../src/kernel/metadata.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { currentFile, rowsOf } from "../projections/followFixtures.ts";
-import { COMMAND_LINE, commandEnv, runCommand } from "../support/commandLine.ts";
+import { COMMAND_LINE, commandEnv, runCommand } from "../support/runCommand.ts";
 import { acceptance } from "../support/emailHistories.ts";
 import { openLog } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 const NOON = Date.parse("2026-01-01T12:00:00Z");
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 180_000;
 const MESSAGES = 20;
 
 const directory = mkdtempSync(join(tmpdir(), "postledger-cli-"));

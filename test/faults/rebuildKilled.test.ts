@@ -10,8 +10,8 @@ import { testStores } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 import { foldSums, tallyOf, writeTallyLog } from "./rebuildLog.ts";
 
-const EVENTS = 30_000;
-const KILLS = 4;
+const EVENTS = 16_000;
+const KILLS = 3;
 /** Somewhere between one saving and the next ones. */
 const KILL_AFTER_MS_MAX = 40;
 const START_MS_MAX = 30_000;
@@ -72,6 +72,6 @@ describe.each(await testStores())("a rebuild killed by the system, on $name", ({
       expect(databaseFiles(place)).toEqual([result.file]);
       if (killed === KILLS) expect(result.resumedFrom).not.toBeNull();
     },
-    2 * START_MS_MAX,
+    8 * START_MS_MAX,
   );
 });

@@ -164,7 +164,7 @@ test("whatever is changed in any table, verify finds that row, names an event, a
   for (const projection of projections) {
     expect((await verify(projection)).result).toMatchObject({ differences: 0, failure: null });
   }
-}, 60_000);
+}, 240_000);
 
 test("each event that is named is in the log, in the stream and at the revision that are named", async () => {
   change("emails", [["UPDATE emails SET reason = 'planted', updated_at = 'planted'"]]);

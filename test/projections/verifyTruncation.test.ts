@@ -11,7 +11,7 @@ const EVENTS_BEFORE = 2_000;
 /** Of forty streams the first half is erased all the time, the others at the worst moments. */
 const RACED_FROM = 20;
 const ERASED_AT_ONCE = 3;
-const TEST_MS_MAX = 60_000;
+const TEST_MS_MAX = 180_000;
 
 describe.each(await testStores())("truncation that races a verification, on $name", ({ env, isShared }) => {
   // Where a server is asked, every turn takes a second.
