@@ -68,7 +68,8 @@ export class LogReader {
   /** The truncated ones among the next streams after row `after`; `next` is null after the last. */
   truncations(after: number): { readonly page: readonly Truncation[]; readonly next: number | null } {
     const sql = `SELECT id, name, truncate_before > 0 AS truncated,
-      iif(truncate_before > 0, ifnull((SELECT min(e.revision) FROM events e WHERE e.stream = s.id), s.revision + 1), 0)
+      iif(truncate_before > 0, ifnull((SELECT min(e.revision) FROM events e WHERE e.stream = s.id AND e.type <> ''),
+        s.revision + 1), 0)
         AS before FROM streams s WHERE id > ? ORDER BY id LIMIT ?`;
     const rows = this.prepare(sql).all(after, PAGE_STREAMS);
     const page = rows.flatMap(({ name, truncated, before }) =>
