@@ -4,6 +4,7 @@ import { auditCodec } from "../domain/audit/events.ts";
 import { emailCodec } from "../domain/email/events.ts";
 import { erasureCodec } from "../domain/erasure/events.ts";
 import { instanceCodec } from "../domain/instance/events.ts";
+import { logImportCodec } from "../domain/logImport/events.ts";
 import { quotaCodec } from "../domain/quota/events.ts";
 import { senderCodec } from "../domain/sender/events.ts";
 import { storageCodec } from "../domain/storage/events.ts";
@@ -24,6 +25,7 @@ export const codecs: readonly Codec<DomainEvent>[] = [
   emailCodec,
   erasureCodec,
   instanceCodec,
+  logImportCodec,
   quotaCodec,
   senderCodec,
   storageCodec,

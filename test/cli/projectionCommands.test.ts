@@ -12,8 +12,8 @@ import { metadataOf } from "../../src/kernel/metadata.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { currentFile, rowsOf } from "../projections/followFixtures.ts";
-import { COMMAND_LINE, commandEnv, runCommand } from "../support/runCommand.ts";
 import { acceptance } from "../support/emailHistories.ts";
+import { COMMAND_LINE, commandEnv, runCommand } from "../support/runCommand.ts";
 import { openLog } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 

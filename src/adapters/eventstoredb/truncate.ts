@@ -50,8 +50,9 @@ export async function truncate(
   deadline: Deadline,
 ): Promise<void> {
   const bound = Math.min(revision, last + 1);
+  // Hardly a stream has metadata before it is truncated: only where that is not so is it read.
+  let metadata: Awaited<ReturnType<typeof readMetadata>> = { values: {}, revision: null };
   while (leftMs(deadline) > 0) {
-    const metadata = await readMetadata(connection.reads, stream, deadline);
     if (truncatedBefore(metadata.values) >= bound) return;
     const expected: ExpectedRevision = metadata.revision ?? "noStream";
     const event = {
@@ -63,6 +64,7 @@ export async function truncate(
     const request = { stream: metadataStream(stream), events: [event], expected };
     const result = await append(connection, request, deadline);
     if (result.outcome === "appended") return;
+    metadata = await readMetadata(connection.reads, stream, deadline);
   }
   throw new StoreError("unavailable", `EventStoreDB: the metadata of ${stream} keeps changing`);
 }
