@@ -16,7 +16,8 @@ const TURNS = 5;
 const SENDS_PER_TURN = { sqlite: 10_000, eventstoredb: 2_000 };
 const GETS_PER_TURN = 10_000;
 const WARM_REQUESTS = 3_000;
-const GET_CONNECTIONS = 8;
+/** So few that an answer is waited for and not queued for. */
+const GET_CONNECTIONS = 2;
 const STARTS = 3;
 const START_MS_MAX = 60_000;
 const MB = 1_024 * 1_024;
