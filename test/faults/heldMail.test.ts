@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
-import { runCommand } from "../support/runningCommand.ts";
+import { runCommand } from "../support/commandProcess.ts";
 import { type Caller, callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { type RawSink, startRawSink } from "./rawSink.ts";

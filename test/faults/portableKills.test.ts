@@ -8,7 +8,7 @@ import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore
 import { checkExport } from "../../src/commands/importLog.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
-import { type CommandResult, runCommand, startCommand } from "../support/runningCommand.ts";
+import { type CommandResult, runCommand, startCommand } from "../support/commandProcess.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { Load } from "./load.ts";

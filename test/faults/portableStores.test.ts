@@ -11,7 +11,7 @@ import { EVENT_ERASED, isOfTheLog } from "../../src/kernel/ofTheLog.ts";
 import { systemOccasion } from "../../src/openParts.ts";
 import { type EventStore, LOG_START } from "../../src/ports/eventStore.ts";
 import { eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
-import { runCommand } from "../support/runningCommand.ts";
+import { runCommand } from "../support/commandProcess.ts";
 import { openLog, startService } from "../support/tenants.ts";
 import { type FullHistory, LATER_ERASED, makeFullHistory } from "./fullHistory.ts";
 import { type BuiltReadModels, buildReadModels, compareReadModels } from "./readModelRows.ts";

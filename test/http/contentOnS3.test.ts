@@ -3,6 +3,8 @@ import { mkdtemp, readdir, readFile, rm, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import PostalMime from "postal-mime";
+import { directoryContentStore } from "../../src/adapters/directory/directoryContentStore.ts";
+import { s3ContentStore } from "../../src/adapters/s3/s3ContentStore.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../../src/commands/contentAge.ts";
 import { filePath } from "../../src/kernel/contentPath.ts";
 import { type S3Server, startS3Server } from "../support/s3Server.ts";
@@ -108,6 +110,26 @@ describe("a service with its content on S3", () => {
     const kept = (await server.keys()).filter((path) => path.includes(json.id)).map(folderIn);
     expect(kept.sort()).toEqual([folderIn(named), young.folderId].sort());
     expect((await tenant.call("GET", `/api/v1/emails/${json.id}`)).json.html).toBe(LARGE);
+  });
+
+  test("can be copied there from a directory as it is, file by file", async () => {
+    const root = await mkdtemp(join(tmpdir(), "postledger-content-"));
+    const from = directoryContentStore(root);
+    const ids = () => crypto.randomUUID();
+    const folder = { workspaceId: ids(), ownerId: ids(), folderId: ids() };
+    const sha256 = await from.put(folder, Buffer.from("moved"));
+    await from.identity();
+    await from.claim("the-log");
+    const credentials = { accessKeyId: server.accessKeyId, secretAccessKey: server.secretAccessKey };
+    const place = { endpoint: server.endpoint, bucket: server.bucket, region: "us-east-1", ...credentials };
+    for (const path of await readdir(root, { recursive: true })) {
+      const file = Bun.file(join(root, path));
+      if (await file.exists()) await new Bun.S3Client(place).write(`moved/${path}`, file);
+    }
+    const to = s3ContentStore({ ...place, prefix: "moved/", timeoutMs: 10_000 });
+    expect([await to.identity(), await to.claimedBy()]).toEqual([await from.identity(), "the-log"]);
+    expect(Buffer.from((await to.get(folder, sha256)) ?? []).toString()).toBe("moved");
+    await rm(root, { recursive: true });
   });
 
   test("is told by doctor where its content is, and what is wrong there", async () => {
