@@ -82,6 +82,8 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
   let names: NameServer;
   /** What services before this one wrote to their logs and to the terminal. */
   let said = "";
+  /** The person's first and last message. */
+  let [first, last] = ["", ""];
 
   const start = async (more: Readonly<Record<string, string>>) => {
     service = await startTestProcess({ dataDir, env: { ...env, LOG_REQUESTS: "all", ...more } });
@@ -161,6 +163,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
         ids.push(await send(messageTo(to, markers, characters)));
       ids.push(await send({ ...plainTo(to, markers), attachments: [await uploaded(markers)] }));
     }
+    first = ids[0] ?? "";
     await ended(ids);
     // Suppressed twice, with a note each time, and by a bounce that repeats the address.
     await suppress(person, theirs);
@@ -191,7 +194,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     await ended(written);
     await suppress(person, theirs);
     for (let count = 0; count < PERSON_MESSAGES; count += 1) {
-      await send(plainTo(person, theirs));
+      last = await send(plainTo(person, theirs));
     }
     const before = search();
     expect(missing(before, [...theirs.all, ...others.all])).toEqual([]);
@@ -212,8 +215,10 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
       return json.id as string;
     };
     requests.push(await requestFor(person));
-    for (const afterMs of [60, 250]) {
-      await Bun.sleep(afterMs);
+    // Killed when the first of the messages is erased, and again when the last one is.
+    for (const id of [first, last]) {
+      const isErased = async () => (await service.call("GET", `/api/v1/emails/${id}`)).json.content_erased;
+      await until(isErased, "a message to be erased", SETTLED_MS_MAX);
       await stop("SIGKILL");
       await start({ SMTP_URL: "outbox:" });
     }
