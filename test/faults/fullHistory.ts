@@ -207,11 +207,25 @@ async function webhooks(service: TestService, tenant: Tenant): Promise<void> {
   await tenant.call("DELETE", `/webhooks/${three}`);
 }
 
+/** One who was written to and suppressed, twice, and of whom nothing is left. */
+async function forgetSomebody(tenant: Tenant): Promise<void> {
+  const address = "forgotten@example.com";
+  await sent(tenant, { to: address });
+  const path = "/api/v1/suppressions";
+  await tenant.call("POST", path, { body: { address } });
+  await tenant.call("DELETE", `${path}/${encodeURIComponent(address)}`);
+  await tenant.call("POST", path, { body: { address } });
+  const { json } = await tenant.call("POST", "/api/v1/erasures", { body: { address } });
+  const status = async () => (await tenant.call("GET", `/api/v1/erasures/${json.id}`)).json.status;
+  await until(async () => (await status()) === "completed", "a person to be forgotten", 60_000);
+}
+
 /**
  * Makes a log that has some of everything. The service needs a VERIFICATION_FROM, and is to deliver nothing.
  */
 export async function makeFullHistory(service: TestService): Promise<FullHistory> {
   const tenant = await service.tenant();
+  await forgetSomebody(tenant);
   await webhooks(service, tenant);
   const erased = await mail(service, tenant);
   await suppressions(tenant);

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
 import { runCommand } from "../support/commandProcess.ts";
+import { eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
 import { type Caller, callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { type RawSink, startRawSink } from "./rawSink.ts";
