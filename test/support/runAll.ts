@@ -7,6 +7,8 @@ import { runCheckSteps } from "./checkSteps.ts";
 import { readTestReport, type TestReport } from "./testReport.ts";
 
 const ROOT = join(import.meta.dir, "../..");
+/** Longer than anything that a test waits for: a slow machine makes a test slow, not wrong. */
+const TEST_MS_MAX = 60_000;
 
 interface Run extends TestReport {
   readonly exitCode: number;
@@ -18,7 +20,8 @@ interface Run extends TestReport {
 async function runTests(): Promise<Run> {
   const directory = await mkdtemp(join(tmpdir(), "test-report-"));
   const outfile = join(directory, "junit.xml");
-  const command = [process.execPath, "test", "--reporter=junit", `--reporter-outfile=${outfile}`];
+  const reporter = ["--reporter=junit", `--reporter-outfile=${outfile}`];
+  const command = [process.execPath, "test", `--timeout=${TEST_MS_MAX}`, ...reporter];
   const answersFile = join(directory, "answers.jsonl");
   await writeFile(answersFile, "");
   const child = Bun.spawn(command, {

@@ -1,5 +1,5 @@
 const POLL_MS = 5;
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 20_000;
 
 /** Waits until `condition` holds, looking every few milliseconds; throws with `what` after `timeoutMs`. */
 export async function until(

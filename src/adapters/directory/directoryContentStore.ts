@@ -18,7 +18,7 @@ const LOG_FILE = "log";
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 /** How often a folder is made again that was removed as empty while something was about to be put into it. */
-const FOLDER_ATTEMPTS_MAX = 20;
+const FOLDER_ATTEMPTS_MAX = 100;
 /** Where one file cannot have a second name: too many of them already, another disk, a file system without. */
 const NO_SECOND_NAME: ReadonlySet<string> = new Set(["EMLINK", "EXDEV", "EPERM", "ENOTSUP", "EOPNOTSUPP"]);
 /** A folder cannot be removed for a reason that is none of our concern: it is in use, or gone already. */
@@ -49,7 +49,7 @@ export function directoryContentStore(root: string): ContentStore {
     put,
     async writer(folder) {
       const path = at(folderPath(folder));
-      return guarded(() => inFolder(root, path, fileWriter));
+      return guarded(() => inFolder(root, path, fileWriter, (writer) => writer.abort()));
     },
     async get(folder, sha256) {
       const path = at(filePath(folder, sha256));
@@ -97,23 +97,34 @@ async function clockOf(root: string): Promise<number> {
 /**
  * Works in a folder that is there: folders as they are missing are made, each made durable in the one above.
  * Whoever finds one of them empty meanwhile may remove it, so what finds itself without a folder begins again.
+ * What the work leaves in its folder keeps it, so that comes first. `undo` takes it back when the rest fails.
  */
 async function inFolder<Result>(
   root: string,
   path: string,
   work: (path: string) => Promise<Result>,
+  undo?: (result: Result) => Promise<void>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      if ((await mkdir(path, { recursive: true, mode: FOLDER_MODE })) !== undefined) {
-        const above = dirname(path);
-        for (const parent of [above, dirname(above), root]) await syncFolder(parent);
+      const isNew = (await mkdir(path, { recursive: true, mode: FOLDER_MODE })) !== undefined;
+      const result = await work(path);
+      if (isNew) {
+        await syncAbove(root, path).catch(async (error: unknown) => {
+          await undo?.(result);
+          throw error;
+        });
       }
-      return await work(path);
+      return result;
     } catch (error) {
       if (!isMissing(error) || attempt === FOLDER_ATTEMPTS_MAX) throw error;
     }
   }
+}
+
+async function syncAbove(root: string, path: string): Promise<void> {
+  const above = dirname(path);
+  for (const parent of [above, dirname(above), root]) await syncFolder(parent);
 }
 
 /** Removes a path below `root` and all that is in it, and what stands empty above it. */
