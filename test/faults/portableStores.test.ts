@@ -56,6 +56,10 @@ describe.skipIf(!hasServer)("a log that outgrows its machine", () => {
   let back: Place;
   let history: FullHistory;
   const models: BuiltReadModels[] = [];
+  /** Of the seal on all that the source held. */
+  let digest = "";
+
+  const audited = (env: Place["env"]) => runCommand(env, "audit", "verify", "--digest", digest);
 
   async function open(env: Readonly<Record<string, string>>): Promise<Place> {
     return { env, log: await openLog({ HOST: "127.0.0.1", ...env }) };
@@ -73,6 +77,7 @@ describe.skipIf(!hasServer)("a log that outgrows its machine", () => {
     await service.log.store.close();
     await cp(service.app.dataDir, dataDir, { recursive: true });
     source = await open({ DATA_DIR: dataDir, CONTENT_URL: `file:${join(folder, "source-content")}` });
+    const { json: seal } = await runCommand(source.env, "audit", "seal");
     const { url } = await startEventStoreDb();
     const key = (await readFile(join(dataDir, "master.key"), "utf8")).trim();
     const out = join(folder, "log.zst");
@@ -96,6 +101,11 @@ describe.skipIf(!hasServer)("a log that outgrows its machine", () => {
       json: { events, missing },
     });
     server = await open(onServer);
+    digest = seal.digest;
+    for (const { env } of [source, server]) {
+      const sound = { findings: 0, chain: { covered: seal.covered } };
+      expect(await audited(env)).toMatchObject({ exitCode: 0, err: "", json: sound });
+    }
 
     // The server shows in the whole log what is cut off in its stream, until it is scavenged.
     for (const { log } of [source, server]) await log.store.truncateBefore(emailStream(history.later), 1);
@@ -114,6 +124,15 @@ describe.skipIf(!hasServer)("a log that outgrows its machine", () => {
     for (const model of models) model.remove();
     for (const place of [source, server, back]) await place?.log.store.close();
   });
+
+  test(
+    "still is what was sealed on the source, but for what was cut off without a word",
+    async () => {
+      const shown = [{ kind: "removed", stream: emailStream(history.later), revision: 0 }];
+      expect(await audited(back.env)).toMatchObject({ exitCode: 1, json: { findings: 1, shown } });
+    },
+    MS_MAX,
+  );
 
   test(
     "stands on the server, and on a machine again, as it did: ids, order, revisions, what is left of each stream",
