@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { projections } from "../projections/index.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
+import { standingCache } from "./commands/instanceStanding.ts";
 import { LogSealer } from "./commands/sealLog.ts";
 import type { Config } from "./config.ts";
 import { newId } from "./kernel/ids.ts";
@@ -38,6 +39,7 @@ function logSealing(store: EventStore, { auditSealIntervalMs, auditSigningKey }:
   const actor = `worker:${newId()}`;
   return new LogSealing({
     sealer: new LogSealer({ store, clock: systemClock, signingKey, actor }),
+    standing: standingCache(store),
     clock: systemClock,
     intervalMs: auditSealIntervalMs,
     random: Math.random,

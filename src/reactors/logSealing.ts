@@ -1,3 +1,4 @@
+import type { StandingCache } from "../commands/instanceStanding.ts";
 import type { LogSealer } from "../commands/sealLog.ts";
 import { SECOND_MS } from "../kernel/time.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -5,6 +6,7 @@ import { pauses } from "./pauses.ts";
 
 export interface LogSealingOptions {
   readonly sealer: LogSealer;
+  readonly standing: StandingCache;
   readonly clock: Clock;
   /** An event is sealed so long after it was first seen, at the latest. A full seal does not wait. */
   readonly intervalMs: number;
@@ -56,7 +58,9 @@ export class LogSealing {
   }
 
   private async look(): Promise<void> {
-    const { sealer, clock, intervalMs } = this.options;
+    const { sealer, standing, clock, intervalMs } = this.options;
+    // A log that goes on elsewhere takes nothing any more.
+    if (typeof (await standing.get()).instance?.sealedAt === "number") return;
     let since = performance.now();
     await sealer.readOn(async () => {
       const restMs = Math.min(REST_MS_MAX, REST_FACTOR * (performance.now() - since));

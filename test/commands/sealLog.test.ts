@@ -7,6 +7,7 @@ import { LogSealer, readLastSeal } from "../../src/commands/sealLog.ts";
 import { verifyLog } from "../../src/commands/verifyLog.ts";
 import { AUDIT_STREAM, auditCodec } from "../../src/domain/audit/events.ts";
 import { placesOf, SEAL_EVENTS_MAX } from "../../src/domain/audit/seal.ts";
+import type { Instance } from "../../src/domain/instance/state.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { newSigningKey, parseSigningKey } from "../../src/kernel/signingKey.ts";
 import { APPEND_BYTES_MAX, type EventStore, type NewEvent, StoreError } from "../../src/ports/eventStore.ts";
@@ -172,6 +173,19 @@ describe("a sealer", () => {
   });
 });
 
+/** The instance of a log, as far as sealing looks at it. */
+const stopped: Instance = {
+  logId: "log",
+  sealedDataKey: "",
+  contentStoreId: "",
+  format: 1,
+  sealedAt: null,
+  restored: null,
+  isHeld: false,
+  resumedAt: null,
+  stops: [],
+};
+
 describe("sealing", () => {
   test("waits for its interval, and says what keeps it", async () => {
     let isAway = false;
@@ -180,6 +194,14 @@ describe("sealing", () => {
     const sealer = sealerOn(store);
     const intervalMs = 10;
     let looks = 0;
+    let asked = 0;
+    let instance: Instance | null = null;
+    const standing = {
+      async get() {
+        asked += 1;
+        return { instance, restoredPosition: null };
+      },
+    };
     const watched = Object.assign(Object.create(sealer) as LogSealer, {
       readOn: async (...call: Parameters<LogSealer["readOn"]>) => {
         looks += 1;
@@ -189,6 +211,7 @@ describe("sealing", () => {
     });
     const sealing = new LogSealing({
       sealer: watched,
+      standing,
       clock,
       intervalMs,
       random: () => 0,
@@ -214,7 +237,13 @@ describe("sealing", () => {
     await lookTwice();
     now += intervalMs;
     await until(async () => (await sealsOf(store)).length === 2, "another seal");
-    await sealing.stop();
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+    instance = { ...stopped, sealedAt: now };
+    await happen(store, 1);
+    now += 10 * intervalMs;
+    const before = asked;
+    await until(() => asked > before + 3, "it to see that the log goes on elsewhere");
+    expect(await sealsOf(store)).toHaveLength(2);
+    await sealing.stop();
   });
 });
