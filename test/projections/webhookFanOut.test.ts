@@ -77,7 +77,9 @@ test("everything that becomes of a message is told, but a pause and its end are 
       let revision = accepted;
       for (const taken of history.steps) {
         for (const { type } of taken.events) {
-          if (NAMES[type] !== undefined && isTold(taken)) expected.push(`${NAMES[type]} ${revision}`);
+          // An erasure that waited for the claim's end cancels the message in the same append.
+          const isKnown = type === "EmailCanceled" || isTold(taken);
+          if (NAMES[type] !== undefined && isKnown) expected.push(`${NAMES[type]} ${revision}`);
           revision += 1;
         }
       }
