@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { sendEmail } from "../../src/commands/sendEmail.ts";
 import { emailAggregate } from "../../src/commands/services.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { DELIVERY_POLICY, recordOutcome } from "../../src/domain/email/decisions.ts";
@@ -6,9 +7,11 @@ import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
 import { erasureStream } from "../../src/domain/erasure/events.ts";
 import { suppressionStream } from "../../src/domain/suppression/events.ts";
 import { eventLeaf } from "../../src/kernel/eventLeaf.ts";
+import { DAY_MS } from "../../src/kernel/time.ts";
+import { setLimits } from "../support/limits.ts";
 import type { Answer } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey, SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import { direct, formOf, pdf, txt } from "../support/uploadFiles.ts";
 
@@ -382,6 +385,48 @@ describe.each(await testStores())("erasure on $name", (store) => {
       for (const query of ["limit=0", "cursor=nonsense", "status=done"]) {
         expectProblem(await own.call("GET", `${ERASURES}?${query}`), 400, "INVALID_REQUEST");
       }
+    });
+  });
+
+  describe("by retention", () => {
+    /** Accepts a message as it was so many days ago. */
+    const acceptedDaysAgo = async (days: number, workspaceId: string): Promise<string> => {
+      const from = { sent: SENDER, canonical: SENDER };
+      const to = { sent: newPerson(), canonical: newPerson() };
+      const outcome = await sendEmail(service.log, {
+        workspaceId,
+        idempotencyKey: newKey(),
+        request: {},
+        from,
+        to,
+        content: { from: SENDER, to: to.sent, subject: "Old", text: "Old" },
+        template: null,
+        attachments: [],
+        occasion: { at: Date.now() - days * DAY_MS, correlationId: "test", actor: "test", workspaceId },
+      });
+      if (outcome.kind !== "accepted") throw new Error(JSON.stringify(outcome));
+      return outcome.receipt.id;
+    };
+
+    test("takes the content of what has ended and is older than the workspace's days", async () => {
+      const { workspaceId } = tenant;
+      const strict = await service.tenant();
+      await setLimits(service.log, strict.workspaceId, { contentRetentionDays: 2 });
+      const [old, young, waiting] = [
+        await acceptedDaysAgo(31, workspaceId),
+        await acceptedDaysAgo(29, workspaceId),
+        await acceptedDaysAgo(31, workspaceId),
+      ];
+      const strictOld = await acceptedDaysAgo(3, strict.workspaceId);
+      for (const id of [old, young, strictOld]) await service.addEmailEvents(id, started, sent);
+      expect((await strict.call("GET", "/api/v1/workspace")).json.limits.content_retention_days).toBe(2);
+      // A service looks when it starts, and every minute then.
+      await service.restart();
+      for (const id of [old, strictOld]) await untilCleared(id);
+      expect(await get(old)).toMatchObject({ status: "sent", content_erased: true, subject: null });
+      expect((await get(old)).timeline.at(-1)).toMatchObject({ type: "content_erased", reason: "retention" });
+      for (const id of [young, waiting])
+        expect(await get(id)).toMatchObject({ content_erased: false, subject: "Old" });
     });
   });
 });
