@@ -16,9 +16,9 @@ import {
 } from "../kernel/signingKey.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../kernel/time.ts";
 import { openStore } from "../openParts.ts";
-import type { EventStore, Position } from "../ports/eventStore.ts";
+import type { EventStore } from "../ports/eventStore.ts";
 import { type Command, type Invocation, UsageError } from "./command.ts";
-import { progressBar } from "./progressBar.ts";
+import { howFar, progressBar } from "./progressBar.ts";
 
 const SEAL_DIGEST = /^[0-9a-f]{64}$/;
 
@@ -34,12 +34,6 @@ async function onStore<Result>(
   } finally {
     await store.close();
   }
-}
-
-/** Positions are opaque and ordered; how far between two of them one lies is good enough for a bar. */
-function fraction(position: Position, head: Position): number {
-  const number = (text: string) => Number(text.split("-", 1)[0] ?? 0);
-  return number(head) === 0 ? 1 : number(position) / number(head);
 }
 
 const keygen: Command = {
@@ -75,7 +69,7 @@ const seal: Command = {
       const head = await store.head();
       do {
         await sealer.readOn(async (position) =>
-          bar.show(fraction(position, head), `${sealer.last.covered} events sealed`),
+          bar.show(howFar({ position, head }), `${sealer.last.covered} events sealed`),
         );
       } while (!(await sealer.seal()));
       return sealer.last;
@@ -149,7 +143,7 @@ const verify: Command = {
         kept,
         onProgress({ events, position, head }) {
           const rate = Math.round((events * SECOND_MS) / (performance.now() - began));
-          bar.show(fraction(position, head), `${events} events, ${rate}/s`);
+          bar.show(howFar({ position, head }), `${events} events, ${rate}/s`);
         },
         signal: interrupted.signal,
       }),

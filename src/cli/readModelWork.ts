@@ -1,10 +1,9 @@
 import { constants } from "node:os";
 import { projections } from "../../projections/index.ts";
 import type { Projection } from "../../projections/projection.ts";
-import type { Position } from "../ports/eventStore.ts";
 import type { ReadingProgress } from "../readModels/rebuild.ts";
 import { UsageError } from "./command.ts";
-import { progressBar } from "./progressBar.ts";
+import { howFar, progressBar } from "./progressBar.ts";
 
 /** The read model of that name; a usage error when there is none. */
 export function projectionNamed(name: string | undefined): Projection {
@@ -18,20 +17,13 @@ export function projectionNamed(name: string | undefined): Projection {
   );
 }
 
-/** Positions are opaque and ordered; how far between two of them one lies is good enough for a bar. */
-function fraction({ from, position, head }: ReadingProgress): number {
-  const number = (text: Position) => Number(text.split("-", 1)[0] ?? 0);
-  const whole = number(head) - number(from);
-  return whole <= 0 ? 1 : Math.max(0, number(position) - number(from)) / whole;
-}
-
 /** A bar for a reading of the log: how far it is, how fast it goes and how long it will still take. */
 export function readingBar(label: string): { show(progress: ReadingProgress): void; end(): void } {
   const bar = progressBar(label);
   return {
     show(progress) {
       const { events, elapsedMs, eventsPerSecond } = progress;
-      const done = fraction(progress);
+      const done = howFar(progress);
       const left = done > 0 ? Math.round((elapsedMs / done - elapsedMs) / 1_000) : 0;
       bar.show(done, `${events} events, ${Math.round(eventsPerSecond)}/s, ${left} s left`);
     },

@@ -62,8 +62,8 @@ export const WEBHOOK_PLANTS = {
   /** What an endpoint did not ask for goes to it all the same. */
   "no-filter": {
     file: "projections/webhookDeliveries.ts",
-    from: "if (isWanted) deliverTo",
-    to: "if (isWanted || true) deliverTo",
+    from: "if (types === null || types.includes(type)) deliverTo",
+    to: "deliverTo",
   },
   /** Claims last for ever: what a dead worker had claimed is never told. */
   "no-lease": PLANTS["no-lease"],
