@@ -28,8 +28,10 @@ const BUSY_TIMEOUT_MS = 2_000;
 /** Fewer checkpoints of the write-ahead log than SQLite's own 1,000 pages: each of them costs an fsync. */
 const WRITE_PRAGMAS = `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
   PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = 67108864`;
+/** Pages that one build keeps in memory: a rebuild has as many builds as there are read models. */
+const BUILD_CACHE_KIB = 16 * 1_024;
 const BUILD_PRAGMAS = `PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;
-  PRAGMA cache_size = -16384`;
+  PRAGMA cache_size = -${BUILD_CACHE_KIB}`;
 
 /** SQLite's primary result codes that say something other than "the statement is at fault". */
 const FAILURES: ReadonlyMap<number, ReadDatabaseFailure> = new Map([
