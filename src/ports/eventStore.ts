@@ -56,13 +56,6 @@ export interface LogBatch {
   readonly caughtUp: boolean;
 }
 
-/** A stream of which the beginning is not read any more, and the first revision that is. */
-export interface Truncation {
-  readonly stream: string;
-  /** One more than the last revision when nothing of it is left. */
-  readonly before: number;
-}
-
 export interface CallOptions {
   /** The call settles within this time + 1 s, whatever the store does. Default: the store's own setting. */
   readonly timeoutMs?: number;
@@ -90,6 +83,13 @@ export class StoreError extends Error {
   ) {
     super(message, options);
   }
+}
+
+/** A stream of which something is not read any more. */
+export interface Truncation {
+  readonly stream: string;
+  /** The first revision that is read; Infinity when nothing is. */
+  readonly before: number;
 }
 
 /** The append-only log. Every adapter passes the one suite in `test/contract/eventStore.ts`. */
@@ -124,7 +124,7 @@ export interface EventStore {
   head(options?: CallOptions): Promise<Position>;
   /** Events of `stream` below `revision` are no longer read; revisions and `noStream` answers stay as they are. */
   truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void>;
-  /** All streams that were truncated, in pages of bounded size; one may come again, then the highest `before` holds. */
+  /** Every stream of which something is not read any more, at least once and at last as it is, in pages of bounded size. */
   truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]>;
   /** Lets go of files and connections. Calls under way settle first or fail as `unavailable`. */
   close(): Promise<void>;

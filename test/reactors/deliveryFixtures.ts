@@ -147,12 +147,12 @@ export function watchedStore(store: EventStore = memoryEventStore()): WatchedSto
       watched.beforeRead(stream);
       return store.read(stream, from, max, options);
     },
-    truncations: (options) => store.truncations(options),
     lastRevision: (stream, options) => store.lastRevision(stream, options),
     readAll: (from, filter, options) => store.readAll(from, filter, options),
     subscribe: (from, filter, signal) => store.subscribe(from, filter, signal),
     head: (options) => store.head(options),
     truncateBefore: (stream, revision, options) => store.truncateBefore(stream, revision, options),
+    truncations: (options) => store.truncations(options),
     close: () => store.close(),
   };
   return watched;

@@ -10,7 +10,7 @@ import type {
   RecordedEvent,
   Truncation,
 } from "../../ports/eventStore.ts";
-import { StoreError } from "../../ports/eventStore.ts";
+import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision } from "./append.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
@@ -98,7 +98,8 @@ class EventStoreDb implements EventStore {
 
   async *truncations(options?: CallOptions): AsyncGenerator<readonly Truncation[]> {
     this.requireOpen();
-    yield* readTruncations(this.connection.reads, this.closing.signal, options?.timeoutMs ?? this.timeoutMs);
+    const reading = { from: LOG_START, signal: this.closing.signal };
+    yield* readTruncations(this.connection.reads, reading, options?.timeoutMs ?? this.timeoutMs);
   }
 
   async close(): Promise<void> {

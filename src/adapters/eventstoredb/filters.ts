@@ -30,12 +30,12 @@ export function serverFilter({ types, streamPrefixes }: LogFilter, options: Filt
   return excludeSystemEvents(common);
 }
 
-/** Whether an event is one that the reader asked for: never one of the server's own. */
+/** Whether an event is one that the reader asked for: one of the server's own only by the name of its type. */
 export function makeMatcher({ types, streamPrefixes }: LogFilter) {
   const wanted = types && new Set(types);
   return ({ streamId, type }: { readonly streamId: string; readonly type: string }): boolean => {
-    if (streamId.startsWith(SYSTEM_PREFIX) || type.startsWith(SYSTEM_PREFIX)) return false;
-    if (wanted && !wanted.has(type)) return false;
+    if (wanted ? !wanted.has(type) : type.startsWith(SYSTEM_PREFIX)) return false;
+    if (streamId.startsWith(SYSTEM_PREFIX) && !type.startsWith(SYSTEM_PREFIX)) return false;
     return streamPrefixes?.some((prefix) => streamId.startsWith(prefix)) ?? true;
   };
 }

@@ -19,8 +19,6 @@ const RESUBSCRIBE_MS_MAX = 2_000;
 export interface LogReading {
   readonly from: Position;
   readonly filter: LogFilter;
-  /** See {@link LogSubscriptionOptions.matches}. */
-  readonly matches?: NonNullable<LogSubscriptionOptions["matches"]>;
   readonly signal: AbortSignal;
 }
 

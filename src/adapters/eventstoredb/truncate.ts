@@ -1,31 +1,40 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
-import { type ExpectedRevision, LOG_START, StoreError, type Truncation } from "../../ports/eventStore.ts";
+import { type ExpectedRevision, StoreError, type Truncation } from "../../ports/eventStore.ts";
 import { append } from "./append.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, leftMs } from "./deadline.ts";
-import { readLog } from "./logReads.ts";
+import { type LogReading, readLog } from "./logReads.ts";
 import { metadataStream, readMetadata, truncatedBefore } from "./streamReads.ts";
 
-const METADATA_TYPE = "$metadata";
+/** What the server writes when a stream's metadata changes, and when a stream is deleted for good. */
+const METADATA_CHANGED = "$metadata";
+const STREAM_DELETED = "$streamDeleted";
+const METADATA_STREAM = metadataStream("");
 
-/** The streams whose metadata says that they are truncated, as often as it was said. Throws `unavailable`. */
+/**
+ * Every change of what is read of a stream, in the order of the log. A stream whose metadata bound it in another way
+ * than by `$tb`, as we never do, counts as one of which nothing is read. Throws `unavailable`.
+ */
 export async function* readTruncations(
   client: EventStoreDBClient,
-  signal: AbortSignal,
+  reading: Omit<LogReading, "filter">,
   timeoutMs: number,
 ): AsyncGenerator<readonly Truncation[]> {
-  const prefix = metadataStream("");
-  // Of the server's own streams nobody asked.
-  const isOurs = (stream: string) => stream.startsWith(prefix) && !stream.startsWith("$", prefix.length);
-  const matches = ({ streamId, type }: { readonly streamId: string; readonly type: string }) =>
-    type === METADATA_TYPE && isOurs(streamId);
-  const reading = { from: LOG_START, filter: { types: [METADATA_TYPE] }, matches, signal };
-  for await (const { events } of readLog(client, reading, timeoutMs)) {
-    yield events.flatMap(({ stream, data }) => {
-      const before = truncatedBefore(data as Readonly<Record<string, unknown>>);
-      return before > 0 ? [{ stream: stream.slice(prefix.length), before }] : [];
+  const filter = { types: [METADATA_CHANGED, STREAM_DELETED] };
+  for await (const { events } of readLog(client, { ...reading, filter }, timeoutMs)) {
+    yield events.map(({ stream, type, data }) => {
+      if (type === STREAM_DELETED) return { stream, before: Number.POSITIVE_INFINITY };
+      return {
+        stream: stream.slice(METADATA_STREAM.length),
+        before: boundOf(data as Record<string, unknown>),
+      };
     });
   }
+}
+
+function boundOf(metadata: Readonly<Record<string, unknown>>): number {
+  const isOurs = metadata.$maxAge === undefined && metadata.$maxCount === undefined;
+  return isOurs ? truncatedBefore(metadata) : Number.POSITIVE_INFINITY;
 }
 
 /**
@@ -46,7 +55,7 @@ export async function truncate(
     const expected: ExpectedRevision = metadata.revision ?? "noStream";
     const event = {
       id: crypto.randomUUID(),
-      type: METADATA_TYPE,
+      type: METADATA_CHANGED,
       data: { ...metadata.values, $tb: bound },
       metadata: {},
     };

@@ -14,11 +14,10 @@ import { positionText } from "./groupCommit.ts";
 const BATCH_EVENTS_MAX = 1_000;
 const BATCH_POSITIONS_MAX = 10_000;
 
-/** Streams that one page of truncations looks at. */
-const PAGE_STREAMS = 1_000;
-
 const COLUMNS = "e.position, s.name, e.revision, e.id, e.type, e.metadata, e.data";
 const FROM = "FROM events e CROSS JOIN streams s ON s.id = e.stream";
+const TRUNCATED = `SELECT id, name, truncate_before FROM streams WHERE truncate_before > 0 AND id > ?
+  ORDER BY id LIMIT ?`;
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -65,21 +64,15 @@ export class LogReader {
     return row ? Number(row.revision) : null;
   }
 
-  /** The truncated ones among the next streams after row `after`; `next` is null after the last. */
-  truncations(after: number): { readonly page: readonly Truncation[]; readonly next: number | null } {
-    const sql = `SELECT id, name, truncate_before > 0 AS truncated,
-      iif(truncate_before > 0, ifnull((SELECT min(e.revision) FROM events e WHERE e.stream = s.id AND e.type <> ''),
-        s.revision + 1), 0)
-        AS before FROM streams s WHERE id > ? ORDER BY id LIMIT ?`;
-    const rows = this.prepare(sql).all(after, PAGE_STREAMS);
-    const page = rows.flatMap(({ name, truncated, before }) =>
-      truncated === 1 ? [{ stream: String(name), before: Number(before) }] : [],
-    );
-    return { page, next: rows.length < PAGE_STREAMS ? null : Number(rows.at(-1)?.id) };
-  }
-
   head(): number {
     return Number(this.prepare("SELECT head FROM log").get()?.head);
+  }
+
+  /** Some of the streams that were truncated, in the order of their ids, after `id`; `next` is null after the last. */
+  truncations(id: number): { readonly page: readonly Truncation[]; readonly next: number | null } {
+    const rows = this.prepare(TRUNCATED).all(id, BATCH_EVENTS_MAX);
+    const page = rows.map((row) => ({ stream: String(row.name), before: Number(row.truncate_before) }));
+    return { page, next: page.length < BATCH_EVENTS_MAX ? null : Number(rows.at(-1)?.id) };
   }
 
   /** Moves whenever another connection has committed. */

@@ -157,11 +157,11 @@ class SqliteEventStore implements EventStore {
   }
 
   async *truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]> {
-    for (let after: number | null = 0; after !== null; ) {
-      const from: number = after;
-      const { page, next } = await this.whenFree(() => this.reader.truncations(from), options);
-      after = next;
+    for (let id: number | null = 0; id !== null; ) {
+      const after: number = id;
+      const { page, next } = await this.whenFree(() => this.reader.truncations(after), options);
       yield page;
+      id = next;
     }
   }
 
