@@ -638,7 +638,6 @@ function truncation({ store, it }: Suite): void {
     }
     expect([once, twice, never].map((stream) => told.get(stream))).toEqual([2, 3, undefined]);
   });
-
   it("truncation past the end hides nothing that comes later, and an unwritten stream stays open", async () => {
     const stream = fresh("past");
     await mustAppend(store(), stream, [newEvent(), newEvent()], "noStream");
