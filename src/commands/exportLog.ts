@@ -24,7 +24,9 @@ export interface ExportOptions {
 const TABLE = `CREATE TABLE streams (name TEXT PRIMARY KEY, seen INTEGER NOT NULL, starts_at INTEGER NOT NULL)
   WITHOUT ROWID`;
 const TRUNCATED = `INSERT INTO streams VALUES (?, -1, ?)
-  ON CONFLICT DO UPDATE SET starts_at = max(starts_at, excluded.starts_at)`;
+  ON CONFLICT DO UPDATE SET starts_at = excluded.starts_at`;
+const EMPTIED =
+  "SELECT name FROM streams WHERE seen < 0 AND starts_at > 0 AND name NOT LIKE '$%' ORDER BY name";
 const FIND = "SELECT seen, starts_at FROM streams WHERE name = ?";
 const SEEN = "INSERT INTO streams VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen";
 
@@ -119,7 +121,7 @@ function findStream(scratch: ReadDatabaseFile, name: string): Stream {
 
 /** Streams of which nothing is left still have a last revision, and are not open to a first append. */
 async function* emptiedStreams(lines: Lines, { store, scratch }: ExportOptions): AsyncGenerator<string> {
-  for (const { name } of scratch.rows("SELECT name FROM streams WHERE seen < 0 ORDER BY name")) {
+  for (const { name } of scratch.rows(EMPTIED)) {
     const stream = String(name);
     const last = isOfTheLog({ stream, type: "" }) ? await store.lastRevision(stream) : null;
     if (last === null) continue;

@@ -56,13 +56,6 @@ export interface LogBatch {
   readonly caughtUp: boolean;
 }
 
-/** A stream of which the beginning is not read any more, and the first revision that is. */
-export interface Truncation {
-  readonly stream: string;
-  /** One more than the last revision when nothing of it is left. */
-  readonly before: number;
-}
-
 export interface CallOptions {
   /** The call settles within this time + 1 s, whatever the store does. Default: the store's own setting. */
   readonly timeoutMs?: number;

@@ -615,22 +615,6 @@ function truncation({ store, it }: Suite): void {
     expect(idsOf(await store().read(stream, 0, 10))).toEqual([next.id]);
   });
 
-  it("truncations say of each stream where it begins now", async () => {
-    const [whole, cut, gone] = [fresh("whole"), fresh("cut"), fresh("gone")] as const;
-    for (const stream of [whole, cut, gone]) {
-      await mustAppend(store(), stream, [newEvent(), newEvent(), newEvent()], "noStream");
-    }
-    await store().truncateBefore(cut, 1);
-    await store().truncateBefore(cut, 2);
-    await store().truncateBefore(gone, 3);
-    const before = new Map<string, number>();
-    for await (const page of store().truncations()) {
-      for (const one of page) before.set(one.stream, Math.max(one.before, before.get(one.stream) ?? 0));
-    }
-    expect([whole, cut, gone].map((stream) => before.get(stream))).toEqual([undefined, 2, 3]);
-    expect([...before.keys()].filter((stream) => stream.startsWith("$"))).toEqual([]);
-  });
-
   it("truncation can be repeated and never brings anything back", async () => {
     const stream = fresh("again");
     await mustAppend(store(), stream, [newEvent(), newEvent(), newEvent()], "noStream");

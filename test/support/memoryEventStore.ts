@@ -159,10 +159,7 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
     },
     async *truncations() {
       requireStore();
-      yield [...truncations].flatMap(([stream, revision]) => {
-        const before = Math.min(revision, lastOf(stream) + 1);
-        return before > 0 ? [{ stream, before }] : [];
-      });
+      yield [...truncations].map(([stream, before]) => ({ stream, before }));
     },
     async scrub() {
       requireStore();

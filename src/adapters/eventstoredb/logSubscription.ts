@@ -33,8 +33,6 @@ export interface LogSubscriptionOptions {
   /** Where the reader stands once the server says that it has caught up: a head read before it began. */
   readonly head?: Position;
   readonly searchWindow: number;
-  /** In place of what the filter says: the server's own events, say. */
-  readonly matches?: ReturnType<typeof makeMatcher>;
   readonly signal: AbortSignal;
 }
 
@@ -59,7 +57,7 @@ export class LogSubscription {
   ) {
     const { from, filter, searchWindow, signal } = options;
     this.position = from;
-    this.isWanted = options.matches ?? makeMatcher(filter);
+    this.isWanted = makeMatcher(filter);
     this.source = client.subscribeToAll(
       {
         fromPosition: vendorPosition(from),
