@@ -38,7 +38,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   if (lock === null) {
     throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by another running service`]);
   }
-  const store = await openStore(config, config.logCacheKib);
+  const store = await openStore(config, { cacheKib: config.logCacheKib });
   try {
     return await startOn(config, logger, { store, release: () => lock.release() });
   } catch (error) {

@@ -34,7 +34,7 @@ export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
  */
 export async function openStore(
   config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
-  cacheKib?: number,
+  { cacheKib }: { readonly cacheKib?: number } = {},
 ): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
   if (isEmbedded(config)) {
