@@ -25,9 +25,9 @@ export type Pick = (below: number) => number;
 /** Changes a log's file as somebody would who can write to it; where it did, or null when it could not here. */
 export type Plant = (db: DatabaseSync, rows: readonly Row[], pick: Pick) => readonly (Row | Place)[] | null;
 
-/** Every event, in the order of the log. */
+/** Every event that is there, in the order of the log: what is cut off leaves an empty row. */
 const ROWS = `SELECT e.position, e.stream, s.name, e.revision, e.id, e.type, e.metadata, e.data
-  FROM events e JOIN streams s ON s.id = e.stream ORDER BY e.position`;
+  FROM events e JOIN streams s ON s.id = e.stream WHERE e.type <> '' ORDER BY e.position`;
 
 function one<Item>(items: readonly Item[], pick: Pick): Item {
   const item = items[pick(items.length)];
@@ -115,6 +115,12 @@ export const PLANTS: Readonly<Record<string, Plant>> = {
   "an event removed": (db, rows, pick) => {
     const row = one(rows, pick);
     db.prepare("DELETE FROM events WHERE position = ?").run(row.position);
+    return [row];
+  },
+  "an event emptied, as what is cut off is": (db, rows, pick) => {
+    const row = one(rows, pick);
+    const empty = "UPDATE events SET id = '', type = '', metadata = '', data = '' WHERE position = ?";
+    db.prepare(empty).run(row.position);
     return [row];
   },
   "a stream removed": (db, rows, pick) => {
