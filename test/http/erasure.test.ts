@@ -1,13 +1,18 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import { projections } from "../../projections/index.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { sendEmail } from "../../src/commands/sendEmail.ts";
 import { emailAggregate } from "../../src/commands/services.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { DELIVERY_POLICY, recordOutcome } from "../../src/domain/email/decisions.ts";
 import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
 import { erasureStream } from "../../src/domain/erasure/events.ts";
+import { INSTANCE_STREAM } from "../../src/domain/instance/events.ts";
 import { suppressionStream } from "../../src/domain/suppression/events.ts";
 import { eventLeaf } from "../../src/kernel/eventLeaf.ts";
 import { DAY_MS } from "../../src/kernel/time.ts";
+import { verifyReadModels } from "../../src/readModels/verify.ts";
 import { setLimits } from "../support/limits.ts";
 import type { Answer } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
@@ -345,6 +350,38 @@ describe.each(await testStores())("erasure on $name", (store) => {
         content_erased: false,
         subject: "After it",
       });
+    });
+
+    test("is no difference to whoever verifies the read models meanwhile", async () => {
+      const person = newPerson();
+      await upload("verified.pdf");
+      for (let count = 0; count < 5; count += 1) await accept({ to: person });
+      for (const note of ["first", "second"]) {
+        await tenant.call("POST", SUPPRESSIONS, { body: { address: person, note } });
+        if (note === "first") await tenant.call("DELETE", `${SUPPRESSIONS}/${person}`);
+      }
+      const [instance] = await service.log.store.read(INSTANCE_STREAM, 0, 1);
+      const { logId } = (instance?.data ?? {}) as { readonly logId: string };
+      const directory = join(service.app.dataDir, "projections");
+      const verify = () =>
+        verifyReadModels({
+          logId,
+          databases: sqliteReadDatabases,
+          directory,
+          projections: projections.filter(({ name }) =>
+            ["attachments", "emails", "suppressions", "webhook-deliveries", "message-files"].includes(name),
+          ),
+          store: service.log.store,
+          owner: false,
+          signal: AbortSignal.timeout(SETTLED_MS_MAX),
+        });
+      const [{ json }, ...results] = await Promise.all([request(person), verify(), verify()]);
+      await completed(json.id);
+      for (const found of [...results, await verify()]) {
+        expect(found.map(({ name, differences, failure }) => ({ name, differences, failure }))).toEqual(
+          found.map(({ name }) => ({ name, differences: 0, failure: null })),
+        );
+      }
     });
 
     test("of whom nothing is known finds nothing, and reaches into no other workspace", async () => {

@@ -1,0 +1,140 @@
+import { describe, expect, test } from "bun:test";
+import { attachmentAggregate, erasureAggregate } from "../../src/commands/services.ts";
+import { eraseUpload } from "../../src/domain/attachment/decisions.ts";
+import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
+import { attachmentCodec } from "../../src/domain/attachment/events.ts";
+import { emailCodec } from "../../src/domain/email/events.ts";
+import { completeErasure, noteApplied, requestErasure } from "../../src/domain/erasure/decisions.ts";
+import type { ErasureCounts, ErasureEvent } from "../../src/domain/erasure/events.ts";
+import { suppress } from "../../src/domain/suppression/decisions.ts";
+import type { SuppressionEvent } from "../../src/domain/suppression/events.ts";
+import { suppressionCodec } from "../../src/domain/suppression/events.ts";
+import { suppressionDecider } from "../../src/domain/suppression/state.ts";
+import { leavesOf } from "../../src/kernel/erasedEvents.ts";
+import { carriedLeaves, eventLeaf } from "../../src/kernel/eventLeaf.ts";
+import { PERSONAL_EVENTS } from "../../src/kernel/personalEvents.ts";
+import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
+
+const PERSON = { workspaceId: "w", recipientHash: "h" };
+const COUNTS: ErasureCounts = {
+  messagesErased: 2,
+  messagesCanceled: 1,
+  messagesErasedBefore: 0,
+  messagesWithFiles: 0,
+  outboxMessages: 0,
+  uploadsErased: 0,
+  uploadsKept: ["u"],
+  suppressionsErased: 1,
+};
+
+describe("a request to erase a person", () => {
+  const given = givenWhenThen(erasureAggregate);
+  const requested: ErasureEvent = { type: "ErasureRequested", data: PERSON };
+  const applied: ErasureEvent = { type: "ErasureApplied", data: COUNTS };
+  const completed: ErasureEvent = { type: "ErasureCompleted", data: { remains: ["a chunk"] } };
+
+  test("is made once", () => {
+    given()
+      .when((state) => requestErasure(state, PERSON))
+      .then("requested", requested)
+      .again("alreadyRequested");
+  });
+
+  test("is applied once, and only then completed, once", () => {
+    given(requested)
+      .when((state) => noteApplied(state, COUNTS))
+      .then("applied", applied)
+      .again("notDue");
+    given(requested, applied)
+      .when((state) => completeErasure(state, ["a chunk"]))
+      .then("completed", completed)
+      .again("notDue");
+    given(requested)
+      .when((state) => completeErasure(state, []))
+      .then("notDue");
+    for (const past of [[], [requested, applied, completed]]) {
+      given(...past)
+        .when((state) => noteApplied(state, COUNTS))
+        .then("notDue");
+    }
+    expect(foldOf(erasureAggregate, [requested, applied, completed])).toEqual({
+      ...PERSON,
+      status: "completed",
+      counts: COUNTS,
+      remains: ["a chunk"],
+    });
+  });
+});
+
+describe("an upload's name", () => {
+  const given = givenWhenThen(attachmentAggregate);
+  const times = { uploadedAt: "2030-01-01T00:00:00.000Z", expiresAt: "2030-01-02T00:00:00.000Z" };
+  const file = { workspaceId: "w", contentType: "text/plain", bytes: 5 };
+  const uploaded: AttachmentEvent = {
+    type: "AttachmentUploaded",
+    data: { ...file, ...times, filename: "ana.txt", sha256: "5" },
+  };
+  const expired: AttachmentEvent = { type: "AttachmentExpired", data: { reason: "deleted" } };
+  const removed: AttachmentEvent = { type: "AttachmentBytesRemoved", data: {} };
+  const leaves = [{ revision: 0, leaf: "0" }];
+  const erased: AttachmentEvent = {
+    type: "AttachmentErased",
+    data: { ...file, ...times, erasureId: "e", erased: leaves },
+  };
+
+  test("is erased once its bytes are gone, once", () => {
+    given(uploaded, expired, removed)
+      .when((state) => eraseUpload(state, "e", leaves))
+      .then("erased", erased)
+      .again("notDue");
+    for (const past of [[], [uploaded], [uploaded, expired]]) {
+      given(...past)
+        .when((state) => eraseUpload(state, "e", leaves))
+        .then("notDue");
+    }
+  });
+
+  test("leaves the same upload behind, whether what was before is cut off or not", () => {
+    const [whole, cut] = [
+      foldOf(attachmentAggregate, [uploaded, expired, removed, erased]),
+      foldOf(attachmentAggregate, [erased]),
+    ];
+    expect(cut).toEqual(whole);
+    expect(cut).toMatchObject({
+      status: "expired",
+      filename: null,
+      sha256: null,
+      bytesRemoved: true,
+      bytes: 5,
+    });
+  });
+});
+
+test("a suppression whose address was erased still holds, and nothing is added to it", () => {
+  const suppressed: SuppressionEvent = { type: "RecipientSuppressed", data: { ...PERSON, reason: "manual" } };
+  const erased: SuppressionEvent = {
+    type: "SuppressionAddressErased",
+    data: { ...PERSON, cutsHistory: false, erasureId: "e", erased: [{ revision: 0, leaf: "0" }] },
+  };
+  const state = [suppressed, erased].reduce(suppressionDecider.evolve, suppressionDecider.initialState);
+  expect(state).toEqual(suppressed.data);
+  expect(suppress(state, { address: "a@example.com" }, suppressed.data).events).toEqual([]);
+  expect(suppressionDecider.evolve(null, erased)).toBeNull();
+});
+
+test("what is cut off can be had as leaves from the event that stands for it", () => {
+  const cut = [0, 1].map((revision) => {
+    const event = { type: "SuppressionAddressStored", data: { address: `${revision}@example.com` } };
+    return { ...event, stream: "suppression-h", revision, id: crypto.randomUUID(), metadata: { at: "now" } };
+  });
+  const erased = leavesOf(cut);
+  expect(erased.map(({ leaf }) => leaf)).toEqual(cut.map(eventLeaf));
+  const data = { ...PERSON, cutsHistory: false, erasureId: "e", erased };
+  const place = { stream: "suppression-h", revision: 2, id: crypto.randomUUID(), metadata: {} };
+  expect(carriedLeaves({ ...place, type: "SuppressionAddressErased", data })).toEqual(erased);
+});
+
+test("the events that stores keep apart are events that there are", () => {
+  const known: readonly string[] = [...emailCodec.types, ...suppressionCodec.types, ...attachmentCodec.types];
+  expect(PERSONAL_EVENTS.filter((type) => !known.includes(type))).toEqual([]);
+});
