@@ -2,17 +2,13 @@ import { describe, expect, test } from "bun:test";
 import { attachmentAggregate, erasureAggregate } from "../../src/commands/services.ts";
 import { eraseUpload } from "../../src/domain/attachment/decisions.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
-import { attachmentCodec } from "../../src/domain/attachment/events.ts";
-import { emailCodec } from "../../src/domain/email/events.ts";
 import { completeErasure, noteApplied, requestErasure } from "../../src/domain/erasure/decisions.ts";
 import type { ErasureCounts, ErasureEvent } from "../../src/domain/erasure/events.ts";
 import { suppress } from "../../src/domain/suppression/decisions.ts";
 import type { SuppressionEvent } from "../../src/domain/suppression/events.ts";
-import { suppressionCodec } from "../../src/domain/suppression/events.ts";
 import { suppressionDecider } from "../../src/domain/suppression/state.ts";
 import { leavesOf } from "../../src/kernel/erasedEvents.ts";
-import { carriedLeaves, eventLeaf } from "../../src/kernel/eventLeaf.ts";
-import { PERSONAL_EVENTS } from "../../src/kernel/personalEvents.ts";
+import { erasedLeaves, eventLeaf } from "../../src/kernel/eventLeaf.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
 const PERSON = { workspaceId: "w", recipientHash: "h" };
@@ -131,10 +127,8 @@ test("what is cut off can be had as leaves from the event that stands for it", (
   expect(erased.map(({ leaf }) => leaf)).toEqual(cut.map(eventLeaf));
   const data = { ...PERSON, cutsHistory: false, erasureId: "e", erased };
   const place = { stream: "suppression-h", revision: 2, id: crypto.randomUUID(), metadata: {} };
-  expect(carriedLeaves({ ...place, type: "SuppressionAddressErased", data })).toEqual(erased);
-});
-
-test("the events that stores keep apart are events that there are", () => {
-  const known: readonly string[] = [...emailCodec.types, ...suppressionCodec.types, ...attachmentCodec.types];
-  expect(PERSONAL_EVENTS.filter((type) => !known.includes(type))).toEqual([]);
+  const letGo = { ...place, type: "SuppressionAddressErased", data };
+  expect(erasedLeaves(letGo)).toEqual(erased);
+  // Who is suppressed and forgotten once more: the one that let go goes too, and what it stood for is told on.
+  expect(leavesOf([letGo])).toEqual([...erased, { revision: 2, leaf: eventLeaf(letGo) }]);
 });

@@ -372,7 +372,6 @@ describe.each(await testStores())("erasure on $name", (store) => {
             ["attachments", "emails", "suppressions", "webhook-deliveries", "message-files"].includes(name),
           ),
           store: service.log.store,
-          owner: false,
           signal: AbortSignal.timeout(SETTLED_MS_MAX),
         });
       const [{ json }, ...results] = await Promise.all([request(person), verify(), verify()]);
