@@ -13,13 +13,10 @@ export interface LeafSource {
 }
 
 /** The leaf of an event that the log does not hold any more, as a later event of its stream tells it. */
-export interface CarriedLeaf {
+export interface ErasedLeaf {
   readonly revision: number;
   readonly leaf: string;
 }
-
-/** What `log import` writes where the log that it reads has lost an event: its own leaf counts for nothing. */
-export const ERASED_PLACEHOLDER = "EventErased";
 
 const CONTENT_EVENT = "EmailContentStored";
 const CONTENT_REVISION = 0;
@@ -42,23 +39,30 @@ export function contentDigest(salt: string, member: "content" | "reference", jso
  * The leaf of an event: SHA-256 in lower-case hex over its stream, revision, type, id and the digest of its payload,
  * which is its data as JSON, however that is compressed, and its metadata. The same on every store, and after export
  * and import. For EmailContentStored a salted digest stands for the data: so the leaf can be had from what is left when
- * the content is gone ({@link carriedLeaves}).
+ * the content is gone ({@link contentLeaf}).
  */
 export function eventLeaf(event: LeafSource): string {
   return leafOf(event, [...dataOf(event), event.metadata]);
 }
 
-/**
- * The leaves of earlier events of its stream that this event stands for: those that it names in `erased`, and for the
- * acceptance of a message that of its content.
- */
-export function carriedLeaves(event: LeafSource): readonly CarriedLeaf[] {
+/** The leaves of earlier events of its stream that an event names in `erased`: it has let go of those. */
+export function erasedLeaves(event: LeafSource): readonly ErasedLeaf[] {
   const data = jsonOf(event);
-  if (!isObject(data)) return [];
-  const named = Array.isArray(data.erased) ? data.erased.filter(isCarriedLeaf) : [];
-  const carried = named.filter(({ revision }) => revision < event.revision);
-  const content = contentLeaf(event, data);
-  return content === null ? carried : [{ revision: CONTENT_REVISION, leaf: content }, ...carried];
+  if (!isObject(data) || !Array.isArray(data.erased)) return [];
+  return data.erased.filter(isErasedLeaf).filter(({ revision }) => revision < event.revision);
+}
+
+/**
+ * The leaf of a message's content, which is revision 0, from its acceptance, which is revision 1 of the same append
+ * and has the same metadata; null for any other event.
+ */
+export function contentLeaf(event: LeafSource): string | null {
+  const data = event.revision === CONTENT_REVISION + 1 ? jsonOf(event) : undefined;
+  if (!isObject(data)) return null;
+  const { contentEventId: id, contentDigest: digest } = data;
+  if (typeof id !== "string" || typeof digest !== "string") return null;
+  const place = { stream: event.stream, revision: CONTENT_REVISION, type: CONTENT_EVENT, id };
+  return leafOf(place, ["content", digest, event.metadata]);
 }
 
 function leafOf(place: Omit<LeafSource, "data" | "metadata">, payload: readonly Json[]): string {
@@ -97,15 +101,7 @@ function digestOfContent(data: Json): string | null {
   return contentDigest(salt, member, JSON.stringify(value));
 }
 
-/** The leaf of revision 0 from what revision 1 tells of it; its metadata is that of the whole append. */
-function contentLeaf({ stream, revision, metadata }: LeafSource, data: JsonObject): string | null {
-  const { contentEventId: id, contentDigest: digest } = data;
-  if (revision !== CONTENT_REVISION + 1 || typeof id !== "string" || typeof digest !== "string") return null;
-  const place = { stream, revision: CONTENT_REVISION, type: CONTENT_EVENT, id };
-  return leafOf(place, ["content", digest, metadata]);
-}
-
-function isCarriedLeaf(value: Json): value is Json & CarriedLeaf {
+function isErasedLeaf(value: Json): value is Json & ErasedLeaf {
   if (!isObject(value)) return false;
   const { revision, leaf } = value;
   return (

@@ -11,7 +11,7 @@ import type { SuppressionEvent } from "../../src/domain/suppression/events.ts";
 import { suppressionCodec } from "../../src/domain/suppression/events.ts";
 import { suppressionDecider } from "../../src/domain/suppression/state.ts";
 import { leavesOf } from "../../src/kernel/erasedEvents.ts";
-import { carriedLeaves, eventLeaf } from "../../src/kernel/eventLeaf.ts";
+import { erasedLeaves, eventLeaf } from "../../src/kernel/eventLeaf.ts";
 import { PERSONAL_EVENTS } from "../../src/kernel/personalEvents.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
@@ -131,7 +131,7 @@ test("what is cut off can be had as leaves from the event that stands for it", (
   expect(erased.map(({ leaf }) => leaf)).toEqual(cut.map(eventLeaf));
   const data = { ...PERSON, cutsHistory: false, erasureId: "e", erased };
   const place = { stream: "suppression-h", revision: 2, id: crypto.randomUUID(), metadata: {} };
-  expect(carriedLeaves({ ...place, type: "SuppressionAddressErased", data })).toEqual(erased);
+  expect(erasedLeaves({ ...place, type: "SuppressionAddressErased", data })).toEqual(erased);
 });
 
 test("the events that stores keep apart are events that there are", () => {
