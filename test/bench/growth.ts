@@ -21,6 +21,7 @@ const GET_CONNECTIONS = 2;
 const STARTS = 3;
 const START_MS_MAX = 60_000;
 const MB = 1_024 * 1_024;
+const MAIN = join(import.meta.dir, "../../src/main.ts");
 /** Mail is held, and no content is old enough to be erased. */
 const SETTINGS = { DELIVERY: "off" };
 
@@ -73,6 +74,15 @@ async function run(command: readonly string[], env: Readonly<Record<string, stri
   return { out, seconds, peakMb: (child.resourceUsage()?.maxRSS ?? 0) / MB };
 }
 
+/** Seals a log, as a service does while it grows: else it would do so while it is measured. */
+async function sealed(store: BenchStore, { fresh, events }: Grown, report: Report): Promise<void> {
+  const { seconds, peakMb } = await run([MAIN, "audit", "seal"], fresh.env);
+  const figure = (name: string, unit: string, value: number) =>
+    add(report, { name, store: store.name, unit, value });
+  figure("growth: seal", "events/s", events / seconds);
+  figure("growth: peak RSS of seal", "MB", peakMb);
+}
+
 /** `projection rebuild` as the operator runs it, beside reading the log with no work done. */
 async function measureRebuild(store: BenchStore, { fresh, events }: Grown, report: Report): Promise<void> {
   const figure = (name: string, unit: string, value: number) =>
@@ -80,8 +90,7 @@ async function measureRebuild(store: BenchStore, { fresh, events }: Grown, repor
   const { out } = await run([join(import.meta.dir, "growthRead.ts"), fresh.env.STORE_URL as string], {});
   const { seconds: readSeconds } = JSON.parse(out) as LogReading;
   const read = figure("growth: read the log", "events/s", events / readSeconds);
-  const main = join(import.meta.dir, "../../src/main.ts");
-  const { seconds, peakMb } = await run([main, "projection", "rebuild"], fresh.env);
+  const { seconds, peakMb } = await run([MAIN, "projection", "rebuild"], fresh.env);
   const rebuilt = figure("growth: rebuild", "events/s", events / seconds);
   figure("growth: peak RSS of rebuild", "MB", peakMb);
   addRatio(report, `growth_rebuild_vs_read_${store.name}`, rebuilt / read);
@@ -185,6 +194,7 @@ export async function growth(store: BenchStore, report: Report, { messages }: Be
     await onFresh(store, async (freshLarge) => {
       const small = await grown(store, freshSmall, Math.min(SMALL_MESSAGES, messages), report);
       const large = await grown(store, freshLarge, messages, report);
+      for (const log of [small, large]) await sealed(store, log, report);
       await measureRebuild(store, large, report);
       const services: TestProcess[] = [];
       try {
