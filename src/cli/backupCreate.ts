@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { copyContentTree, copyDurably, digestFile } from "../adapters/directory/contentTree.ts";
 import { syncFolder } from "../adapters/directory/durableFile.ts";
 import { copyLog } from "../adapters/sqlite/logCopy.ts";
+import { noteCopy } from "../commands/changeInstance.ts";
 import { instanceAggregate } from "../commands/openInstance.ts";
 import { load } from "../commands/transact.ts";
 import { type Config, ConfigError } from "../config.ts";
@@ -11,7 +12,7 @@ import { INSTANCE_STREAM } from "../domain/instance/events.ts";
 import { invariant } from "../kernel/assert.ts";
 import { newId } from "../kernel/ids.ts";
 import { rfc3339 } from "../kernel/time.ts";
-import { isEmbedded } from "../openParts.ts";
+import { isEmbedded, systemOccasion } from "../openParts.ts";
 import { BACKUP_CONTENT, BACKUP_KEY, BACKUP_LOG, type BackupFacts, ManifestWriter } from "./backupFiles.ts";
 import { type Command, refused } from "./command.ts";
 import { withLog } from "./openForCommand.ts";
@@ -32,9 +33,13 @@ export function requireEmbedded(config: Config): void {
   ]);
 }
 
-async function factsOf(config: Config): Promise<BackupFacts> {
+/** Notes the copy in the log before it is taken, so that none is unknown. */
+async function factsOf(config: Config, place: string): Promise<BackupFacts> {
   const createdAt = rfc3339(Date.now());
-  const { state } = await withLog(config, ({ log }) => load(log, instanceAggregate, INSTANCE_STREAM));
+  const { state } = await withLog(config, async ({ log }) => {
+    await noteCopy(log, { kind: "backup", place }, systemOccasion("cli"));
+    return load(log, instanceAggregate, INSTANCE_STREAM);
+  });
   invariant(state, "a log that is open has an instance");
   const { logId, contentStoreId, sealedDataKey, sealedAt } = state;
   const content = config.s3 === null ? "directory" : "s3";
@@ -46,8 +51,12 @@ async function factsOf(config: Config): Promise<BackupFacts> {
  * First the log, then the content: what an event of the copy names was there before the event, so it is copied unless
  * it was erased meanwhile.
  */
-async function fill(config: Config, directory: string, { withKey }: { readonly withKey: boolean }) {
-  const facts = await factsOf(config);
+async function fill(
+  config: Config,
+  directory: string,
+  { out, withKey }: { readonly out: string; readonly withKey: boolean },
+) {
+  const facts = await factsOf(config, resolve(out));
   const manifest = new ManifestWriter(directory, facts);
   const bar = progressBar("backup");
   bar.show(0, "the log");
@@ -104,7 +113,7 @@ export const backupCreate: Command = {
     const partial = `${out}.partial`;
     await rm(partial, { recursive: true, force: true });
     mkdirSync(partial, { recursive: true, mode: FOLDER_MODE });
-    const made = await fill(config, partial, { withKey });
+    const made = await fill(config, partial, { out, withKey });
     await syncFolder(partial);
     await rename(partial, out);
     await syncFolder(dirname(out));

@@ -61,13 +61,16 @@ const show: Command = {
     const view = await withLog(config, ({ services }) => readErasure(services.store, id));
     if (view === null) throw new UsageError(`there is no request ${id}`);
     const { erasure, requestedAt, completedAt } = view;
-    const { status, workspaceId, counts, remains } = erasure;
+    const { status, workspaceId, counts, remains, copies } = erasure;
     const lines = [
       `${status}  requested ${requestedAt}  completed ${completedAt ?? "-"}  workspace ${workspaceId}`,
       ...Object.entries(counts ?? {}).map(([name, value]) => `${name}  ${value}`),
       ...(remains ?? []).map((one) => `remains  ${one}`),
+      ...(copies ?? []).map(({ kind, at, place }) =>
+        `not reached  ${kind} of ${at}  ${place ?? ""}`.trimEnd(),
+      ),
     ];
-    print({ id, status, workspaceId, requestedAt, completedAt, ...counts, remains }, lines);
+    print({ id, status, workspaceId, requestedAt, completedAt, ...counts, remains, copies }, lines);
     return status === "completed" ? 0 : 1;
   },
 };

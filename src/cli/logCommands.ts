@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { writeCompressed, writeCompressedFile } from "../adapters/directory/lineFile.ts";
 import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
-import { sealLog, unsealLog } from "../commands/changeInstance.ts";
+import { noteCopy, sealLog, unsealLog } from "../commands/changeInstance.ts";
 import { exportLog } from "../commands/exportLog.ts";
 import type { ExportEnd } from "../commands/logLines.ts";
 import { instanceAggregate } from "../commands/openInstance.ts";
@@ -20,7 +20,7 @@ import { type Command, type Invocation, refused, UsageError } from "./command.ts
 import { type CopiedContent, copyContentAside } from "./copyContentAside.ts";
 import { logImport } from "./importCommand.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
-import { type ProgressBar, progressBar } from "./progressBar.ts";
+import { howFar, progressBar } from "./progressBar.ts";
 
 const STDOUT = "-";
 /** Instances see the seal within a second; the rest is for a machine that is busy. */
@@ -47,12 +47,6 @@ async function sealAndSettle({ log }: OpenForCommand, config: Config, nobodyRuns
   bar.end();
 }
 
-/** Positions are opaque and ordered; how far between two of them one lies is good enough for a bar. */
-function showProgress(bar: ProgressBar, head: Position): (events: number, position: Position) => void {
-  const number = (text: string) => Number(text.split("-", 1)[0] ?? 0);
-  return (events, position) => bar.show(number(position) / Math.max(1, number(head)), `${events} events`);
-}
-
 interface Exported extends ExportEnd {
   readonly exportId: string;
   readonly sealed: boolean;
@@ -60,6 +54,8 @@ interface Exported extends ExportEnd {
 
 /** Writes the whole log out, and what is needed to keep it apart in a temporary database. */
 async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Exported> {
+  const copy = { kind: "export", place: out === STDOUT ? "standard output" : resolve(out) } as const;
+  await noteCopy(log, copy, systemOccasion("cli"));
   const { state } = await load(log, instanceAggregate, INSTANCE_STREAM);
   invariant(state, "a log that is open has an instance");
   const { logId, contentStoreId, sealedDataKey, sealedAt } = state;
@@ -72,7 +68,9 @@ async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Ex
   const bar = progressBar("exporting");
   const ends: ExportEnd[] = [];
   try {
-    const onProgress = showProgress(bar, await log.head());
+    const head = await log.head();
+    const onProgress = (events: number, position: Position) =>
+      bar.show(howFar({ position, head }), `${events} events`);
     const onEnd = (end: ExportEnd) => void ends.push(end);
     const chunks = exportLog({ store: log, header, scratch, onProgress, onEnd });
     if (out === STDOUT) await writeCompressed(chunks, process.stdout);

@@ -1,4 +1,4 @@
-import { resumeInstance, sealInstance, unsealInstance } from "../domain/instance/decisions.ts";
+import { copyInstance, resumeInstance, sealInstance, unsealInstance } from "../domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../domain/instance/events.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import type { EventStore } from "../ports/eventStore.ts";
@@ -15,6 +15,15 @@ export function sealLog(store: EventStore, occasion: Occasion) {
 /** Lets the log go on where it is. */
 export function unsealLog(store: EventStore, occasion: Occasion) {
   return transact(store, aggregate, (state) => unsealInstance(state, occasion.at), occasion);
+}
+
+/** Notes that a copy of the log is about to be written to `place`: reports of erasures name it. */
+export function noteCopy(
+  store: EventStore,
+  copy: { readonly kind: "backup" | "export"; readonly place: string },
+  occasion: Occasion,
+) {
+  return transact(store, aggregate, (state) => copyInstance(state, { ...copy, at: occasion.at }), occasion);
 }
 
 /** Lets go on what is held since the log was restored; null when nothing is. */

@@ -1,10 +1,13 @@
 import { completeErasure, noteApplied, requestErasure } from "../domain/erasure/decisions.ts";
 import { type ErasureCounts, type ErasureEvent, erasureStream } from "../domain/erasure/events.ts";
 import type { Erasure } from "../domain/erasure/state.ts";
+import { INSTANCE_STREAM } from "../domain/instance/events.ts";
 import type { Address } from "../kernel/address.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Occasion, WorkspaceOccasion } from "../kernel/metadata.ts";
+import { rfc3339 } from "../kernel/time.ts";
 import type { EventStore, Position } from "../ports/eventStore.ts";
+import { instanceAggregate } from "./openInstance.ts";
 import { erasureAggregate, type Services } from "./services.ts";
 import { load, transact } from "./transact.ts";
 
@@ -74,12 +77,16 @@ export async function noteErasureApplied(
   await transact(store, aggregateOf(id), (state) => noteApplied(state, counts), occasion);
 }
 
-/** Ends a request, with what may remain on disks. */
+/** Ends a request, with what may remain on disks and in copies of the log. */
 export async function completePersonErasure(
   store: EventStore,
   id: string,
   remains: readonly string[],
   occasion: Occasion,
 ): Promise<void> {
-  await transact(store, aggregateOf(id), (state) => completeErasure(state, remains), occasion);
+  const { state: instance } = await load(store, instanceAggregate, INSTANCE_STREAM);
+  const copies = (instance?.copies ?? []).map(({ kind, at, place }) => {
+    return { kind, at: rfc3339(at), ...(place === null ? {} : { place }) };
+  });
+  await transact(store, aggregateOf(id), (state) => completeErasure(state, { remains, copies }), occasion);
 }

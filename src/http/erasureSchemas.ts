@@ -63,6 +63,18 @@ const Report = Type.Object(
           "What may still hold bytes on the service's own disks, a sentence each; empty when nothing does. Null before `completed`.",
       }),
     ),
+    copies: Nullable(
+      Type.Array(
+        Type.Object(
+          { kind: Type.Union([Type.Literal("backup"), Type.Literal("export")]), taken_at: DateTime },
+          { additionalProperties: false },
+        ),
+        {
+          description:
+            "Copies of the log that the operator took before, by Postledger's own commands: what was erased is still in them. Null before `completed`.",
+        },
+      ),
+    ),
     not_reached: Type.Array(
       Type.Object({ what: Type.String(), detail: Type.String() }, { additionalProperties: false }),
       { description: "What no request reaches: the same in every report." },

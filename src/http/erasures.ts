@@ -75,7 +75,7 @@ function erasureJson({ id, erasure, requestedAt, completedAt }: ErasureView) {
   };
 }
 
-function reportJson({ counts, remains }: Erasure) {
+function reportJson({ counts, remains, copies }: Erasure) {
   if (counts === null) return null;
   return {
     messages_erased: counts.messagesErased,
@@ -87,6 +87,8 @@ function reportJson({ counts, remains }: Erasure) {
     uploads_kept: counts.uploadsKept,
     suppressions_erased: counts.suppressionsErased,
     remains,
+    // Where they are is the operator's business: the command line tells.
+    copies: copies?.map(({ kind, at }) => ({ kind, taken_at: at })) ?? null,
     not_reached: NOT_REACHED,
   };
 }

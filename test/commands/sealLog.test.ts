@@ -184,6 +184,7 @@ const stopped: Instance = {
   isHeld: false,
   resumedAt: null,
   stops: [],
+  copies: [],
 };
 
 describe("sealing", () => {

@@ -23,11 +23,16 @@ const COUNTS: ErasureCounts = {
   suppressionsErased: 1,
 };
 
+const COPY = { kind: "backup", at: "2026-01-01T00:00:00.000Z", place: "/backups/one" } as const;
+
 describe("a request to erase a person", () => {
   const given = givenWhenThen(erasureAggregate);
   const requested: ErasureEvent = { type: "ErasureRequested", data: PERSON };
   const applied: ErasureEvent = { type: "ErasureApplied", data: COUNTS };
-  const completed: ErasureEvent = { type: "ErasureCompleted", data: { remains: ["a chunk"] } };
+  const completed: ErasureEvent = {
+    type: "ErasureCompleted",
+    data: { remains: ["a chunk"], copies: [COPY] },
+  };
 
   test("is made once", () => {
     given()
@@ -42,11 +47,11 @@ describe("a request to erase a person", () => {
       .then("applied", applied)
       .again("notDue");
     given(requested, applied)
-      .when((state) => completeErasure(state, ["a chunk"]))
+      .when((state) => completeErasure(state, { remains: ["a chunk"], copies: [COPY] }))
       .then("completed", completed)
       .again("notDue");
     given(requested)
-      .when((state) => completeErasure(state, []))
+      .when((state) => completeErasure(state, { remains: [], copies: [] }))
       .then("notDue");
     for (const past of [[], [requested, applied, completed]]) {
       given(...past)
@@ -58,6 +63,7 @@ describe("a request to erase a person", () => {
       status: "completed",
       counts: COUNTS,
       remains: ["a chunk"],
+      copies: [COPY],
     });
   });
 });

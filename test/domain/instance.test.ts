@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
+  copyInstance,
   restoreInstance,
   resumeInstance,
   sealInstance,
@@ -101,6 +102,32 @@ describe("a restoration", () => {
   test("still holds when a seal that came after it is taken back", () => {
     const state = fold(created, restored("a", 20), sealed(22), unsealed(24));
     expect(state).toMatchObject({ isHeld: true, sealedAt: null, stops: spans([15, null]) });
+  });
+});
+
+describe("a copy", () => {
+  const copy = { kind: "backup", at: 3_000, place: "/backups/one" } as const;
+  const copied: InstanceEvent = { type: "InstanceCopied", data: { ...copy, at: at(3) } };
+
+  test("is noted before it is taken, unless the log is sealed", () => {
+    expect(copyInstance(fold(created), copy)).toEqual({ outcome: "noted", events: [copied] });
+    expect(copyInstance(fold(created, sealed(2)), copy)).toEqual({ outcome: "notTaken", events: [] });
+    expect(copyInstance(null, copy).events).toEqual([]);
+    expect(fold(created, copied, copied)?.copies).toEqual([copy, copy]);
+  });
+
+  test("that a log was imported from counts as one, where the log could not note it", () => {
+    const imported = (isSealed: boolean): InstanceEvent => {
+      const data = { copyId: "a", from: "import", takenAt: at(5), sealed: isSealed, at: at(9) } as const;
+      return { type: "InstanceRestored", data };
+    };
+    expect(fold(created, imported(true))?.copies).toEqual([{ kind: "export", at: 5_000, place: null }]);
+    expect(fold(created, imported(false))?.copies).toEqual([]);
+  });
+
+  test("is remembered with so many before it", () => {
+    const many = Array.from({ length: 250 }, () => copied);
+    expect(fold(created, ...many)?.copies).toHaveLength(200);
   });
 });
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import { join } from "node:path";
 import { projections } from "../../projections/index.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { noteCopy } from "../../src/commands/changeInstance.ts";
 import { sendEmail } from "../../src/commands/sendEmail.ts";
 import { emailAggregate } from "../../src/commands/services.ts";
 import { transact } from "../../src/commands/transact.ts";
@@ -12,6 +13,7 @@ import { INSTANCE_STREAM } from "../../src/domain/instance/events.ts";
 import { suppressionStream } from "../../src/domain/suppression/events.ts";
 import { eventLeaf } from "../../src/kernel/eventLeaf.ts";
 import { DAY_MS } from "../../src/kernel/time.ts";
+import { systemOccasion } from "../../src/openParts.ts";
 import { verifyReadModels } from "../../src/readModels/verify.ts";
 import { setLimits } from "../support/limits.ts";
 import type { Answer } from "../support/service.ts";
@@ -254,6 +256,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
         100,
       );
 
+      await noteCopy(service.log.store, { kind: "backup", place: "/backups/one" }, systemOccasion("test"));
       const answer = await request(person);
       expect(answer.headers.get("location")).toBe(`${ERASURES}/${answer.json.id}`);
       const { report, ...rest } = await completed(answer.json.id);
@@ -274,6 +277,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
         uploads_kept: [shared],
         suppressions_erased: 1,
         remains: [],
+        copies: expect.arrayContaining([{ kind: "backup", taken_at: expect.any(String) }]),
       });
 
       expect(await get(waits)).toMatchObject({ status: "canceled", content_erased: true, to: null });

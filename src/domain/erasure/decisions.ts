@@ -1,5 +1,5 @@
 import type { Decision } from "../../kernel/decider.ts";
-import type { ErasureCounts, ErasureEvent } from "./events.ts";
+import type { CopyTaken, ErasureCounts, ErasureEvent } from "./events.ts";
 import type { ErasureState } from "./state.ts";
 
 interface Person {
@@ -24,11 +24,20 @@ export function noteApplied(
   return { outcome: "applied", events: [{ type: "ErasureApplied", data: counts }] };
 }
 
-/** Ends a request, with what the disks may still hold. */
+/** What a request has not reached. */
+export interface NotReached {
+  /** What the service's own disks may still hold, a sentence each. */
+  readonly remains: readonly string[];
+  /** Copies of the log that were taken before. */
+  readonly copies: readonly CopyTaken[];
+}
+
+/** Ends a request. */
 export function completeErasure(
   state: ErasureState,
-  remains: readonly string[],
+  { remains, copies }: NotReached,
 ): Decision<"completed" | "notDue", ErasureEvent> {
   if (state?.status !== "applied") return { outcome: "notDue", events: [] };
-  return { outcome: "completed", events: [{ type: "ErasureCompleted", data: { remains: [...remains] } }] };
+  const data = { remains: [...remains], copies: [...copies] };
+  return { outcome: "completed", events: [{ type: "ErasureCompleted", data }] };
 }

@@ -21,6 +21,15 @@ export const ErasureCounts = Type.Object({
 });
 export type ErasureCounts = Static<typeof ErasureCounts>;
 
+const CopyTaken = Type.Object({
+  kind: Type.Union([Type.Literal("backup"), Type.Literal("export")]),
+  at: Type.String(),
+  /** On the machine that took it; absent where nobody knows. */
+  place: Type.Optional(Type.String()),
+});
+/** A copy of the log that was taken before a request was completed. */
+export type CopyTaken = Static<typeof CopyTaken>;
+
 const schemas = {
   /** Everything of a person in a workspace is to go that was there at this event's place in the log. */
   ErasureRequested: Type.Object({
@@ -34,6 +43,8 @@ const schemas = {
   ErasureCompleted: Type.Object({
     /** What may still hold something, a sentence each, that another run of the store's own tools takes away. */
     remains: Type.Array(Type.String()),
+    /** Copies of the log that were taken before, which no request reaches. */
+    copies: Type.Optional(Type.Array(CopyTaken)),
   }),
 };
 

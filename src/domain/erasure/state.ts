@@ -1,6 +1,6 @@
 import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/decider.ts";
-import type { ErasureCounts, ErasureEvent, ErasureStatus } from "./events.ts";
+import type { CopyTaken, ErasureCounts, ErasureEvent, ErasureStatus } from "./events.ts";
 
 export interface Erasure {
   readonly status: ErasureStatus;
@@ -10,6 +10,8 @@ export interface Erasure {
   readonly counts: ErasureCounts | null;
   /** Null before it was completed. */
   readonly remains: readonly string[] | null;
+  /** Copies of the log that were taken before it was completed; null before that. */
+  readonly copies: readonly CopyTaken[] | null;
 }
 
 /** `null` before it was requested. */
@@ -18,14 +20,14 @@ export type ErasureState = Erasure | null;
 function evolve(state: ErasureState, event: ErasureEvent): ErasureState {
   if (event.type === "ErasureRequested") {
     const { workspaceId, recipientHash } = event.data;
-    return { status: "requested", workspaceId, recipientHash, counts: null, remains: null };
+    return { status: "requested", workspaceId, recipientHash, counts: null, remains: null, copies: null };
   }
   if (state === null) return null;
   switch (event.type) {
     case "ErasureApplied":
       return { ...state, status: "applied", counts: event.data };
     case "ErasureCompleted":
-      return { ...state, status: "completed", remains: event.data.remains };
+      return { ...state, status: "completed", remains: event.data.remains, copies: event.data.copies ?? [] };
     default:
       return never(event);
   }

@@ -1,7 +1,7 @@
 import type { Decision } from "../../kernel/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { InstanceEvent } from "./events.ts";
-import type { InstanceState, Restoration } from "./state.ts";
+import type { Copy, InstanceState, Restoration } from "./state.ts";
 
 /** Stops every instance of the log. A repeat gives no events. The outcome is since when it is sealed. */
 export function sealInstance(state: InstanceState, now: EpochMs): Decision<EpochMs | null, InstanceEvent> {
@@ -17,6 +17,15 @@ export function unsealInstance(
 ): Decision<"unsealed" | "notSealed", InstanceEvent> {
   if (state === null || state.sealedAt === null) return { outcome: "notSealed", events: [] };
   return { outcome: "unsealed", events: [{ type: "InstanceUnsealed", data: { at: rfc3339(now) } }] };
+}
+
+/** Notes that a copy is about to be taken. A log that was sealed takes no note. */
+export function copyInstance(
+  state: InstanceState,
+  { kind, at, place }: Copy & { readonly place: string },
+): Decision<"noted" | "notTaken", InstanceEvent> {
+  if (state === null || state.sealedAt !== null) return { outcome: "notTaken", events: [] };
+  return { outcome: "noted", events: [{ type: "InstanceCopied", data: { kind, place, at: rfc3339(at) } }] };
 }
 
 /** Notes that the log was brought here; a repeat, by the id of the copy, gives no events. */

@@ -27,6 +27,13 @@ const schemas = {
     sealed: Type.Boolean(),
     at: Type.String(),
   }),
+  /** A copy of the log is about to be taken: what is erased later stays in it. */
+  InstanceCopied: Type.Object({
+    at: Type.String(),
+    kind: Type.Union([Type.Literal("backup"), Type.Literal("export")]),
+    /** The path that it was written to, on the machine that took it. */
+    place: Type.String(),
+  }),
   /** The operator lets go on what is held. */
   InstanceResumed: Type.Object({ at: Type.String() }),
 };

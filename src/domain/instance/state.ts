@@ -12,6 +12,17 @@ export interface Restoration {
   readonly at: EpochMs;
 }
 
+/** A copy of the log that was taken. */
+export interface Copy {
+  readonly kind: "backup" | "export";
+  readonly at: EpochMs;
+  /** Where it was written to; null for the one that this log was imported from. */
+  readonly place: string | null;
+}
+
+/** Of more copies only the newest are remembered. */
+const COPIES_MAX = 200;
+
 export interface Instance {
   readonly logId: string;
   readonly sealedDataKey: string;
@@ -28,6 +39,8 @@ export interface Instance {
   readonly resumedAt: EpochMs | null;
   /** Times in which nothing was delivered because the log was sealed, or held after it was restored. */
   readonly stops: readonly TimeSpan[];
+  /** Copies that were taken, the oldest first. */
+  readonly copies: readonly Copy[];
 }
 
 /** `null` on a log that was never used. */
@@ -44,12 +57,19 @@ function goneOn(state: Instance, to: EpochMs): Instance {
   return { ...state, stops: state.stops.map((stop) => (stop.to === null ? { ...stop, to } : stop)) };
 }
 
+function copied(state: Instance, copy: Copy): Instance {
+  return { ...state, copies: [...state.copies, copy].slice(-COPIES_MAX) };
+}
+
 type Restored = Extract<InstanceEvent, { type: "InstanceRestored" }>["data"];
 
 function restored(state: Instance, data: Restored): Instance {
   const takenAt = epochMs(data.takenAt);
   const restoration = { ...data, takenAt, at: epochMs(data.at) };
-  return stopped({ ...state, sealedAt: null, restored: restoration, isHeld: true }, takenAt);
+  const here = { ...state, sealedAt: null, restored: restoration, isHeld: true };
+  // A log that was sealed takes no note of its own export.
+  const isNoted = data.from === "backup" || !data.sealed;
+  return stopped(isNoted ? here : copied(here, { kind: "export", at: takenAt, place: null }), takenAt);
 }
 
 function evolveExisting(
@@ -69,6 +89,10 @@ function evolveExisting(
       return goneOn({ ...state, sealedAt: null }, epochMs(event.data.at));
     case "InstanceRestored":
       return restored(state, event.data);
+    case "InstanceCopied": {
+      const { kind, place } = event.data;
+      return copied(state, { kind, place, at: epochMs(event.data.at) });
+    }
     case "InstanceResumed": {
       const resumedAt = epochMs(event.data.at);
       return goneOn({ ...state, isHeld: false, resumedAt }, resumedAt);
@@ -80,8 +104,8 @@ function evolveExisting(
 
 function evolve(state: InstanceState, event: InstanceEvent): InstanceState {
   if (event.type === "InstanceCreated") {
-    const nothing = { format: 1, sealedAt: null, restored: null, isHeld: false, resumedAt: null, stops: [] };
-    return { ...event.data, ...nothing };
+    const nothing = { sealedAt: null, restored: null, isHeld: false, resumedAt: null };
+    return { ...event.data, ...nothing, format: 1, stops: [], copies: [] };
   }
   return state === null ? null : evolveExisting(state, event);
 }
