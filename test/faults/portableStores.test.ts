@@ -31,13 +31,16 @@ interface Place {
   readonly log: Services;
 }
 
+/** What a log says of its own copies, which is not the same in all of them. */
+const ABOUT_COPIES: ReadonlySet<string> = new Set(["InstanceCopied", "InstanceRestored", "InstanceResumed"]);
+
 /** Every stream of ours with what a reader sees of it: its last revision and the events that are left. */
 async function streamsOf(store: EventStore) {
   const names = new Set<string>();
   const order: string[] = [];
   for await (const { events } of store.readAll(LOG_START, {})) {
     for (const { stream, id, type } of events) {
-      if (stream === "import" || type === "InstanceRestored" || type === "InstanceResumed") continue;
+      if (stream === "import" || ABOUT_COPIES.has(type)) continue;
       names.add(stream);
       if (isOfTheLog({ stream, type })) order.push(id);
     }
