@@ -86,7 +86,7 @@ async function files(tenant: Tenant): Promise<string> {
   }
   const status = async (id: string) => (await tenant.call("GET", `/api/v1/attachments/${id}`)).json.status;
   await until(
-    async () => !(await Promise.all(uploaded.map(status))).includes("validating"),
+    async () => !(await Promise.all(uploaded.map(status))).includes("pending"),
     "the uploads to be looked at",
     30_000,
   );

@@ -42,7 +42,8 @@ async function sendUpload(tenant: Tenant): Promise<void> {
   const { id } = await made(tenant, "/api/v1/attachments", FILE);
   const status = async () => (await tenant.call("GET", `/api/v1/attachments/${id}`)).json.status;
   await until(async () => (await status()) === "ready", "an upload to be ready");
-  await tenant.send(newKey(), { ...message(), attachments: [id] });
+  const { status: answer, json } = await tenant.send(newKey(), { ...message(), attachments: [id] });
+  if (answer !== 202) throw new Error(`a send of an upload was refused with ${answer}: ${json?.detail}`);
 }
 
 async function sendMail(service: TestService, tenant: Tenant, templateId: string): Promise<void> {
