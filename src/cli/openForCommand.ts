@@ -34,8 +34,7 @@ export async function withLog<Result>(
   const log = await openStore(config);
   try {
     const content = openContentStore(config);
-    const opened = await openLogInstance(config, log, content, use);
-    const { keys, logId, copyId, sealedAt, format } = opened;
+    const { keys, logId, copyId, sealedAt, format } = await openLogInstance(config, log, content, use);
     const store = sealedAt === null ? log : sealedStore(log);
     const services = makeServices({
       store,
