@@ -4,7 +4,7 @@ import type { WorkspaceLimits } from "../domain/workspace/limits.ts";
 import { invariant } from "../kernel/assert.ts";
 import { base64Bytes } from "../kernel/base64.ts";
 import type { ContentFolder } from "../ports/contentStore.ts";
-import { decodeFile, type FileFault, faultOf } from "./fileFault.ts";
+import { decodeFile, type FileFault, faultOf, normalizedName } from "./fileFault.ts";
 import { readAttachment, uploadFolder } from "./readAttachment.ts";
 import type { Services } from "./services.ts";
 import { workspaceLimits } from "./workspaceLimits.ts";
@@ -60,7 +60,16 @@ const TOTAL_BYTES_MAX = 10_000_000;
 interface Fault {
   readonly code: AttachmentRefusal;
   readonly message: string;
+  /** What of a direct file is at fault; an upload has no members. */
+  readonly member?: FileFault["member"];
 }
+
+/** What the contract calls the parts of a direct file (spec: Direct attachment). */
+export const DIRECT_MEMBERS = {
+  filename: "filename",
+  contentType: "content_type",
+  bytes: "content",
+} as const;
 
 type Uploads = ReadonlyMap<string, Attachment>;
 
@@ -93,10 +102,14 @@ export async function resolveAttachments(
       file.kind === "upload"
         ? resolveUpload(services, file.id, uploads)
         : await resolveDirect(services, limits, file);
-    if ("code" in found) return refused(found, `/attachments/${index}`);
+    if ("code" in found) return refused(found, pointerTo(index, found));
     attachments.push(found);
   }
   return { kind: "resolved", attachments };
+}
+
+function pointerTo(index: number, { member }: Pick<Fault, "member">): string {
+  return `/attachments/${index}${member === undefined ? "" : `/${DIRECT_MEMBERS[member]}`}`;
 }
 
 /** From their own streams, so that one that was checked a moment ago can be used at once. */
@@ -119,7 +132,8 @@ function sizeRefusal(requested: readonly RequestedAttachment[], uploads: Uploads
     const bytes = file.kind === "upload" ? (uploads.get(file.id)?.bytes ?? 0) : base64Bytes(file.content);
     if (bytes > FILE_BYTES_MAX) {
       const message = `is over ${FILE_BYTES_MAX} bytes`;
-      return refused({ code: "ATTACHMENT_LIMIT_EXCEEDED", message }, `/attachments/${index}`);
+      const member = file.kind === "direct" ? { member: "bytes" as const } : {};
+      return refused({ code: "ATTACHMENT_LIMIT_EXCEEDED", message }, pointerTo(index, member));
     }
     total += bytes;
   }
@@ -150,7 +164,8 @@ async function resolveDirect(
   limits: WorkspaceLimits,
   file: Extract<RequestedAttachment, { kind: "direct" }>,
 ): Promise<ResolvedAttachment | FileFault> {
-  const { filename, contentType } = file;
+  const filename = normalizedName(file.filename);
+  const { contentType } = file;
   const named = faultOf(inspector.inspectName({ filename, contentType }, limits));
   if (named) return named;
   const content = decodeFile(file.content);

@@ -8,7 +8,7 @@ import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../ports/contentStore.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { contentDeadline } from "./contentAge.ts";
-import { EMPTY_FILE, type FileFault, faultOf } from "./fileFault.ts";
+import { EMPTY_FILE, type FileFault, faultOf, normalizedName } from "./fileFault.ts";
 import { uploadFolder } from "./readAttachment.ts";
 import type { Services } from "./services.ts";
 import { toNewEvents } from "./transact.ts";
@@ -30,13 +30,16 @@ export type UploadOutcome =
       readonly kind: "refused";
       readonly code: FileFault["code"] | "STORAGE_LIMIT_EXCEEDED";
       readonly message: string;
+      /** What of the file is at fault; null when the file itself is not. */
+      readonly member: FileFault["member"] | null;
     };
 
 /**
  * Takes a file into the content store as it comes, never whole in memory, and then into the log: it waits there
  * for its check. What is refused leaves nothing behind. Throws `StoreError`; then nothing is known to be kept.
  */
-export async function uploadAttachment(services: Services, upload: UploadAttachment): Promise<UploadOutcome> {
+export async function uploadAttachment(services: Services, given: UploadAttachment): Promise<UploadOutcome> {
+  const upload = { ...given, filename: normalizedName(given.filename) };
   const { filename, contentType, workspaceId } = upload;
   const limits = await workspaceLimits(services, workspaceId);
   const named = faultOf(services.inspector.inspectName({ filename, contentType }, limits));
@@ -93,7 +96,7 @@ async function keep(
 }
 
 function tooLarge(): FileFault {
-  return { code: "ATTACHMENT_LIMIT_EXCEEDED", message: `is over ${FILE_BYTES_MAX} bytes` };
+  return { code: "ATTACHMENT_LIMIT_EXCEEDED", message: `is over ${FILE_BYTES_MAX} bytes`, member: "bytes" };
 }
 
 /** Takes room for the file and begins its stream; what was written before goes if either cannot be. */
@@ -108,7 +111,7 @@ async function record(
     if (!(await services.storage.reserve(workspaceId, stream, bytes, occasion))) {
       await services.content.removeOwner(folder);
       const message = `the storage allowance has no room for ${bytes} bytes`;
-      return { kind: "refused", code: "STORAGE_LIMIT_EXCEEDED", message };
+      return { kind: "refused", code: "STORAGE_LIMIT_EXCEEDED", message, member: null };
     }
     const limits = await workspaceLimits(services, workspaceId);
     const until = occasion.at + limits.attachmentRetentionHours * HOUR_MS;

@@ -5,8 +5,9 @@ import { listAttachments } from "../../projections/attachments.ts";
 import { deleteAttachment } from "../commands/deleteAttachment.ts";
 import { decodeFile } from "../commands/fileFault.ts";
 import { readAttachment } from "../commands/readAttachment.ts";
+import { DIRECT_MEMBERS } from "../commands/resolveAttachments.ts";
 import type { Services } from "../commands/services.ts";
-import { type UploadAttachment, uploadAttachment } from "../commands/uploadAttachment.ts";
+import { type UploadAttachment, type UploadOutcome, uploadAttachment } from "../commands/uploadAttachment.ts";
 import { FILE_BYTES_MAX } from "../domain/attachment/decisions.ts";
 import type { Attachment } from "../domain/attachment/state.ts";
 import { base64Bytes } from "../kernel/base64.ts";
@@ -17,7 +18,7 @@ import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf 
 import { mediaTypeOf, requireIdentity } from "./jsonBody.ts";
 import { openFilePart } from "./multipartFile.ts";
 import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
-import { Problem } from "./problem.ts";
+import { Problem, refusedFor } from "./problem.ts";
 import { currentRows, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { DirectAttachment, NoQuery } from "./schemas.ts";
@@ -41,7 +42,7 @@ export function attachmentsController({ services, basePath, attachments }: Attac
         try {
           const upload = { ...file, workspaceId, occasion: occasionOf(request, services) };
           const outcome = await uploadAttachment(services, upload);
-          if (outcome.kind === "refused") throw new Problem(outcome.code, { detail: outcome.message });
+          if (outcome.kind === "refused") throw refusal(outcome, isForm(request.headers));
           set.status = 201;
           set.headers.location = `${basePath}/api/v1/attachments/${outcome.id}`;
           return attachmentJson(outcome.id, outcome.attachment);
@@ -113,6 +114,16 @@ function readUpload(services: Services) {
   };
 }
 
+/** A form has one part for the whole file; a JSON body has a member for each of its parts. */
+function refusal(
+  { code, message, member }: Omit<Extract<UploadOutcome, { kind: "refused" }>, "kind">,
+  isOfForm: boolean,
+): Problem {
+  if (member === null) return new Problem(code, { detail: message });
+  const pointer = isOfForm ? "/file" : `/${DIRECT_MEMBERS[member]}`;
+  return refusedFor(code, [{ pointer, message }]);
+}
+
 const directAttachment = TypeCompiler.Compile(DirectAttachment);
 
 /** The file of a JSON body. What it holds is looked at by its length before it is decoded. */
@@ -122,10 +133,11 @@ function fileOf(body: unknown): Pick<UploadAttachment, "filename" | "contentType
   if (!directAttachment.Check(body)) throw new ValidationError("body", directAttachment, body);
   const { filename, content_type: contentType, content } = body as Static<typeof DirectAttachment>;
   if (base64Bytes(content) > FILE_BYTES_MAX) {
-    throw new Problem("ATTACHMENT_LIMIT_EXCEEDED", { detail: `the file is over ${FILE_BYTES_MAX} bytes` });
+    const message = `is over ${FILE_BYTES_MAX} bytes`;
+    throw refusedFor("ATTACHMENT_LIMIT_EXCEEDED", [{ pointer: "/content", message }]);
   }
   const bytes = decodeFile(content);
-  if ("code" in bytes) throw new Problem(bytes.code, { detail: `/content: ${bytes.message}` });
+  if ("code" in bytes) throw refusal(bytes, false);
   return { filename, contentType, chunks: [bytes], close: async () => {} };
 }
 

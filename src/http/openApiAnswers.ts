@@ -98,6 +98,13 @@ function problemsByStatus(codes: readonly ProblemCode[]): ReadonlyMap<number, re
   return byStatus;
 }
 
+/** Always there where each code passes by itself; beside other codes, with those that do. */
+function retryAfter(status: number, codes: readonly ProblemCode[]): Headers {
+  if (status === 429 || status === 503) return { "Retry-After": RETRY_AFTER };
+  const passing = codes.filter((code) => problemFacts(code).isRetryable);
+  return passing.length === 0 ? {} : { "Retry-After": { ...RETRY_AFTER, required: false } };
+}
+
 function problemAnswer(route: Route, status: number, codes: readonly ProblemCode[]): DocumentAnswer {
   const titles = codes.map(
     (code) => `${code}: ${status === 503 ? UNAVAILABLE_TITLE : problemFacts(code).title}`,
@@ -108,7 +115,7 @@ function problemAnswer(route: Route, status: number, codes: readonly ProblemCode
     headers: {
       ...commonHeaders(route),
       ...(status === 401 ? { "WWW-Authenticate": header(true, "`Bearer`.", "^Bearer$") } : {}),
-      ...(status === 429 || status === 503 ? { "Retry-After": RETRY_AFTER } : {}),
+      ...retryAfter(status, codes),
     },
     content: {
       "application/problem+json": {

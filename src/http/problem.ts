@@ -8,7 +8,11 @@ const TABLE = {
   WEBHOOK_NOT_FOUND: { status: 404, title: "There is no such webhook endpoint in this workspace" },
   IDEMPOTENCY_CONFLICT: { status: 409, title: "The Idempotency-Key was used with other content" },
   WEBHOOK_ALREADY_EXISTS: { status: 409, title: "The destination is registered already" },
-  ATTACHMENT_NOT_READY: { status: 409, title: "A referenced attachment has not finished validation" },
+  ATTACHMENT_NOT_READY: {
+    status: 409,
+    title: "A referenced attachment has not finished validation",
+    isRetryable: true,
+  },
   ATTACHMENT_EXPIRED: { status: 410, title: "A referenced attachment is no longer retained" },
   ATTACHMENT_LIMIT_EXCEEDED: { status: 413, title: "There are too many attachments, or they are too large" },
   PAYLOAD_TOO_LARGE: { status: 413, title: "The encoded request is over 16,000,000 bytes" },
@@ -37,12 +41,20 @@ const TABLE = {
   TEMPLATE_LIMIT_REACHED: { status: 409, title: "The template has as many versions as it can" },
   WEBHOOK_LIMIT_REACHED: { status: 409, title: "The workspace has as many webhook endpoints as it can" },
   API_KEY_LIMIT_REACHED: { status: 409, title: "The workspace has as many active API keys as it can" },
-} as const;
+} as const satisfies Readonly<Record<string, ProblemFacts>>;
+
+/** What goes with a code. */
+interface ProblemFacts {
+  readonly status: number;
+  readonly title: string;
+  /** Whether the same request may work a little later, where the status does not say so. */
+  readonly isRetryable?: true;
+}
 
 export type ProblemCode = keyof typeof TABLE;
 
-/** The status and the title that go with a code. Where the operation may work a little later, 503 stands in for 500. */
-export function problemFacts(code: ProblemCode): { readonly status: number; readonly title: string } {
+/** What goes with a code. Where the operation may work a little later, 503 stands in for 500. */
+export function problemFacts(code: ProblemCode): ProblemFacts {
   return TABLE[code];
 }
 
@@ -75,12 +87,12 @@ export class Problem extends Error {
   }
 }
 
-/** A 503 says when to come back, in seconds. */
+/** When to come back, in seconds: of a 503, and of another refusal that passes soon. */
 const RETRY_AFTER_SECONDS = 2;
 
-/** The statuses after which the same request may be sent again as it is. */
-function isRetryable(status: number): boolean {
-  return status === 429 || status >= 500;
+/** Whether the same request may be sent again as it is. */
+function isRetryable({ code, status }: Problem): boolean {
+  return status === 429 || status >= 500 || problemFacts(code).isRetryable === true;
 }
 
 /** A problem as an answer: `application/problem+json` (RFC 9457). Nothing internal, nothing that was sent. */
@@ -93,7 +105,7 @@ export function problemResponse(problem: Problem, requestId: string): Response {
     detail: problem.message,
     code,
     request_id: requestId,
-    retryable: isRetryable(status),
+    retryable: isRetryable(problem),
     errors: options.errors ?? [],
   };
   const headers: Record<string, string> = {
@@ -101,7 +113,8 @@ export function problemResponse(problem: Problem, requestId: string): Response {
     "x-request-id": requestId,
     ...options.headers,
   };
-  if (status === 503) headers["retry-after"] ??= String(RETRY_AFTER_SECONDS);
+  if (status === 503 || problemFacts(code).isRetryable)
+    headers["retry-after"] ??= String(RETRY_AFTER_SECONDS);
   if (status === 401) headers["www-authenticate"] = "Bearer";
   return new Response(JSON.stringify(body), { status, headers });
 }

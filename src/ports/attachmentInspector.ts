@@ -11,17 +11,17 @@ export interface FileAllowances {
   readonly archiveAttachments: boolean;
 }
 
-/** What became of a look at a file. Reasons are for the person who sent it. */
+/** What became of a look at a file. Reasons are for the person who sent it; `member` is what they are about. */
 export type InspectionResult =
   | { readonly kind: "sound" }
   /** The format is none of the supported ones. */
-  | { readonly kind: "unsupported"; readonly reason: string }
+  | { readonly kind: "unsupported"; readonly reason: string; readonly member: "filename" }
   /** The name, the type and the content do not go together, or the content is not allowed. */
-  | { readonly kind: "invalid"; readonly reason: string };
+  | { readonly kind: "invalid"; readonly reason: string; readonly member: keyof InspectedFile };
 
 /** Looks into files before they are sent. Pure but for a malware scanner, where there is one. */
 export interface AttachmentInspector {
-  /** What the name and the declared type alone tell: no bytes needed. */
+  /** What the name (in NFC) and the declared type alone tell: no bytes needed. */
   inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowances): InspectionResult;
   /** Everything. Throws `StoreError` `unavailable` when the malware scanner cannot be asked. */
   inspect(file: InspectedFile, allowances: FileAllowances): Promise<InspectionResult>;

@@ -72,16 +72,9 @@ describe("a small honest file", () => {
   test.each(SAMPLE_FILES)("of %s must have its own type", (extension, type) => {
     for (const other of ["application/octet-stream", "", "*/*", `${type}x`, ` ${type}`, `${type};`])
       expect(named(`a.${extension}`, other).kind).toBe("invalid");
-    expect(named(`A.${extension.toUpperCase()}`, type.toUpperCase())).toEqual({ kind: "sound" });
-  });
-
-  test("of text may say that it is UTF-8, and nothing else may say more than its type", () => {
-    for (const charset of ["; charset=utf-8", ";charset=UTF-8", '; charset="utf-8"'])
-      expect(named("a.txt", `text/plain${charset}`)).toEqual({ kind: "sound" });
-    expect(named("a.txt", "text/plain; charset=utf-16").kind).toBe("invalid");
-    expect(named("a.txt", "text/plain; charset=utf-8; name=b.exe").kind).toBe("invalid");
-    expect(named("a.json", "application/json; charset=utf-8").kind).toBe("invalid");
-    expect(named("a.pdf", "application/pdf; charset=utf-8").kind).toBe("invalid");
+    for (const other of [type.toUpperCase(), `${type}; charset=utf-8`, `${type};charset=utf-8`])
+      expect(named(`a.${extension}`, other).kind).toBe("invalid");
+    expect(named(`A.${extension.toUpperCase()}`, type)).toEqual({ kind: "sound" });
   });
 });
 

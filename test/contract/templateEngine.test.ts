@@ -365,3 +365,26 @@ test("a large but honest template is within the bounds", () => {
     480_000,
   );
 });
+
+describe("html of 500,000 characters, as many as can be sent directly", () => {
+  const fifth = (character: string) => ({ fifth: character.repeat(100_000) });
+  test.each([
+    ["written", "{% for i in (1..5) %}{{ fifth }}{% endfor %}"],
+    ["written raw", "{% for i in (1..5) %}{{ fifth | raw }}{% endfor %}"],
+    [
+      "captured, then written",
+      "{% capture x %}{% for i in (1..5) %}{{ fifth }}{% endfor %}{% endcapture %}{{ x }}",
+    ],
+    ["filtered", "{% for i in (1..5) %}{{ fifth | upcase }}{% endfor %}"],
+    [
+      "filtered and captured",
+      "{% for i in (1..5) %}{% capture x %}{{ fifth | strip }}{% endcapture %}{{ x | raw }}{% endfor %}",
+    ],
+    ["with its line breaks made", "{% for i in (1..5) %}{{ fifth | newline_to_br }}{% endfor %}"],
+  ])("%s is within the bounds, in characters of one unit or of two", (_, source) => {
+    for (const character of ["a", "😀"]) {
+      const output = outputOf(source, fifth(character), "html");
+      expect([...output]).toHaveLength(500_000);
+    }
+  });
+});

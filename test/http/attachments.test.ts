@@ -125,6 +125,40 @@ describe.each(await testStores())("attachments on $name", (store) => {
       await untilStatus(answer.json.id, "ready");
     });
 
+    test("a name in Unicode form D, as macOS has it, becomes the same name in form C", async () => {
+      const [name, given] = ["Rechnung für März.pdf", "Rechnung für März.pdf".normalize("NFD")];
+      expect(given).not.toBe(name);
+      expect((await upload(pdf(given))).json.filename).toBe(name);
+      expect((await uploadJson(direct(pdf(given)))).json.filename).toBe(name);
+      const answer = await tenant.send(newKey(), attached(direct(pdf(given))));
+      expect((await filesOf(answer.json.id))[0]?.filename).toBe(name);
+    });
+
+    test("a part of a form may say its type in capitals and with a charset, as its header allows", async () => {
+      const file = txt(100);
+      const answer = await upload({ ...file, contentType: "TEXT/plain; charset=UTF-8" });
+      expect({ status: answer.status, type: answer.json.content_type }).toEqual({
+        status: 201,
+        type: "text/plain",
+      });
+    });
+
+    test.each(["text/plain; charset=utf-8", "TEXT/PLAIN", "text/plain;charset=UTF-8", " text/plain"])(
+      "the type %j of a JSON file is not exact",
+      async (contentType) => {
+        const file = direct({ ...txt(100), contentType });
+        expectProblem(await uploadJson(file), 422, "ATTACHMENT_INVALID");
+        const answer = await tenant.send(newKey(), attached(file));
+        expectProblem(answer, 422, "ATTACHMENT_INVALID");
+        expect(answer.json.errors).toEqual([
+          {
+            pointer: "/attachments/0/content_type",
+            message: "the content type of a .txt file must be exactly text/plain",
+          },
+        ]);
+      },
+    );
+
     test("what is not what it says is rejected with the reason, and its bytes go", async () => {
       const own = await service.tenant();
       const { json } = await upload({ ...pdf(), bytes: Buffer.from("no PDF at all") }, own);
@@ -460,7 +494,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
         "a direct file of 5,000,001 bytes",
         413,
         "ATTACHMENT_LIMIT_EXCEEDED",
-        "/attachments/1",
+        "/attachments/1/content",
         async () => [file, direct(txt(FILE_BYTES_MAX + 1))],
       ],
       [
@@ -527,43 +561,49 @@ describe.each(await testStores())("attachments on $name", (store) => {
         "a program",
         422,
         "ATTACHMENT_TYPE_UNSUPPORTED",
-        "/attachments/0",
+        "/attachments/0/filename",
         async () => [{ ...file, filename: "a.exe" }],
       ],
       [
         "another type than the name's",
         422,
         "ATTACHMENT_INVALID",
-        "/attachments/0",
+        "/attachments/0/content_type",
         async () => [{ ...file, content_type: "image/png" }],
       ],
       [
         "another content than the name's",
         422,
         "ATTACHMENT_INVALID",
-        "/attachments/1",
+        "/attachments/1/content",
         async () => [file, { ...file, content: "aGVsbG8=" }],
       ],
-      ["an empty file", 422, "ATTACHMENT_INVALID", "/attachments/0", async () => [{ ...file, content: "" }]],
+      [
+        "an empty file",
+        422,
+        "ATTACHMENT_INVALID",
+        "/attachments/0/content",
+        async () => [{ ...file, content: "" }],
+      ],
       [
         "a data URL",
         422,
         "ATTACHMENT_INVALID",
-        "/attachments/0",
+        "/attachments/0/content",
         async () => [{ ...file, content: `data:application/pdf;base64,${file.content}` }],
       ],
       [
         "white space in Base64",
         422,
         "ATTACHMENT_INVALID",
-        "/attachments/0",
+        "/attachments/0/content",
         async () => [{ ...file, content: `${file.content.slice(0, 8)}\n${file.content.slice(8)}` }],
       ],
       [
         "Base64 for URLs",
         422,
         "ATTACHMENT_INVALID",
-        "/attachments/0",
+        "/attachments/0/content",
         async () => [{ ...file, content: "JVBERi0_Pz8-" }],
       ],
       [
@@ -592,6 +632,14 @@ describe.each(await testStores())("attachments on $name", (store) => {
         expect((await tenant.send(key, message())).status).toBe(202);
       },
     );
+
+    test("with an upload that is not checked yet may be repeated as it is, and says when", async () => {
+      const answer = await tenant.send(newKey(), attached(await unreadable()));
+      expectProblem(answer, 409, "ATTACHMENT_NOT_READY");
+      expect(answer.json.retryable).toBe(true);
+      expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect((await tenant.send(newKey(), attached(crypto.randomUUID()))).json.retryable).toBe(false);
+    });
 
     test("answers the first of two faults in the order of the checks", async () => {
       const gone = await ready(pdf());

@@ -29,39 +29,28 @@ export function fileInspector(options: { readonly scanner: MalwareScanner | null
       if (named.kind !== "sound") return named;
       const format = formatOf(extensionOf(file.filename), allowances.archiveAttachments);
       const fault = format && (await contentFault(file, format));
-      if (fault) return invalid(`the file ${fault}`);
+      if (fault) return invalid("bytes", `the file ${fault}`);
       return scan(file, options.scanner);
     },
   };
 }
 
-function invalid(reason: string): InspectionResult {
-  return { kind: "invalid", reason };
+function invalid(member: keyof InspectedFile, reason: string): InspectionResult {
+  return { kind: "invalid", reason, member };
 }
 
 function inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowances): InspectionResult {
   const fault = fileNameFault(file.filename);
-  if (fault !== null) return invalid(`the file name ${fault}`);
+  if (fault !== null) return invalid("filename", `the file name ${fault}`);
   const extension = extensionOf(file.filename);
   const format = formatOf(extension, allowances.archiveAttachments);
   if (format === undefined) {
     const what = extension === "" ? "files without an extension" : "files with this extension";
-    return { kind: "unsupported", reason: `${what} cannot be sent` };
+    return { kind: "unsupported", reason: `${what} cannot be sent`, member: "filename" };
   }
-  if (isTypeOf(file.contentType, format.type)) return SOUND;
-  return invalid(`the content type of a .${extension} file must be ${format.type}`);
-}
-
-/** Types are the same in any case (RFC 2045 §5.1). A text may say that it is UTF-8, because it must be. */
-function isTypeOf(contentType: string, type: string): boolean {
-  const given = contentType.toLowerCase();
-  return (
-    given === type || (type.startsWith("text/") && /^; ?charset="?utf-8"?$/.test(remainder(given, type)))
-  );
-}
-
-function remainder(given: string, type: string): string {
-  return given.startsWith(type) ? given.slice(type.length) : "";
+  // Exactly the type (spec: Direct attachment): no parameters, no capitals.
+  if (file.contentType === format.type) return SOUND;
+  return invalid("contentType", `the content type of a .${extension} file must be exactly ${format.type}`);
 }
 
 /** What is wrong with the content, as the end of "the file"; null when nothing is. */
@@ -123,5 +112,5 @@ function begins(bytes: Uint8Array, text: string): boolean {
 async function scan({ bytes }: InspectedFile, scanner: MalwareScanner | null): Promise<InspectionResult> {
   const result = scanner === null ? "clean" : await scanner.scan(bytes);
   if (result === "clean") return SOUND;
-  return invalid(`the malware scanner found ${excerpt(result.found, MALWARE_NAME_CHARS_MAX)}`);
+  return invalid("bytes", `the malware scanner found ${excerpt(result.found, MALWARE_NAME_CHARS_MAX)}`);
 }

@@ -12,8 +12,8 @@ export function extensionOf(filename: string): string {
 }
 
 /**
- * What is wrong with a file name, as the end of a sentence; null when nothing is. A name that is not NFC is
- * refused, not normalised: the name that a recipient sees is the one that was sent and checked.
+ * What is wrong with a file name, as the end of a sentence; null when nothing is. The name is normalised before it
+ * comes here, so that the name that is checked is the one that a recipient sees.
  */
 export function fileNameFault(filename: string): string | null {
   if (filename === "") return "must not be empty";
