@@ -5,6 +5,7 @@ import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { ROOT, startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
+import { mailFaults } from "../support/strictMail.ts";
 import { message, newKey } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
@@ -77,7 +78,10 @@ describe("a first run", () => {
     const files = async () => (await readdir(outbox).catch(() => [])).filter((name) => name.endsWith(".eml"));
     await until(async () => (await files()).length > 0, "the mail in the outbox");
     expect(await files()).toEqual([`${id}.eml`]);
-    const mail = await PostalMime.parse(await readFile(join(outbox, `${id}.eml`)));
+    const bytes = await readFile(join(outbox, `${id}.eml`));
+    expect(mailFaults(bytes)).toEqual([]);
+    expect(bytes.toString()).toContain("\r\nFrom: hello@example.com\r\n");
+    const mail = await PostalMime.parse(bytes);
     expect(mail).toMatchObject({ subject: "Hello", from: { address: "hello@example.com" } });
     expect(mail.to).toMatchObject([{ address: "you@example.com" }]);
     expect(mail.text?.trim()).toBe("It works.");

@@ -1,8 +1,8 @@
 import { encodeWord } from "nodemailer/lib/mime-funcs";
 import type MimeNode from "nodemailer/lib/mime-node";
 
-/** A header line may have 998 characters (RFC 5322 §2.1.1), and is folded at spaces only. */
-const WORD_CHARS_MAX = 500;
+/** With its name it fits a header line, which should have at most 78 characters (RFC 5322 §2.1.1). */
+const WORD_CHARS_MAX = 60;
 /** What nodemailer makes its own encoded-words with: they fit a line of 76. */
 const ENCODED_CHARS_MAX = 52;
 
@@ -12,7 +12,8 @@ const ENCODED_CHARS_MAX = 52;
  * that is not ASCII.
  */
 function needsEncoding(text: string): boolean {
-  if (!/^[\t\x20-\x7e]*$/.test(text)) return false;
+  // An encoded-word of nothing is none (RFC 2047 §2).
+  if (text === "" || !/^[\t\x20-\x7e]*$/.test(text)) return false;
   const words = text.split(" ");
   return text.includes("=?") || words.some((word) => word === "" || isUnfit(word));
 }
@@ -37,12 +38,15 @@ export function encodeFromName(root: MimeNode, name: string): void {
   });
 }
 
+/** What can stand in a parameter as it is, on one line with its name: no encoded-word may (RFC 2047 §5). */
+const PLAIN_NAME = /^(?!.*=\?)[ !#-[\]-~]{0,60}$/;
+
 /**
- * Leaves a part's `name` out of its type when receivers could decode it to another one than `filename`, which
- * is the standard's parameter (RFC 2183 §2.3) and always comes back.
+ * Leaves a part's `name` out of its type where it would have to be encoded: receivers could decode it to another
+ * one than `filename`, which is the standard's parameter (RFC 2183 §2.3, RFC 2231) and always comes back.
  */
-export function dropAmbiguousName(part: MimeNode): void {
-  if (!part.filename?.includes("=?")) return;
+export function dropUnfitName(part: MimeNode): void {
+  if (!part.filename || PLAIN_NAME.test(part.filename)) return;
   // What is written is the type with the name behind it; what was set is the type alone.
   replaceHeader(part, "Content-Type", (_, write) => write(part.getHeader("Content-Type")));
 }

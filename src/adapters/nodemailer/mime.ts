@@ -5,7 +5,7 @@ import type MimeNode from "nodemailer/lib/mime-node";
 import { encode as encodeQuotedPrintable, wrap as wrapQuotedPrintable } from "nodemailer/lib/qp";
 import type { MailAttachment, MailMessage } from "../../ports/mailTransport.ts";
 import { base64Length, writeBase64 } from "./base64Lines.ts";
-import { dropAmbiguousName, encodeFromName, headerText } from "./headerWords.ts";
+import { dropUnfitName, encodeFromName, headerText } from "./headerWords.ts";
 
 /** Encoded body lines are no longer than this (RFC 2045 §6.7 and §6.8); RFC 5321 would allow 998. */
 const BODY_LINE_CHARS_MAX = 76;
@@ -64,7 +64,7 @@ export function compose(message: MailMessage): MimeNode {
     disableUrlAccess: true,
   }).compile();
   encodeFromName(root, fromName);
-  for (const node of [root, ...root.childNodes]) dropAmbiguousName(node);
+  for (const node of [root, ...root.childNodes]) dropUnfitName(node);
   return root;
 }
 
