@@ -10,14 +10,22 @@ import { QuotaBlock } from "./quotaBlock.ts";
 
 /** The daily limit of every workspace, counted by UTC days. Shared by all instances of a log. */
 export interface DailyQuota {
-  /** Takes one of the day's messages; false when the workspace has none left. Throws `StoreError`. */
-  take(workspaceId: string, at: EpochMs): Promise<boolean>;
-  /** Gives back what was taken at `at` and not used. */
-  giveBack(workspaceId: string, at: EpochMs): void;
+  /** Takes one of the day's messages for `messageId`; null when the workspace has none left. Throws `StoreError`. */
+  take(workspaceId: string, messageId: string, at: EpochMs): Promise<QuotaUnit | null>;
+  /** Gives back what was taken at `unit.at` and not used. Never throws `StoreError`. */
+  giveBack(workspaceId: string, unit: QuotaUnit): Promise<void>;
   /** Messages of the day of `at` that are used; what other instances have in hand counts. Throws `StoreError`. */
   used(workspaceId: string, at: EpochMs): Promise<number>;
   /** Returns to the log what is in hand, so that other instances can use it. Never throws. */
   stop(): Promise<void>;
+}
+
+/** One of a day's messages. */
+export interface QuotaUnit {
+  /** When it was taken: this says of which day it is. */
+  readonly at: EpochMs;
+  /** The message that it was taken for and no other; null for one of a block. */
+  readonly messageId: string | null;
 }
 
 export interface DailyQuotaOptions {
@@ -66,11 +74,12 @@ export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
   };
 
   return {
-    async take(workspaceId, at) {
+    async take(workspaceId, messageId, at) {
       const { messagesPerDay } = limitsOf(await workspaces.get(workspaceId), limitsDefault);
-      return keptBlockOf(workspaceId, at).take(messagesPerDay);
+      const isSingle = await keptBlockOf(workspaceId, at).take(messagesPerDay, messageId);
+      return isSingle === null ? null : { at, messageId: isSingle ? messageId : null };
     },
-    giveBack: (workspaceId, at) => keptBlockOf(workspaceId, at).giveBack(),
+    giveBack: (workspaceId, { at, messageId }) => keptBlockOf(workspaceId, at).giveBack(messageId),
     used: (workspaceId, at) =>
       (blocks.get(`${workspaceId}/${quotaDay(at)}`) ?? blockOf(workspaceId, at)).used(),
     async stop() {

@@ -14,6 +14,12 @@ export async function holderExists(store: EventStore, holder: string): Promise<b
   return "contentEventId" in data && data.contentEventId === contentEventId;
 }
 
+/** The stream of the message whose direct files `holder` stands for; null for an upload. */
+export function messageOf(holder: string): string | null {
+  const end = holder.indexOf("/");
+  return end < 0 ? null : holder.slice(0, end);
+}
+
 /** The name under which a request's direct files are held. Racing requests with one key share the message's id. */
 export function directFilesHolder(emailId: string, contentEventId: string): string {
   return `${emailStream(emailId)}/${contentEventId}`;

@@ -1,6 +1,7 @@
-import { reserveBlock, returnUnused } from "../domain/quota/decisions.ts";
+import { emailStream } from "../domain/email/events.ts";
+import { reserveBlock, returnUnused, type Taken } from "../domain/quota/decisions.ts";
 import { type QuotaEvent, quotaCodec } from "../domain/quota/events.ts";
-import { type Quota, quotaDecider } from "../domain/quota/state.ts";
+import { HELD_FOR_MAX, type Quota, quotaDecider } from "../domain/quota/state.ts";
 import type { Decision } from "../kernel/decider.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type EventStore, StoreError } from "../ports/eventStore.ts";
@@ -10,6 +11,8 @@ import { type Loaded, toNewEvents } from "./transact.ts";
 const NONE_LEFT_MS = 900;
 /** How often a decision is taken anew because another instance was first; after that the store is too busy. */
 const ATTEMPTS_MAX = 50;
+
+const NOT_EXHAUSTED = { limit: -1, until: 0 };
 
 export interface QuotaBlockOptions {
   readonly store: EventStore;
@@ -28,50 +31,51 @@ export class QuotaBlock {
   private left = 0;
   /** The limit that was in force when the block was taken in hand; what came back without one is not trusted. */
   private limit = Number.POSITIVE_INFINITY;
-  private exhausted = { limit: -1, until: 0 };
+  private exhausted = NOT_EXHAUSTED;
   /** The day as the log had it when this instance last looked or wrote. */
   private known: Loaded<Quota> | null = null;
   /** The one reservation or return under way: whoever needs another waits for it first. */
-  private working: Promise<void> | null = null;
+  private working: Promise<unknown> | null = null;
   private touchedAt: number;
 
   constructor(private readonly options: QuotaBlockOptions) {
     this.touchedAt = options.clock.monotonicMs();
   }
 
-  /** Takes one; false when none is left under `limit`. Throws `StoreError`. */
-  async take(limit: number): Promise<boolean> {
+  /** Takes one for `messageId` and says whether it is for that message alone; null when none is left. Throws `StoreError`. */
+  async take(limit: number, messageId: string): Promise<boolean | null> {
     this.touchedAt = this.options.clock.monotonicMs();
     for (;;) {
       if (this.left > 0 && limit >= this.limit) {
         this.left -= 1;
-        return true;
-      }
-      if (this.exhausted.limit === limit && this.options.clock.monotonicMs() < this.exhausted.until)
         return false;
-      await this.alone(() => this.refill(limit));
+      }
+      if (this.isKnownToBeExhausted(limit) && !this.isHeldFor(messageId)) return null;
+      if (this.working !== null) {
+        await this.working;
+        continue;
+      }
+      const taken = await this.alone(() => this.refill(limit, messageId));
+      if (taken !== "block") return taken === "single" ? true : null;
     }
   }
 
-  giveBack(): void {
+  /** Gives back one that was not used: one of a block is kept in hand, a message's own goes to the log at once. */
+  async giveBack(messageId: string | null): Promise<void> {
     this.touchedAt = this.options.clock.monotonicMs();
-    this.left += 1;
+    if (messageId === null) this.left += 1;
+    else await this.returnSingle(messageId);
   }
 
   /** Returns what is in hand to the log, for other instances. Throws `StoreError`. */
   async release(): Promise<void> {
     // Whoever was at work already may have left something else in hand.
-    while (this.left > 0) await this.alone(() => this.returnLeft());
+    while (this.left > 0) await this.inTurn(() => this.returnLeft());
   }
 
   /** Messages of the day that are used, as far as this instance knows of its own; others' blocks count whole. */
   async used(): Promise<number> {
-    let used: number | null = null;
-    const count = async () => {
-      used = (await this.load()).state.reserved - this.left;
-    };
-    while (used === null) await this.alone(count);
-    return used;
+    return this.inTurn(async () => (await this.load()).state.reserved - this.left);
   }
 
   isIdleSince(time: number): boolean {
@@ -82,24 +86,58 @@ export class QuotaBlock {
     return this.left === 0;
   }
 
-  private alone(work: () => Promise<void>): Promise<void> {
-    this.working ??= work().finally(() => {
-      this.working = null;
-    });
-    return this.working;
+  private isKnownToBeExhausted(limit: number): boolean {
+    return this.exhausted.limit === limit && this.options.clock.monotonicMs() < this.exhausted.until;
   }
 
-  private async refill(limit: number): Promise<void> {
+  /** Whether one of the day's messages was taken for this one, here or elsewhere, as far as is known. */
+  private isHeldFor(messageId: string): boolean {
+    return this.known?.state.heldFor.includes(messageId) ?? false;
+  }
+
+  /** Only when nobody else is at work. */
+  private alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = work().finally(() => {
+      this.working = null;
+    });
+    this.working = result;
+    return result;
+  }
+
+  private async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    while (this.working !== null) await this.working.catch(() => {});
+    return this.alone(work);
+  }
+
+  private async refill(limit: number, messageId: string): Promise<Taken["kind"]> {
     // Left over under a higher limit: it goes back first, so that the log decides under the limit of now.
     await this.returnLeft();
     const { instance } = this.options;
-    const count = await this.decide((quota) => reserveBlock(quota, { limit, instance }));
-    if (count === 0) {
+    // A retry of what was accepted needs none.
+    if (this.isHeldFor(messageId) && (await this.isAccepted(messageId))) return "none";
+    const taken = await this.decide((quota) => reserveBlock(quota, { limit, instance, messageId }));
+    if (taken.kind === "none") {
       this.exhausted = { limit, until: this.options.clock.monotonicMs() + NONE_LEFT_MS };
-      return;
+    } else if (taken.kind === "block") {
+      this.left += taken.count;
+      this.limit = limit;
     }
-    this.left += count;
-    this.limit = limit;
+    return taken.kind;
+  }
+
+  private async isAccepted(messageId: string): Promise<boolean> {
+    return (await this.options.store.lastRevision(emailStream(messageId))) !== null;
+  }
+
+  private async returnSingle(messageId: string): Promise<void> {
+    const { instance } = this.options;
+    try {
+      await this.inTurn(() => this.decide((quota) => returnUnused(quota, { count: 1, instance, messageId })));
+      this.exhausted = NOT_EXHAUSTED;
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      if (error.failure === "unavailable") this.left += 1;
+    }
   }
 
   private async returnLeft(): Promise<void> {
@@ -148,11 +186,15 @@ export class QuotaBlock {
     return last === null ? { state: quotaDecider.initialState, revision: null } : this.loadAt(last);
   }
 
-  /** Every event carries the sum of all before it, so one is enough. */
+  /** Every event carries the sum of all before it; the last few say for which messages some are held. */
   private async loadAt(revision: number): Promise<Loaded<Quota>> {
-    const [event] = await this.options.store.read(this.options.stream, revision, 1);
-    if (event === undefined) throw new StoreError("unavailable", "the day's quota cannot be read yet");
-    const state = quotaDecider.evolve(quotaDecider.initialState, quotaCodec.decode(event));
-    return { state, revision: event.revision };
+    const from = Math.max(0, revision + 1 - HELD_FOR_MAX);
+    const events = await this.options.store.read(this.options.stream, from, HELD_FOR_MAX);
+    const last = events.at(-1);
+    if (last === undefined) throw new StoreError("unavailable", "the day's quota cannot be read yet");
+    const quota = events
+      .map((event) => quotaCodec.decode(event))
+      .reduce(quotaDecider.evolve, quotaDecider.initialState);
+    return { state: quota, revision: last.revision };
   }
 }

@@ -86,14 +86,27 @@ export async function sendEmail(services: Services, send: SendEmail): Promise<Se
   if (known) return known;
   const prepared = await prepare(services, send);
   // We look for a replay before a refusal, so a retry of what was accepted is never refused by what happened since.
-  if (prepared.kind === "refused") return (await replay(services, request)) ?? prepared;
+  if (prepared.kind === "refused") {
+    await services.sends.landed(id);
+    return (await replay(services, request)) ?? prepared;
+  }
+  const { outcome, isShared } = await services.sends.share(
+    request,
+    () => acceptOrRefuse(services, { ...send, ...request, ...prepared }),
+    // Where another message has the key, or none, it has to be seen what this request finds there.
+    (other) => (other.kind === "accepted" ? { kind: "conflict" } : null),
+  );
+  return isShared && outcome.kind === "accepted" ? { ...outcome, replayed: true } : outcome;
+}
+
+async function acceptOrRefuse(services: Services, send: PreparedSend): Promise<SendOutcome> {
   if (services.disk.freeBytes() < services.diskFreeBytesMin) {
-    const replayed = await replay(services, request);
+    const replayed = await replay(services, send);
     if (replayed) return replayed;
     throw new StoreError("unavailable", "the data directory's disk is nearly full");
   }
-  const outcome = await withinLimits(services, { ...send, ...request, ...prepared });
-  return outcome.kind === "refused" ? ((await replay(services, request)) ?? outcome) : outcome;
+  const outcome = await withinLimits(services, send);
+  return outcome.kind === "refused" ? ((await replay(services, send)) ?? outcome) : outcome;
 }
 
 /** What names a request and its message. */
@@ -174,7 +187,8 @@ async function withinLimits(services: Services, send: PreparedSend): Promise<Sen
   }
   let used = false;
   try {
-    if (!(await services.quota.take(workspaceId, occasion.at))) return refused("DAILY_LIMIT_REACHED");
+    const unit = await services.quota.take(workspaceId, id, occasion.at);
+    if (unit === null) return refused("DAILY_LIMIT_REACHED");
     used = true;
     try {
       const outcome = await accept(services, send);
@@ -185,7 +199,7 @@ async function withinLimits(services: Services, send: PreparedSend): Promise<Sen
       used = !(error instanceof StoreError) || error.failure === "outcomeUnknown";
       throw error;
     } finally {
-      if (!used) services.quota.giveBack(workspaceId, occasion.at);
+      if (!used) await services.quota.giveBack(workspaceId, unit);
     }
   } finally {
     // Where the outcome is unknown the reservation waits for whoever sweeps them up.

@@ -33,9 +33,11 @@ import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";
 import { type CompiledVersions, compiledVersions } from "./compiledVersions.ts";
 import { type DailyQuota, dailyQuota } from "./dailyQuota.ts";
+import { Flights } from "./flights.ts";
 import { type FoldCache, foldCache } from "./foldCache.ts";
 import { type StandingCache, standingCache } from "./instanceStanding.ts";
 import type { RecentEmails } from "./recentEmails.ts";
+import type { SendOutcome } from "./sendEmail.ts";
 import { type StorageLedger, storageLedger } from "./storageLedger.ts";
 
 export const apiKeyAggregate = { decider: apiKeyDecider, codec: apiKeyCodec };
@@ -89,6 +91,8 @@ export interface Services {
   readonly compiled: CompiledVersions;
   readonly quota: DailyQuota;
   readonly storage: StorageLedger;
+  /** The sends under way. */
+  readonly sends: Flights<SendOutcome>;
   /** Whether the log goes on here, and what of it is held. */
   readonly standing: StandingCache;
 }
@@ -102,6 +106,7 @@ type Made =
   | "compiled"
   | "quota"
   | "storage"
+  | "sends"
   | "standing";
 type Given = Omit<Services, Made | "outbox"> & { readonly outbox?: MailOutbox | null };
 
@@ -119,6 +124,7 @@ export function makeServices(given: Given): Services {
     compiled: compiledVersions(given.store, given.templateEngine),
     quota: dailyQuota({ ...given, workspaces }),
     storage: storageLedger({ ...given, workspaces }),
+    sends: new Flights(),
     standing: standingCache(given.store),
   };
 }

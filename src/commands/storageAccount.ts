@@ -1,9 +1,11 @@
-import { countStorage } from "../domain/storage/decisions.ts";
+import { LRUCache } from "lru-cache";
+import { countStorage, type ReserveRequest, reserveStorage } from "../domain/storage/decisions.ts";
 import { type StorageEvent, storageCodec } from "../domain/storage/events.ts";
-import { openReservations, type Storage, storageDecider } from "../domain/storage/state.ts";
+import { openReservations, reservationOf, type Storage, storageDecider } from "../domain/storage/state.ts";
 import type { Decision } from "../kernel/decider.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { type EventStore, type NewEvent, StoreError } from "../ports/eventStore.ts";
+import { messageOf } from "./holderExists.ts";
 import { toNewEvents } from "./transact.ts";
 
 /** Events of the stream that are read at once. */
@@ -17,6 +19,9 @@ const COUNT_AFTER_EVENTS = 1_000;
 const HOLDERS_PER_EVENT = 4;
 /** Holders in one event of a count: some 150 kB. */
 const COUNTED_MAX = 1_000;
+
+/** Messages whose racing requests are remembered: more than a workspace can begin while one request lasts. */
+const RACED_MESSAGES_MAX = 1_000;
 
 type Decide = (state: Storage) => Decision<unknown, StorageEvent>;
 
@@ -44,6 +49,8 @@ const NOTHING: Known = { state: storageDecider.initialState, first: 0, revision:
 export class StorageAccount {
   private known: Known | null = null;
   private readonly waiting: Waiting[] = [];
+  /** By the stream of a message: who has reserved room for its direct files lately. */
+  private readonly racers = new LRUCache<string, Set<string>>({ max: RACED_MESSAGES_MAX });
   private isRunning = false;
   private isCounting = false;
   /** The revision at which the stream is counted again. */
@@ -53,6 +60,17 @@ export class StorageAccount {
     private readonly store: EventStore,
     private readonly stream: string,
   ) {}
+
+  /** Reserves room, whatever is held by requests that race for the same message. Throws `StoreError`. */
+  reserve(
+    request: Omit<ReserveRequest, "racingBytes">,
+    occasion: Occasion,
+  ): Promise<"reserved" | "exceeded"> {
+    return this.decide(
+      (state) => reserveStorage(state, { ...request, racingBytes: this.racingBytes(state, request.holder) }),
+      occasion,
+    );
+  }
 
   /** Takes the decision on the stream as it is and writes what it says. Throws `StoreError`. */
   decide<Outcome>(
@@ -86,11 +104,12 @@ export class StorageAccount {
     let isFresh = false;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
       const known = this.known ?? (await this.readOn(NOTHING));
-      const { outcomes, events, state } = decisionsOn(known.state, batch);
+      const { outcomes, decided, events, state } = decisionsOn(known.state, batch);
       if (events.length > 0) {
         const result = await this.store.append(this.stream, events, known.revision ?? "noStream");
         if (result.outcome === "appended") {
           this.known = { state, first: known.first, revision: result.revision };
+          for (const event of decided) this.noteRacers(event);
           this.countWhenLong(batch[0]?.occasion);
           return outcomes;
         }
@@ -110,11 +129,40 @@ export class StorageAccount {
         // Another instance has counted and cut off what we have not read: what it counted is all that matters.
         if (revision !== null && event.revision !== revision + 1) return this.readOn(NOTHING);
         if (revision === null) first = event.revision;
-        state = storageDecider.evolve(state, storageCodec.decode(event));
+        const decoded = storageCodec.decode(event);
+        this.noteRacers(decoded);
+        state = storageDecider.evolve(state, decoded);
         revision = event.revision;
       }
       if (page.length < PAGE_EVENTS) return { state, first, revision };
     }
+  }
+
+  private noteRacers(event: StorageEvent): void {
+    if (event.type === "StorageReserved") this.noteRacer(event.data.holder);
+    else if (event.type === "StorageCounted")
+      for (const { holder } of event.data.open) this.noteRacer(holder);
+  }
+
+  private noteRacer(holder: string): void {
+    const message = messageOf(holder);
+    if (message === null) return;
+    const racers = this.racers.get(message);
+    if (racers === undefined) this.racers.set(message, new Set([holder]));
+    else racers.add(holder);
+  }
+
+  /** What other requests for the holder's message have reserved. */
+  private racingBytes(state: Storage, holder: string): number {
+    const message = messageOf(holder);
+    const racers = message === null ? undefined : this.racers.get(message);
+    let bytes = 0;
+    for (const racer of racers ?? []) {
+      const held = reservationOf(state, racer);
+      if (held === undefined) racers?.delete(racer);
+      else if (racer !== holder) bytes += held.bytes;
+    }
+    return bytes;
   }
 
   private countWhenLong(occasion: Occasion | undefined): void {
@@ -152,13 +200,15 @@ export class StorageAccount {
 
 function decisionsOn(before: Storage, batch: readonly Waiting[]) {
   const outcomes: unknown[] = [];
+  const decided: StorageEvent[] = [];
   const events: NewEvent[] = [];
   let state = before;
   for (const { decide, occasion } of batch) {
     const decision = decide(state);
     outcomes.push(decision.outcome);
     state = decision.events.reduce(storageDecider.evolve, state);
+    decided.push(...decision.events);
     events.push(...toNewEvents(decision.events, occasion));
   }
-  return { outcomes, events, state };
+  return { outcomes, decided, events, state };
 }

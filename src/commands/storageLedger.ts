@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import { confirmStorage, releaseStorage, reserveStorage } from "../domain/storage/decisions.ts";
+import { confirmStorage, releaseStorage } from "../domain/storage/decisions.ts";
 import { storageStream } from "../domain/storage/events.ts";
 import { limitsOf, type WorkspaceLimits } from "../domain/workspace/limits.ts";
 import type { WorkspaceState } from "../domain/workspace/state.ts";
@@ -47,10 +47,7 @@ export function storageLedger({ store, workspaces, limitsDefault }: StorageLedge
     async reserve(workspaceId, holder, bytes, occasion) {
       const limit = limitsOf(await workspaces.get(workspaceId), limitsDefault).storageBytes;
       const request = { holder, bytes, until: occasion.at + HOLD_MS, limit };
-      const outcome = await accountOf(workspaceId).decide((state) => reserveStorage(state, request), {
-        ...occasion,
-        workspaceId,
-      });
+      const outcome = await accountOf(workspaceId).reserve(request, { ...occasion, workspaceId });
       return outcome === "reserved";
     },
     async release(workspaceId, holder, occasion) {

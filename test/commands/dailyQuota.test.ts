@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { type DailyQuota, dailyQuota } from "../../src/commands/dailyQuota.ts";
+import { type DailyQuota, dailyQuota, type QuotaUnit } from "../../src/commands/dailyQuota.ts";
 import { foldCache } from "../../src/commands/foldCache.ts";
 import { workspaceAggregate } from "../../src/commands/services.ts";
 import { toNewEvents } from "../../src/commands/transact.ts";
@@ -26,8 +26,8 @@ function instance(idleMs?: number): DailyQuota & { forget(): void } {
 }
 
 async function takeMany(quota: DailyQuota, count: number, at = clock.now()): Promise<number> {
-  const taken = await Promise.all(Array.from({ length: count }, () => quota.take(workspaceId, at)));
-  return taken.filter((isTaken) => isTaken).length;
+  const taken = await Promise.all(Array.from({ length: count }, () => quota.take(workspaceId, newId(), at)));
+  return taken.filter((unit) => unit !== null).length;
 }
 
 const usedInLog = () => instance().used(workspaceId, clock.now());
@@ -126,8 +126,9 @@ describe("what was taken and not used", () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
     const quota = instance();
     for (let round = 0; round < 3; round += 1) {
-      expect(await takeMany(quota, 2)).toBe(1);
-      quota.giveBack(workspaceId, clock.now());
+      const unit = await quota.take(workspaceId, newId(), clock.now());
+      expect(await takeMany(quota, 1)).toBe(0);
+      await quota.giveBack(workspaceId, unit as QuotaUnit);
     }
     expect(await quota.used(workspaceId, clock.now())).toBe(0);
   });
@@ -136,10 +137,10 @@ describe("what was taken and not used", () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
     const quota = instance();
     const today = clock.now();
-    expect(await takeMany(quota, 1)).toBe(1);
+    const unit = await quota.take(workspaceId, newId(), today);
     clock.advance(DAY_MS);
     expect(await takeMany(quota, 2)).toBe(1);
-    quota.giveBack(workspaceId, today);
+    await quota.giveBack(workspaceId, unit as QuotaUnit);
     expect(await takeMany(quota, 1)).toBe(0);
     expect(await quota.used(workspaceId, today)).toBe(0);
     expect(await quota.used(workspaceId, clock.now())).toBe(1);
@@ -171,13 +172,49 @@ describe("what was taken and not used", () => {
     expect(await takeMany(quota, 1)).toBe(1);
     clock.advance(idleMs / 2);
     // Another workspace's block is older by half the time; when that has gone back the sweep has been here.
-    await quota.take(other, clock.now());
+    await quota.take(other, newId(), clock.now());
     clock.advance(idleMs / 2);
     expect(await takeMany(quota, 1)).toBe(1);
     clock.advance(idleMs / 2);
     await until(async () => (await instance().used(other, clock.now())) === 1, "the other block to return");
     expect(await usedInLog()).toBe(62);
     await quota.stop();
+  });
+});
+
+describe("requests for one message on several instances", () => {
+  const take = (quota: DailyQuota, messageId: string) => quota.take(workspaceId, messageId, clock.now());
+
+  test("all get one when one is left, and only one of them is used", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
+    const instances = [instance(), instance(), instance()];
+    const messageId = newId();
+    const units = await Promise.all(instances.map((quota) => take(quota, messageId)));
+    expect(units.filter((unit) => unit !== null)).toHaveLength(3);
+    expect(await take(instance(), newId())).toBeNull();
+    for (const [index, quota] of instances.entries()) {
+      if (index > 0) await quota.giveBack(workspaceId, units[index] as QuotaUnit);
+    }
+    expect(await usedInLog()).toBe(1);
+    expect(await take(instance(), newId())).toBeNull();
+  });
+
+  test("get none once it was given back and is another message's", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
+    const [one, two] = [instance(), instance()];
+    const messageId = newId();
+    await one.giveBack(workspaceId, (await take(one, messageId)) as QuotaUnit);
+    expect(await take(two, newId())).not.toBeNull();
+    expect(await take(one, messageId)).toBeNull();
+  });
+
+  test("are helped over a crash: what it lost of the day is for its message's retry", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
+    const messageId = newId();
+    await take(instance(), messageId);
+    const restarted = instance();
+    expect(await take(restarted, newId())).toBeNull();
+    expect(await take(restarted, messageId)).not.toBeNull();
   });
 });
 
@@ -199,7 +236,7 @@ describe("a store in trouble", () => {
       if (stream === quotaStream(workspaceId, quotaDay(clock.now())))
         throw new StoreError("outcomeUnknown", "who knows");
     };
-    await expect(quota.take(workspaceId, clock.now())).rejects.toThrow(StoreError);
+    await expect(quota.take(workspaceId, newId(), clock.now())).rejects.toThrow(StoreError);
     store.afterAppend = () => {};
     expect(await takeMany(quota, 1_100)).toBe(1_000 - 62);
   });
@@ -211,7 +248,7 @@ describe("a store in trouble", () => {
       throw new StoreError("unavailable", "away");
     };
     expect(await takeMany(quota, 2)).toBe(2);
-    await expect(quota.take(workspaceId, clock.now())).rejects.toThrow(StoreError);
+    await expect(quota.take(workspaceId, newId(), clock.now())).rejects.toThrow(StoreError);
     await quota.stop();
     store.beforeAppend = () => {};
     expect(await takeMany(quota, 1_100)).toBe(938);

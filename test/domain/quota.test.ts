@@ -3,15 +3,21 @@ import fc from "fast-check";
 import { BLOCK_MAX, reserveBlock, returnUnused } from "../../src/domain/quota/decisions.ts";
 import { type QuotaEvent, quotaCodec, quotaDay, quotaStream } from "../../src/domain/quota/events.ts";
 import { quotaDecider } from "../../src/domain/quota/state.ts";
+import { newId } from "../../src/kernel/ids.ts";
 import { givenWhenThen } from "../support/givenWhenThen.ts";
 
 /** Long histories are long to shrink: what a failure is cut down to by then says enough. */
 const RUNS = { interruptAfterTimeLimit: 4_000 };
 const given = givenWhenThen({ decider: quotaDecider, codec: quotaCodec });
 const instance = "one";
+const messageId = "0190a0b0-0000-7000-8000-000000000001";
 const reserved = (count: number, sum: number): QuotaEvent => ({
   type: "QuotaReserved",
   data: { count, instance, reserved: sum },
+});
+const held = (sum: number): QuotaEvent => ({
+  type: "QuotaReserved",
+  data: { count: 1, instance, reserved: sum, messageId },
 });
 const returned = (count: number, sum: number): QuotaEvent => ({
   type: "QuotaReturned",
@@ -30,8 +36,11 @@ describe("a block of a day's messages", () => {
   ])("of a limit of %d with %d taken is %d", (limit, taken, count) => {
     const past = taken === 0 ? [] : [reserved(taken, taken)];
     given(...past)
-      .when((quota) => reserveBlock(quota, { limit, instance }))
-      .then(count, reserved(count, taken + count));
+      .when((quota) => reserveBlock(quota, { limit, instance, messageId }))
+      .then(
+        count === 1 ? { kind: "single" } : { kind: "block", count },
+        count === 1 ? held(taken + 1) : reserved(count, taken + count),
+      );
   });
 
   test.each([
@@ -40,8 +49,8 @@ describe("a block of a day's messages", () => {
     [0, 0],
   ])("of a limit of %d with %d taken is none", (limit, taken) => {
     given(...(taken === 0 ? [] : [reserved(taken, taken)]))
-      .when((quota) => reserveBlock(quota, { limit, instance }))
-      .then(0);
+      .when((quota) => reserveBlock(quota, { limit, instance, messageId }))
+      .then({ kind: "none" });
   });
 
   test("that is returned can be taken again", () => {
@@ -49,8 +58,28 @@ describe("a block of a day's messages", () => {
       .when((quota) => returnUnused(quota, { count: 60, instance }))
       .then("returned", returned(60, 2));
     given(reserved(62, 62), returned(60, 2))
-      .when((quota) => reserveBlock(quota, { limit: 3, instance }))
-      .then(1, reserved(1, 3));
+      .when((quota) => reserveBlock(quota, { limit: 3, instance, messageId }))
+      .then({ kind: "single" }, held(3));
+  });
+
+  test("of one is its message's: at the limit another request for that message gets one, and no other message", () => {
+    const again = {
+      type: "QuotaReserved",
+      data: { count: 1, instance: "two", reserved: 3, messageId },
+    } as const;
+    given(reserved(1, 1), held(2))
+      .when((quota) => reserveBlock(quota, { limit: 2, instance: "two", messageId }))
+      .then({ kind: "single" }, again);
+    given(reserved(1, 1), held(2))
+      .when((quota) => reserveBlock(quota, { limit: 2, instance: "two", messageId: "another" }))
+      .then({ kind: "none" });
+    const back = { type: "QuotaReturned", data: { count: 1, instance, reserved: 2, messageId } } as const;
+    given(reserved(1, 1), held(2), again)
+      .when((quota) => returnUnused(quota, { count: 1, instance, messageId }))
+      .then("returned", back);
+    given(reserved(1, 1), held(2), again, back, returned(1, 1), reserved(1, 2))
+      .when((quota) => reserveBlock(quota, { limit: 2, instance, messageId }))
+      .then({ kind: "single" }, held(3));
   });
 
   test("of nothing is not returned", () => {
@@ -76,9 +105,10 @@ function simulation(limit: number) {
   let quota = quotaDecider.initialState;
   const hands = [0, 0, 0, 0];
   const reserve = (who: number) => {
-    const { outcome, events } = reserveBlock(quota, { limit, instance: String(who) });
+    const request = { limit, instance: String(who), messageId: newId() };
+    const { outcome, events } = reserveBlock(quota, request);
     quota = events.reduce(quotaDecider.evolve, quota);
-    hands[who] = outcome;
+    hands[who] = outcome.kind === "block" ? outcome.count : outcome.kind === "single" ? 1 : 0;
   };
   const simulated = {
     used: 0,

@@ -36,6 +36,16 @@ describe("storage", () => {
       .then("exceeded");
   });
 
+  test("is not kept from a request by others that race for its message", () => {
+    const request = { holder: "email-m/2", bytes: 50, until: NOW, racingBytes: 60 };
+    given(held("a", 40), held("email-m/1", 60))
+      .when((state) => reserveStorage(state, { ...request, limit: 100 }))
+      .then("reserved", held("email-m/2", 50));
+    given(held("a", 40), held("email-m/1", 60))
+      .when((state) => reserveStorage(state, { ...request, limit: 89 }))
+      .then("exceeded");
+  });
+
   test("of a holder is replaced by what it asks for next", () => {
     given(held("a", 60))
       .when(reserve("a", 100, 100))

@@ -11,30 +11,40 @@ export interface BlockRequest {
   /** Messages that the workspace may send on this day. */
   readonly limit: number;
   readonly instance: string;
+  /** The message that needs one. */
+  readonly messageId: string;
 }
 
-/** Takes the next block in hand: min(256, max(1, remaining / 16)). The outcome is its size; 0 when none is left. */
+/** What was taken: so many for any message, or one for the message that asked. */
+export type Taken = { readonly kind: "block"; readonly count: number } | { readonly kind: "single" | "none" };
+
+/**
+ * Takes the next block in hand: min(256, max(1, remaining / 16)). A block of one is its message's own, and says so.
+ * At the limit a message for which one is held already, by a request with the same key elsewhere, gets another:
+ * only one of those requests can be accepted, and the rest return theirs.
+ */
 export function reserveBlock(
-  { reserved }: Quota,
-  { limit, instance }: BlockRequest,
-): Decision<number, QuotaEvent> {
+  { reserved, heldFor }: Quota,
+  { limit, instance, messageId }: BlockRequest,
+): Decision<Taken, QuotaEvent> {
   const remaining = limit - reserved;
-  if (remaining <= 0) return { outcome: 0, events: [] };
+  if (remaining <= 0 && !heldFor.includes(messageId)) return { outcome: { kind: "none" }, events: [] };
   const count = Math.min(BLOCK_MAX, Math.max(1, Math.floor(remaining / BLOCKS_OF_REST)));
-  return {
-    outcome: count,
-    events: [{ type: "QuotaReserved", data: { count, instance, reserved: reserved + count } }],
-  };
+  const taken = { count, instance, reserved: reserved + count };
+  if (count > 1)
+    return { outcome: { kind: "block", count }, events: [{ type: "QuotaReserved", data: taken }] };
+  return { outcome: { kind: "single" }, events: [{ type: "QuotaReserved", data: { ...taken, messageId } }] };
 }
 
-/** Returns what was in hand and not used. Nothing is no event. */
+/** Returns what was in hand and not used, or what was taken for one message. Nothing is no event. */
 export function returnUnused(
   { reserved }: Quota,
-  { count, instance }: { readonly count: number; readonly instance: string },
+  returned: { readonly count: number; readonly instance: string; readonly messageId?: string },
 ): Decision<"returned", QuotaEvent> {
+  const { count } = returned;
   if (count === 0) return { outcome: "returned", events: [] };
   return {
     outcome: "returned",
-    events: [{ type: "QuotaReturned", data: { count, instance, reserved: reserved - count } }],
+    events: [{ type: "QuotaReturned", data: { ...returned, reserved: reserved - count } }],
   };
 }

@@ -9,6 +9,8 @@ const Moved = {
   instance: Type.String(),
   /** All that instances have taken and not returned, with this: the last event alone tells the state. */
   reserved: Type.Integer({ minimum: 0 }),
+  /** The one message that it was taken for, where messages are taken singly. */
+  messageId: Type.Optional(Type.String()),
 };
 
 const schemas = {

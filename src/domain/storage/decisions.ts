@@ -10,16 +10,19 @@ export interface ReserveRequest {
   readonly until: EpochMs;
   /** The workspace's allowance, in bytes. */
   readonly limit: number;
+  /** What requests hold that race for the same message: one of them at most comes to be, so it does not count. */
+  readonly racingBytes?: number;
 }
 
-/** Never takes what is held over the limit. What the holder has already gives no events. */
+/** Never takes what comes to be over the limit. What the holder has already gives no events. */
 export function reserveStorage(
   state: Storage,
-  { holder, bytes, until, limit }: ReserveRequest,
+  { holder, bytes, until, limit, racingBytes = 0 }: ReserveRequest,
 ): Decision<"reserved" | "exceeded", StorageEvent> {
   const held = reservationOf(state, holder);
   if (held?.bytes === bytes) return { outcome: "reserved", events: [] };
-  if (state.used - (held?.bytes ?? 0) + bytes > limit) return { outcome: "exceeded", events: [] };
+  if (state.used - racingBytes - (held?.bytes ?? 0) + bytes > limit)
+    return { outcome: "exceeded", events: [] };
   const data = { holder, bytes, until: rfc3339(until) };
   return { outcome: "reserved", events: [{ type: "StorageReserved", data }] };
 }
