@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { projections } from "../projections/index.ts";
 import { isSuppressed } from "../projections/suppressions.ts";
 import { liquidEngine } from "./adapters/liquidjs/liquidEngine.ts";
-import { lockDirectory } from "./adapters/sqlite/directoryLock.ts";
+import { type DirectoryLock, lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
@@ -13,7 +13,7 @@ import { recentEmails } from "./commands/recentEmails.ts";
 import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { basePathOf, makeControllers } from "./controllers.ts";
-import { bootstrap, bootstrapKeyPath } from "./firstRun.ts";
+import { bootstrap, bootstrapKeyPath, hasWorkspace } from "./firstRun.ts";
 import { listen, type RequestLine, type ServerOptions } from "./http/server.ts";
 import { reasonOf } from "./kernel/reason.ts";
 import {
@@ -29,24 +29,25 @@ import { watchSeal } from "./reactors/sealWatch.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
 import { verifyOnSchedule } from "./scheduledVerify.ts";
+import { directoryError, listenError } from "./startErrors.ts";
 import { makeWorkers } from "./workers.ts";
 
 /** A service that runs. */
 export interface RunningApp {
   readonly url: URL;
-  /** The key of a first run, once, for whoever sits at the terminal; else null. */
-  readonly bootstrapKey: string | null;
+  /** Whether the key of a first run is still in its file. */
   readonly hasBootstrapKey: boolean;
+  /** Whether nobody can use it yet: a log without a workspace, and no first run to make one. */
+  readonly isWithoutWorkspace: boolean;
+  /** What `stop` would have to finish now. */
+  inFlight(): { readonly requests: number; readonly deliveries: number };
   /** Stops accepting, finishes what is in flight within `drainTimeoutMs`, closes. */
   stop(): Promise<void>;
 }
 
 /** Starts the service: one process for each DATA_DIR. Throws what says why it cannot start. */
 export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
-  const lock = lockDirectory(config.dataDir);
-  if (lock === null) {
-    throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by another running service`]);
-  }
+  const lock = lockData(config.dataDir);
   const store = await openStore(config, { cacheKib: config.logCacheKib });
   try {
     return await startOn(config, logger, { store, release: () => lock.release() });
@@ -54,6 +55,26 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
     await store.close();
     lock.release();
     throw error;
+  }
+}
+
+function lockData(dataDir: string): DirectoryLock {
+  const lock = attempted(
+    () => lockDirectory(dataDir),
+    (error) => directoryError("DATA_DIR", dataDir, error),
+  );
+  if (lock !== null) return lock;
+  throw new ConfigError([
+    `DATA_DIR ${dataDir} is in use by another running service: stop that one, or set DATA_DIR to another directory`,
+  ]);
+}
+
+/** What `work` makes; when it throws, `told` says what is thrown in its place. */
+function attempted<Result>(work: () => Result, told: (error: unknown) => unknown): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw told(error);
   }
 }
 
@@ -70,7 +91,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   const directory = join(config.dataDir, "projections");
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
   const services = servicesOn(config, { store, content, keys: opened.keys, readers });
-  const bootstrapKey = config.bootstrap ? await bootstrap(services, logId, config.dataDir) : null;
+  if (config.bootstrap) await bootstrap(services, logId, config.dataDir);
   const workers = makeWorkers(config, logger, { services, readers, logId: copyId });
   const { storeUrl, storeTimeoutMs, dataDir, auditSealIntervalMs, auditSigningKey } = config;
   const copy = { storeUrl, storeTimeoutMs, dataDir, logId: copyId };
@@ -86,8 +107,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     onSealTrouble: (reason) => logger.warn({ reason }, "the log could not be sealed"),
   });
   await readersOpen(readers, config.storeTimeoutMs);
-  workers.start();
-  const verifying = verifyOnSchedule(config, logger, copy);
+  const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
   let stopping: Promise<void> | undefined;
   const stopWorkers = () => {
     stopping ??= workers.stop(config.drainTimeoutMs);
@@ -98,11 +118,26 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
     void stopWorkers();
   });
   const controllers = makeControllers(config, { services, readers, seal, ...workers });
-  const server = serve(config, logger, { controllers, isClosed: () => seal.isSealed() });
+  const closeReadModels = async () => {
+    await readModels.stop();
+    readers.close();
+  };
+  let server: ReturnType<typeof serve>;
+  try {
+    server = serve(config, logger, { controllers, isClosed: () => seal.isSealed() });
+  } catch (error) {
+    seal.stop();
+    await closeReadModels();
+    throw listenError(config, error);
+  }
+  // Not before it listens: a service that cannot must not have claimed anything.
+  workers.start();
+  const verifying = verifyOnSchedule(config, logger, copy);
   return {
     url: server.url,
-    bootstrapKey,
+    isWithoutWorkspace,
     hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
+    inFlight: () => ({ requests: server.pending(), deliveries: workers.inFlightCount() }),
     async stop() {
       const drained = Promise.all([server.stop(), stopWorkers()]);
       seal.stop();
@@ -111,8 +146,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
       clearTimeout(timer);
       await services.quota.stop();
       await verifying.stop();
-      await readModels.stop();
-      readers.close();
+      await closeReadModels();
       await store.close();
       release();
     },

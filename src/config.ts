@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { isIPv4, isIPv6 } from "node:net";
 import { resolve } from "node:path";
+import { smtpOptionsFromUrl } from "./adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "./domain/email/decisions.ts";
 import { WEBHOOK_POLICY, type WebhookPolicy } from "./domain/webhookDelivery/decisions.ts";
 import { LIMIT_RANGES, type WorkspaceLimits } from "./domain/workspace/limits.ts";
@@ -203,9 +204,22 @@ function smtpUrl(reader: Reader, host: string): string {
     );
   }
   const value = url ?? "outbox:";
-  if (!/^(outbox:|smtps?:\/\/)/.test(value))
-    reader.errors.push("SMTP_URL must begin with smtp://, smtps:// or outbox:");
+  if (!value.startsWith("outbox:")) requireRelayUrl(reader, value);
   return value;
+}
+
+function requireRelayUrl(reader: Reader, url: string): void {
+  if (!/^smtps?:\/\//.test(url)) {
+    reader.errors.push("SMTP_URL must begin with smtp://, smtps:// or outbox:");
+    return;
+  }
+  try {
+    smtpOptionsFromUrl(url);
+  } catch (error) {
+    reader.errors.push(
+      `SMTP_URL must be a URL like smtp://user:password@relay.example:587: ${(error as Error).message}`,
+    );
+  }
 }
 
 function deliveryPolicy(reader: Reader): DeliveryPolicy {
@@ -315,10 +329,34 @@ function trustedProxies(reader: Reader): readonly AddressRange[] {
   return ranges.filter((range) => range !== null);
 }
 
+/** What a connection string of EventStoreDB can set; the client passes over all else with a warning. */
+const STORE_PARAMETERS: ReadonlySet<string> = new Set(
+  [
+    ...[
+      "tls",
+      "tlsVerifyCert",
+      "tlsCAFile",
+      "userCertFile",
+      "userKeyFile",
+      "nodePreference",
+      "connectionName",
+    ],
+    ...["keepAliveInterval", "keepAliveTimeout", "maxDiscoverAttempts", "discoveryInterval", "gossipTimeout"],
+    ...["dnsDiscover", "defaultDeadline", "throwOnAppendFailure"],
+  ].map((name) => name.toLowerCase()),
+);
+
 function storeUrl(reader: Reader, dataDir: string): string {
   const url = reader.secret("STORE_URL") ?? `file:${dataDir}`;
   if (!/^(file:|esdb(\+discover)?:\/\/)/.test(url))
     reader.errors.push("STORE_URL must begin with file: or esdb://");
+  const parameters = url.startsWith("esdb") ? new URLSearchParams(url.replace(/^[^?]*/, "")).keys() : [];
+  const unknown = [...parameters].find((name) => !STORE_PARAMETERS.has(name.toLowerCase()));
+  if (unknown !== undefined) {
+    reader.errors.push(
+      `STORE_URL must not have the parameter ${JSON.stringify(unknown)}: EventStoreDB's own are tls, tlsVerifyCert, tlsCAFile, userCertFile, userKeyFile, nodePreference, keepAliveInterval, keepAliveTimeout and the like`,
+    );
+  }
   return url;
 }
 

@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { apiKeyAggregate, type Services, senderAggregate, workspaceAggregate } from "./commands/services.ts";
 import { transact } from "./commands/transact.ts";
 import { issueApiKey } from "./domain/apiKey/decisions.ts";
@@ -12,6 +12,7 @@ import { workspaceStream } from "./domain/workspace/events.ts";
 import { newApiKey } from "./kernel/apiKeyText.ts";
 import { emailId } from "./kernel/ids.ts";
 import { systemOccasion } from "./openParts.ts";
+import { type EventStore, LOG_START } from "./ports/eventStore.ts";
 
 /** The address that a first run may send from. */
 const BOOTSTRAP_SENDER = "hello@example.com";
@@ -22,12 +23,12 @@ export function bootstrapKeyPath(dataDir: string): string {
 
 /**
  * Gives a new log a workspace, a verified sender and a key, and writes the key to `bootstrap.key`. The workspace
- * comes last: a start that was cut short before it is simply done again. Answers the key; null when it was done.
+ * comes last: a start that was cut short before it is simply done again. Does nothing when it was done.
  */
-export async function bootstrap(services: Services, logId: string, dataDir: string): Promise<string | null> {
+export async function bootstrap(services: Services, logId: string, dataDir: string): Promise<void> {
   const { store, keys } = services;
   const workspaceId = emailId(logId, "bootstrap");
-  if ((await store.lastRevision(workspaceStream(workspaceId))) !== null) return null;
+  if ((await store.lastRevision(workspaceStream(workspaceId))) !== null) return;
   const occasion = { ...systemOccasion("system"), workspaceId };
   const { id, key } = newApiKey();
   const senderId = keys.hashAddress(workspaceId, BOOTSTRAP_SENDER);
@@ -49,12 +50,19 @@ export async function bootstrap(services: Services, logId: string, dataDir: stri
   await transact(store, sender, (state) => verifySender(state, "bootstrap"), occasion);
   const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
   await transact(store, workspace, (state) => createWorkspace(state, "default"), occasion);
-  return key;
 }
 
-/** A command that sends a first email as it stands, with the key read from its file. */
+/** Whether the log has a workspace. One is made before all else, so a reading that finds none was short. */
+export async function hasWorkspace(store: EventStore): Promise<boolean> {
+  for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
+    if (events.length > 0) return true;
+  }
+  return false;
+}
+
+/** A command that sends a first email as it stands, from any folder, with the key read from its file. */
 export function firstCurl(url: string, dataDir: string): string {
-  const path = relative(process.cwd(), bootstrapKeyPath(dataDir));
+  const path = bootstrapKeyPath(dataDir);
   const body = { from: BOOTSTRAP_SENDER, to: "you@example.com", subject: "Hello", text: "It works." };
   return [
     `curl -i ${url}/api/v1/emails`,

@@ -22,11 +22,12 @@ import { newRequestId } from "./kernel/ids.ts";
 import type { Occasion } from "./kernel/metadata.ts";
 import type { AttachmentInspector } from "./ports/attachmentInspector.ts";
 import type { ContentStore } from "./ports/contentStore.ts";
-import type { EventStore } from "./ports/eventStore.ts";
+import { type EventStore, StoreError } from "./ports/eventStore.ts";
 import type { MailOutbox } from "./ports/mailOutbox.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
 import type { MalwareScanner } from "./ports/malwareScanner.ts";
 import type { WebhookTransport } from "./ports/webhookTransport.ts";
+import { connectionStringError, contentError, directoryError, storeError } from "./startErrors.ts";
 
 /** Whether the log is a file of this machine, not a server's. */
 export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
@@ -55,11 +56,19 @@ export async function openStore(
     requireRestored(directory);
     // It always keeps the order: its appends wait in line.
     const path = join(directory, "events.db");
-    return openSqliteEventStore({ path, timeoutMs, ...(cacheKib === undefined ? {} : { cacheKib }) });
+    try {
+      return openSqliteEventStore({ path, timeoutMs, ...(cacheKib === undefined ? {} : { cacheKib }) });
+    } catch (error) {
+      throw directoryError("STORE_URL", storeUrl, error);
+    }
   }
   // Loaded only when it is used: the client and its gRPC stack cost a start on the embedded store a third of a second.
   const { connectEventStoreDb } = await import("./adapters/eventstoredb/eventStoreDb.ts");
-  return connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder });
+  try {
+    return await connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder });
+  } catch (error) {
+    throw error instanceof StoreError ? storeError(config, error) : connectionStringError();
+  }
 }
 
 /** Beside the log's file for as long as a backup is being restored there. */
@@ -91,8 +100,10 @@ export function openScanner({ clamavUrl }: Pick<Config, "clamavUrl">): MalwareSc
 /** The transport that SMTP_URL names. */
 export function openTransport(config: Config): MailTransport {
   if (config.smtpUrl.startsWith("outbox:")) {
-    const directory = config.smtpUrl.slice("outbox:".length) || join(config.dataDir, "outbox");
-    return createOutboxTransport({ directory, sessionsMax: config.smtpConnectionsMax }, systemClock);
+    return createOutboxTransport(
+      { directory: relayPlace(config), sessionsMax: config.smtpConnectionsMax },
+      systemClock,
+    );
   }
   const bounds = {
     connectionsMax: config.smtpConnectionsMax,
@@ -100,6 +111,13 @@ export function openTransport(config: Config): MailTransport {
     messagesPerSecondMax: config.smtpMessagesPerSecondMax,
   };
   return createSmtpTransport({ ...smtpOptionsFromUrl(config.smtpUrl), ...bounds }, systemClock);
+}
+
+/** Where mail goes, for people: host and port of the relay, or the directory of the outbox. */
+export function relayPlace({ smtpUrl, dataDir }: Pick<Config, "smtpUrl" | "dataDir">): string {
+  if (smtpUrl.startsWith("outbox:")) return smtpUrl.slice("outbox:".length) || join(dataDir, "outbox");
+  const { host, port } = smtpOptionsFromUrl(smtpUrl);
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** The mail that outbox transports of this instance have written, also those of settings before. */
@@ -132,8 +150,13 @@ export async function openLogInstance(
   content: ContentStore,
   { looksOnly = false }: LogUse = {},
 ): Promise<OpenInstance> {
+  await store.lastRevision(INSTANCE_STREAM).catch((error: unknown) => {
+    throw storeError(config, error);
+  });
   const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir, store));
-  const contentStoreId = await content.identity();
+  const contentStoreId = await content.identity().catch((error: unknown) => {
+    throw contentError(config, error);
+  });
   const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
   await requireUnclaimed(store, content);
   const opened = await openInstance(store, claims, systemOccasion("system"));

@@ -38,6 +38,8 @@ interface Worker {
 
 export interface Workers {
   readonly delivery: MailDelivery;
+  /** Mail and webhook calls that are under way. */
+  inFlightCount(): number;
   start(): void;
   wake(): void;
   stop(graceMs: number): Promise<void>;
@@ -73,6 +75,7 @@ export function makeWorkers(
   ];
   return {
     delivery,
+    inFlightCount: () => delivery.inFlightCount + webhooks.inFlightCount,
     start() {
       for (const worker of workers) worker.start();
     },

@@ -1,33 +1,67 @@
+import type { Logger } from "pino";
 import { createLogger } from "../adapters/pino/logger.ts";
 import { type RunningApp, startApp } from "../app.ts";
-import { type Config, isLoopback } from "../config.ts";
-import { bootstrapKeyPath, firstCurl } from "../firstRun.ts";
+import type { Config } from "../config.ts";
+import { greeting } from "./greeting.ts";
+import { startWarnings } from "./startWarnings.ts";
+import { STATUS_AT_ONCE, STOP_SIGNALS, type StopSignal, stopSignals } from "./stopSignals.ts";
 
-/** Runs the service until SIGTERM or SIGINT, then drains it. A second signal ends it at once. */
+/** Runs the service until SIGTERM or SIGINT, then drains it. A later signal ends it at once. */
 export async function serve(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel);
   const app = await startApp(config, logger);
-  greet(config, app);
+  if (process.stdout.isTTY) process.stdout.write(greeting(config, app));
   logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");
-  const signal = await new Promise<string>((resolve) => {
-    for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => resolve(name));
-  });
-  for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => process.exit(1));
-  logger.info({ signal, drainTimeoutMs: config.drainTimeoutMs }, "draining");
+  for (const warning of startWarnings(config, app)) logger.warn(warning);
+  const signal = await firstSignal(logger);
+  tellOfDrain(config, logger, { app, signal });
   await app.stop();
-  logger.info("stopped");
+  const { deliveries } = app.inFlight();
+  if (deliveries > 0)
+    logger.warn(
+      { deliveries },
+      "stopped before every delivery had ended: what remains is tried again when its lease ends",
+    );
+  else logger.info("stopped");
 }
 
-/** Tells a person what to do next. The key itself is shown on a terminal only: standard output may be a log. */
-function greet(config: Config, { url, bootstrapKey, hasBootstrapKey }: RunningApp): void {
-  const lines = [`Postledger listens on ${url.href}`];
-  if (bootstrapKey !== null && process.stdout.isTTY) lines.push(`API key (once): ${bootstrapKey}`);
-  if (hasBootstrapKey) {
-    lines.push(`API key in ${bootstrapKeyPath(config.dataDir)}. Send a first email:`, "");
-    lines.push(firstCurl(url.origin + config.baseUrl.pathname.replace(/\/$/, ""), config.dataDir), "");
-  }
-  if (config.smtpUrl.startsWith("outbox:") && isLoopback(config.host)) {
-    lines.push(`No SMTP_URL: mail is written to ${config.dataDir}/outbox/*.eml and goes nowhere else.`);
-  }
-  process.stdout.write(`${lines.join("\n")}\n`);
+/** Waits for the first signal; from then on a later one ends the process. */
+function firstSignal(logger: Logger): Promise<StopSignal> {
+  return new Promise((resolve) => {
+    const receive = stopSignals({
+      nowMs: () => performance.now(),
+      drain: resolve,
+      endAtOnce(signal) {
+        logger.warn(
+          { signal },
+          "ended at once: a delivery that was under way is tried again when its lease ends",
+        );
+        process.exit(STATUS_AT_ONCE[signal]);
+      },
+    });
+    for (const signal of STOP_SIGNALS) process.on(signal, receive);
+  });
+}
+
+interface Draining {
+  readonly app: RunningApp;
+  readonly signal: StopSignal;
+}
+
+/** Says what is waited for: in a sentence on a terminal, elsewhere as a line of the log. */
+function tellOfDrain({ drainTimeoutMs }: Config, logger: Logger, { app, signal }: Draining): void {
+  const { requests, deliveries } = app.inFlight();
+  if (process.stdout.isTTY) process.stdout.write(drainSentence(requests, deliveries));
+  // One of the two is enough for whoever reads both on one screen.
+  if (process.stdout.isTTY && process.stderr.isTTY) return;
+  logger.info({ signal, requests, deliveries, drainTimeoutMs }, "draining");
+}
+
+function drainSentence(requests: number, deliveries: number): string {
+  const finished = `${count(requests, "request", "requests")} and ${count(deliveries, "delivery", "deliveries")}`;
+  return `\nFinishing ${finished}… press Ctrl-C again to stop at once.\n`;
+}
+
+function count(number: number, one: string, many: string): string {
+  return `${number} ${number === 1 ? one : many}`;
 }

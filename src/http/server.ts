@@ -249,6 +249,8 @@ function requestLine(request: Request, response: Response, facts: RequestFacts):
 /** Listens. `stop` lets what is in flight finish and refuses what is new. */
 export function listen(options: ServerOptions): {
   readonly url: URL;
+  /** Requests that have no whole answer yet. */
+  pending(): number;
   stop(): Promise<void>;
   kill(): Promise<void>;
 } {
@@ -270,6 +272,7 @@ export function listen(options: ServerOptions): {
   });
   return {
     url: server.url,
+    pending: () => server.pendingRequests,
     stop: () => server.stop(false),
     kill: () => server.stop(true),
   };

@@ -140,6 +140,11 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     return [...this.held.keys()];
   }
 
+  /** How many items are worked on now. */
+  get inFlightCount(): number {
+    return this.inFlight.size;
+  }
+
   isInFlight(id: string): boolean {
     return this.inFlight.has(id);
   }

@@ -114,6 +114,11 @@ export class MailDelivery {
     return this.breaker.trouble;
   }
 
+  /** Messages that are being delivered here. */
+  get inFlightCount(): number {
+    return this.work.inFlightCount;
+  }
+
   start(): void {
     this.running = Promise.all([this.work.run(), this.keepHouse()]);
   }

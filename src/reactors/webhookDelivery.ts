@@ -90,6 +90,11 @@ export class WebhookDelivery {
     });
   }
 
+  /** Deliveries that are under way here. */
+  get inFlightCount(): number {
+    return this.work.inFlightCount;
+  }
+
   start(): void {
     this.running = Promise.all([this.work.run(), this.keepHouse()]);
   }

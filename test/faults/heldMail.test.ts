@@ -59,7 +59,7 @@ beforeAll(async () => {
     ...receivers.settings,
     SMTP_URL: `smtp://127.0.0.1:${sink.port}`,
     VERIFICATION_FROM: "postmaster@example.net",
-    LOG_LEVEL: "warn",
+    LOG_LEVEL: "info",
     DELIVERY_LEASE_MS: "1500",
   };
   // Yesterday: mail, events of webhooks and a link that nothing has been done about yet.

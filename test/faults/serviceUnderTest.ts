@@ -58,7 +58,7 @@ export class ServiceUnderTest {
       DELIVERY_RELAY_RETRY_MS: "50",
       DRAIN_TIMEOUT_MS: String(DRAIN_MS_MAX),
       BOOTSTRAP: "on",
-      LOG_LEVEL: "warn",
+      LOG_LEVEL: "info",
       ...options.env,
     };
     if (server) {

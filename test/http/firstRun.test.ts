@@ -3,10 +3,12 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import PostalMime from "postal-mime";
+import { version } from "../../package.json";
 import { ROOT, startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
 import { mailFaults } from "../support/strictMail.ts";
 import { message, newKey } from "../support/tenants.ts";
+import { startOnTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 const START_MS = 30_000;
@@ -48,6 +50,7 @@ describe("a first run", () => {
   let parent: string;
   let dataDir: string;
   let service: TestProcess;
+  let greeting: string;
   let pasted: { status: number; out: string; err: string };
   let id: string;
 
@@ -56,17 +59,37 @@ describe("a first run", () => {
     // A name that a shell would take apart, were it not quoted.
     dataDir = join(parent, "it's my $HOME data");
     await mkdir(dataDir);
-    service = await startTestProcess({ dataDir, env: { LOG_LEVEL: "trace", LOG_REQUESTS: "all" } });
-    const command = /^curl [\s\S]*?\n\n/m.exec(service.out())?.[0] ?? "false";
-    pasted = await run(["sh", "-c", command]);
+    const env = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, DISK_FREE_BYTES_MIN: "0" };
+    const terminal = startOnTerminal(serve, { env });
+    const command = () => /^curl [\s\S]*?\n\n/m.exec(terminal.screen())?.[0];
+    await until(() => command() !== undefined, "the greeting");
+    pasted = await run(["sh", "-c", `cd / && ${command()}`]);
+    terminal.type("\u0003");
+    await terminal.exited;
+    greeting = terminal.screen();
     id = /"id":"([0-9a-f-]{36})"/.exec(pasted.out)?.[1] ?? "";
+    service = await startTestProcess({ dataDir, env: { LOG_LEVEL: "trace", LOG_REQUESTS: "all" } });
   }, START_MS);
   afterAll(async () => {
     await service.kill("SIGKILL");
     await rm(parent, { recursive: true });
   });
 
-  test("prints a curl that sends a first email as pasted", () => {
+  test("greets whoever sits at the terminal with all that they need next", () => {
+    const { origin } = new URL(/listens on (\S+)/.exec(greeting)?.[1] ?? "");
+    expect(greeting).toContain(`Postledger ${version} listens on ${origin}`);
+    expect(greeting).toContain(`${origin}/docs`);
+    expect(greeting).toContain(join(dataDir, "bootstrap.key"));
+    expect(greeting).toContain(join(dataDir, "outbox", "*.eml"));
+    expect(greeting).toContain("Ctrl-C");
+  });
+
+  test("writes nothing but lines of JSON where nobody sits", () => {
+    expect(service.out()).toBe("");
+    for (const line of service.log().trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("msg");
+  });
+
+  test("prints a curl that sends a first email as pasted, from any folder", () => {
     expect({ status: pasted.status, answer: pasted.out.split("\r\n", 1)[0] }).toEqual({
       status: 0,
       answer: "HTTP/1.1 202 Accepted",
@@ -101,8 +124,8 @@ describe("a first run", () => {
   });
 
   test("says where the key is, and not what it is", () => {
-    expect(service.out()).toContain(join(dataDir, "bootstrap.key"));
-    expect(service.out()).not.toContain(service.apiKey);
+    expect(greeting).not.toContain(service.apiKey);
+    expect(service.log()).toContain(join(dataDir, "bootstrap.key"));
     expect(service.log()).not.toContain(service.apiKey);
   });
 

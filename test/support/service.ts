@@ -144,10 +144,15 @@ export interface TestProcess extends Caller {
   out(): string;
   /** Sends the signal and waits for the end. */
   kill(signal: "SIGKILL" | "SIGTERM"): Promise<number>;
+  /** Its exit status, once it has ended. */
+  readonly exited: Promise<number>;
 }
 
 /** The root of the repository. */
 export const ROOT = join(import.meta.dir, "../..");
+
+/** The line of the log that says where the service listens: LOG_LEVEL must let it through. */
+const LISTENING = /"url":"([^"]+)"[^\n]*"msg":"listening"/;
 
 export async function startTestProcess(options: ProcessOptions = {}): Promise<TestProcess> {
   const dataDir = await directoryFor(options);
@@ -174,8 +179,8 @@ export async function startTestProcess(options: ProcessOptions = {}): Promise<Te
     log += text;
   });
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
-  await until(() => /listens on (\S+)/.test(out) || hasEnded(), "the service to listen", 30_000);
-  const url = /listens on (\S+)/.exec(out)?.[1]?.replace(/\/$/, "");
+  await until(() => LISTENING.test(log) || hasEnded(), "the service to listen", 30_000);
+  const url = LISTENING.exec(log)?.[1]?.replace(/\/$/, "");
   if (url === undefined) throw new Error(`the service did not start: ${log}`);
   noteService(url, env);
   const apiKey = (await readFile(join(dataDir, "bootstrap.key"), "utf8").catch(() => "")).trim();
@@ -187,6 +192,7 @@ export async function startTestProcess(options: ProcessOptions = {}): Promise<Te
     dataDir,
     log: () => log,
     out: () => out,
+    exited: child.exited,
     async kill(signal) {
       child.kill(signal);
       return child.exited;

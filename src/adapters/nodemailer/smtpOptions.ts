@@ -123,13 +123,22 @@ function percentDecoded(text: string): string {
   }
 }
 
+const PARAMETERS = "the parameters are tls=required and tls=none";
+
+/** What is wrong, unless it may be a part of a password with a `?` in it. */
+function quoted(text: string): string {
+  return /^[a-z]{1,20}$/i.test(text) ? ` ${JSON.stringify(text)}` : "";
+}
+
 function starttlsOf(url: URL, loopback: boolean, implicitTls: boolean): SmtpRelay["starttls"] {
   const unknown = [...url.searchParams.keys()].find((key) => key !== "tls");
-  if (unknown !== undefined) throw malformed(`it has the unknown option ${JSON.stringify(unknown)}`);
+  if (unknown !== undefined) throw malformed(`it has an unknown parameter${quoted(unknown)}; ${PARAMETERS}`);
   const values = url.searchParams.getAll("tls");
   const [tls = loopback ? "opportunistic" : "required"] = values;
   if (values.length > 1 || (values.length === 1 && tls !== "required" && tls !== "none")) {
-    throw malformed("tls is neither required nor none");
+    throw malformed(
+      values.length > 1 ? "tls stands there twice" : `tls${quoted(tls)} is unknown; ${PARAMETERS}`,
+    );
   }
   if (implicitTls && tls === "none") throw malformed("smtps cannot go without TLS");
   return tls === "required" || tls === "none" ? tls : "opportunistic";

@@ -7,18 +7,21 @@ export interface DirectoryLock {
   release(): void;
 }
 
+const SQLITE_BUSY = 5;
+
 /**
  * Takes the lock of a data directory; null when another process has it. The operating system gives it back
- * when its holder dies, however that happens: it is a lock on a file, not a file.
+ * when its holder dies, however that happens: it is a lock on a file, not a file. Throws where no file can be made.
  */
 export function lockDirectory(directory: string): DirectoryLock | null {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const db = new DatabaseSync(join(directory, "lock.db"));
   try {
     db.exec("PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE");
-  } catch {
+  } catch (error) {
     db.close();
-    return null;
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return null;
+    throw error;
   }
   return { release: () => db.close() };
 }

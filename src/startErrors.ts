@@ -1,0 +1,89 @@
+import { type Config, ConfigError } from "./config.ts";
+import { StoreError } from "./ports/eventStore.ts";
+
+/** What the operating system says, for somebody who reads it for the first time. */
+const SYSTEM_FAULTS: Readonly<Record<string, string>> = {
+  EACCES: "this user may not write there",
+  EPERM: "this user may not write there",
+  EROFS: "the file system is read-only",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  ENOENT: "it is not there and cannot be made",
+  EEXIST: "there is a file of that name",
+  ENOTDIR: "there is a file of that name, or on the way to it",
+};
+
+/** The code of an error that the operating system gave; null for all others. */
+function systemCode(error: unknown): string | null {
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : null;
+}
+
+/** The fault in a few words: of the operating system, else what the error says. */
+function faultOf(error: unknown): string {
+  const code = systemCode(error);
+  if (code !== null && SYSTEM_FAULTS[code] !== undefined) return `${SYSTEM_FAULTS[code]} (${code})`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Why a directory that a setting names cannot hold data. */
+export function directoryError(variable: string, directory: string, error: unknown): ConfigError {
+  const fault = faultOf(error);
+  return new ConfigError([
+    `${variable} ${directory} cannot be used: ${fault}. Set ${variable} to a directory that this user can write to`,
+  ]);
+}
+
+/** Why the server cannot listen where HOST and PORT say; what is no matter of the two is given back as it is. */
+export function listenError({ host, port }: Pick<Config, "host" | "port">, error: unknown): unknown {
+  const told = (text: string) => new ConfigError([text]);
+  switch (systemCode(error)) {
+    case "EADDRINUSE":
+      return told(
+        `PORT ${port} on ${host} is in use by another program: stop that one, or set PORT (0: any free port)`,
+      );
+    case "EACCES":
+    case "EPERM":
+      return told(`PORT ${port} is not open to this user: set PORT to one above 1023`);
+    case "EADDRNOTAVAIL":
+    case "ENOENT":
+    case "ENOTFOUND":
+      return told(
+        `HOST ${host} is no address of this machine: set HOST to one that is (0.0.0.0: all of them)`,
+      );
+    default:
+      return error;
+  }
+}
+
+/** Why the log cannot be opened, when its store is why; other errors are given back as they are. */
+export function storeError({ storeUrl }: Pick<Config, "storeUrl">, error: unknown): unknown {
+  if (!(error instanceof StoreError) || !storeUrl.startsWith("esdb")) return error;
+  const fault = /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(error.message)?.[1];
+  return new ConfigError([
+    `STORE_URL: EventStoreDB at ${storeHosts(storeUrl)} does not answer as it should: ${fault ?? error.message}. Start it, or set STORE_URL to where it is (tls=false for a node without TLS)`,
+  ]);
+}
+
+/** What to say of a connection string that the vendor's client does not take; it may hold a password, so none of it is told. */
+export function connectionStringError(): ConfigError {
+  return new ConfigError([
+    "STORE_URL must be a connection string of EventStoreDB such as esdb://user:password@host:2113 or esdb://host:2113?tls=false",
+  ]);
+}
+
+/** The nodes that a connection string names, without user and password. */
+function storeHosts(url: string): string {
+  return url.replace(/^[^:]+:\/\/(?:[^@]*@)?/, "").replace(/[/?].*$/s, "");
+}
+
+/** Why the content store cannot be used. */
+export function contentError({ contentUrl }: Pick<Config, "contentUrl">, error: unknown): unknown {
+  if (!(error instanceof StoreError)) return error;
+  const remedy = contentUrl.startsWith("s3:")
+    ? "Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key"
+    : "Set CONTENT_URL to a directory that this user can write to";
+  return new ConfigError([
+    `CONTENT_URL ${contentUrl} cannot be used: ${faultOf(error.cause ?? error)}. ${remedy}`,
+  ]);
+}

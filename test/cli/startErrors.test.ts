@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startWarnings } from "../../src/cli/startWarnings.ts";
+import { readConfig } from "../../src/config.ts";
+import { COMMAND_LINE, runCommand } from "../support/runCommand.ts";
+import { startTestApp, startTestProcess } from "../support/service.ts";
+import { startOnTerminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
+
+const START_MS = 60_000;
+const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
+
+/** A fault of the settings, and what has to be said of it: the variable, the fault, and what to do. */
+interface Case {
+  readonly env: Readonly<Record<string, string>>;
+  readonly says: readonly RegExp[];
+}
+
+describe("a service that cannot start", () => {
+  let directory: string;
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    await writeFile(join(directory, "file"), "");
+    await mkdir(join(directory, "torn", "lock.db"), { recursive: true });
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  const cases: Readonly<Record<string, () => Case>> = {
+    "DATA_DIR that cannot be made": () => ({
+      env: { DATA_DIR: "/proc/nowhere" },
+      says: [/DATA_DIR \/proc\/nowhere /, /Set DATA_DIR to a directory/],
+    }),
+    "DATA_DIR that is a file": () => ({
+      env: { DATA_DIR: join(directory, "file") },
+      says: [/DATA_DIR \S+\/file /, /a file of that name/],
+    }),
+    "DATA_DIR in which no file can be opened": () => ({
+      env: { DATA_DIR: join(directory, "torn") },
+      says: [/DATA_DIR \S+\/torn /, /unable to open/],
+    }),
+    "HOST of another machine": () => ({
+      env: { HOST: "192.0.2.1", SMTP_URL: "outbox:" },
+      says: [/HOST 192\.0\.2\.1 is no address of this machine/],
+    }),
+    "HOST that is no name": () => ({
+      env: { HOST: "host.invalid", SMTP_URL: "outbox:" },
+      says: [/HOST host\.invalid is no address of this machine/],
+    }),
+    "SMTP_URL with tls=off": () => ({
+      env: { SMTP_URL: "smtp://u:s3cret@relay.example?tls=off" },
+      says: [/SMTP_URL /, /"off"/, /tls=required and tls=none/],
+    }),
+    "SMTP_URL with another parameter": () => ({
+      env: { SMTP_URL: "smtp://u:s3cret@relay.example?pool=true" },
+      says: [/SMTP_URL /, /"pool"/, /tls=required and tls=none/],
+    }),
+    "SMTP_URL with a question mark in the password": () => ({
+      env: { SMTP_URL: "smtp://relay.example:25?s3cret@host" },
+      says: [/SMTP_URL /],
+    }),
+    "SMTP_URL of another protocol": () => ({
+      env: { SMTP_URL: "https://relay.example" },
+      says: [/SMTP_URL must begin with smtp:\/\//],
+    }),
+    "STORE_URL of another store": () => ({
+      env: { STORE_URL: "postgres://u:s3cret@db.example/mail" },
+      says: [/STORE_URL must begin with file: or esdb:\/\//],
+    }),
+    "STORE_URL that cannot be made": () => ({
+      env: { STORE_URL: "file:/proc/nowhere" },
+      says: [/STORE_URL file:\/proc\/nowhere /, /Set STORE_URL to/],
+    }),
+    "STORE_URL without a host": () => ({
+      env: { STORE_URL: "esdb://", MASTER_KEY },
+      says: [/STORE_URL must be a connection string/, /esdb:\/\/host:2113\?tls=false/],
+    }),
+    "STORE_URL with a value that is none": () => ({
+      env: { STORE_URL: "esdb://u:s3cret@127.0.0.1:2113?tls=off", MASTER_KEY },
+      says: [/STORE_URL must be a connection string/],
+    }),
+    "STORE_URL with an unknown parameter": () => ({
+      env: { STORE_URL: "esdb://u:s3cret@127.0.0.1:2113?tlz=false", MASTER_KEY },
+      says: [/STORE_URL must not have the parameter "tlz": .*tls/],
+    }),
+    "STORE_URL where nothing listens": () => ({
+      env: { STORE_URL: "esdb://u:s3cret@127.0.0.1:1?tls=false", MASTER_KEY, STORE_TIMEOUT_MS: "500" },
+      says: [/STORE_URL: EventStoreDB at 127\.0\.0\.1:1 /, /ECONNREFUSED/, /Start it, or set STORE_URL/],
+    }),
+    "CONTENT_URL that cannot be made": () => ({
+      env: { CONTENT_URL: "file:/proc/nowhere" },
+      says: [/CONTENT_URL file:\/proc\/nowhere /, /Set CONTENT_URL to a directory/],
+    }),
+    "CONTENT_URL on a server that is away": () => ({
+      env: {
+        CONTENT_URL: "s3://bucket",
+        S3_ENDPOINT: "http://127.0.0.1:1",
+        S3_ACCESS_KEY_ID: "id",
+        S3_SECRET_ACCESS_KEY: "s3cret",
+        CONTENT_TIMEOUT_MS: "500",
+      },
+      says: [/CONTENT_URL s3:\/\/bucket /, /S3_ENDPOINT/],
+    }),
+    "PORT that is no number": () => ({ env: { PORT: "http" }, says: [/PORT must be a whole number/] }),
+  };
+
+  test.each(Object.entries(cases))(
+    "for its %s says so, and what to do, in a line",
+    async (_name, of) => {
+      const { env, says } = of();
+      const dataDir = join(directory, "data");
+      const { exitCode, out, err } = await runCommand(["serve"], dataDir, { PORT: "0", ...env });
+      expect({ exitCode, out }).toEqual({ exitCode: 2, out: "" });
+      expect(err.trim().split("\n")).toHaveLength(1);
+      for (const pattern of says) expect(err).toMatch(pattern);
+      expect(err).not.toContain("s3cret");
+    },
+    START_MS,
+  );
+
+  test(
+    "because its PORT is taken has not begun to deliver",
+    async () => {
+      const taken = await startTestApp();
+      const dataDir = join(directory, "waiting");
+      try {
+        const before = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
+        const { json } = await before.send("waits-here", {
+          from: "hello@example.com",
+          to: "ana@example.com",
+          subject: "Hello",
+          text: "Hello",
+        });
+        await before.app.stop();
+        const { exitCode, err } = await runCommand(["serve"], dataDir, { PORT: new URL(taken.url).port });
+        expect(exitCode).toBe(2);
+        expect(err).toMatch(/^postledger: PORT \d+ on 127\.0\.0\.1 is in use by another program: .*set PORT/);
+        const after = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
+        expect((await after.call("GET", `/api/v1/emails/${json.id}`)).json.status).toBe("queued");
+        await after.app.stop();
+      } finally {
+        await taken.remove();
+      }
+    },
+    START_MS,
+  );
+});
+
+describe("a service that starts warns", () => {
+  const nothing = { hasBootstrapKey: false, isWithoutWorkspace: false };
+  const warnings = (env: Readonly<Record<string, string>>) =>
+    startWarnings(readConfig({ SMTP_URL: "outbox:", ...env }), nothing);
+
+  test("once, when anybody can listen in to its callers", () => {
+    expect(warnings({ HOST: "0.0.0.0" })).toEqual([expect.stringMatching(/^HOST 0\.0\.0\.0 .*TLS/)]);
+    expect(warnings({ HOST: "192.0.2.1", BASE_URL: "http://mail.example.com" })).toHaveLength(1);
+  });
+
+  test("of nothing on loopback, behind TLS, behind a proxy, and in a container whose port is this machine's", () => {
+    expect(warnings({})).toEqual([]);
+    expect(warnings({ HOST: "0.0.0.0", BASE_URL: "https://mail.example.com" })).toEqual([]);
+    expect(warnings({ HOST: "0.0.0.0", TRUSTED_PROXIES: "10.0.0.0/8" })).toEqual([]);
+    expect(warnings({ HOST: "0.0.0.0", BASE_URL: "http://127.0.0.1:3000" })).toEqual([]);
+  });
+
+  test(
+    "when there is no workspace, and shows on a terminal how to make one",
+    async () => {
+      const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+      try {
+        const service = await startTestProcess({ dataDir, env: { BOOTSTRAP: "off" } });
+        await until(() => service.log().includes("workspace create"), "the warning");
+        await service.kill("SIGTERM");
+        const env = { HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, BOOTSTRAP: "off" };
+        const terminal = startOnTerminal([...COMMAND_LINE, "serve"], { env });
+        await until(() => terminal.screen().includes("api-key create"), "the greeting");
+        for (const step of ["workspace create", "sender add", "sender verify", "api-key create"])
+          expect(terminal.screen()).toContain(`bun run postledger ${step}`);
+        terminal.type("\u0003");
+        expect(await terminal.exited).toBe(0);
+        const made = await runCommand(["workspace", "create", "Acme", "--json"], dataDir);
+        expect(made.exitCode).toBe(0);
+        const next = await startTestProcess({ dataDir, env: { BOOTSTRAP: "off" } });
+        await next.kill("SIGTERM");
+        expect(next.log()).not.toContain("workspace create");
+      } finally {
+        await rm(dataDir, { recursive: true });
+      }
+    },
+    START_MS,
+  );
+});

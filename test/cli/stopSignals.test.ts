@@ -1,0 +1,142 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type StopSignal, stopSignals } from "../../src/cli/stopSignals.ts";
+import { ROOT, startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
+import { type Sink, startSmtpSink } from "../support/smtpSink.ts";
+import { message, newKey } from "../support/tenants.ts";
+import { startOnTerminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
+
+const TEST_MS = 60_000;
+const CTRL_C = "\u0003";
+
+/** What signals at these times come to. */
+function told(...signals: readonly (readonly [atMs: number, signal: StopSignal])[]): readonly string[] {
+  const acts: string[] = [];
+  let now = 0;
+  const receive = stopSignals({
+    nowMs: () => now,
+    drain: (signal) => acts.push(`drain ${signal}`),
+    endAtOnce: (signal) => acts.push(`end ${signal}`),
+  });
+  for (const [atMs, signal] of signals) {
+    now = atMs;
+    receive(signal);
+  }
+  return acts;
+}
+
+describe("signals to stop", () => {
+  test("within a second are one Ctrl-C, however many there are", () => {
+    expect(told([5, "SIGINT"], [5, "SIGINT"], [500, "SIGTERM"], [1_004, "SIGINT"])).toEqual(["drain SIGINT"]);
+  });
+
+  test("after it are told apart: the second Ctrl-C ends at once", () => {
+    expect(told([5, "SIGTERM"], [6, "SIGTERM"], [1_005, "SIGINT"])).toEqual(["drain SIGTERM", "end SIGINT"]);
+  });
+});
+
+/** A relay that takes a message and says nothing until it is told to. */
+async function silentRelay(): Promise<{ sink: Sink; speak: () => void }> {
+  let speak = (): void => undefined;
+  const silence = new Promise<undefined>((resolve) => {
+    speak = () => resolve(undefined);
+  });
+  return { sink: await startSmtpSink({ final: () => silence }), speak };
+}
+
+describe("a service with a message at the relay", () => {
+  async function withDelivery(
+    work: (at: {
+      sink: Sink;
+      speak: () => void;
+      dataDir: string;
+      env: Record<string, string>;
+    }) => Promise<void>,
+  ): Promise<void> {
+    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const { sink, speak } = await silentRelay();
+    try {
+      await work({ sink, speak, dataDir, env: { SMTP_URL: `smtp://127.0.0.1:${sink.port}` } });
+    } finally {
+      speak();
+      await sink.close();
+      await rm(dataDir, { recursive: true });
+    }
+  }
+
+  async function sendOne(service: TestProcess, sink: Sink): Promise<string> {
+    const { json } = await service.send(newKey(), message({ from: "hello@example.com" }));
+    await sink.until(({ messages }) => messages.length > 0);
+    return json.id;
+  }
+
+  /** How the message stands for whoever starts the service next. */
+  async function statusAfter(dataDir: string, id: string): Promise<string> {
+    const app = await startTestApp({ dataDir, env: { DELIVERY: "off" } });
+    try {
+      return (await app.call("GET", `/api/v1/emails/${id}`)).json.status;
+    } finally {
+      await app.remove();
+    }
+  }
+
+  test(
+    "finishes it at one Ctrl-C, which the terminal and the runner both tell it of",
+    () =>
+      withDelivery(async ({ sink, speak, dataDir, env }) => {
+        const service = await startTestProcess({ dataDir, env, wrapper: ["setsid"] });
+        const id = await sendOne(service, sink);
+        process.kill(-service.pid, "SIGINT");
+        process.kill(service.pid, "SIGINT");
+        await until(() => service.log().includes('"msg":"draining"'), "the drain to begin");
+        process.kill(service.pid, "SIGINT");
+        expect(service.log()).toMatch(/"deliveries":1,.*"msg":"draining"/);
+        speak();
+        expect(await service.exited).toBe(0);
+        expect(await statusAfter(dataDir, id)).toBe("sent");
+      }),
+    TEST_MS,
+  );
+
+  test(
+    "is left at once at a later Ctrl-C, with a status of its own",
+    () =>
+      withDelivery(async ({ sink, dataDir, env }) => {
+        const service = await startTestProcess({ dataDir, env });
+        const id = await sendOne(service, sink);
+        const typing = setInterval(() => process.kill(service.pid, "SIGINT"), 50);
+        const status = await service.exited.finally(() => clearInterval(typing));
+        expect(status).toBe(130);
+        expect(service.log()).toContain("ended at once");
+        expect(await statusAfter(dataDir, id)).toBe("sending");
+      }),
+    TEST_MS,
+  );
+
+  test(
+    "is finished by `bun start` on a terminal, which says what it waits for",
+    () =>
+      withDelivery(async ({ sink, speak, dataDir, env }) => {
+        const terminal = startOnTerminal([process.execPath, "start"], {
+          cwd: ROOT,
+          env: { ...env, HOST: "127.0.0.1", PORT: "0", DATA_DIR: dataDir, DISK_FREE_BYTES_MIN: "0" },
+        });
+        const curl = () => /^curl [\s\S]*?\n\n/m.exec(terminal.screen())?.[0];
+        await until(() => curl() !== undefined, "the greeting");
+        const sent = Bun.spawn(["sh", "-c", `${curl()}`], { cwd: "/", stdout: "pipe", stderr: "ignore" });
+        const id = /"id":"([0-9a-f-]{36})"/.exec(await new Response(sent.stdout).text())?.[1] ?? "";
+        await sink.until(({ messages }) => messages.length > 0);
+        terminal.type(CTRL_C);
+        const sentence = "Finishing 0 requests and 1 delivery… press Ctrl-C again to stop at once.";
+        await until(() => terminal.screen().includes(sentence), "the terminal to say what is waited for");
+        speak();
+        expect(await terminal.exited).toBe(0);
+        expect(terminal.screen().split(sentence)).toHaveLength(2);
+        expect(await statusAfter(dataDir, id)).toBe("sent");
+      }),
+    TEST_MS,
+  );
+});
