@@ -1,5 +1,6 @@
 import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
+import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, revoked, created_at)
@@ -25,7 +26,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 /** The keys of every workspace, without anything that opens one. Nobody is let in by it: keys are read from the log. */
 export const apiKeys: Projection = {
   name: "api-keys",
-  version: 1,
+  version: 2,
   events: apiKeyCodec.types,
   tables: [
     {
@@ -34,7 +35,7 @@ export const apiKeys: Projection = {
         expires_at TEXT, revoked INTEGER NOT NULL, created_at TEXT NOT NULL`,
       key: ["id"],
       indexes: [
-        "CREATE INDEX api_keys_by_time ON api_keys (workspace_id, created_at, id)",
+        "CREATE INDEX api_keys_by_time ON api_keys (workspace_id, created_at)",
         "CREATE INDEX api_keys_not_revoked ON api_keys (workspace_id, expires_at) WHERE revoked = 0",
       ],
     },
@@ -55,7 +56,7 @@ export interface ApiKeyRow {
 interface ApiKeyQuery {
   readonly workspaceId: string;
   /** The last row of the page before. */
-  readonly after?: { readonly createdAt: string; readonly id: string };
+  readonly after?: ListPlace;
   readonly limit: number;
 }
 
@@ -64,11 +65,10 @@ export function listApiKeys(
   db: ReadDatabase,
   { workspaceId, after, limit }: ApiKeyQuery,
 ): readonly ApiKeyRow[] {
-  const values: SqlValue[] = after ? [after.createdAt, after.id] : [];
+  const page = after && olderThan({ table: "api_keys", of: "workspace_id", owner: workspaceId }, after);
   const sql = `SELECT id, name, scopes, expires_at, revoked, created_at FROM api_keys
-    WHERE workspace_id = ? ${after ? "AND (created_at, id) < (?, ?)" : ""}
-    ORDER BY created_at DESC, id DESC LIMIT ?`;
-  return db.all(sql, workspaceId, ...values, limit).map(apiKeyRow);
+    WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""} ${NEWEST_FIRST} LIMIT ?`;
+  return db.all(sql, workspaceId, ...(page?.values ?? []), limit).map(apiKeyRow);
 }
 
 /** How many keys of the workspace open something at `now` (RFC 3339). */

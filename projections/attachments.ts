@@ -5,6 +5,7 @@ import {
 } from "../src/domain/attachment/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
+import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
@@ -55,7 +56,7 @@ const EVENTS = [
 /** One row an upload: what lists go by, and what is left to do with it. Its name is in its own stream only. */
 export const attachments: Projection = {
   name: "attachments",
-  version: 2,
+  version: 3,
   events: EVENTS,
   tables: [
     {
@@ -64,7 +65,7 @@ export const attachments: Projection = {
         expires_at TEXT NOT NULL, has_bytes INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
-        "CREATE INDEX attachments_by_time ON attachments (workspace_id, created_at, id)",
+        "CREATE INDEX attachments_by_time ON attachments (workspace_id, created_at)",
         "CREATE INDEX attachments_pending ON attachments (created_at) WHERE status = 'pending'",
         "CREATE INDEX attachments_by_expiry ON attachments (expires_at) WHERE status <> 'expired'",
         "CREATE INDEX attachments_spent ON attachments (id) WHERE has_bytes = 1 AND status IN ('rejected', 'expired')",
@@ -79,7 +80,7 @@ export interface AttachmentQuery {
   readonly workspaceId: string;
   readonly status?: AttachmentStatus;
   /** The last row of the page before. */
-  readonly after?: { readonly createdAt: string; readonly id: string };
+  readonly after?: ListPlace;
   readonly limit: number;
 }
 
@@ -91,12 +92,13 @@ export interface AttachmentRow {
 
 /** Uploads of one workspace, newest first. */
 export function listAttachments(db: ReadDatabase, query: AttachmentQuery): readonly AttachmentRow[] {
-  const { createdAt, id } = query.after ?? { createdAt: "~", id: "~" };
+  const { workspaceId: owner, after } = query;
+  const page = after && olderThan({ table: "attachments", of: "workspace_id", owner }, after);
   const ofStatus = query.status === undefined ? "" : "AND status = ?";
   const status: readonly SqlValue[] = query.status === undefined ? [] : [query.status];
-  const sql = `SELECT id, created_at FROM attachments WHERE workspace_id = ? ${ofStatus} AND (created_at, id) < (?, ?)
-    ORDER BY created_at DESC, id DESC LIMIT ?`;
-  return db.all(sql, query.workspaceId, ...status, createdAt, id, query.limit).map(attachmentRow);
+  const sql = `SELECT id, created_at FROM attachments WHERE workspace_id = ? ${ofStatus}
+    ${page ? `AND ${page.sql}` : ""} ${NEWEST_FIRST} LIMIT ?`;
+  return db.all(sql, owner, ...status, ...(page?.values ?? []), query.limit).map(attachmentRow);
 }
 
 function attachmentRow(row: SqlRow): AttachmentRow {

@@ -1,5 +1,6 @@
 import { ACCEPTANCE_REVISION, EMAIL_STATUS_EVENTS, emailCodec } from "../src/domain/email/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
+import { type ListPlace, NEWEST_FIRST, newerThan, OLDEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 import { countAccepted, countBounced, countEnded, ENDED, type Ending, usageTables } from "./usage.ts";
 
@@ -94,7 +95,7 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
 /** One row a message: what lists and filters need, and no address; and how many there were, by hour. */
 export const emails: Projection = {
   name: "emails",
-  version: 3,
+  version: 4,
   events: [...EMAIL_STATUS_EVENTS, "EmailContentErased"],
   tables: [
     {
@@ -104,7 +105,7 @@ export const emails: Projection = {
         attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
-        "CREATE INDEX emails_by_time ON emails (workspace_id, created_at, id)",
+        "CREATE INDEX emails_by_time ON emails (workspace_id, created_at)",
         // Those that have ended and whose content was not erased.
         "CREATE INDEX emails_retained ON emails (workspace_id, created_at) WHERE is_retained = 1",
       ],
@@ -123,7 +124,7 @@ export interface EmailQuery {
   readonly createdFrom?: string;
   readonly createdBefore?: string;
   /** The last row of the page before. */
-  readonly after?: { readonly createdAt: string; readonly id: string };
+  readonly after?: ListPlace;
   readonly limit: number;
 }
 
@@ -134,6 +135,10 @@ export interface EmailRow {
   readonly updatedAt: string;
   readonly attempts: number;
   readonly reason: string | null;
+}
+
+function listOf(workspaceId: string) {
+  return { table: "emails", of: "workspace_id", owner: workspaceId };
 }
 
 /** Messages of one workspace, newest first. */
@@ -151,11 +156,12 @@ export function listEmails(db: ReadDatabase, query: EmailQuery): readonly EmailR
   add("created_at >= ?", query.createdFrom);
   add("created_at < ?", query.createdBefore);
   if (query.after) {
-    conditions.push("(created_at, id) < (?, ?)");
-    values.push(query.after.createdAt, query.after.id);
+    const page = olderThan(listOf(query.workspaceId), query.after);
+    conditions.push(page.sql);
+    values.push(...page.values);
   }
   const sql = `SELECT id, status, created_at, updated_at, attempts, reason FROM emails
-    WHERE ${conditions.join(" AND ")} ORDER BY created_at DESC, id DESC LIMIT ?`;
+    WHERE ${conditions.join(" AND ")} ${NEWEST_FIRST} LIMIT ?`;
   return db.all(sql, ...values, query.limit).map(emailRow);
 }
 
@@ -197,12 +203,6 @@ export function oldContent(
   return db.all(sql, workspaceId, before, limit).map((row) => String(row.id));
 }
 
-/** Where a walk through a workspace's messages stands. */
-export interface WalkedEmail {
-  readonly id: string;
-  readonly createdAt: string;
-}
-
 /**
  * The messages to one recipient among the next `limit` of the workspace, the oldest first, and where to go on; null
  * after the last. There is no index by recipient: a request to erase a person is rare, and every message would pay.
@@ -210,20 +210,21 @@ export interface WalkedEmail {
 export function emailsToRecipient(
   db: ReadDatabase,
   { workspaceId, recipientHash }: { readonly workspaceId: string; readonly recipientHash: string },
-  after: WalkedEmail | null,
+  after: ListPlace | null,
   limit: number,
-): { readonly found: readonly WalkedEmail[]; readonly next: WalkedEmail | null } {
+): { readonly found: readonly ListPlace[]; readonly next: ListPlace | null } {
+  const page = after && newerThan(listOf(workspaceId), after);
   const sql = `SELECT id, created_at, recipient_hash = ? AS is_theirs FROM emails
-    WHERE workspace_id = ? AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?`;
-  const rows = db.all(sql, recipientHash, workspaceId, after?.createdAt ?? "", after?.id ?? "", limit);
+    WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""} ${OLDEST_FIRST} LIMIT ?`;
+  const rows = db.all(sql, recipientHash, workspaceId, ...(page?.values ?? []), limit);
   const last = rows.at(-1);
   const isEnd = rows.length < limit || last === undefined;
   return {
-    found: rows.filter((row) => row.is_theirs === 1).map(walkedEmail),
-    next: isEnd ? null : walkedEmail(last),
+    found: rows.filter((row) => row.is_theirs === 1).map(placeOf),
+    next: isEnd ? null : placeOf(last),
   };
 }
 
-function walkedEmail(row: SqlRow): WalkedEmail {
+function placeOf(row: SqlRow): ListPlace {
   return { id: String(row.id), createdAt: String(row.created_at) };
 }

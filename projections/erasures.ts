@@ -1,6 +1,7 @@
 import { erasureCodec, erasureId } from "../src/domain/erasure/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
+import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO erasures (id, workspace_id, status, created_at) VALUES (?, ?, 'requested', ?)";
@@ -25,7 +26,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 /** Requests to erase a person: what the list goes by, and what is left to do. Nothing in it tells who. */
 export const erasures: Projection = {
   name: "erasures",
-  version: 1,
+  version: 2,
   events: erasureCodec.types,
   tables: [
     {
@@ -34,7 +35,7 @@ export const erasures: Projection = {
         "id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, created_at TEXT NOT NULL",
       key: ["id"],
       indexes: [
-        "CREATE INDEX erasures_by_time ON erasures (workspace_id, created_at, id)",
+        "CREATE INDEX erasures_by_time ON erasures (workspace_id, created_at)",
         "CREATE INDEX erasures_open ON erasures (status, created_at) WHERE status <> 'completed'",
       ],
     },
@@ -65,7 +66,7 @@ export function areOthersWaiting(db: ReadDatabase, id: string): boolean {
 export interface ErasureQuery {
   readonly workspaceId: string;
   /** The last row of the page before. */
-  readonly after?: { readonly createdAt: string; readonly id: string };
+  readonly after?: ListPlace;
   readonly limit: number;
 }
 
@@ -76,11 +77,14 @@ export interface ErasureRow {
 }
 
 /** Requests of one workspace, newest first. */
-export function listErasures(db: ReadDatabase, query: ErasureQuery): readonly ErasureRow[] {
-  const { createdAt, id } = query.after ?? { createdAt: "~", id: "~" };
-  const sql = `SELECT id, created_at FROM erasures WHERE workspace_id = ? AND (created_at, id) < (?, ?)
-    ORDER BY created_at DESC, id DESC LIMIT ?`;
-  return db.all(sql, query.workspaceId, createdAt, id, query.limit).map(erasureRow);
+export function listErasures(
+  db: ReadDatabase,
+  { workspaceId, after, limit }: ErasureQuery,
+): readonly ErasureRow[] {
+  const page = after && olderThan({ table: "erasures", of: "workspace_id", owner: workspaceId }, after);
+  const sql = `SELECT id, created_at FROM erasures WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""}
+    ${NEWEST_FIRST} LIMIT ?`;
+  return db.all(sql, workspaceId, ...(page?.values ?? []), limit).map(erasureRow);
 }
 
 function erasureRow(row: SqlRow): ErasureRow {

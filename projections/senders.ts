@@ -2,6 +2,7 @@ import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
 import { senderCodec } from "../src/domain/sender/events.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
 const ADDED = "INSERT INTO senders (id, workspace_id, created_at) VALUES (?, ?, ?)";
@@ -56,7 +57,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
  */
 export const senders: Projection = {
   name: "senders",
-  version: 2,
+  version: 3,
   events: [
     "SenderAdded",
     "SenderDomainAdded",
@@ -72,7 +73,7 @@ export const senders: Projection = {
       name: "senders",
       columns: "id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, created_at TEXT NOT NULL",
       key: ["id"],
-      indexes: ["CREATE INDEX senders_by_time ON senders (workspace_id, created_at, id)"],
+      indexes: ["CREATE INDEX senders_by_time ON senders (workspace_id, created_at)"],
     },
     {
       name: "verification_mails",
@@ -92,7 +93,7 @@ export const senders: Projection = {
 export interface SenderQuery {
   readonly workspaceId: string;
   /** The last row of the page before. */
-  readonly after?: { readonly createdAt: string; readonly id: string };
+  readonly after?: ListPlace;
   readonly limit: number;
 }
 
@@ -104,18 +105,10 @@ export interface SenderRow {
 /** Senders of one workspace, newest first. */
 export function listSenders(db: ReadDatabase, query: SenderQuery): readonly SenderRow[] {
   const { workspaceId, after, limit } = query;
-  const order = "ORDER BY created_at DESC, id DESC LIMIT ?";
-  const from = "SELECT id, created_at FROM senders WHERE workspace_id = ?";
-  const rows =
-    after === undefined
-      ? db.all(`${from} ${order}`, workspaceId, limit)
-      : db.all(
-          `${from} AND (created_at, id) < (?, ?) ${order}`,
-          workspaceId,
-          after.createdAt,
-          after.id,
-          limit,
-        );
+  const page = after && olderThan({ table: "senders", of: "workspace_id", owner: workspaceId }, after);
+  const sql = `SELECT id, created_at FROM senders WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""}
+    ${NEWEST_FIRST} LIMIT ?`;
+  const rows = db.all(sql, workspaceId, ...(page?.values ?? []), limit);
   return rows.map((row) => ({ id: String(row.id), createdAt: String(row.created_at) }));
 }
 

@@ -1,5 +1,6 @@
 import { suppressionCodec } from "../src/domain/suppression/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
+import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO suppressions
@@ -28,7 +29,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
  */
 export const suppressions: Projection = {
   name: "suppressions",
-  version: 2,
+  version: 3,
   events: ["RecipientSuppressed", "RecipientUnsuppressed"],
   tables: [
     {
@@ -37,7 +38,7 @@ export const suppressions: Projection = {
         email_id TEXT, created_at TEXT NOT NULL, revision INTEGER NOT NULL,
         PRIMARY KEY (workspace_id, recipient_hash)`,
       key: ["workspace_id", "recipient_hash"],
-      indexes: ["CREATE INDEX suppressions_by_time ON suppressions (workspace_id, created_at, id)"],
+      indexes: ["CREATE INDEX suppressions_by_time ON suppressions (workspace_id, created_at)"],
     },
   ],
   apply,
@@ -55,7 +56,7 @@ export interface SuppressionQuery {
   readonly createdFrom?: string;
   readonly createdBefore?: string;
   /** The last row of the page before. */
-  readonly after?: { readonly createdAt: string; readonly id: string };
+  readonly after?: ListPlace;
   readonly limit: number;
 }
 
@@ -80,11 +81,13 @@ export function listSuppressions(db: ReadDatabase, query: SuppressionQuery): rea
   add("created_at >= ?", query.createdFrom);
   add("created_at < ?", query.createdBefore);
   if (query.after) {
-    conditions.push("(created_at, id) < (?, ?)");
-    values.push(query.after.createdAt, query.after.id);
+    const list = { table: "suppressions", of: "workspace_id", owner: query.workspaceId };
+    const page = olderThan(list, query.after);
+    conditions.push(page.sql);
+    values.push(...page.values);
   }
   const sql = `SELECT id, recipient_hash, created_at, revision FROM suppressions
-    WHERE ${conditions.join(" AND ")} ORDER BY created_at DESC, id DESC LIMIT ?`;
+    WHERE ${conditions.join(" AND ")} ${NEWEST_FIRST} LIMIT ?`;
   return db.all(sql, ...values, query.limit).map(suppressionRow);
 }
 

@@ -1,5 +1,6 @@
 import { templateCodec } from "../src/domain/template/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO templates (id, workspace_id, name, status, current_version_id, created_at, updated_at)
@@ -27,7 +28,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 /** The templates of each workspace, without their versions. */
 export const templates: Projection = {
   name: "templates",
-  version: 1,
+  version: 2,
   events: ["TemplateCreated", "TemplateVersionPublished", "TemplateArchived"],
   tables: [
     {
@@ -35,7 +36,7 @@ export const templates: Projection = {
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL,
         current_version_id TEXT, created_at TEXT NOT NULL, updated_at TEXT NOT NULL`,
       key: ["id"],
-      indexes: ["CREATE INDEX templates_by_time ON templates (workspace_id, created_at, id)"],
+      indexes: ["CREATE INDEX templates_by_time ON templates (workspace_id, created_at)"],
     },
   ],
   apply,
@@ -65,10 +66,9 @@ function templateRow(row: SqlRow): TemplateRow {
 export function listTemplates(
   db: ReadDatabase,
   workspaceId: string,
-  page: { readonly after?: { readonly createdAt: string; readonly id: string }; readonly limit: number },
+  { after, limit }: { readonly after?: ListPlace; readonly limit: number },
 ): readonly TemplateRow[] {
-  const { createdAt, id } = page.after ?? { createdAt: "~", id: "~" };
-  const sql = `SELECT * FROM templates WHERE workspace_id = ? AND (created_at, id) < (?, ?)
-    ORDER BY created_at DESC, id DESC LIMIT ?`;
-  return db.all(sql, workspaceId, createdAt, id, page.limit).map(templateRow);
+  const page = after && olderThan({ table: "templates", of: "workspace_id", owner: workspaceId }, after);
+  const sql = `SELECT * FROM templates WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""} ${NEWEST_FIRST} LIMIT ?`;
+  return db.all(sql, workspaceId, ...(page?.values ?? []), limit).map(templateRow);
 }

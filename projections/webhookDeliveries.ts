@@ -6,7 +6,8 @@ import { type WebhookDeliveryEvent, webhookDeliveryCodec } from "../src/domain/w
 import { invariant, never } from "../src/kernel/assert.ts";
 import { webhookDeliveryId } from "../src/kernel/ids.ts";
 import { type EpochMs, epochMs } from "../src/kernel/time.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
+import { type ListPlace, NEWEST_FIRST, OLDEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
 /** What subscribers are told of, by the type of the event in the log. */
@@ -256,7 +257,7 @@ const TOLD_ELSEWHERE = [...emailCodec.types, ...suppressionCodec.types].filter((
 /** Which event is owed to which endpoint, and how each of these deliveries stands. */
 export const webhookDeliveries: Projection = {
   name: "webhook-deliveries",
-  version: 2,
+  version: 3,
   events: [
     ...TOLD_ELSEWHERE,
     "SuppressionAddressErased",
@@ -283,7 +284,7 @@ export const webhookDeliveries: Projection = {
         "CREATE INDEX deliveries_ready ON deliveries (endpoint_id, due_at) WHERE state = 'ready'",
         "CREATE INDEX deliveries_leased ON deliveries (id) WHERE state = 'leased'",
         "CREATE INDEX deliveries_held ON deliveries (held) WHERE held = 1",
-        "CREATE INDEX deliveries_by_time ON deliveries (endpoint_id, created_at, id)",
+        "CREATE INDEX deliveries_by_time ON deliveries (endpoint_id, created_at)",
       ],
     },
     {
@@ -407,7 +408,7 @@ export interface WebhookDeliveryQuery {
   readonly createdFrom?: string;
   readonly createdBefore?: string;
   /** The last row of the page before. */
-  readonly after?: { readonly createdAt: string; readonly id: string };
+  readonly after?: ListPlace;
   readonly limit: number;
 }
 
@@ -417,16 +418,16 @@ export function listWebhookDeliveries(
   query: WebhookDeliveryQuery,
 ): readonly WebhookDeliveryRow[] {
   const { endpointId, status, eventType, createdFrom, createdBefore, after, limit } = query;
-  const conditions: readonly (readonly [string, readonly string[]])[] = [
+  const page = after && olderThan({ table: "deliveries", of: "endpoint_id", owner: endpointId }, after);
+  const conditions: readonly (readonly [string, readonly SqlValue[]])[] = [
     ["endpoint_id = ?", [endpointId]],
     ...(status === undefined ? [] : [["status = ?", [status]] as const]),
     ...(eventType === undefined ? [] : [["event_type = ?", [eventType]] as const]),
     ...(createdFrom === undefined ? [] : [["created_at >= ?", [createdFrom]] as const]),
     ...(createdBefore === undefined ? [] : [["created_at < ?", [createdBefore]] as const]),
-    ...(after === undefined ? [] : [["(created_at, id) < (?, ?)", [after.createdAt, after.id]] as const]),
+    ...(page === undefined ? [] : [[page.sql, page.values] as const]),
   ];
-  const sql = `SELECT * FROM deliveries WHERE ${conditions.map(([condition]) => condition).join(" AND ")}
-    ORDER BY created_at DESC, id DESC LIMIT ?`;
+  const sql = `SELECT * FROM deliveries WHERE ${conditions.map(([condition]) => condition).join(" AND ")} ${NEWEST_FIRST} LIMIT ?`;
   return db.all(sql, ...conditions.flatMap(([, values]) => values), limit).map(deliveryRow);
 }
 
@@ -438,7 +439,7 @@ export function failedWebhooks(
   limit: number,
 ): readonly WebhookDeliveryRow[] {
   const sql = `SELECT * FROM deliveries WHERE endpoint_id = ? AND created_at >= ?
-    AND status IN ('exhausted', 'skipped') ORDER BY created_at, id LIMIT ?`;
+    AND status IN ('exhausted', 'skipped') ${OLDEST_FIRST} LIMIT ?`;
   return db.all(sql, endpointId, since, limit).map(deliveryRow);
 }
 

@@ -1,6 +1,7 @@
 import { type WebhookEvent, webhookCodec } from "../src/domain/webhook/events.ts";
 import { never } from "../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
+import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints
@@ -63,7 +64,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 /** The webhook endpoints of each workspace, without their secrets. */
 export const webhookEndpoints: Projection = {
   name: "webhook-endpoints",
-  version: 2,
+  version: 3,
   events: webhookCodec.types,
   tables: [
     {
@@ -72,7 +73,7 @@ export const webhookEndpoints: Projection = {
         event_types TEXT, status TEXT NOT NULL, disabled_reason TEXT, created_at TEXT NOT NULL,
         updated_at TEXT NOT NULL`,
       key: ["id"],
-      indexes: ["CREATE INDEX endpoints_by_time ON webhook_endpoints (workspace_id, created_at, id)"],
+      indexes: ["CREATE INDEX endpoints_by_time ON webhook_endpoints (workspace_id, created_at)"],
     },
     {
       name: "webhook_streams",
@@ -116,12 +117,13 @@ function endpointRow(row: SqlRow): WebhookEndpointRow {
 export function listWebhookEndpoints(
   db: ReadDatabase,
   workspaceId: string,
-  page: { readonly after?: { readonly createdAt: string; readonly id: string }; readonly limit: number },
+  { after, limit }: { readonly after?: ListPlace; readonly limit: number },
 ): readonly WebhookEndpointRow[] {
-  const { createdAt, id } = page.after ?? { createdAt: "~", id: "~" };
-  const sql = `SELECT * FROM webhook_endpoints WHERE workspace_id = ? AND (created_at, id) < (?, ?)
-    ORDER BY created_at DESC, id DESC LIMIT ?`;
-  return db.all(sql, workspaceId, createdAt, id, page.limit).map(endpointRow);
+  const page =
+    after && olderThan({ table: "webhook_endpoints", of: "workspace_id", owner: workspaceId }, after);
+  const sql = `SELECT * FROM webhook_endpoints WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""}
+    ${NEWEST_FIRST} LIMIT ?`;
+  return db.all(sql, workspaceId, ...(page?.values ?? []), limit).map(endpointRow);
 }
 
 /** One endpoint of the workspace; null when it has none of this id. */

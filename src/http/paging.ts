@@ -1,5 +1,5 @@
 import { isUuid } from "../kernel/ids.ts";
-import { invalid } from "./problem.ts";
+import { invalid, type Problem } from "./problem.ts";
 
 /** How many items a list answers when it is not told. */
 export const PAGE_ITEMS_DEFAULT = 25;
@@ -23,7 +23,12 @@ export function decodeCursor(cursor: string, isId: (text: string) => boolean = i
   } catch {
     // Not ours: answered below like any other text that is not a cursor.
   }
-  throw invalid("/cursor", "is not a next_cursor of this list");
+  throw notACursor();
+}
+
+/** The refusal of a cursor that the list did not give. */
+export function notACursor(): Problem {
+  return invalid("/cursor", "is not a next_cursor of this list");
 }
 
 /** One page out of `limit + 1` rows: the extra row only tells that there is more. */

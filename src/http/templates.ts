@@ -15,9 +15,10 @@ import { renderVersion } from "../commands/renderForSend.ts";
 import type { Services } from "../commands/services.ts";
 import { type Template, type TemplateVersion, templateStatus } from "../domain/template/state.ts";
 import { isUuid } from "../kernel/ids.ts";
+import { epochMs } from "../kernel/time.ts";
 import { draftRequest } from "./draftRequest.ts";
 import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
-import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { decodeCursor, notACursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
 import { Problem, refusedFor } from "./problem.ts";
 import { currentRows, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
@@ -184,18 +185,17 @@ function pageAsked({ limit, cursor }: ListQuery) {
   };
 }
 
-/** Newest first, as all lists are; what a clock that went back has mixed up is in the order of its times. */
-function isBefore(left: TemplateVersion, right: Pick<TemplateVersion, "createdAt" | "id">): boolean {
-  return left.createdAt === right.createdAt ? left.id < right.id : left.createdAt < right.createdAt;
+/** As all lists are; what a clock that went back has mixed up is in the order of its times. */
+function newestVersionsFirst({ versions }: Template): readonly TemplateVersion[] {
+  return versions.toReversed().sort((one, other) => epochMs(other.createdAt) - epochMs(one.createdAt));
 }
 
 async function versionPage(services: Services, place: TemplatePlace, query: ListQuery) {
   const { limit, after } = pageAsked(query);
-  const { versions } = await existingTemplate(services, place);
-  const rows = versions
-    .filter((version) => after === null || isBefore(version, after))
-    .toSorted((left, right) => (isBefore(left, right) ? 1 : -1))
-    .slice(0, limit + 1);
+  const newestFirst = newestVersionsFirst(await existingTemplate(services, place));
+  const start = after === null ? 0 : newestFirst.findIndex(({ id }) => id === after.id) + 1;
+  if (after !== null && start === 0) throw notACursor();
+  const rows = newestFirst.slice(start, start + limit + 1);
   const { shown, nextCursor } = pageOf(rows, limit);
   const views = await Promise.all(shown.map((version) => viewVersion(services, place.templateId, version)));
   return { data: views.map((view) => versionJson(place, view)), next_cursor: nextCursor };

@@ -1,5 +1,6 @@
-import { emailsToRecipient, type WalkedEmail } from "../../projections/emails.ts";
+import { emailsToRecipient } from "../../projections/emails.ts";
 import { areOthersWaiting, openErasures } from "../../projections/erasures.ts";
+import type { ListPlace } from "../../projections/listOrder.ts";
 import { uploadsSentTo } from "../../projections/messageFiles.ts";
 import { clearErasedEmail, eraseEmail } from "../commands/eraseContent.ts";
 import { erasePersonsSuppression, erasePersonsUpload } from "../commands/erasePersonalEvents.ts";
@@ -136,7 +137,7 @@ async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
   const { emails, request, breathe } = erasing;
   let counts = NOTHING;
   let underWay = 0;
-  let after: WalkedEmail | null = null;
+  let after: ListPlace | null = null;
   do {
     const page = emailsToRecipient(emails, request.erasure, after, WALK_EMAILS);
     for (const message of page.found) {
@@ -154,7 +155,7 @@ async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
 /** The message once it is erased; null when the request does not cover it. */
 async function eraseMessage(
   { services, request, occasion }: Erasing,
-  { id, createdAt }: WalkedEmail,
+  { id, createdAt }: ListPlace,
 ): Promise<Email | "underWay" | null> {
   if (!(await isCovered(services, request, { id, createdAt }))) return null;
   const outcome = await eraseEmail(services, id, { reason: "person", erasureId: request.id }, occasion);
@@ -168,7 +169,7 @@ async function eraseMessage(
 async function isCovered(
   { store }: Services,
   { requestedAt, position }: ErasureView,
-  { id, createdAt }: WalkedEmail,
+  { id, createdAt }: ListPlace,
 ): Promise<boolean> {
   if (epochMs(createdAt) < epochMs(requestedAt) - CLOCKS_DIFFER_MS_MAX) return true;
   const [accepted] = await store.read(emailStream(id), ACCEPTANCE_REVISION, 1);

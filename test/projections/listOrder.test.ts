@@ -1,0 +1,279 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { apiKeys, listApiKeys } from "../../projections/apiKeys.ts";
+import { attachments, listAttachments } from "../../projections/attachments.ts";
+import { emails, emailsToRecipient, listEmails } from "../../projections/emails.ts";
+import { erasures, listErasures } from "../../projections/erasures.ts";
+import type { ListPlace } from "../../projections/listOrder.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { listSenders, senders } from "../../projections/senders.ts";
+import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
+import { listTemplates, templates } from "../../projections/templates.ts";
+import { listWebhookDeliveries, webhookDeliveries } from "../../projections/webhookDeliveries.ts";
+import { listWebhookEndpoints, webhookEndpoints } from "../../projections/webhookEndpoints.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { ACCEPTANCE_REVISION } from "../../src/domain/email/events.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import type { ProjectedEvent, ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
+import { createTables } from "../../src/readModels/generation.ts";
+
+const START = Date.parse("2030-01-01T12:00:00Z");
+const ENDPOINT = "99999999-9999-4999-8999-999999999999";
+
+/** One item of a list: its id, and when it was made. */
+interface Item {
+  readonly id: string;
+  readonly at: string;
+}
+
+type Page = { readonly after?: ListPlace; readonly limit: number };
+type Event = Pick<ProjectedEvent, "type" | "stream" | "data"> & Partial<ProjectedEvent>;
+
+interface ListCase {
+  readonly name: string;
+  readonly projection: Projection;
+  /** Told first. */
+  readonly given?: readonly Event[];
+  made(item: Item): Event;
+  list(db: ReadDatabase, page: Page): readonly ListPlace[];
+  /** What takes an item away, in lists that lose some. */
+  gone?(item: Item): Event;
+}
+
+const accepted = {
+  senderId: "s",
+  recipientHash: "r",
+  fingerprint: "f",
+  contentEventId: "c",
+  contentDigest: "d",
+};
+const upload = {
+  filename: "a.pdf",
+  contentType: "application/pdf",
+  bytes: 5,
+  sha256: "5",
+  expiresAt: rfc3339(START),
+};
+const endpoint = {
+  workspaceId: "w",
+  url: "https://a.example/",
+  description: null,
+  eventTypes: null,
+  sealedSecret: "x",
+};
+const recipient = (id: string) => ({ workspaceId: "w", recipientHash: id, reason: "manual" });
+
+const cases: readonly ListCase[] = [
+  {
+    name: "API keys",
+    projection: apiKeys,
+    made: ({ id }) => ({
+      type: "ApiKeyIssued",
+      stream: `apikey-${id}`,
+      data: { workspaceId: "w", name: "n", hash: "h", scopes: [] },
+    }),
+    list: (db, page) => listApiKeys(db, { workspaceId: "w", ...page }),
+  },
+  {
+    name: "templates",
+    projection: templates,
+    made: ({ id, at }) => ({
+      type: "TemplateCreated",
+      stream: `template-${id}`,
+      data: { workspaceId: "w", name: "n", at },
+    }),
+    list: (db, page) => listTemplates(db, "w", page),
+  },
+  {
+    name: "uploads",
+    projection: attachments,
+    made: ({ id, at }) => ({
+      type: "AttachmentUploaded",
+      stream: `attachment-${id}`,
+      data: { workspaceId: "w", ...upload, uploadedAt: at },
+    }),
+    list: (db, page) => listAttachments(db, { workspaceId: "w", ...page }),
+  },
+  {
+    name: "suppressions",
+    projection: suppressions,
+    made: ({ id }) => ({ type: "RecipientSuppressed", id, stream: `suppression-${id}`, data: recipient(id) }),
+    gone: ({ id }) => ({ type: "RecipientUnsuppressed", stream: `suppression-${id}`, data: recipient(id) }),
+    list: (db, page) => listSuppressions(db, { workspaceId: "w", ...page }),
+  },
+  {
+    name: "senders",
+    projection: senders,
+    made: ({ id }) => ({
+      type: "SenderAdded",
+      stream: `sender-${id}`,
+      data: { workspaceId: "w", address: "a@example.com" },
+    }),
+    list: (db, page) => listSenders(db, { workspaceId: "w", ...page }),
+  },
+  {
+    name: "erasures",
+    projection: erasures,
+    made: ({ id }) => ({
+      type: "ErasureRequested",
+      stream: `erasure-${id}`,
+      data: { workspaceId: "w", recipientHash: "r", actor: "a" },
+    }),
+    list: (db, page) => listErasures(db, { workspaceId: "w", ...page }),
+  },
+  {
+    name: "messages",
+    projection: emails,
+    made: ({ id, at }) => ({
+      type: "EmailQueued",
+      stream: `email-${id}`,
+      revision: ACCEPTANCE_REVISION,
+      data: { workspaceId: "w", ...accepted, contentBytes: 1, acceptedAt: at },
+    }),
+    list: (db, page) => listEmails(db, { workspaceId: "w", ...page }),
+  },
+  {
+    name: "webhook endpoints",
+    projection: webhookEndpoints,
+    made: ({ id }) => ({
+      type: "WebhookEndpointRegistered",
+      stream: "webhooks-w",
+      data: { ...endpoint, endpointId: id },
+    }),
+    gone: ({ id }) => ({
+      type: "WebhookEndpointDeleted",
+      stream: "webhooks-w",
+      data: { workspaceId: "w", endpointId: id },
+    }),
+    list: (db, page) => listWebhookEndpoints(db, "w", page),
+  },
+  {
+    name: "webhook deliveries",
+    projection: webhookDeliveries,
+    given: [
+      {
+        type: "WebhookEndpointRegistered",
+        stream: "webhooks-w",
+        data: { ...endpoint, endpointId: ENDPOINT },
+      },
+    ],
+    made: ({ id }) => ({
+      type: "WebhookTestRequested",
+      id,
+      stream: "webhooks-w",
+      data: { workspaceId: "w", endpointId: ENDPOINT },
+    }),
+    list: (db, page) =>
+      listWebhookDeliveries(db, { endpointId: ENDPOINT, ...page }).map((row) => ({
+        ...row,
+        shown: row.eventId,
+      })),
+  },
+];
+
+/** Ids in no order, some of them made in the same millisecond. */
+const items = fc
+  .uniqueArray(fc.record({ id: fc.uuid(), wait: fc.nat(1) }), { maxLength: 12, selector: ({ id }) => id })
+  .map((made) => {
+    let at = START;
+    return made.map(({ id, wait }): Item => {
+      at += wait;
+      return { id, at: rfc3339(at) };
+    });
+  });
+
+function withRows(list: ListCase, made: readonly Item[], check: (db: ReadDatabaseFile) => void): void {
+  const db = sqliteReadDatabases.open(":memory:", "build");
+  try {
+    createTables(db, list.projection, "log");
+    for (const event of list.given ?? []) tell(db, list, event, rfc3339(START));
+    for (const item of made) tell(db, list, list.made(item), item.at);
+    check(db);
+  } finally {
+    db.close();
+  }
+}
+
+function tell(db: ReadDatabase, { projection }: ListCase, event: Event, at: string): void {
+  projection.apply({ revision: 0, id: crypto.randomUUID(), metadata: { at }, ...event }, db);
+}
+
+/** The id that the test gave: a delivery has one of its own, made of its event's. */
+function given(row: ListPlace): string {
+  return "shown" in row ? String(row.shown) : row.id;
+}
+
+describe.each(cases)("a list of $name", (list) => {
+  test("is newest first, and of one millisecond in the order of the log, on pages of any length (property)", () => {
+    fc.assert(
+      fc.property(items, fc.integer({ min: 1, max: 5 }), (made, limit) => {
+        withRows(list, made, (db) => {
+          const found: ListPlace[] = [];
+          for (;;) {
+            const last = found.at(-1);
+            const page = list.list(db, { limit, ...(last ? { after: last } : {}) });
+            found.push(...page);
+            if (page.length < limit) break;
+          }
+          expect(found.map(given)).toEqual(made.map(({ id }) => id).toReversed());
+        });
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("leaves nothing out when the last item of a page goes before the next is asked for", () => {
+    const { gone } = list;
+    if (gone === undefined) return;
+    const made = Array.from({ length: 5 }, () => ({ id: crypto.randomUUID(), at: rfc3339(START) }));
+    withRows(list, made, (db) => {
+      const [first, last] = list.list(db, { limit: 2 });
+      if (first === undefined || last === undefined) throw new Error("a page has two items");
+      for (const { id } of [first, last]) tell(db, list, gone({ id, at: rfc3339(START) }), rfc3339(START));
+      const next = list.list(db, { limit: 5, after: last });
+      expect(next.map(given)).toEqual(
+        made
+          .slice(0, 3)
+          .map(({ id }) => id)
+          .toReversed(),
+      );
+    });
+  });
+
+  test("is found by an index, without sorting", () => {
+    withRows(list, [], (db) => {
+      const asked: string[] = [];
+      const seen: ReadDatabase = {
+        run: () => {},
+        get: () => undefined,
+        all(sql, ...values) {
+          asked.push(...db.all(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => String(detail)));
+          return [];
+        },
+      };
+      list.list(seen, { limit: 5, after: { createdAt: rfc3339(START), id: ENDPOINT } });
+      expect(asked[0]).toMatch(/USING INDEX \w+_by_time \((workspace_id|endpoint_id)=\? AND created_at</);
+      expect(asked.join()).not.toMatch(/TEMP B-TREE|SCAN \w+(?! USING)/);
+    });
+  });
+});
+
+test("a walk through messages goes by the same order, the oldest first", () => {
+  const list = cases.find(({ projection }) => projection === emails);
+  if (list === undefined) throw new Error("messages have a list");
+  fc.assert(
+    fc.property(items, (made) => {
+      withRows(list, made, (db) => {
+        const found: string[] = [];
+        let after: ListPlace | null = null;
+        do {
+          const page = emailsToRecipient(db, { workspaceId: "w", recipientHash: "r" }, after, 2);
+          found.push(...page.found.map(({ id }) => id));
+          after = page.next;
+        } while (after !== null);
+        expect(found).toEqual(made.map(({ id }) => id));
+      });
+    }),
+    { numRuns: 50 },
+  );
+});
