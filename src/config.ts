@@ -9,6 +9,7 @@ import { BODY_BYTES_IN_FLIGHT_MIN } from "./http/bodiesInFlight.ts";
 import { parseAddress } from "./kernel/address.ts";
 import { type AddressRange, parseAddressRange } from "./kernel/clientAddress.ts";
 import { parseSigningKey } from "./kernel/signingKey.ts";
+import { wholeNumber } from "./kernel/wholeNumber.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
 export interface Config {
@@ -107,6 +108,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 const MASTER_KEY_BYTES = 32;
 const MIB = 1_024 * 1_024;
+const PORTS = { min: 1, max: 65_535 } as const;
+const SCHEDULE_WAIT_MS_MAX = 999_999_999;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
@@ -124,8 +127,8 @@ class Reader {
 
   integer(name: string, fallback: number, range: { readonly min: number; readonly max: number }): number {
     const text = this.text(name, String(fallback));
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= range.min && value <= range.max) return value;
+    const value = wholeNumber(text, range);
+    if (value !== null) return value;
     this.errors.push(`${name} must be a whole number from ${range.min} to ${range.max}`);
     return fallback;
   }
@@ -239,7 +242,7 @@ function isNamedPair(text: string): boolean {
   const [, host = "", port = ""] = /^([a-z0-9_][a-z0-9._-]*):([1-9]\d{0,4})$/.exec(text) ?? [];
   // The parser tells every notation of an address, 0x7f.1 among them.
   const isName = URL.canParse(`https://${host}`) && !isIPv4(new URL(`https://${host}`).hostname);
-  return host !== "" && isName && Number(port) <= 65_535;
+  return host !== "" && isName && wholeNumber(port, PORTS) !== null;
 }
 
 function webhookSettings(reader: Reader): WebhookSettings {
@@ -266,10 +269,11 @@ function webhookSettings(reader: Reader): WebhookSettings {
 function webhookSchedule(reader: Reader): readonly number[] {
   const texts = reader.list("WEBHOOK_SCHEDULE_MS");
   if (texts.length === 0) return WEBHOOK_POLICY.scheduleMs;
-  const isSound = texts.length <= 100 && texts.every((text) => /^\d{1,9}$/.test(text));
-  if (!isSound)
+  const waits = texts.map((text) => wholeNumber(text, { max: SCHEDULE_WAIT_MS_MAX }));
+  const known = waits.filter((wait) => wait !== null);
+  if (texts.length > 100 || known.length < texts.length)
     reader.errors.push("WEBHOOK_SCHEDULE_MS must be 1 to 100 waits in milliseconds between commas");
-  return texts.map(Number);
+  return known;
 }
 
 function limitsDefault(reader: Reader): WorkspaceLimits {
@@ -308,7 +312,7 @@ function dnsServers(reader: Reader): readonly string[] {
   const isServer = (server: string) => {
     const [, bracketed, plain, port = "53"] = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(server) ?? [];
     const isHost = isIPv6(server) || isIPv6(bracketed ?? "") || isIPv4(plain ?? "");
-    return isHost && Number(port) >= 1 && Number(port) <= 65_535;
+    return isHost && wholeNumber(port, PORTS) !== null;
   };
   if (!servers.every(isServer)) {
     reader.errors.push(

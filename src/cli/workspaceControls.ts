@@ -4,6 +4,7 @@ import { workspaceCodec } from "../domain/workspace/events.ts";
 import { LIMIT_RANGES, limitsOf, type WorkspaceLimits } from "../domain/workspace/limits.ts";
 import { type WorkspaceState, workspaceDecider } from "../domain/workspace/state.ts";
 import type { Occasion } from "../kernel/metadata.ts";
+import { wholeNumber } from "../kernel/wholeNumber.ts";
 import { systemOccasion } from "../openParts.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import { type Command, type Invocation, type Option, UsageError } from "./command.ts";
@@ -31,8 +32,8 @@ function workspaceIdOf({ args }: Invocation): string {
 function numberOf(option: string, text: string, name: NumberName): number | null {
   if (text === "default") return null;
   const { min, max } = LIMIT_RANGES[name];
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+  const value = wholeNumber(text, { min, max });
+  if (value !== null) return value;
   throw new UsageError(`--${option} takes default or a whole number from ${min} to ${max}`);
 }
 

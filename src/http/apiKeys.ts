@@ -8,7 +8,7 @@ import { type EpochMs, epochMs, rfc3339 } from "../kernel/time.ts";
 import { IssueApiKeyBody, ListApiKeysQuery } from "./apiKeySchemas.ts";
 import { dateTime } from "./dateTime.ts";
 import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
-import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems, pageOf } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
 import { currentRows, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
@@ -53,7 +53,7 @@ export function apiKeysController({ services, basePath, apiKeys }: ApiKeysOption
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
         const after = query.cursor === undefined ? {} : { after: decodeCursor(query.cursor, isApiKeyId) };
-        const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+        const limit = pageItems(query.limit);
         const rows = listApiKeys(await currentRows(apiKeys), { workspaceId, ...after, limit: limit + 1 });
         const { shown, nextCursor } = pageOf(rows, limit);
         const now = services.clock.now();

@@ -14,10 +14,17 @@ import { base64Bytes } from "../kernel/base64.ts";
 import { isUuid } from "../kernel/ids.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { ListAttachmentsQuery } from "./attachmentSchemas.ts";
-import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
+import {
+  authorize,
+  authorizeThenRead,
+  authorizeUnread,
+  bodyOf,
+  occasionOf,
+  principalOf,
+} from "./frontDoor.ts";
 import { mediaTypeOf, requireIdentity } from "./jsonBody.ts";
 import { openFilePart } from "./multipartFile.ts";
-import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems, pageOf } from "./paging.ts";
 import { Problem, refusedFor } from "./problem.ts";
 import { currentRows, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
@@ -38,7 +45,7 @@ export function attachmentsController({ services, basePath, attachments }: Attac
       routes.uploadAttachment.path,
       async ({ body, request, set }) => {
         const { workspaceId } = principalOf(request);
-        const file = isForm(request.headers) ? await openFilePart(request) : fileOf(body);
+        const file = isForm(request.headers) ? await openFilePart(request, bodyOf(request)) : fileOf(body);
         try {
           const upload = { ...file, workspaceId, occasion: occasionOf(request, services) };
           const outcome = await uploadAttachment(services, upload);
@@ -56,7 +63,7 @@ export function attachmentsController({ services, basePath, attachments }: Attac
       routes.listAttachments.path,
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
-        const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+        const limit = pageItems(query.limit);
         const rows = listAttachments(await currentRows(attachments), {
           workspaceId,
           limit: limit + 1,

@@ -107,7 +107,8 @@ export const GetEmailQuery = Type.Object(
 const IdempotencyKeyHeader = Type.Object({
   "Idempotency-Key": Type.String({
     pattern: "^[ -~]{8,200}$",
-    description: "8 to 200 printable ASCII characters. One key, one message, for as long as the log exists.",
+    description:
+      "8 to 200 printable ASCII characters, no comma followed by a space among them: that is how a header sent twice reads. One key, one message, for as long as the log exists.",
   }),
 });
 

@@ -21,7 +21,7 @@ import {
   occasionOf,
   principalOf,
 } from "./frontDoor.ts";
-import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems, pageOf } from "./paging.ts";
 import { invalid, Problem, refusedFor } from "./problem.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
@@ -145,7 +145,7 @@ async function lookUpByKey(services: Services, workspaceId: string, key: string)
 }
 
 async function listPage(services: Services, db: ReadDatabase, workspaceId: string, query: ListEmailsQuery) {
-  const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+  const limit = pageItems(query.limit);
   const rows = listEmails(db, emailQuery(services, workspaceId, query, limit + 1));
   const { shown, nextCursor } = pageOf(rows, limit);
   // Addresses and subjects are in the messages' own streams only, so that erasing one place is enough.

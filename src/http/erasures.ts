@@ -7,7 +7,7 @@ import { parseAddress } from "../kernel/address.ts";
 import { isUuid } from "../kernel/ids.ts";
 import { ListErasuresQuery, NOT_REACHED, RequestErasureBody } from "./erasureSchemas.ts";
 import { authorize, authorizeThenRead, occasionOf, principalOf } from "./frontDoor.ts";
-import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems, pageOf } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
 import { currentRows, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
@@ -45,7 +45,7 @@ export function erasuresController({ services, basePath, erasures }: ErasuresOpt
       routes.listErasures.path,
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
-        const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+        const limit = pageItems(query.limit);
         const rows = listErasures(await currentRows(erasures), {
           workspaceId,
           limit: limit + 1,

@@ -5,7 +5,7 @@ import { invariant } from "../kernel/assert.ts";
 import { type AddressRange, clientAddress } from "../kernel/clientAddress.ts";
 import type { Json } from "../kernel/json.ts";
 import type { WorkspaceOccasion } from "../kernel/metadata.ts";
-import type { BodiesInFlight } from "./bodiesInFlight.ts";
+import type { BodiesInFlight, IncomingBody } from "./bodiesInFlight.ts";
 import { readJsonBody, requireJson } from "./jsonBody.ts";
 import { Problem } from "./problem.ts";
 import type { RateLimits } from "./rateLimits.ts";
@@ -23,8 +23,8 @@ export interface RequestFacts {
   readonly peer: () => string | null;
   /** Headers that the answer carries whatever it is. */
   readonly answerHeaders: Record<string, string>;
-  /** Bytes of the body that were admitted. */
-  bodyBytes: number;
+  /** The body, once somebody reads it. */
+  body: IncomingBody | null;
 }
 
 /** What all requests to one service share. */
@@ -49,27 +49,17 @@ export function openFacts(
     door,
     peer,
     answerHeaders: { "x-request-id": requestId },
-    bodyBytes: 0,
+    body: null,
   };
   facts.set(request, opened);
   return opened;
 }
 
-/**
- * Makes room for `bytes` of this request's body, on top of what it was given before, until it is answered: before
- * they are read, by their announced length or as they come. Throws a 503 when too many are in flight.
- */
-export function admitBody(request: Request, bytes: number): void {
+/** The body of a request that has a key: it counts as its workspace's until the request is answered. */
+export function bodyOf(request: Request): IncomingBody {
   const opened = factsOf(request);
-  const { bodies } = opened.door;
-  if (!bodies.admit(opened.bodyBytes, bytes)) {
-    throw new Problem("INTERNAL_ERROR", {
-      unavailable: true,
-      headers: { "retry-after": String(bodies.retryAfterSeconds()) },
-      detail: "too many requests with large bodies are on their way in; try again",
-    });
-  }
-  opened.bodyBytes += bytes;
+  opened.body ??= opened.door.bodies.open(principalOf(request).workspaceId);
+  return opened.body;
 }
 
 /** Lets a request that stands in for another one have the same facts. */
@@ -154,13 +144,24 @@ export function authorizeThenRead(
     await check({ request });
     checkHeaders?.(request.headers);
     requireJson(request.headers);
-    return readJsonBody(request, (bytes) => admitBody(request, bytes));
+    return readJsonBody(request, bodyOf(request));
   };
 }
 
-/** 8 to 200 characters of 0x20 to 0x7E after trimming (spec: Headers). */
+/** What stands between the values of a header that was sent more than once. */
+const BETWEEN_VALUES = ", ";
+
+/**
+ * 8 to 200 characters of 0x20 to 0x7E after trimming (spec: Headers). Two headers cannot be told from one that holds
+ * a comma and a space, and a key that somebody on the way added to would make every retry another message.
+ */
 export function idempotencyKeyOf(headers: Headers): string {
   const key = (headers.get("idempotency-key") ?? "").trim();
+  if (key.includes(BETWEEN_VALUES)) {
+    throw new Problem("IDEMPOTENCY_KEY_REQUIRED", {
+      detail: "the Idempotency-Key header must be sent once, and hold no comma followed by a space",
+    });
+  }
   if (!/^[\x20-\x7e]{8,200}$/.test(key)) {
     throw new Problem("IDEMPOTENCY_KEY_REQUIRED", {
       detail: "the Idempotency-Key header must hold 8 to 200 printable ASCII characters",

@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from "../kernel/json.ts";
+import { wholeNumber } from "../kernel/wholeNumber.ts";
+import { BODY_BYTES_MAX, type IncomingBody, SMALL_BYTES_MAX } from "./bodiesInFlight.ts";
 import { invalid, Problem } from "./problem.ts";
 
-/** The longest encoded request, in bytes on the wire (spec: Limits); the limit itself is accepted. */
-export const BODY_BYTES_MAX = 16_000_000;
 /** The deepest nesting of a request; the top-level object is level 1. */
 const DEPTH_MAX = 32;
 /** Deeper than this is refused before it is parsed: `JSON.parse` would go five million levels down. */
@@ -11,8 +11,8 @@ const PARSED_DEPTH_MAX = 1_000;
 /** `variables` has room for half as many; millions would hold up everybody else while they are walked. */
 const VALUES_MAX = 100_000;
 
-/** A body up to this size is read in one go; a larger one as it comes, so that it is in memory only once. */
-const AT_ONCE_BYTES_MAX = 65_536;
+/** So much of a large body has come before it gets all the memory that it announces. */
+const PROBED_BYTES = 262_144;
 /** Between two steps with a body of this size others get their turn: each step takes some milliseconds a megabyte. */
 const YIELD_ABOVE_BYTES = 1_000_000;
 
@@ -45,36 +45,77 @@ export function requireIdentity(headers: Headers): void {
   }
 }
 
-/** Makes room for so many bytes of a body, or throws what the caller is told. */
-export type Admit = (bytes: number) => void;
-
-async function readBytes(request: Request, admit: Admit): Promise<Uint8Array> {
-  const length = request.headers.get("content-length");
-  if (length === null) return readUnannounced(request, admit);
-  if (Number(length) > BODY_BYTES_MAX) throw tooLarge();
-  admit(Number(length));
-  if (Number(length) <= AT_ONCE_BYTES_MAX) return new Uint8Array(await request.arrayBuffer());
-  const bytes = new Uint8Array(Number(length));
-  let filled = 0;
-  // Throws when the connection ends early, and when the request is answered before all has come.
-  for await (const chunk of request.body ?? []) {
-    bytes.set(chunk, filled);
-    filled += chunk.byteLength;
-  }
-  return bytes;
+/** The Content-Length; null without one. Two of them, equal ones too, arrive as "12, 12". */
+export function contentLengthOf(headers: Headers): number | null {
+  const text = headers.get("content-length");
+  if (text === null) return null;
+  const length = wholeNumber(text);
+  if (length !== null) return length;
+  throw new Problem("INVALID_REQUEST", {
+    detail: "the Content-Length header must be sent once, as a whole number",
+  });
 }
 
-/** Without a length the bytes are counted while they come, so that the bounds hold for chunked bodies too. */
-async function readUnannounced(request: Request, admit: Admit): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
+/**
+ * The bytes of a body, within its bound. A small one that says its length is read in one go, which costs a send the
+ * least, and has room for all of it from the start; of others only what has come is counted.
+ */
+async function readBytes(request: Request, body: IncomingBody): Promise<Uint8Array> {
+  const length = contentLengthOf(request.headers);
+  if (length !== null && length > BODY_BYTES_MAX) throw tooLarge();
+  if (length === null || length > SMALL_BYTES_MAX) return readAsItComes(request, body, length);
+  body.admit(length);
+  return new Uint8Array(await body.next(request.arrayBuffer()));
+}
+
+/** A large body is in memory only once: its parts are joined as soon as enough of it has come to believe its length. */
+async function readAsItComes(
+  request: Request,
+  body: IncomingBody,
+  length: number | null,
+): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let whole: Uint8Array | null = null;
   let bytes = 0;
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > BODY_BYTES_MAX) throw tooLarge();
-    admit(chunk.byteLength);
-    chunks.push(chunk);
+  for await (const part of partsOf(request, body)) {
+    if (bytes + part.byteLength > BODY_BYTES_MAX) throw tooLarge();
+    body.admit(part.byteLength);
+    if (whole === null) parts.push(part);
+    else whole.set(part, bytes);
+    bytes += part.byteLength;
+    if (whole === null && length !== null && bytes >= PROBED_BYTES) {
+      whole = joined(parts.splice(0), length);
+    }
   }
-  return Buffer.concat(chunks);
+  return whole ?? joined(parts, bytes);
+}
+
+function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.byteLength;
+  }
+  return whole;
+}
+
+/** The parts of a body as they come. Throws when the connection ends early, and when the body is cut off. */
+export async function* partsOf(
+  { body: stream }: Request,
+  body: IncomingBody,
+): AsyncGenerator<Uint8Array, void, void> {
+  const reader = stream?.getReader();
+  if (reader === undefined) return;
+  try {
+    for (;;) {
+      const { done, value } = await body.next(reader.read());
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
 }
 
 /** The index of the quote that ends the string which begins at `start`. Skips by native search: files are long. */
@@ -157,10 +198,16 @@ function checkMembers(value: JsonObject | readonly Json[], pointer: string, dept
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
+/** The decoder would leave it out without a word, and RFC 8259 (§8.1) lets nobody send it. */
+function beginsWithMark(bytes: Uint8Array): boolean {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+}
+
 /** The JSON body of a request, within every bound and with nothing in it that would be stored otherwise than sent. */
-export async function readJsonBody(request: Request, admit: Admit): Promise<Json> {
-  const bytes = await readBytes(request, admit);
+export async function readJsonBody(request: Request, body: IncomingBody): Promise<Json> {
+  const bytes = await readBytes(request, body);
   if (bytes.length === 0) throw invalid("", "is empty");
+  if (beginsWithMark(bytes)) throw invalid("", "begins with a byte order mark, which JSON does not have");
   const isLarge = bytes.length > YIELD_ABOVE_BYTES;
   if (isLarge) await nextTurn();
   const fault = shapeFault(bytes);

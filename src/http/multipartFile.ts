@@ -1,6 +1,8 @@
 import busboy from "busboy";
 import { FILE_BYTES_MAX } from "../domain/attachment/decisions.ts";
 import { codePoints } from "../kernel/text.ts";
+import type { IncomingBody } from "./bodiesInFlight.ts";
+import { contentLengthOf, partsOf } from "./jsonBody.ts";
 import { invalid, Problem } from "./problem.ts";
 import { FILENAME_CHARACTERS_MAX } from "./schemas.ts";
 
@@ -40,10 +42,10 @@ function tooLarge(): Problem {
  * Reads a multipart/form-data body (RFC 7578) up to the first bytes of its one file, which is named `file`.
  * A body that can only be too large is refused by its length, another one when its file becomes too large.
  */
-export async function openFilePart(request: Request): Promise<FilePart> {
-  if (Number(request.headers.get("content-length")) > FILE_BYTES_MAX + FRAME_BYTES_MAX) throw tooLarge();
+export async function openFilePart(request: Request, body: IncomingBody): Promise<FilePart> {
+  if ((contentLengthOf(request.headers) ?? 0) > FILE_BYTES_MAX + FRAME_BYTES_MAX) throw tooLarge();
   const parse = startParse(request.headers);
-  const chunks = received(request, parse);
+  const chunks = received(bytesOf(request, body), parse);
   const first = await chunks.next();
   if (parse.info === null) throw malformed("has no file");
   return {
@@ -109,10 +111,13 @@ function partFault(name: string | undefined, filename: string | undefined, encod
 }
 
 /** The file's bytes, one chunk of the body after another: the next is not read before the last was taken. */
-async function* received(request: Request, parse: Parse): AsyncGenerator<Uint8Array, void, void> {
+async function* received(
+  body: AsyncIterable<Uint8Array>,
+  parse: Parse,
+): AsyncGenerator<Uint8Array, void, void> {
   let bytes = 0;
   try {
-    for await (const chunk of bodyOf(request)) {
+    for await (const chunk of body) {
       bytes += chunk.byteLength;
       await written(parse.parser, chunk);
       if (parse.fault) throw parse.fault;
@@ -127,20 +132,18 @@ async function* received(request: Request, parse: Parse): AsyncGenerator<Uint8Ar
   }
 }
 
-/** A caller that hangs up leaves a body that ends early, and no fault of ours. */
-async function* bodyOf(request: Request): AsyncGenerator<Uint8Array, void, void> {
-  const reader = request.body?.getReader();
-  if (reader === undefined) return;
+/**
+ * The body's bytes. Each is in memory for a moment only, so they take no room of the bodies in flight. A caller that
+ * hangs up leaves a body that ends early, and no fault of ours.
+ */
+async function* bytesOf(request: Request, body: IncomingBody): AsyncGenerator<Uint8Array, void, void> {
   try {
-    for (;;) {
-      const { done, value } = await reader.read().catch(() => {
-        throw malformed("ends early");
-      });
-      if (done) return;
-      yield value;
+    for await (const part of partsOf(request, body)) {
+      body.pass(part.byteLength);
+      yield part;
     }
-  } finally {
-    await reader.cancel().catch(() => {});
+  } catch (error) {
+    throw error instanceof Problem ? error : malformed("ends early");
   }
 }
 

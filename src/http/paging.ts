@@ -1,8 +1,18 @@
 import { isUuid } from "../kernel/ids.ts";
+import { wholeNumber } from "../kernel/wholeNumber.ts";
 import { invalid, type Problem } from "./problem.ts";
 
-/** How many items a list answers when it is not told. */
-export const PAGE_ITEMS_DEFAULT = 25;
+/** How many items a list answers when it is not told, and at most. */
+const PAGE_ITEMS_DEFAULT = 25;
+const PAGE_ITEMS_MAX = 100;
+
+/** How many items a list is asked for by the parameter `limit`. */
+export function pageItems(limit: string | undefined): number {
+  if (limit === undefined) return PAGE_ITEMS_DEFAULT;
+  const items = wholeNumber(limit, { min: 1, max: PAGE_ITEMS_MAX });
+  if (items === null) throw invalid("/limit", `is not a whole number from 1 to ${PAGE_ITEMS_MAX}`);
+  return items;
+}
 
 /** Where a page begins: after this item, going back in time. */
 export interface PageKey {

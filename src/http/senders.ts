@@ -19,7 +19,7 @@ import {
   occasionOf,
   principalOf,
 } from "./frontDoor.ts";
-import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems, pageOf } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
 import { currentRows, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
@@ -65,7 +65,7 @@ export function sendersController({ services, basePath, senders, dns, mailsLinks
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
         const after = query.cursor === undefined ? {} : { after: decodeCursor(query.cursor, isSenderId) };
-        const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+        const limit = pageItems(query.limit);
         const rows = listSenders(await currentRows(senders), { workspaceId, ...after, limit: limit + 1 });
         const { shown, nextCursor } = pageOf(rows, limit);
         // Addresses are in the senders' own streams only.

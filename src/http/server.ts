@@ -7,6 +7,7 @@ import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { BodiesInFlight } from "./bodiesInFlight.ts";
 import { makeDeadlines } from "./deadlines.ts";
 import { type Door, factsOf, openFacts, type RequestFacts, shareFacts } from "./frontDoor.ts";
+import { contentLengthOf } from "./jsonBody.ts";
 import { Problem, type ProblemDetail, problemResponse } from "./problem.ts";
 import { makeRateLimits } from "./rateLimits.ts";
 import { loggedPath, methodsOf, routes } from "./routes.ts";
@@ -148,12 +149,17 @@ export function makeFetch(
   };
   const answer = async (request: Request, facts: RequestFacts): Promise<Response> => {
     try {
+      checkFraming(request.headers);
       if (!hasReadablePath(request)) return unreadablePath(facts);
       if ((await options.isClosed()) && needsLog(request, basePath)) return closedDoor(facts);
       return await handle(routable(request, facts));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      facts.code = error.code;
+      return problemResponse(error, facts.requestId);
     } finally {
       // Not before the work is over, be it long after a 503: until then the bytes are in memory.
-      door.bodies.release(facts.bodyBytes);
+      facts.body?.release();
     }
   };
   return async (request, connections) => {
@@ -163,6 +169,18 @@ export function makeFetch(
     options.onRequest(response.status, () => requestLine(request, response, facts));
     return request.method === "HEAD" ? new Response(null, response) : response;
   };
+}
+
+/**
+ * Refuses what a proxy before us may have understood in another way (RFC 9112 §3.2, §6.3). Bun itself answers 400 to
+ * Content-Lengths that differ, to one beside Transfer-Encoding, and to HTTP/1.1 without Host; of what is sent twice it
+ * joins the values with a comma.
+ */
+function checkFraming(headers: Headers): void {
+  contentLengthOf(headers);
+  const host = headers.get("host");
+  if (host === null || /^[^\s,]+$/.test(host)) return;
+  throw new Problem("INVALID_REQUEST", { detail: "the Host header must be sent once, and name a host" });
 }
 
 /**

@@ -11,7 +11,7 @@ import type { Services } from "../commands/services.ts";
 import { type Address, parseAddress } from "../kernel/address.ts";
 import { dateTime } from "./dateTime.ts";
 import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
-import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems, pageOf } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
 import { currentRows, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
@@ -50,7 +50,7 @@ export function suppressionsController({ services, basePath, suppressions }: Sup
     .get(
       routes.listSuppressions.path,
       async ({ query, request }) => {
-        const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+        const limit = pageItems(query.limit);
         const wanted = suppressionQuery(principalOf(request).workspaceId, query, limit + 1);
         const rows = listSuppressions(await currentRows(suppressions), wanted);
         const { shown, nextCursor } = pageOf(rows, limit);

@@ -18,7 +18,7 @@ import { isUuid } from "../kernel/ids.ts";
 import { epochMs } from "../kernel/time.ts";
 import { draftRequest } from "./draftRequest.ts";
 import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
-import { decodeCursor, notACursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { decodeCursor, notACursor, pageItems, pageOf } from "./paging.ts";
 import { Problem, refusedFor } from "./problem.ts";
 import { currentRows, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
@@ -180,7 +180,7 @@ async function existing(services: Services, place: TemplatePlace, versionId: str
 
 function pageAsked({ limit, cursor }: ListQuery) {
   return {
-    limit: limit === undefined ? PAGE_ITEMS_DEFAULT : Number(limit),
+    limit: pageItems(limit),
     after: cursor === undefined ? null : decodeCursor(cursor),
   };
 }

@@ -12,7 +12,7 @@ import { parseDomain } from "../kernel/address.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../kernel/time.ts";
 import { dateTime } from "./dateTime.ts";
 import { authorize, principalOf } from "./frontDoor.ts";
-import { decodeCursor, encodeCursor, PAGE_ITEMS_DEFAULT } from "./paging.ts";
+import { decodeCursor, encodeCursor, pageItems } from "./paging.ts";
 import { invalid } from "./problem.ts";
 import { currentRows, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
@@ -81,7 +81,7 @@ function rangeOf(workspaceId: string, query: RangeQuery, now: EpochMs): UsageRan
   if (to - from > RANGE_DAYS_MAX[by] * DAY_MS) {
     throw invalid("/to", `lies more than ${RANGE_DAYS_MAX[by]} days after from`);
   }
-  const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+  const limit = pageItems(query.limit);
   return {
     workspaceId,
     from: nextStart(from, by),

@@ -13,7 +13,7 @@ import type { DeliveryOrigin } from "../domain/webhookDelivery/events.ts";
 import { epochMs, HOUR_MS } from "../kernel/time.ts";
 import { dateTime } from "./dateTime.ts";
 import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
-import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems, pageOf } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
 import type { ReadModel } from "./readModel.ts";
 import { currentRows } from "./readModel.ts";
@@ -68,7 +68,7 @@ export function webhookDeliveriesController({
       routes.listWebhookDeliveries.path,
       async ({ query, ...call }) => {
         const { id } = await endpointOf(call);
-        const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+        const limit = pageItems(query.limit);
         const rows = listWebhookDeliveries(
           await currentRows(deliveries),
           deliveryQuery(id, query, limit + 1),

@@ -6,7 +6,7 @@ import { ENDPOINTS_MAX } from "../domain/webhook/decisions.ts";
 import { normaliseDestination } from "../domain/webhook/destination.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { authorize, authorizeThenRead, occasionOf, principalOf } from "./frontDoor.ts";
-import { decodeCursor, PAGE_ITEMS_DEFAULT, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems, pageOf } from "./paging.ts";
 import { Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
 import { checkEventTypes, endpointJson } from "./webhookJson.ts";
@@ -69,7 +69,7 @@ export function webhooksController({
             data: listWebhookEndpoints(endpoints, workspaceId, { limit: ENDPOINTS_MAX }).map(endpointJson),
           };
         }
-        const limit = query.limit === undefined ? PAGE_ITEMS_DEFAULT : Number(query.limit);
+        const limit = pageItems(query.limit);
         const rows = listWebhookEndpoints(endpoints, workspaceId, { ...after, limit: limit + 1 });
         const { shown, nextCursor } = pageOf(rows, limit);
         return { data: shown.map(endpointJson), next_cursor: nextCursor };

@@ -16,6 +16,7 @@ import {
 import { canonicalJson, type Json } from "../../src/kernel/json.ts";
 import { codePoints, excerpt, isHeaderSafe } from "../../src/kernel/text.ts";
 import { epochMs, rfc3339 } from "../../src/kernel/time.ts";
+import { wholeNumber } from "../../src/kernel/wholeNumber.ts";
 import { throughStore } from "../support/givenWhenThen.ts";
 
 /** Texts with emoji, lone surrogates and all else that JavaScript lets into a string. */
@@ -422,5 +423,36 @@ describe("the codec", () => {
   test("says what is wrong without saying what was written", () => {
     const secret = { salt: "s", content: { from: "ana@example.com", to: 1, subject: "c" } };
     expect(() => emailCodec.decode({ type: "EmailContentStored", data: secret })).toThrow(/^(?!.*ana@)/s);
+  });
+});
+
+describe("a whole number from outside", () => {
+  test.each([
+    "",
+    " 1",
+    "1 ",
+    "+1",
+    "-1",
+    "1e3",
+    "0x10",
+    "12, 12",
+    "1.0",
+    "NaN",
+    "Infinity",
+    "١",
+    "9007199254740992",
+  ])("is not %j", (text) => {
+    expect(wholeNumber(text)).toBeNull();
+  });
+
+  test("is what its digits say, within its bounds", () => {
+    fc.assert(
+      fc.property(fc.maxSafeNat(), (value) => {
+        expect(wholeNumber(String(value))).toBe(value);
+      }),
+    );
+    expect(wholeNumber("007", { min: 7, max: 7 })).toBe(7);
+    expect(wholeNumber("6", { min: 7 })).toBeNull();
+    expect(wholeNumber("8", { max: 7 })).toBeNull();
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FILE_BYTES_MAX } from "../../src/domain/attachment/decisions.ts";
+import { BODY_BYTES_IN_FLIGHT_MIN, BodiesInFlight } from "../../src/http/bodiesInFlight.ts";
 import { openFilePart } from "../../src/http/multipartFile.ts";
 import { Problem } from "../../src/http/problem.ts";
 
@@ -43,8 +44,12 @@ function cut(body: Uint8Array, size: number): Uint8Array[] {
   return cuts;
 }
 
+function incoming() {
+  return new BodiesInFlight(BODY_BYTES_IN_FLIGHT_MIN).open("workspace");
+}
+
 async function readWhole(bodies: Iterable<Uint8Array>) {
-  const file = await openFilePart(pieces(bodies).request);
+  const file = await openFilePart(pieces(bodies).request, incoming());
   const chunks: Uint8Array[] = [];
   for await (const chunk of file.chunks) chunks.push(Uint8Array.from(chunk));
   const { filename, contentType } = file;
@@ -94,7 +99,7 @@ describe("the file of a multipart body", () => {
     const chunk = new Uint8Array(10_000).fill(0x61);
     const bodies = [Buffer.from(`--${BOUNDARY}\r\n${HEAD}\r\n\r\n`), ...Array<Uint8Array>(100).fill(chunk)];
     const { request, asked } = pieces([...bodies, Buffer.from(`\r\n--${BOUNDARY}--\r\n`)]);
-    const file = await openFilePart(request);
+    const file = await openFilePart(request, incoming());
     let taken = 0;
     for await (const bytes of file.chunks) {
       taken += bytes.length;
@@ -110,7 +115,7 @@ describe("the file of a multipart body", () => {
       for (;;) yield chunk;
     }
     const { request, asked } = pieces(endless());
-    const file = await openFilePart(request);
+    const file = await openFilePart(request, incoming());
     let taken = 0;
     const take = async () => {
       for await (const bytes of file.chunks) taken += bytes.length;
@@ -123,7 +128,7 @@ describe("the file of a multipart body", () => {
 
   test("that nobody wants is let go", async () => {
     const { request, asked } = pieces(cut(form(part(HEAD, "a".repeat(1_000))), 300));
-    const file = await openFilePart(request);
+    const file = await openFilePart(request, incoming());
     await file.close();
     expect(asked.canceled).toBeTrue();
   });

@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { isHeaderSafe } from "../../kernel/text.ts";
+import { wholeNumber } from "../../kernel/wholeNumber.ts";
 
 /** Which relay, and how it is reached. */
 export interface SmtpRelay {
@@ -95,8 +96,8 @@ function hostOf(url: URL): string {
 
 function portOf(url: URL, fallback: number): number {
   if (url.port === "") return fallback;
-  const port = Number(url.port);
-  if (port >= 1) return port;
+  const port = wholeNumber(url.port, { min: 1 });
+  if (port !== null) return port;
   throw malformed("its port is 0");
 }
 

@@ -1,0 +1,249 @@
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { readFile, rm } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
+import {
+  BODY_BYTES_IN_FLIGHT_MIN,
+  BodiesInFlight,
+  type IncomingBody,
+} from "../../src/http/bodiesInFlight.ts";
+import { Problem } from "../../src/http/problem.ts";
+import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { testStores } from "../support/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+
+/** Large bodies take their time where the cores are shared. */
+setDefaultTimeout(60_000);
+
+const LARGE_BYTES = 16_000_000;
+/** For what the store has no part in. */
+const sqlite = (await testStores()).slice(0, 1);
+
+const sockets: Socket[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+interface Begun {
+  readonly answer: () => string;
+  readonly isClosed: () => boolean;
+  write(bytes: string | Uint8Array): void;
+}
+
+/** A send over a connection of its own: its headers, and as much of its body as the test likes. */
+function begin(url: string, apiKey: string, ...framing: readonly string[]): Begun {
+  const { hostname, port } = new URL(url);
+  let answer = "";
+  let isClosed = false;
+  const socket = connect(Number(port), hostname);
+  sockets.push(socket);
+  socket.on("data", (chunk) => {
+    answer += chunk;
+  });
+  // It is reset when it goes on writing to a request that was refused.
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    isClosed = true;
+  });
+  const lines = [
+    "POST /api/v1/emails HTTP/1.1",
+    "Host: localhost",
+    `Authorization: Bearer ${apiKey}`,
+    "Content-Type: application/json",
+    `Idempotency-Key: ${newKey()}`,
+    ...framing,
+  ];
+  socket.write(`${lines.join("\r\n")}\r\n\r\n`);
+  return { answer: () => answer, isClosed: () => isClosed, write: (bytes) => void socket.write(bytes) };
+}
+
+const announced = `Content-Length: ${LARGE_BYTES}`;
+const statusOf = ({ answer }: Begun) => Number(answer().split(" ", 2)[1] ?? 0);
+
+describe.each(sqlite)("bodies on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await startService(store, { BODY_BYTES_IN_FLIGHT_MAX: String(BODY_BYTES_IN_FLIGHT_MIN) });
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  const whole = () => JSON.stringify(message()).padEnd(LARGE_BYTES);
+  const large = (of: Tenant) =>
+    of.call("POST", "/api/v1/emails", { body: whole(), headers: { "idempotency-key": newKey() } });
+
+  test("that are announced and do not come take nothing from other workspaces", async () => {
+    const other = await service.tenant();
+    const held = Array.from({ length: 136 }, () => begin(service.url, tenant.apiKey, announced));
+    for (const one of held) one.write(" ".repeat(1_000));
+    // Whoever comes next finds all of them begun: those were on their way before it.
+    for (const _ of [1, 2, 3]) await tenant.call("GET", "/webhooks");
+    const statuses: number[] = [];
+    for (let round = 0; round < 100; round += 1) {
+      for (const one of held) one.write(" ");
+      statuses.push((await other.send(newKey(), message())).status);
+      if (round % 25 === 0) statuses.push((await large(other)).status);
+    }
+    expect(statuses.filter((status) => status === 202).length / statuses.length).toBeGreaterThanOrEqual(0.98);
+    // Of the same workspace, too.
+    expect((await tenant.send(newKey(), message())).status).toBe(202);
+  });
+
+  test("that have come in part make way for one that comes faster", async () => {
+    const slow = begin(service.url, tenant.apiKey, announced);
+    slow.write(" ".repeat(8_000_000));
+    const answer = await large(tenant);
+    expect(answer.status).toBe(202);
+    await until(() => slow.answer() !== "" || slow.isClosed(), "the slow one to be cut off");
+  });
+
+  test("past the bound are refused with Retry-After, and leave their room when they are answered", async () => {
+    const answers = await Promise.all(Array.from({ length: 12 }, () => large(tenant)));
+    const refused = answers.filter(({ status }) => status !== 202);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { status, json, headers } of refused) {
+      expect({ status, code: json.code, retryable: json.retryable }).toEqual({
+        status: 503,
+        code: "INTERNAL_ERROR",
+        retryable: true,
+      });
+      expect(Number(headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    }
+    for (const _ of [1, 2, 3]) expect((await large(tenant)).status).toBe(202);
+  });
+
+  test("that say no length are counted as they come", async () => {
+    const chunk = `${(1_000_000).toString(16)}\r\n${" ".repeat(1_000_000)}\r\n`;
+    const many = Array.from({ length: 4 }, () =>
+      begin(service.url, tenant.apiKey, "Transfer-Encoding: chunked"),
+    );
+    for (const one of many) one.write(chunk.repeat(12));
+    await until(() => many.some((one) => statusOf(one) === 503), "one of them to be refused");
+  });
+
+  test("leave their room when their clients go away", async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const gone = begin(service.url, tenant.apiKey, announced);
+      gone.write(" ".repeat(15_000_000));
+      await tenant.call("GET", "/webhooks");
+      for (const socket of sockets.splice(0)) socket.destroy();
+    }
+    await until(async () => (await large(tenant)).status === 202, "the room to be free");
+  });
+
+  test("too large by themselves are PAYLOAD_TOO_LARGE, however full it is", async () => {
+    begin(service.url, tenant.apiKey, announced).write(" ".repeat(15_000_000));
+    const larger = begin(service.url, tenant.apiKey, `Content-Length: ${LARGE_BYTES + 1}`);
+    await until(() => statusOf(larger) === 413, "the answer");
+  });
+
+  test("that hardly come are ended with Retry-After", async () => {
+    const trickling = [announced, "Transfer-Encoding: chunked", "Content-Length: 1000"].map((framing) =>
+      begin(service.url, tenant.apiKey, framing),
+    );
+    await until(() => trickling.every((one) => statusOf(one) === 503 && one.isClosed()), "their end");
+    for (const one of trickling) {
+      expect(one.answer()).toMatch(/\r\nretry-after: \d+\r\n/i);
+      expect(one.answer()).toContain("less than 4096 bytes a second");
+    }
+  });
+});
+
+describe("a bound that became NaN", () => {
+  let service: TestProcess;
+  beforeAll(async () => {
+    service = await startTestProcess();
+  });
+  afterAll(async () => {
+    await service.kill("SIGTERM");
+    await rm(service.dataDir, { recursive: true, force: true });
+  });
+
+  const memoryBytesMax = async () => {
+    const status = await readFile(`/proc/${service.pid}/status`, "utf8");
+    return 1_024 * Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]);
+  };
+
+  test("holds after two equal Content-Length headers: 150 bodies of 16 MB at once stay within memory", async () => {
+    const twice = begin(service.url, service.apiKey, "Content-Length: 12", "Content-Length: 12");
+    twice.write('{"a":"abcd"}');
+    await until(() => statusOf(twice) > 0, "the answer");
+    expect(twice.answer()).toStartWith("HTTP/1.1 400");
+    expect(twice.answer()).toContain('"code":"INVALID_REQUEST"');
+    expect(twice.answer()).toContain("Content-Length");
+
+    const before = await memoryBytesMax();
+    const body = Buffer.from(JSON.stringify(message({ from: "hello@example.com" })).padEnd(LARGE_BYTES));
+    const many = Array.from({ length: 150 }, () => begin(service.url, service.apiKey, announced));
+    for (const one of many) one.write(body);
+    await until(() => many.every((one) => statusOf(one) > 0 || one.isClosed()), "all to be answered", 50_000);
+    expect(many.some((one) => statusOf(one) === 202)).toBeTrue();
+    // The default bound is 64 MiB, which on their way through are several times that.
+    expect((await memoryBytesMax()) - before).toBeLessThan(700_000_000);
+  });
+});
+
+describe("room for bodies", () => {
+  const BYTES_MAX = 64_000_000;
+  const refusalOf = (act: () => void): Problem | null => {
+    try {
+      act();
+      return null;
+    } catch (error) {
+      if (error instanceof Problem) return error;
+      throw error;
+    }
+  };
+  const waitFor = (body: IncomingBody) => {
+    const ended = body.next(new Promise<never>(() => {}));
+    ended.catch(() => {});
+    return ended;
+  };
+
+  test("is at most half for one workspace, and the rest for the others", () => {
+    const bodies = new BodiesInFlight(BYTES_MAX);
+    for (const _ of [1, 2]) bodies.open("one").admit(LARGE_BYTES);
+    expect(refusalOf(() => bodies.open("one").admit(100_000))?.status).toBe(503);
+    expect(refusalOf(() => bodies.open("other").admit(LARGE_BYTES))).toBeNull();
+    bodies.stop();
+  });
+
+  test("is left to small bodies by the large", () => {
+    const bodies = new BodiesInFlight(BYTES_MAX);
+    for (const name of ["a", "b", "c"]) bodies.open(name).admit(LARGE_BYTES);
+    bodies.open("d").admit(8_000_000);
+    expect(refusalOf(() => bodies.open("e").admit(100_000))?.status).toBe(503);
+    expect(refusalOf(() => bodies.open("e").admit(60_000))).toBeNull();
+    bodies.stop();
+  });
+
+  test("comes from the slowest that are still on their way, and never from what is worked on", async () => {
+    const bodies = new BodiesInFlight(BYTES_MAX);
+    const worked = bodies.open("one");
+    worked.admit(4_000_000);
+    const [slow, slower] = [bodies.open("one"), bodies.open("one")];
+    slow.admit(14_000_000);
+    slower.admit(12_000_000);
+    const [slowEnds, slowerEnds] = [waitFor(slow), waitFor(slower)];
+    // As much as it brings at once, it is the fastest; the slowest of the others is enough.
+    const fast = bodies.open("one");
+    fast.admit(1_500_000);
+    expect(refusalOf(() => fast.admit(2_000_000))?.status).toBe(503);
+    fast.pass(15_000_000);
+    fast.admit(12_000_000);
+    expect(await slowerEnds.catch(({ status }) => status)).toBe(503);
+    slow.release();
+    worked.release();
+    void slowEnds;
+    bodies.stop();
+  });
+
+  test("is counted in whole numbers alone", () => {
+    const bodies = new BodiesInFlight(BYTES_MAX);
+    for (const bytes of [Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY]) {
+      expect(() => bodies.open("one").admit(bytes)).toThrow("whole number");
+    }
+    bodies.stop();
+  });
+});

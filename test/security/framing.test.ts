@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { parseAnswer, rawRequest } from "../support/rawRequest.ts";
+import { testStores } from "../support/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+
+/** For what the store has no part in. */
+const sqlite = (await testStores()).slice(0, 1);
+
+describe.each(sqlite)("requests that two readers could understand in two ways, on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  /** A send with these header lines and this body; what came back. */
+  const sent = async (headers: readonly string[], body: string | Uint8Array = JSON.stringify(message())) => {
+    const raw = await rawRequest(service.url, [
+      "POST /api/v1/emails HTTP/1.1",
+      `Authorization: Bearer ${tenant.apiKey}`,
+      "Content-Type: application/json",
+      "Connection: close",
+      ...headers,
+      "",
+      body,
+    ]);
+    const { status, text } = parseAnswer(raw);
+    return {
+      status,
+      ...(text === "" ? {} : { code: JSON.parse(text).code, detail: JSON.parse(text).detail }),
+    };
+  };
+  const key = () => `Idempotency-Key: ${newKey()}`;
+  const length = (body: string | Uint8Array = JSON.stringify(message())) =>
+    `Content-Length: ${Buffer.byteLength(body)}`;
+  const HOST = "Host: localhost";
+
+  test("are accepted when there is one way", async () => {
+    expect((await sent([HOST, key(), length()])).status).toBe(202);
+  });
+
+  test.each([[""], ["Host:"], ["Host: a.example\r\nHost: b.example"], ["Host: a.example, b.example"]])(
+    "with %j for a Host are 400",
+    async (host) => {
+      const answer = await sent([...(host === "" ? [] : [host]), key(), length()]);
+      expect(answer.status).toBe(400);
+    },
+  );
+
+  test("say that the Host is what is wrong", async () => {
+    const answer = await sent(["Host:", key(), length()]);
+    expect(answer).toMatchObject({ code: "INVALID_REQUEST", detail: expect.stringContaining("Host") });
+  });
+
+  test.each([
+    ["equal", (bytes: string) => [bytes, bytes]],
+    ["other", (bytes: string) => [bytes, "Content-Length: 1"]],
+    ["signed", (bytes: string) => [bytes.replace(": ", ": +")]],
+    ["empty", () => ["Content-Length: "]],
+    ["chunked", (bytes: string) => [bytes, "Transfer-Encoding: chunked"]],
+  ])("with a second Content-Length, %s, are 400", async (_, lengths) => {
+    expect((await sent([HOST, key(), ...lengths(length())])).status).toBe(400);
+  });
+
+  test("with two equal Content-Lengths say so, on every path and method", async () => {
+    const lines = (method: string, path: string) => [
+      `${method} ${path} HTTP/1.1`,
+      HOST,
+      "Connection: close",
+      "Content-Length: 0",
+      "Content-Length: 0",
+      "",
+      "",
+    ];
+    for (const [method, path] of [
+      ["GET", "/webhooks"],
+      ["POST", "/api/v1/attachments"],
+      ["DELETE", "/nowhere"],
+    ] as const) {
+      const { status, text } = parseAnswer(await rawRequest(service.url, lines(method, path)));
+      expect({ status, code: JSON.parse(text).code }).toEqual({ status: 400, code: "INVALID_REQUEST" });
+      expect(text).toContain("Content-Length");
+    }
+  });
+
+  test("with two Idempotency-Keys are refused, equal ones too", async () => {
+    for (const second of ["one-and-the-same", "another-one"]) {
+      const answer = await sent([
+        HOST,
+        "Idempotency-Key: one-and-the-same",
+        `Idempotency-Key: ${second}`,
+        length(),
+      ]);
+      expect(answer).toMatchObject({ status: 400, code: "IDEMPOTENCY_KEY_REQUIRED" });
+      expect(answer.detail).toContain("sent once");
+    }
+    expect((await sent([HOST, "Idempotency-Key: with,a,comma", length()])).status).toBe(202);
+  });
+
+  test("with a byte order mark before the JSON are refused", async () => {
+    const body = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(JSON.stringify(message()))]);
+    const answer = await sent([HOST, key(), length(body)], body);
+    expect(answer).toMatchObject({ status: 400, code: "INVALID_REQUEST" });
+    expect(answer.detail).toContain("byte order mark");
+  });
+});
