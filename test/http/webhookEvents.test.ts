@@ -121,7 +121,7 @@ describe.each(await testStores())("what endpoints are told on $name", (store) =>
       const refused = await accept(tenant, { to: "them@example.net" });
       expect((await toldOf("email.failed", refused)).data).toMatchObject({
         status: "failed",
-        reason: "relay_refused",
+        reason: "policy_rejected",
       });
 
       await tenant.call("POST", `/webhooks/${endpointId}/test`);

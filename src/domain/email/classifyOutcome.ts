@@ -1,5 +1,6 @@
 import { never } from "../../kernel/assert.ts";
 import type { MailOutcome } from "../../kernel/mailOutcome.ts";
+import { enhancedCode, READINGS, type RefusalReason, reasonOfReply } from "./relayReplies.ts";
 
 /** What an outcome means for the message, the recipient and the relay. */
 export type Verdict =
@@ -25,50 +26,46 @@ export type Verdict =
     }
   | { readonly kind: "failed"; readonly reason: string; readonly code: number; readonly reply: string };
 
-/** Answers to RCPT that say that the address itself is bad (RFC 3463 §3.2, RFC 7505 §4). */
-const BAD_ADDRESS = new Set(["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"]);
-/** Answers that refuse us or our sender, not the recipient (RFC 3463 §3.2, RFC 4954 §6). */
-const REFUSES_SENDER = new Set(["5.1.7", "5.1.8"]);
-const REFUSES_SENDER_CODES = new Set([530, 535]);
 /** Answers that speak of the service as a whole (RFC 5321 §4.2.2, RFC 4954 §6). */
 const RELAY_TROUBLE_CODES = new Set([421, 454]);
 
 type Refused = Extract<MailOutcome, { kind: "refused" }>;
 
-/** The enhanced status code (RFC 2034) that stands behind the reply code; "" when there is none. */
-export function enhancedCode(reply: string): string {
-  return /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(reply)?.[1] ?? "";
-}
-
-function refusedForNow({ stage, code, reply }: Refused): Verdict {
-  const enhanced = enhancedCode(reply);
-  // A greylisting server answers RCPT with 4.7.1: that is the recipient's side. What is said before a
-  // recipient is named, 421, 454, 4.3.x (mail system) and throttling are about the relay.
-  const relayFault =
-    stage === "connect" ||
-    stage === "mail" ||
-    RELAY_TROUBLE_CODES.has(code) ||
-    enhanced.startsWith("4.3.") ||
-    /\bthrottl/i.test(reply);
-  const reason = relayFault ? "relay_unavailable" : "recipient_deferred";
+function deferred({ code, reply }: Refused, reason: RefusalReason, relayFault: boolean): Verdict {
   return { kind: "deferred", reason, attemptBurnt: !relayFault, ambiguous: false, relayFault, code, reply };
 }
 
-function refusedForGood({ stage, code, reply }: Refused): Verdict {
-  const enhanced = enhancedCode(reply);
-  if (stage === "connect") {
-    const reason = "relay_unavailable";
-    return { kind: "deferred", reason, attemptBurnt: false, ambiguous: false, relayFault: true, code, reply };
-  }
-  const refusesSender =
+function refusedForNow(refused: Refused): Verdict {
+  const { stage, code, reply } = refused;
+  const known = reasonOfReply(code, reply);
+  // A greylisting server answers RCPT with 4.7.1: that is the recipient's side. What is said before a
+  // recipient is named, 421, 454 and 4.3.x (mail system) are about the relay.
+  const isRelays =
+    stage === "connect" ||
     stage === "mail" ||
-    REFUSES_SENDER_CODES.has(code) ||
-    REFUSES_SENDER.has(enhanced) ||
-    enhanced.startsWith("5.7.");
-  if (refusesSender) return { kind: "failed", reason: "relay_refused", code, reply };
-  const suppress = stage === "rcpt" && BAD_ADDRESS.has(enhanced);
-  const reason = suppress ? "recipient_address_rejected" : "recipient_refused";
-  return { kind: "bounced", reason, code, reply, suppress };
+    RELAY_TROUBLE_CODES.has(code) ||
+    enhancedCode(reply).startsWith("4.3.");
+  const isKnownRelays = known !== null && READINGS[known].transient === "relayFault";
+  if (isRelays && !isKnownRelays) return deferred(refused, "relay_unavailable", true);
+  return deferred(refused, known ?? "recipient_deferred", isKnownRelays);
+}
+
+function refusedForGood(refused: Refused): Verdict {
+  const { stage, code, reply } = refused;
+  if (stage === "connect") return deferred(refused, "relay_unavailable", true);
+  const reason = reasonOfReply(code, reply) ?? "recipient_refused";
+  const { permanent } = READINGS[reason];
+  if (permanent === "relayFault") return deferred(refused, reason, true);
+  // Before a recipient is named nothing is about one.
+  const isAboutUs =
+    stage === "mail" ||
+    permanent === "failed" ||
+    (permanent === "byCode" && enhancedCode(reply).startsWith("5.7."));
+  if (isAboutUs) {
+    const isAboutRecipient = permanent === "bounced" || permanent === "suppress";
+    return { kind: "failed", reason: isAboutRecipient ? "relay_refused" : reason, code, reply };
+  }
+  return { kind: "bounced", reason, code, reply, suppress: permanent === "suppress" && stage === "rcpt" };
 }
 
 /** Reads the relay's facts (design: Delivery). Pure, and total over everything a relay can say. */

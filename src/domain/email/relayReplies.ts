@@ -1,0 +1,177 @@
+/** What a refusal is about. These names are kept for good: they are what is left when the relay's words are gone. */
+export type RefusalReason =
+  | "account_suspended"
+  | "authentication_required"
+  | "content_rejected"
+  | "delivery_expired"
+  | "greylisted"
+  | "mailbox_disabled"
+  | "mailbox_full"
+  | "message_too_large"
+  | "no_route"
+  | "policy_rejected"
+  | "recipient_address_rejected"
+  | "recipient_deferred"
+  | "recipient_refused"
+  | "relay_refused"
+  | "relay_suppressed"
+  | "relay_unavailable"
+  | "sender_rejected"
+  | "throttled";
+
+interface Reading {
+  /**
+   * What a 5xx for this reason means. `suppress`: bounced, and at RCPT the address gets no more mail. `byCode`: failed
+   * with 5.7.x, which is about us (RFC 3463 §3.8), else bounced.
+   */
+  readonly permanent: "bounced" | "suppress" | "byCode" | "failed" | "relayFault";
+  /** Whose trouble a 4xx for this reason is. */
+  readonly transient: "recipient" | "relayFault";
+}
+
+/** What follows from a reason. A relay's fault burns no attempt: the message waits until its time is over. */
+export const READINGS: Readonly<Record<RefusalReason, Reading>> = {
+  account_suspended: { permanent: "relayFault", transient: "relayFault" },
+  authentication_required: { permanent: "failed", transient: "relayFault" },
+  content_rejected: { permanent: "byCode", transient: "recipient" },
+  delivery_expired: { permanent: "bounced", transient: "recipient" },
+  greylisted: { permanent: "bounced", transient: "recipient" },
+  mailbox_disabled: { permanent: "suppress", transient: "recipient" },
+  mailbox_full: { permanent: "bounced", transient: "recipient" },
+  message_too_large: { permanent: "byCode", transient: "recipient" },
+  no_route: { permanent: "bounced", transient: "recipient" },
+  policy_rejected: { permanent: "failed", transient: "recipient" },
+  recipient_address_rejected: { permanent: "suppress", transient: "recipient" },
+  recipient_deferred: { permanent: "bounced", transient: "recipient" },
+  recipient_refused: { permanent: "bounced", transient: "recipient" },
+  relay_refused: { permanent: "failed", transient: "recipient" },
+  relay_suppressed: { permanent: "bounced", transient: "recipient" },
+  relay_unavailable: { permanent: "relayFault", transient: "relayFault" },
+  sender_rejected: { permanent: "failed", transient: "recipient" },
+  throttled: { permanent: "relayFault", transient: "relayFault" },
+};
+
+/** A reply is for this reason when any of what is given matches. */
+interface ReplyRule {
+  readonly reason: RefusalReason;
+  /** Reply codes (RFC 5321 §4.2). */
+  readonly codes?: readonly number[];
+  /** Enhanced status codes (RFC 3463). */
+  readonly enhanced?: RegExp;
+  readonly text?: RegExp;
+  /** With these enhanced codes the text says nothing. */
+  readonly textUnless?: RegExp;
+}
+
+/**
+ * The first that matches counts. What is about us comes before what is about the recipient: who is taken for a bad
+ * address by mistake gets no more mail. Texts are those of SES, Postmark, Mailgun, SendGrid, Gmail, Exchange Online,
+ * Postfix, Exim and qmail, so far as their codes do not say it.
+ */
+export const REPLY_RULES: readonly ReplyRule[] = [
+  {
+    reason: "throttled",
+    // Gmail's daily limit is 5.4.5, Exchange Online's 5.1.90; its busy servers are 4.7.500 to 4.7.699.
+    enhanced: /^(?:5\.4\.5|5\.1\.90|4\.7\.[56]\d\d)$/,
+    text: /throttl|sending (?:rate|limit|quota)|(?:daily|hourly|monthly|message) (?:\w+ ){0,3}(?:limit|quota) (?:\w+ )?exceeded|exceeded (?:\w+ ){0,3}(?:rate|hourly|daily|sending) (?:\w+ )?limit|(?:credits|rate limit) exceeded|too many (?:concurrent )?(?:smtp )?connections|concurrent connections limit|server busy/i,
+    // The recipient gets too much, whoever sends it.
+    textUnless: /^[45]\.2\.\d+$/,
+  },
+  {
+    reason: "account_suspended",
+    text: /sending (?:has been |is )?(?:suspended|paused|disabled) for (?:this|your) account|your (?:sending )?account (?:has been |is |was )?(?:currently )?(?:suspended|paused|disabled|locked|blocked|pending approval)|while your account is pending|account is under review/i,
+  },
+  {
+    reason: "authentication_required",
+    codes: [530, 535, 538],
+    enhanced: /^5\.7\.57$/,
+    text: /authentication (?:is )?required|client (?:was|is) not authenticated|must authenticate/i,
+    // Exchange Online, of groups that take mail from their own people only.
+    textUnless: /^5\.7\.1\d\d$/,
+  },
+  {
+    reason: "sender_rejected",
+    // Exchange Online: not allowed to send as this sender.
+    enhanced: /^(?:[45]\.1\.[78]|5\.7\.60|5\.2\.252)$/,
+    text: /email address is not verified|sender (?:address )?(?:rejected|verify failed|denied|not (?:allowed|verified))|sender ?signature|sendasdenied|send as this sender|verified sender identity|unauthenticated senders|not (?:owned by|allowed to send as)|mail from (?:address )?(?:domain )?(?:is )?(?:not verified|must be)|invalid mail from|bad outbound sender|domain (?:\S+ )?is (?:not verified|not allowed to send|unverified)|sandbox subdomains/i,
+  },
+  {
+    reason: "relay_suppressed",
+    text: /address (?:is )?blacklisted|on the (?:account-level )?suppression list|marked as inactive|found inactive addresses|previously (?:bounced|complained|unsubscribed)/i,
+  },
+  {
+    reason: "relay_refused",
+    text: /relay access denied|relaying (?:denied|not (?:allowed|permitted))|unable to relay|not permitted to relay|allowed rcpthosts|not authorized to perform/i,
+  },
+  {
+    reason: "greylisted",
+    text: /gr[ea]y-?list/i,
+  },
+  {
+    reason: "policy_rejected",
+    text: /spamhaus|spamcop|barracudacentral|sorbs|\b(?:dns|r|u)bl\b|block ?list|black ?list|blocked using|banned sending|\breputation\b|\b(?:spf|dkim|dmarc|ptr|rdns)\b|reverse dns|unauthenticated|not authenticated|administrative prohibition|policy (?:reasons|violation|restriction)|unsolicited mail (?:originating )?from your|listed (?:at|by|in|on) /i,
+  },
+  {
+    reason: "content_rejected",
+    enhanced: /^[45]\.6\.\d+$/,
+    text: /\bspam|unsolicited|virus|malware|phish|potential security issue|content (?:rejected|is not acceptable|filter)|message content/i,
+  },
+  {
+    reason: "mailbox_full",
+    enhanced: /^[45]\.2\.2$/,
+    text: /(?:mailbox|inbox) (?:is )?(?:full|exceeded)|over ?quota|quota ?exceeded|exceed(?:s|ed) (?:its |the |his |mailbox |allocated )?(?:storage|quota)/i,
+  },
+  {
+    reason: "message_too_large",
+    enhanced: /^[45]\.(?:3\.4|2\.3)$/,
+    text: /message (?:size )?(?:is )?(?:too (?:large|big|long)|larger|exceed)|(?:fixed|maximum|message) size limit|exceeded \S+ message size/i,
+  },
+  {
+    reason: "delivery_expired",
+    enhanced: /^[45]\.4\.7$/,
+    text: /message expired|delivery time expired|retry time(?:out)? exceeded/i,
+  },
+  {
+    reason: "mailbox_disabled",
+    text: /(?:account|mailbox|user|address)\b[^.;]{0,60}\b(?:disabled|inactive|suspended|deactivated|discontinued|closed)\b/i,
+    textUnless: /^[45]\.7\.\d+$/,
+  },
+  {
+    reason: "recipient_address_rejected",
+    // 5.7.17 and 5.7.18: the mailbox or domain has another owner since (RFC 7293).
+    enhanced: /^5\.(?:1\.(?:1|2|3|6|10|351)|7\.1[78])$/,
+    text: /(?:user|recipient|mailbox|account|address|alias)\b[^.;]{0,40}\b(?:unknown|not found|(?:does not|doesn't|doesn’t) (?:exist|have an?)|invalid)|(?:unknown|invalid|no such|bad|nonexistent) (?:local |virtual )?(?:user|recipient|mailbox|address|account)|no mailbox (?:here )?by that name|recipient address rejected: (?:user|undeliverable|unknown|access denied)|unrouteable address|not (?:a valid|our) (?:mailbox|customer|recipient)|doesn't have an? \S+ account/i,
+    textUnless: /^[45]\.7\.\d+$/,
+  },
+  {
+    // Outlook.com says it of addresses that do not exist; elsewhere it may mean anything.
+    reason: "recipient_address_rejected",
+    text: /^\d{3}[ -]5\.5\.0 .*mailbox unavailable/i,
+  },
+  { reason: "no_route", enhanced: /^[45]\.4\.\d+$/, text: /too many hops|mail loop|loops back to myself/i },
+  { reason: "policy_rejected", enhanced: /^5\.7\.\d+$/ },
+];
+
+/** Addresses and links are no words of the relay's: an account may be called `spam`. */
+const NOT_WORDS = /<[^<>]*>|\S*@\S*|https?:\S*/g;
+const CODE = /\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/;
+const LEADING_CODE = new RegExp(`^${CODE.source}`);
+/** Exchange wraps the answer of the server behind it. */
+const WRAPPED_CODE = new RegExp(`-> ?${CODE.source}`);
+
+/** The enhanced status code (RFC 2034) that stands behind the reply code; "" when there is none. */
+export function enhancedCode(reply: string): string {
+  return LEADING_CODE.exec(reply)?.[1] ?? "";
+}
+
+function matches(rule: ReplyRule, code: number, enhanced: string, words: string): boolean {
+  if (rule.codes?.includes(code) || rule.enhanced?.test(enhanced)) return true;
+  return rule.text !== undefined && !rule.textUnless?.test(enhanced) && rule.text.test(words);
+}
+
+/** What a reply gives as its reason; null when neither its code nor its words tell. */
+export function reasonOfReply(code: number, reply: string): RefusalReason | null {
+  const enhanced = WRAPPED_CODE.exec(reply)?.[1] ?? enhancedCode(reply);
+  const words = reply.replace(NOT_WORDS, "<>");
+  return REPLY_RULES.find((rule) => matches(rule, code, enhanced, words))?.reason ?? null;
+}
