@@ -127,6 +127,18 @@ export function nextReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | null {
   return row === undefined || row.at === null ? null : Number(row.at);
 }
 
+/** How many messages are ready and still here, `max` at most. */
+export function countReady(db: ReadDatabase, now: EpochMs, max: number): number {
+  const sql =
+    "SELECT count(*) AS waiting FROM (SELECT 1 FROM due WHERE state = 'ready' AND due_at <= ? LIMIT ?)";
+  return Number(db.get(sql, now, max)?.waiting);
+}
+
+/** Whether a message is held since the log was restored. */
+export function isHeld(db: ReadDatabase, id: string): boolean {
+  return db.get("SELECT held FROM due WHERE id = ?", id)?.held === 1;
+}
+
 /** A claim that has no outcome yet. */
 export interface LeasedEmail {
   readonly id: string;

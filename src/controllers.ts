@@ -54,7 +54,12 @@ export function makeControllers(
     }),
   };
   return [
-    emailsController({ services, basePath, emails: readers.reader("emails") }),
+    emailsController({
+      services,
+      basePath,
+      emails: readers.reader("emails"),
+      whyWaiting: delivery.whyWaiting(config.deliveryEnabled),
+    }),
     usageController({ services, emails: readModel("emails") }),
     attachmentsController({ services, basePath, attachments: readModel("attachments") }),
     webhooksController(webhooks),

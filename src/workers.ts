@@ -15,6 +15,7 @@ import { attachmentRetention } from "./reactors/attachmentRetention.ts";
 import { contentRetention } from "./reactors/contentRetention.ts";
 import { ContentSweeper } from "./reactors/contentSweeper.ts";
 import { erasedContent } from "./reactors/erasedContent.ts";
+import { RelayNews } from "./reactors/mail/relayNews.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
 import { personErasure } from "./reactors/personErasure.ts";
 import type { RowWorker } from "./reactors/rowWorker.ts";
@@ -23,6 +24,7 @@ import { StorageReaper } from "./reactors/storageReaper.ts";
 import { WebhookDelivery } from "./reactors/webhookDelivery.ts";
 import type { Readers } from "./readModels/readers.ts";
 import { scrubReadModels } from "./readModels/scrub.ts";
+import { relayLog } from "./relayLog.ts";
 
 /** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
 const REMOTE_READ_SPACING_MS = 25;
@@ -61,7 +63,8 @@ export function makeWorkers(
   { services, readers, logId }: WorkingOnLog,
 ): Workers {
   const transport = openTransport(config);
-  const mailing = { services, readers, transport };
+  const relayNews = new RelayNews(services.clock, relayLog(config, logger, readers.reader("due")));
+  const mailing = { services, readers, transport, relayNews };
   const delivery = mailDelivery(config, logger, mailing);
   const verification = senderVerification(config, logger, mailing);
   const webhooks = webhookDelivery(config, logger, { services, readers });
@@ -111,6 +114,7 @@ function webhookDelivery(config: Config, logger: Logger, { services, readers }: 
 
 interface Mailing extends Working {
   readonly transport: MailTransport;
+  readonly relayNews: RelayNews;
 }
 
 function storageReaper(logger: Logger, { services, readers }: Working): StorageReaper {
@@ -122,10 +126,9 @@ function storageReaper(logger: Logger, { services, readers }: Working): StorageR
   });
 }
 
-function mailDelivery(config: Config, logger: Logger, { services, readers, transport }: Mailing) {
+function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: Mailing) {
   return new MailDelivery({
-    services,
-    transport,
+    ...mailing,
     due: readers.reader("due"),
     isLevel: levelOf(readers, "due"),
     policy: config.deliveryPolicy,
@@ -203,12 +206,11 @@ function workOnAttachments(logger: Logger, { services, readers }: Working): read
 }
 
 /** Null where there is no address to mail links from. */
-function senderVerification(config: Config, logger: Logger, { services, readers, transport }: Mailing) {
+function senderVerification(config: Config, logger: Logger, { readers, ...mailing }: Mailing) {
   const { verificationFrom: from, baseUrl } = config;
   if (from === null) return null;
   return new SenderVerification({
-    services,
-    transport,
+    ...mailing,
     mails: readers.reader("senders"),
     isLevel: levelOf(readers, "senders"),
     from,

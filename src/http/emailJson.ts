@@ -2,6 +2,7 @@ import type { EmailRow } from "../../projections/emails.ts";
 import type { EmailView, StoryEvent } from "../commands/readEmail.ts";
 import type { EmailEvent } from "../domain/email/events.ts";
 import type { ErasureReason } from "../domain/email/state.ts";
+import type { Waiting } from "../domain/email/waiting.ts";
 import { never } from "../kernel/assert.ts";
 import { rfc3339 } from "../kernel/time.ts";
 
@@ -75,8 +76,12 @@ export function rowSummaryJson({ id, status, createdAt, updatedAt, attempts }: E
   return { id, object: "email", status, created_at: createdAt, updated_at: updatedAt, ...unknown, attempts };
 }
 
+function waitingJson({ reason, until, detail }: Waiting) {
+  return { reason, until: until === null ? null : rfc3339(until), detail };
+}
+
 /** One message whole, with its timeline: the log itself, in order. */
-export function emailJson(view: EmailView) {
+export function emailJson(view: EmailView, waiting: Waiting | null) {
   const { email, content } = view;
   return {
     ...emailSummaryJson(view),
@@ -90,6 +95,7 @@ export function emailJson(view: EmailView) {
     }),
     metadata: content?.metadata ?? null,
     next_attempt_at: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,
+    waiting: waiting && waitingJson(waiting),
     content_erased: email.contentErased,
     timeline: view.events.map(timelineJson),
   };

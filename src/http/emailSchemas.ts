@@ -1,4 +1,5 @@
 import { type Static, type TProperties, Type } from "@sinclair/typebox";
+import { WAITING_REASONS } from "../domain/email/waiting.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../kernel/address.ts";
 import type { Operations } from "./operation.ts";
 import {
@@ -193,6 +194,26 @@ const TimelineEntry = Type.Union(
   { $id: "TimelineEntry" },
 );
 
+const Waiting = Type.Object(
+  {
+    reason: Type.Union(
+      WAITING_REASONS.map((name) => Type.Literal(name)),
+      {
+        description:
+          "`in_queue`: it is due. `being_delivered`: a worker is at it. `retry_scheduled`: the last attempt was put off. `relay_unavailable`: the relay takes no mail, and no attempt is counted. `sending_paused`, `sender_unavailable`: until the workspace or the sender sends again. `delivery_unknown`: the relay may have it. `held_after_restore`: until the operator resumes. `delivery_off`, `disk_full`: of the instance that answers.",
+      },
+    ),
+    until: Nullable(DateTime),
+    detail: Type.String({ description: "For people." }),
+  },
+  {
+    $id: "Waiting",
+    additionalProperties: false,
+    description:
+      "Why the message has not ended, as the instance that answers knows it, and until when where a time is known. Null once it has ended, and with `as_of`.",
+  },
+);
+
 const Email = Type.Object(
   {
     ...summaryFields,
@@ -219,6 +240,7 @@ const Email = Type.Object(
       Type.Null(),
     ]),
     next_attempt_at: Nullable(DateTime),
+    waiting: Nullable(Waiting),
     content_erased: Type.Boolean({
       description:
         "Then addresses, subject, bodies and metadata are null and attachments empty, for good. The key still answers.",

@@ -5,6 +5,7 @@ import { eraseEmail } from "../commands/eraseContent.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../commands/readEmail.ts";
 import { type Receipt, type SendRefusal, sendEmail } from "../commands/sendEmail.ts";
 import type { Services } from "../commands/services.ts";
+import type { Waiting } from "../domain/email/waiting.ts";
 import { parseAddress } from "../kernel/address.ts";
 import { UnreadableEventError } from "../kernel/codec.ts";
 import { isUuid } from "../kernel/ids.ts";
@@ -33,10 +34,16 @@ interface EmailsOptions {
   readonly basePath: string;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
+  /** Why a message waits; null when it has ended. */
+  readonly whyWaiting: (view: EmailView) => Promise<Waiting | null>;
 }
 
 /** Sending, reading back, listing and cancelling messages. */
-export function emailsController({ services, basePath, emails }: EmailsOptions) {
+export function emailsController({ services, basePath, emails, whyWaiting }: EmailsOptions) {
+  const now = async (request: Request, id: string) => {
+    const view = await existing(services, request, id);
+    return emailJson(view, await whyWaiting(view));
+  };
   const send = authorizeThenRead(services, routes.sendEmail, idempotencyKeyOf);
   return new Elysia({ normalize: false })
     .post(
@@ -74,8 +81,12 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
     )
     .get(
       routes.getEmail.path,
-      async ({ params, query, request }) =>
-        emailJson(await existing(services, request, params.id, momentOf(query.as_of))),
+      async ({ params, query, request }) => {
+        const at = momentOf(query.as_of);
+        if (at === null) return now(request, params.id);
+        // What stood in its way then is not known any more.
+        return emailJson(await existing(services, request, params.id, at), null);
+      },
       { transform: authorize(services, routes.getEmail), query: GetEmailQuery },
     )
     .post(
@@ -84,7 +95,7 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
         const outcome = await cancelEmail(services, messageId(params.id), occasionOf(request, services));
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         if (outcome === "notCancelable") throw new Problem("EMAIL_NOT_CANCELABLE");
-        return emailJson(await existing(services, request, params.id));
+        return now(request, params.id);
       },
       { parse: authorizeUnread(services, routes.cancelEmail), query: NoQuery },
     )
@@ -95,7 +106,7 @@ export function emailsController({ services, basePath, emails }: EmailsOptions) 
         const outcome = await eraseEmail(services, messageId(params.id), why, occasionOf(request, services));
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         if (outcome === "afterClaim") set.status = 202;
-        return emailJson(await existing(services, request, params.id));
+        return now(request, params.id);
       },
       { parse: authorizeUnread(services, routes.eraseEmailContent), query: NoQuery },
     );

@@ -13,3 +13,17 @@ export type MailOutcome =
   | { readonly kind: "unknown"; readonly reason: string }
   /** The deadline had passed before the content was sent: nothing left this machine. */
   | { readonly kind: "outOfTime" };
+
+/** What keeps a relay from taking mail, as far as can be told from outside. */
+export type RelayTrouble =
+  | "login_refused"
+  | "tls_failed"
+  | "unreachable"
+  | "unavailable"
+  | "outbox_unwritable";
+
+/** One failure of the relay, whatever the message. `reason` is for the operator: it may name the relay. */
+export interface RelayFault {
+  readonly trouble: RelayTrouble;
+  readonly reason: string;
+}

@@ -1,4 +1,4 @@
-import type { MailOutcome } from "../kernel/mailOutcome.ts";
+import type { MailOutcome, RelayFault } from "../kernel/mailOutcome.ts";
 import type { EpochMs } from "../kernel/time.ts";
 
 /** A file of a message, delivered as an attachment (RFC 2183). */
@@ -36,7 +36,7 @@ export interface MailSession {
 
 export type SessionResult =
   | { readonly kind: "session"; readonly session: MailSession }
-  | { readonly kind: "broken"; readonly reason: string };
+  | ({ readonly kind: "broken" } & RelayFault);
 
 export interface MailTransport {
   /** Written into events, so that nobody mistakes an outbox for a relay. */

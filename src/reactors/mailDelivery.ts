@@ -1,9 +1,10 @@
 import { agedEmails, type DueEmail, leasedEmails, nextReadyAt, readyEmails } from "../../projections/due.ts";
-import { readStory } from "../commands/readEmail.ts";
+import { type EmailView, readStory } from "../commands/readEmail.ts";
 import { expireEmail, expireEmailLease } from "../commands/recordMailAttempt.ts";
 import type { Services } from "../commands/services.ts";
 import type { DeliveryPolicy } from "../domain/email/decisions.ts";
 import { nextAction } from "../domain/email/nextAction.ts";
+import type { Waiting } from "../domain/email/waiting.ts";
 import { authorityOf } from "../domain/sender/state.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mailTransport.ts";
@@ -19,6 +20,8 @@ import {
   occasionOf,
 } from "./mail/deliverEmail.ts";
 import { RelayBreaker, type RelayPass } from "./mail/relayBreaker.ts";
+import type { RelayNews } from "./mail/relayNews.ts";
+import { whyWaiting } from "./mail/whyWaiting.ts";
 import { type Pauses, pauses } from "./pauses.ts";
 import { type RowRests, rowRests } from "./rowRests.ts";
 
@@ -38,6 +41,8 @@ export interface MailDeliveryOptions {
   /** In [0, 1). */
   readonly random: () => number;
   readonly onTrouble: DeliveryContext["onTrouble"];
+  /** Hears of every failure and success of the relay. */
+  readonly relayNews: RelayNews;
 }
 
 /** Claims and aged messages that one round of housekeeping looks at. */
@@ -92,7 +97,7 @@ export class MailDelivery {
       transport: transport.name,
     };
     this.deliver = emailDelivery(this.context);
-    this.breaker = new RelayBreaker(clock);
+    this.breaker = new RelayBreaker(clock, options.relayNews);
     this.leases = new LeaseWatch(clock);
     this.keeping = pauses(stopping);
     this.rests = rowRests(clock);
@@ -109,9 +114,25 @@ export class MailDelivery {
     });
   }
 
+  /** Why a message has not ended, as far as this instance knows. `delivers`: whether it was started. */
+  whyWaiting(delivers: boolean): (view: EmailView) => Promise<Waiting | null> {
+    const { services, due, policy } = this.options;
+    return whyWaiting({
+      services,
+      due,
+      policy,
+      delivers,
+      hasRoom: () => this.hasRoom(),
+      relay: () => {
+        const { trouble, restMs } = this.breaker;
+        return trouble && { trouble: trouble.trouble, nextTryAt: services.clock.now() + restMs };
+      },
+    });
+  }
+
   /** What keeps the relay from taking mail; null while nothing does. */
   get relayTrouble(): string | null {
-    return this.breaker.trouble;
+    return this.breaker.trouble?.reason ?? null;
   }
 
   /** Messages that are being delivered here. */
@@ -163,7 +184,7 @@ export class MailDelivery {
     }
     const opened = await this.options.transport.session(this.stopping.signal);
     if (opened.kind === "broken") {
-      if (!this.stopping.signal.aborted) pass.fault(opened.reason);
+      if (!this.stopping.signal.aborted) pass.fault(opened);
       return null;
     }
     try {

@@ -24,6 +24,7 @@ import type { MailMessage, MailSession, MailTransport } from "../ports/mailTrans
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
 import { Departures, type DeparturesOptions } from "./departures.ts";
 import { LeaseWatch } from "./leaseWatch.ts";
+import type { RelayNews } from "./mail/relayNews.ts";
 import { pauses } from "./pauses.ts";
 import { persist } from "./persist.ts";
 import { type RowRests, rowRests } from "./rowRests.ts";
@@ -41,6 +42,7 @@ export interface SenderVerificationOptions {
   readonly baseUrl: string;
   readonly worker: string;
   readonly onTrouble: (error: unknown, id: string) => void;
+  readonly relayNews: RelayNews;
 }
 
 /** Mails that one look finds, and how many of them are sent at once. */
@@ -149,7 +151,11 @@ export class SenderVerification {
     try {
       if (!(await this.departures.ask())) return true;
       const opened = await this.options.transport.session(this.stopping.signal);
-      if (opened.kind === "broken") return false;
+      if (opened.kind === "broken") {
+        if (!this.stopping.signal.aborted) this.options.relayNews.fault(opened);
+        return false;
+      }
+      this.options.relayNews.success();
       try {
         await this.mail(mail, opened.session);
       } finally {

@@ -31,6 +31,7 @@ import { openInspector } from "../../src/openParts.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import type { MailMessage, MailTransport, SessionResult } from "../../src/ports/mailTransport.ts";
+import { RelayNews, type RelayReport } from "../../src/reactors/mail/relayNews.ts";
 import { MailDelivery } from "../../src/reactors/mailDelivery.ts";
 import { followReadModels } from "../../src/readModels/follow.ts";
 import { openReaders } from "../../src/readModels/readers.ts";
@@ -100,7 +101,7 @@ export function scriptedRelay(): ScriptedRelay {
       async session(): Promise<SessionResult> {
         relay.sessions += 1;
         const reason = relay.refuse();
-        if (reason !== null) return { kind: "broken", reason };
+        if (reason !== null) return { kind: "broken", trouble: "unreachable", reason };
         return {
           kind: "session",
           session: {
@@ -163,6 +164,8 @@ export function watchedStore(store: EventStore = memoryEventStore()): WatchedSto
 export interface Instance {
   readonly delivery: MailDelivery;
   readonly services: Services;
+  /** What was told of the relay. */
+  readonly reports: readonly RelayReport[];
   readonly troubles: { readonly error: unknown; readonly id: string }[];
   /** Waits until its read model holds the log as it is now. */
   caughtUp(): Promise<void>;
@@ -371,7 +374,9 @@ async function startInstance(
   const place = { databases: sqliteReadDatabases, directory, projections: [due] };
   const readers = openReaders(place);
   const troubles: Instance["troubles"] = [];
+  const reports: RelayReport[] = [];
   const delivery = new MailDelivery({
+    relayNews: new RelayNews(services.clock, (report) => reports.push(report)),
     isLevel: () => true,
     services,
     transport,
@@ -413,6 +418,7 @@ async function startInstance(
     delivery,
     services,
     troubles,
+    reports,
     caughtUp,
     stop(graceMs = 5_000) {
       stopped ??= stop(graceMs);

@@ -23,6 +23,7 @@ import { HOUR_MS, MINUTE_MS } from "../../src/kernel/time.ts";
 import { openInspector } from "../../src/openParts.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
 import type { MailMessage } from "../../src/ports/mailTransport.ts";
+import { RelayNews } from "../../src/reactors/mail/relayNews.ts";
 import { SenderVerification, VERIFICATION_LEASE_MS } from "../../src/reactors/senderVerification.ts";
 import { followReadModels } from "../../src/readModels/follow.ts";
 import { openReaders } from "../../src/readModels/readers.ts";
@@ -105,6 +106,7 @@ async function start(worker: string): Promise<Instance> {
   await readers.waitForPosition("senders", await store.head(), 5_000);
   const troubles: unknown[] = [];
   const verification = new SenderVerification({
+    relayNews: new RelayNews(services.clock, () => {}),
     isLevel: () => true,
     services: own,
     transport: relay.transport(worker, 4),

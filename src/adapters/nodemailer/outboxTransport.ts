@@ -33,7 +33,8 @@ export function createOutboxTransport(options: OutboxOptions, clock: Clock): Mai
     async session(signal) {
       if (await places.take(signal))
         return { kind: "session", session: createSession(directory, clock, places.give) };
-      return { kind: "broken", reason: closed ? "the transport is closed" : "given up while waiting" };
+      const reason = closed ? "the transport is closed" : "given up while waiting";
+      return { kind: "broken", trouble: "outbox_unwritable", reason };
     },
     async close() {
       closed = true;

@@ -1,4 +1,5 @@
 import SMTPConnection from "nodemailer/lib/smtp-connection";
+import type { RelayTrouble } from "../../kernel/mailOutcome.ts";
 import { excerpt } from "../../kernel/text.ts";
 import type { SmtpBounds, SmtpOptions } from "./smtpOptions.ts";
 
@@ -125,8 +126,7 @@ function handshake(
       const { credentials } = settings;
       if (error) return fail(error);
       if (!credentials) return settle();
-      if (!smtp.allowsAuth)
-        return settle("the relay does not offer AUTH here, but credentials are configured");
+      if (!smtp.allowsAuth) return settle(NO_AUTH);
       smtp.login({ user: credentials.user, pass: credentials.password }, (refusal) =>
         refusal ? fail(refusal) : settle(),
       );
@@ -142,15 +142,29 @@ export function reasonOf(error: SmtpError): string {
   return excerpt(code === undefined ? message : `${message} (${code})`, REASON_CHARS_MAX);
 }
 
-/** A relay may quote the command that it refuses, and AUTH holds the password in base64. */
+const USER_CHARS_MIN = 4;
+
+/** A relay may quote the command that it refuses, and AUTH holds user and password, in base64 or not. */
 function redacted(reason: string, settings: RelaySettings): string {
   const { credentials } = settings;
   if (!credentials) return reason;
   const { user, password } = credentials;
-  const secrets = [`\0${user}\0${password}`, password].map((secret) =>
+  const encoded = [`\0${user}\0${password}`, password, user].map((secret) =>
     Buffer.from(secret).toString("base64"),
   );
-  return [...secrets, password].reduce((text, secret) => text.replaceAll(secret, "<secret>"), reason);
+  // A short name would be found in the middle of other words.
+  const plain = user.length < USER_CHARS_MIN ? [password] : [password, user];
+  return [...encoded, ...plain].reduce((text, secret) => text.replaceAll(secret, "<secret>"), reason);
+}
+
+const NO_AUTH = "the relay does not offer AUTH here, but credentials are configured";
+
+/** What kind of trouble a reason of {@link openRelayConnection} speaks of. */
+export function troubleOf(reason: string): RelayTrouble {
+  if (reason === NO_AUTH || reason.includes("(EAUTH)")) return "login_refused";
+  if (/STARTTLS|SSL|TLS|certificate|self.signed/i.test(reason)) return "tls_failed";
+  // A greeting that turns us away, such as 421 or 554 (RFC 5321 §3.1).
+  return reason.startsWith("Invalid greeting") ? "unavailable" : "unreachable";
 }
 
 /** How long the relay may be silent from now on; 0 = for ever. */

@@ -12,6 +12,7 @@ import {
   type RelayConnection,
   type RelaySettings,
   resetRelayConnection,
+  troubleOf,
 } from "./relayConnection.ts";
 import { SMTP_DEFAULTS, type SmtpOptions } from "./smtpOptions.ts";
 import { type Outgoing, timerMs, transmit } from "./transmit.ts";
@@ -65,13 +66,14 @@ async function openSession(pool: Pool, signal: AbortSignal): Promise<SessionResu
   const connection = idle.take() ?? (await openRelayConnection(settings, signal));
   if (typeof connection === "string") {
     places.give();
-    return { kind: "broken", reason: connection };
+    return { kind: "broken", trouble: troubleOf(connection), reason: connection };
   }
   return { kind: "session", session: createSession(pool, connection) };
 }
 
 function turnedAway(pool: Pool): SessionResult {
-  return { kind: "broken", reason: pool.closed ? "the transport is closed" : "given up while waiting" };
+  const reason = pool.closed ? "the transport is closed" : "given up while waiting";
+  return { kind: "broken", trouble: "unavailable", reason };
 }
 
 function createSession(pool: Pool, first: RelayConnection): MailSession {

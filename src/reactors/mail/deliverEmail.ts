@@ -26,6 +26,7 @@ import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import { domainOf } from "../../kernel/address.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newRequestId } from "../../kernel/ids.ts";
+import type { RelayFault } from "../../kernel/mailOutcome.ts";
 import type { WorkspaceOccasion } from "../../kernel/metadata.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
@@ -64,7 +65,7 @@ export interface DeliveryContext {
 /** What the scheduler learns from a delivery. */
 export type DeliveryReport =
   /** The relay took it or refused it. `reason` is set when the relay was at fault. */
-  | { readonly kind: "attempted"; readonly claimRevision: number; readonly relayFault: string | null }
+  | { readonly kind: "attempted"; readonly claimRevision: number; readonly relayFault: RelayFault | null }
   /** Our clock has gone back since the message was found due, or nothing is to be claimed now. */
   | { readonly kind: "notYet" }
   /** The log said no after the claim, or there was nothing to claim. */
@@ -196,8 +197,17 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
   const outcome = await on.session.send(mailMessage(on, content), on.deadline);
   const verdict = placed(context, redacted(classifyOutcome(outcome), content), content);
   await recordVerdict(context, on, { workspace, content, verdict });
-  const relayFault = verdict.kind === "deferred" && verdict.relayFault ? verdict.reason : null;
-  return { kind: "attempted", claimRevision, relayFault };
+  return { kind: "attempted", claimRevision, relayFault: relayFaultOf(context, verdict) };
+}
+
+/** What the verdict says of the relay. Its own words may name people, so of an answer only the code is told. */
+function relayFaultOf({ transport }: DeliveryContext, verdict: Verdict): RelayFault | null {
+  if (verdict.kind !== "deferred" || !verdict.relayFault) return null;
+  const { reason, code, reply } = verdict;
+  if (transport === "outbox") return { trouble: "outbox_unwritable", reason: reply ?? reason };
+  return code === undefined
+    ? { trouble: "unreachable", reason }
+    : { trouble: "unavailable", reason: `${reason}: ${code}` };
 }
 
 function giveBack(

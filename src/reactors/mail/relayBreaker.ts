@@ -1,4 +1,6 @@
+import type { RelayFault } from "../../kernel/mailOutcome.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { RelayNews } from "./relayNews.ts";
 
 /** Faults in a row after which the relay is left alone. */
 const FAULTS_MAX = 5;
@@ -9,7 +11,7 @@ const OPEN_MS_MAX = 30_000;
 export interface RelayPass {
   /** The relay is well. */
   success(): void;
-  fault(reason: string): void;
+  fault(fault: RelayFault): void;
   /** Nothing was learnt of the relay. */
   leave(): void;
 }
@@ -20,13 +22,21 @@ export class RelayBreaker {
   private openMs = OPEN_MS_FIRST;
   private openUntil = 0;
   private isProbed = false;
-  private lastReason: string | null = null;
+  private last: RelayFault | null = null;
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly news: RelayNews,
+  ) {}
 
   /** What is wrong with the relay; null while nothing is. */
-  get trouble(): string | null {
-    return this.faults >= FAULTS_MAX ? this.lastReason : null;
+  get trouble(): RelayFault | null {
+    return this.faults >= FAULTS_MAX ? this.last : null;
+  }
+
+  /** How long until the relay is tried again. */
+  get restMs(): number {
+    return Math.max(0, this.openUntil - this.clock.monotonicMs());
   }
 
   /** Null: not now. While the breaker is half open only one worker may enter, until its pass has ended. */
@@ -48,7 +58,7 @@ export class RelayBreaker {
     };
     return {
       success: () => end(() => this.close()),
-      fault: (reason) => end(() => this.count(reason, isProbe)),
+      fault: (fault) => end(() => this.count(fault, isProbe)),
       leave: () => end(() => {}),
     };
   }
@@ -56,13 +66,15 @@ export class RelayBreaker {
   private close(): void {
     this.faults = 0;
     this.openMs = OPEN_MS_FIRST;
-    this.lastReason = null;
+    this.last = null;
+    this.news.success();
   }
 
   /** Workers that were under way when the breaker opened keep it open no longer: they saw the same trouble. */
-  private count(reason: string, isProbe: boolean): void {
+  private count(fault: RelayFault, isProbe: boolean): void {
     this.faults += 1;
-    this.lastReason = reason;
+    this.last = fault;
+    this.news.fault(fault);
     if (!isProbe && this.faults !== FAULTS_MAX) return;
     this.openUntil = this.clock.monotonicMs() + this.openMs;
     this.openMs = Math.min(OPEN_MS_MAX, this.openMs * 2);

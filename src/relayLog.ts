@@ -1,0 +1,50 @@
+import type { Logger } from "pino";
+import { countReady } from "../projections/due.ts";
+import { systemClock } from "./adapters/system/systemClock.ts";
+import type { Config } from "./config.ts";
+import type { RelayTrouble } from "./kernel/mailOutcome.ts";
+import { SECOND_MS } from "./kernel/time.ts";
+import { relayPlace } from "./openParts.ts";
+import { type ReadDatabase, ReadDatabaseError } from "./ports/readDatabase.ts";
+import type { RelayReport } from "./reactors/mail/relayNews.ts";
+
+/** What is wrong, and what to do about it. */
+const TROUBLES: Readonly<Record<RelayTrouble, string>> = {
+  login_refused: "the relay refuses the log-in: check user and password in SMTP_URL",
+  tls_failed:
+    "no secure connection to the relay: smtps:// is for ports that begin with TLS (465), smtp:// for STARTTLS (587), and the certificate must be valid for the host in SMTP_URL",
+  unreachable:
+    "the relay cannot be reached: check host and port in SMTP_URL, and that it runs and no firewall is between",
+  unavailable: "the relay takes no mail now",
+  outbox_unwritable: "the outbox cannot be written: check the directory in SMTP_URL, its owner and the disk",
+};
+
+/** Messages that are counted for a line; more are told as this many. */
+const WAITING_MAX = 10_000;
+
+/** Writes what an operator should know of the relay to the log. `due` says how much mail waits for it. */
+export function relayLog(config: Config, logger: Logger, due: ReadDatabase): (report: RelayReport) => void {
+  const relay = relayPlace(config);
+  return (report) => {
+    const waiting = waitingNow(due);
+    if (report.kind === "began") {
+      const { trouble, reason } = report.fault;
+      logger.warn({ relay, reason, waiting }, `${TROUBLES[trouble]}. Mail waits and is tried again`);
+      return;
+    }
+    const forSeconds = Math.round(report.forMs / SECOND_MS);
+    const facts = { relay, forSeconds, attempts: report.attempts, waiting };
+    if (report.kind === "ended") logger.info(facts, "the relay takes mail again");
+    else logger.warn({ ...facts, reason: report.fault.reason }, `still: ${TROUBLES[report.fault.trouble]}`);
+  };
+}
+
+/** Null while the read model cannot be asked. */
+function waitingNow(due: ReadDatabase): number | null {
+  try {
+    return countReady(due, systemClock.now(), WAITING_MAX);
+  } catch (error) {
+    if (error instanceof ReadDatabaseError) return null;
+    throw error;
+  }
+}
