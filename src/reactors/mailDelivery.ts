@@ -196,11 +196,20 @@ export class MailDelivery {
 
   private learn(due: DueEmail, pass: RelayPass, report: DeliveryReport): number | null {
     if (report.kind === "notYet") return null;
+    if (report.kind === "held") this.forgetHolders(due);
     if (report.kind === "attempted") {
       if (report.relayFault === null) pass.success();
       else pass.fault(report.relayFault);
     }
     return report.claimRevision ?? due.revision;
+  }
+
+  /** What was known of them let a claim through that came too late: the next look at the message is to know better. */
+  private forgetHolders({ workspaceId, senderId, authorityId }: DueEmail): void {
+    const { workspaces, senders } = this.options.services;
+    workspaces.forget(workspaceId);
+    senders.forget(senderId);
+    senders.forget(authorityId);
   }
 
   /** Rows of the read model; none while it cannot be read or is damaged: its follower sees to that. */

@@ -391,9 +391,12 @@ describe("what holds a message back", () => {
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
     const facts = { reason: "sending_paused", attemptBurnt: false, ambiguous: false };
     expect((await lastEvent(id)).data).toMatchObject(facts);
+    await world.settle();
+    expect(await world.events(id)).toHaveLength(4);
     expect(world.relay.sent).toHaveLength(0);
     await world.unpause();
-    world.pass(30 * SECOND_MS);
+    // As soon as the resumption is known, like all mail of the workspace.
+    world.pass(2 * SECOND_MS);
     await until(async () => (await world.state(id)).status === "sent", "it to be sent");
   });
 
@@ -408,7 +411,12 @@ describe("what holds a message back", () => {
     await world.start();
     await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
     expect((await lastEvent(id)).data).toMatchObject({ reason: "sender_unavailable", attemptBurnt: false });
+    await world.settle();
+    expect(await world.events(id)).toHaveLength(4);
     expect(world.relay.sent).toHaveLength(0);
+    await world.setSender("SenderEnabled");
+    world.pass(2 * SECOND_MS);
+    await until(async () => (await world.state(id)).status === "sent", "it to be sent");
   });
 
   test("a disabled sender: it waits, and goes on", async () => {

@@ -157,11 +157,14 @@ export function expireLease(
   };
 }
 
+/** A claim that ends for these is due again at once: whoever is paused or disabled is left alone until that ends. */
+type Held = "sending_paused" | "sender_unavailable";
+
 /** Ends a claim because the log says no after all: paused, sender, recipient or content. Burns no attempt. */
 export function giveBackClaim(
   state: EmailState,
   attempt: number,
-  why: "sending_paused" | "sender_unavailable" | "content_unavailable" | "store_unavailable" | "suppressed",
+  why: Held | "content_unavailable" | "store_unavailable" | "suppressed",
   on: { policy: DeliveryPolicy; moment: Moment },
 ): Decision<"givenBack" | "notClaimed", EmailEvent> {
   if (state === null || state.claim?.attempt !== attempt) return { outcome: "notClaimed", events: [] };
@@ -180,7 +183,8 @@ export function giveBackClaim(
       events: withErasure(state, [{ type: "EmailFailed", data: { attempt, reason: why } }]),
     };
   }
-  const at = clampToLifetime(state, on.policy, on.moment, on.policy.relayRetryMs);
+  const delayMs = why === "store_unavailable" ? on.policy.relayRetryMs : 0;
+  const at = clampToLifetime(state, on.policy, on.moment, delayMs);
   const facts = { attemptBurnt: false, ambiguous: false, nextAttemptAt: rfc3339(at) };
   return {
     outcome: "givenBack",

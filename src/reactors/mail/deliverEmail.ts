@@ -68,6 +68,8 @@ export type DeliveryReport =
   | { readonly kind: "attempted"; readonly claimRevision: number; readonly relayFault: RelayFault | null }
   /** Our clock has gone back since the message was found due, or nothing is to be claimed now. */
   | { readonly kind: "notYet" }
+  /** The workspace was paused, or its sender disabled, just before the claim: both need a new look. */
+  | { readonly kind: "held"; readonly claimRevision: number }
   /** The log said no after the claim, or there was nothing to claim. */
   | { readonly kind: "notAttempted"; readonly claimRevision: number | null };
 
@@ -192,7 +194,8 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
   const refusal = refusalOf(workspace, mayLeave, suppression !== null, content);
   if (refusal !== null || content === null) {
     await giveBack(context, on, workspace, refusal ?? "content_unavailable");
-    return { kind: "notAttempted", claimRevision };
+    const isHeld = refusal === "sending_paused" || refusal === "sender_unavailable";
+    return { kind: isHeld ? "held" : "notAttempted", claimRevision };
   }
   const outcome = await on.session.send(mailMessage(on, content), on.deadline);
   const verdict = placed(context, redacted(classifyOutcome(outcome), content), content);
