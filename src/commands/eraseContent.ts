@@ -10,7 +10,7 @@ import { emailAggregate, type Services } from "./services.ts";
 import { transact } from "./transact.ts";
 
 function aggregateOf(id: string) {
-  return { ...emailAggregate, stream: emailStream(id), since: WITHOUT_CONTENT };
+  return { ...emailAggregate, stream: emailStream(id), since: () => WITHOUT_CONTENT };
 }
 
 /**

@@ -11,6 +11,8 @@ const ENTRIES_MAX = 10_000;
 export interface FoldCache<State> {
   /** The state of `id`. Throws `StoreError` when it is not fresh and the store cannot be read. */
   get(id: string): Promise<State>;
+  /** The same with its revision: from where on to read what is newer. */
+  loaded(id: string): Promise<Loaded<State>>;
   /** Forgets `id`: what this instance has just written shows at once. */
   forget(id: string): void;
 }
@@ -18,6 +20,7 @@ export interface FoldCache<State> {
 /** What was read of a stream, or is being read: who asks meanwhile shares it. */
 interface Entry<State> {
   readonly state: Promise<State>;
+  readonly loading: Promise<Loaded<State>>;
   /** By the monotonic clock; nothing is fresh that began before it. */
   readonly freshUntil: number;
   /** What is too old is still a fold of the stream's beginning: only what is new since is read. */
@@ -32,12 +35,13 @@ export function foldCache<State, Event extends DomainEvent>(
 ): FoldCache<State> {
   const entries = new LRUCache<string, Entry<State>>({ max: ENTRIES_MAX });
 
-  const read = (id: string, known: Loaded<State> | undefined): Promise<State> => {
+  const read = (id: string, known: Loaded<State> | undefined): Entry<State> => {
     const loading = load(store, aggregate, streamOf(id), known);
     const entry: Entry<State> = {
       state: loading.then(({ state }) => state),
+      loading,
       freshUntil: performance.now() + AGE_MS_MAX,
-      loaded: undefined,
+      loaded: known,
     };
     entries.set(id, entry);
     loading.then(
@@ -48,19 +52,24 @@ export function foldCache<State, Event extends DomainEvent>(
         if (entries.peek(id) === entry) entries.delete(id);
       },
     );
-    return entry.state;
+    return entry;
+  };
+  const fresh = (id: string): Entry<State> => {
+    const entry = entries.get(id);
+    if (entry && performance.now() < entry.freshUntil) return entry;
+    return read(id, entry?.loaded);
   };
 
   return {
-    get(id) {
-      const entry = entries.get(id);
-      if (entry && performance.now() < entry.freshUntil) return entry.state;
-      return read(id, entry?.loaded);
-    },
+    get: (id) => fresh(id).state,
+    loaded: (id) => fresh(id).loading,
     forget(id) {
       const loaded = entries.peek(id)?.loaded;
       if (loaded === undefined) entries.delete(id);
-      else entries.set(id, { state: Promise.resolve(loaded.state), freshUntil: 0, loaded });
+      else {
+        const state = Promise.resolve(loaded.state);
+        entries.set(id, { state, loading: Promise.resolve(loaded), freshUntil: 0, loaded });
+      }
     },
   };
 }

@@ -37,7 +37,9 @@ async function change<Outcome>(
   decide: (state: State) => Decision<Outcome, Event>,
   occasion: Occasion,
 ): Promise<Outcome> {
-  const aggregate = { ...templateAggregate, stream: templateStream(templateId) };
+  // A template may be megabytes long: what is known of it is not read again.
+  const since = () => services.templates.loaded(templateId);
+  const aggregate = { ...templateAggregate, stream: templateStream(templateId), since };
   const outcome = await transact(services.store, aggregate, decide, occasion);
   services.templates.forget(templateId);
   return outcome;
@@ -104,7 +106,8 @@ export async function readTemplate(
   services: Services,
   { workspaceId, templateId }: TemplatePlace,
 ): Promise<Template | null> {
-  const { state } = await load(services.store, templateAggregate, templateStream(templateId));
+  const since = await services.templates.loaded(templateId);
+  const { state } = await load(services.store, templateAggregate, templateStream(templateId), since);
   return state?.workspaceId === workspaceId ? state : null;
 }
 

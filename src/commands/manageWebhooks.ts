@@ -15,13 +15,11 @@ import type { Decision } from "../kernel/decider.ts";
 import { webhookDeliveryId } from "../kernel/ids.ts";
 import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import { webhookSecretText } from "../kernel/webhookSignature.ts";
-import { StoreError } from "../ports/eventStore.ts";
 import { type Services, webhookAggregate } from "./services.ts";
+import { Contention, inTurn } from "./streamWriters.ts";
 import { toNewEvents, transact } from "./transact.ts";
 
 const SECRET_BYTES = 32;
-/** How often a test is appended anew because somebody else was first. */
-const ATTEMPTS_MAX = 50;
 
 type Holder = Pick<Services, "store" | "webhooks">;
 
@@ -130,15 +128,18 @@ export async function testWebhookEndpoint(
   const { outcome, events } = requestTest({ endpoints }, endpointId);
   if (outcome !== "requested") return { kind: outcome };
   const stream = webhooksStream(workspaceId);
-  // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const [event] = toNewEvents(events, occasion);
-    invariant(event, "one event in, one event out");
-    const revision = (await services.store.lastRevision(stream)) ?? "noStream";
-    const result = await services.store.append(stream, [event], revision);
-    if (result.outcome === "appended") {
-      return { kind: "requested", deliveryId: webhookDeliveryId(event.id, endpointId) };
+  return inTurn(services.store, stream, async () => {
+    // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.
+    const contention = new Contention(stream);
+    for (;;) {
+      const [event] = toNewEvents(events, occasion);
+      invariant(event, "one event in, one event out");
+      const revision = (await services.store.lastRevision(stream)) ?? "noStream";
+      const result = await services.store.append(stream, [event], revision);
+      if (result.outcome === "appended") {
+        return { kind: "requested", deliveryId: webhookDeliveryId(event.id, endpointId) };
+      }
+      await contention.lost();
     }
-  }
-  throw new StoreError("unavailable", `${stream} changed under ${ATTEMPTS_MAX} attempts to append`);
+  });
 }

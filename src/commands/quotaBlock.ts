@@ -5,12 +5,11 @@ import { HELD_FOR_MAX, type Quota, quotaDecider } from "../domain/quota/state.ts
 import type { Decision } from "../kernel/decider.ts";
 import type { Clock } from "../ports/clock.ts";
 import { type EventStore, StoreError } from "../ports/eventStore.ts";
+import { Contention } from "./streamWriters.ts";
 import { type Loaded, toNewEvents } from "./transact.ts";
 
 /** How long "none left" is believed without a look at the log: a workspace at its limit must not read it each time. */
 const NONE_LEFT_MS = 900;
-/** How often a decision is taken anew because another instance was first; after that the store is too busy. */
-const ATTEMPTS_MAX = 50;
 
 const NOT_EXHAUSTED = { limit: -1, until: 0 };
 
@@ -158,7 +157,8 @@ export class QuotaBlock {
   private async decide<Outcome>(decision: (quota: Quota) => Decision<Outcome, QuotaEvent>): Promise<Outcome> {
     const { store, clock, stream, workspaceId, instance } = this.options;
     let isFresh = this.known === null;
-    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const contention = new Contention(stream);
+    for (;;) {
       const known = this.known ?? (await this.load());
       const { outcome, events } = decision(known.state);
       if (events.length === 0) {
@@ -175,10 +175,10 @@ export class QuotaBlock {
         this.known = { state, revision: result.revision };
         return outcome;
       }
-      this.known = result.actual === null ? null : await this.loadAt(result.actual);
+      await contention.lost();
+      this.known = null;
       isFresh = true;
     }
-    throw new StoreError("unavailable", `${stream} changed under ${ATTEMPTS_MAX} attempts to decide`);
   }
 
   private async load(): Promise<Loaded<Quota>> {

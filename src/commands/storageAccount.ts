@@ -6,14 +6,13 @@ import type { Decision } from "../kernel/decider.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { type EventStore, type NewEvent, StoreError } from "../ports/eventStore.ts";
 import { messageOf } from "./holderExists.ts";
+import { Contention } from "./streamWriters.ts";
 import { toNewEvents } from "./transact.ts";
 
 /** Events of the stream that are read at once. */
 const PAGE_EVENTS = 500;
 /** Decisions that share one append. */
 const BATCH_DECISIONS_MAX = 256;
-/** How often a batch is decided anew because another instance was first; after that the store is too busy. */
-const ATTEMPTS_MAX = 50;
 /** The stream is counted anew after so many events, and one for every four holders: what a start has to read. */
 const COUNT_AFTER_EVENTS = 1_000;
 const HOLDERS_PER_EVENT = 4;
@@ -102,7 +101,8 @@ export class StorageAccount {
   /** One outcome for each of the batch, of which the later ones have seen what the earlier ones decided. */
   private async decideAll(batch: readonly Waiting[]): Promise<readonly unknown[]> {
     let isFresh = false;
-    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    const contention = new Contention(this.stream);
+    for (;;) {
       const known = this.known ?? (await this.readOn(NOTHING));
       const { outcomes, decided, events, state } = decisionsOn(known.state, batch);
       if (events.length > 0) {
@@ -113,12 +113,12 @@ export class StorageAccount {
           this.countWhenLong(batch[0]?.occasion);
           return outcomes;
         }
+        await contention.lost();
       } else if (isFresh) return outcomes;
       // An append proves that nothing was missed; what writes nothing needs a look.
       this.known = await this.readOn(known);
       isFresh = true;
     }
-    throw new StoreError("unavailable", `${this.stream} changed under ${ATTEMPTS_MAX} attempts to decide`);
   }
 
   private async readOn(known: Known): Promise<Known> {

@@ -3,13 +3,12 @@ import type { Codec, StoredEvent } from "../kernel/codec.ts";
 import type { Decider, Decision, DomainEvent } from "../kernel/decider.ts";
 import { newId } from "../kernel/ids.ts";
 import { metadataOf, type Occasion } from "../kernel/metadata.ts";
-import { type EventStore, type NewEvent, StoreError } from "../ports/eventStore.ts";
+import type { EventStore, NewEvent } from "../ports/eventStore.ts";
 import { codecs } from "./codecs.ts";
+import { Contention, inTurn } from "./streamWriters.ts";
 
 /** Events of one stream that are read at once. */
 const PAGE_EVENTS = 500;
-/** How often a decision is taken anew because somebody else was first; after that the store is too busy. */
-const ATTEMPTS_MAX = 50;
 
 /** How a noun is kept: its fold, its codec and its stream. */
 export interface Aggregate<State, Event extends DomainEvent> {
@@ -25,7 +24,7 @@ export interface Loaded<State> {
   readonly revision: number | null;
 }
 
-/** Folds a stream from its first readable event on, or from where it was loaded `since`. Throws {@link StoreError}. */
+/** Folds a stream from its first readable event on, or from where it was loaded `since`. Throws `StoreError`. */
 export async function load<State, Event extends DomainEvent>(
   store: EventStore,
   { decider, codec }: Aggregate<State, Event>,
@@ -64,24 +63,33 @@ export function toNewEvents(events: readonly DomainEvent[], occasion: Occasion):
   });
 }
 
+/** What is written, and from where on it is read: `since` spares reading a stream from its start. */
+interface Written<State, Event extends DomainEvent> extends Aggregate<State, Event> {
+  readonly stream: string;
+  readonly since?: () => Loaded<State> | Promise<Loaded<State>>;
+}
+
 /**
- * load -> decide -> append at the loaded revision; taken anew when somebody else was first. A decision
- * without events writes nothing. `since` spares reading a stream from its start.
+ * load -> decide -> append at the loaded revision; taken anew when another instance was first. Writers of this
+ * instance take turns. A decision without events writes nothing. Throws `StoreError`.
  */
 export async function transact<State, Event extends DomainEvent, Outcome>(
   store: EventStore,
-  aggregate: Aggregate<State, Event> & { readonly stream: string; readonly since?: Loaded<State> },
+  aggregate: Written<State, Event>,
   decide: (state: State) => Decision<Outcome, Event>,
   occasion: Occasion,
 ): Promise<Outcome> {
-  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
-    const { state, revision } = await load(store, aggregate, aggregate.stream, aggregate.since);
-    const { outcome, events } = decide(state);
-    if (events.length === 0) return outcome;
-    const expected = revision ?? "noStream";
-    const stored = events.map((event) => ({ ...event, data: aggregate.encode?.(event) ?? event.data }));
-    const result = await store.append(aggregate.stream, toNewEvents(stored, occasion), expected);
-    if (result.outcome === "appended") return outcome;
-  }
-  throw new StoreError("unavailable", `${aggregate.stream} changed under ${ATTEMPTS_MAX} attempts to decide`);
+  const { stream } = aggregate;
+  return inTurn(store, stream, async () => {
+    const contention = new Contention(stream);
+    for (;;) {
+      const { state, revision } = await load(store, aggregate, stream, await aggregate.since?.());
+      const { outcome, events } = decide(state);
+      if (events.length === 0) return outcome;
+      const stored = events.map((event) => ({ ...event, data: aggregate.encode?.(event) ?? event.data }));
+      const result = await store.append(stream, toNewEvents(stored, occasion), revision ?? "noStream");
+      if (result.outcome === "appended") return outcome;
+      await contention.lost();
+    }
+  });
 }

@@ -1,5 +1,6 @@
 import { Kind } from "@sinclair/typebox";
 import { type AnyElysia, Elysia, type ErrorContext, ParseError, ValidationError } from "elysia";
+import { StreamBusyError } from "../commands/streamWriters.ts";
 import type { AddressRange } from "../kernel/clientAddress.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import { StoreError } from "../ports/eventStore.ts";
@@ -86,6 +87,12 @@ function asProblem(error: unknown): Problem | null {
   if (error instanceof Problem) return error;
   if (error instanceof ParseError) return asProblem(error.cause);
   if (error instanceof ValidationError) return validationProblem(error);
+  if (error instanceof StreamBusyError) {
+    return new Problem("INTERNAL_ERROR", {
+      unavailable: true,
+      detail: "too many requests change the same resource at once; try again",
+    });
+  }
   if (error instanceof StoreError && error.failure !== "tooLarge") {
     return new Problem("INTERNAL_ERROR", {
       unavailable: true,

@@ -1,0 +1,65 @@
+import { describe, expect, test } from "bun:test";
+import { workspaceAggregate } from "../../src/commands/services.ts";
+import { inTurn, StreamBusyError } from "../../src/commands/streamWriters.ts";
+import { transact } from "../../src/commands/transact.ts";
+import { workspaceStream } from "../../src/domain/workspace/events.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import type { EventStore } from "../../src/ports/eventStore.ts";
+import { memoryEventStore } from "../support/memoryEventStore.ts";
+
+const WAITING_MAX = 1_000;
+
+describe("writers of one stream", () => {
+  test("take turns in the order in which they came, also after one that failed", async () => {
+    const store = memoryEventStore();
+    const order: number[] = [];
+    let isWriting = false;
+    const write = (index: number) =>
+      inTurn(store, "stream", async () => {
+        expect(isWriting).toBeFalse();
+        isWriting = true;
+        await Bun.sleep(0);
+        isWriting = false;
+        order.push(index);
+        if (index === 1) throw new Error("failed");
+        return index;
+      });
+    const ends = await Promise.allSettled([0, 1, 2, 3].map(write));
+    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    expect(order).toEqual([0, 1, 2, 3]);
+    expect(await write(4)).toBe(4);
+  });
+
+  test("that are too many are refused, and change nothing for the others and other streams", async () => {
+    const store = memoryEventStore();
+    const first = Promise.withResolvers<void>();
+    let written = 0;
+    const write = async () => {
+      await first.promise;
+      written += 1;
+    };
+    const waiting = Array.from({ length: 1 + WAITING_MAX }, () => inTurn(store, "stream", write));
+    await expect(inTurn(store, "stream", write)).rejects.toThrow(StreamBusyError);
+    expect(await inTurn(store, "other", async () => "written")).toBe("written");
+    first.resolve();
+    await Promise.all(waiting);
+    expect(written).toBe(1 + WAITING_MAX);
+    await inTurn(store, "stream", write);
+  });
+
+  test("on several instances all come to write", async () => {
+    const log = memoryEventStore();
+    // What is kept by store is kept by instance: each of them has a hold of its own on the log.
+    const instances = [1, 2, 3, 4].map(() => Object.create(log) as EventStore);
+    const workspaceId = newId();
+    const stream = workspaceStream(workspaceId);
+    const occasion = { at: Date.now(), correlationId: "test", actor: "test", workspaceId };
+    const aggregate = { ...workspaceAggregate, stream };
+    const change = { type: "LimitsChanged" as const, data: { messagesPerDay: 1 } };
+    const write = (store: EventStore) =>
+      transact(store, aggregate, () => ({ outcome: null, events: [change] }), occasion);
+    const writers = Array.from({ length: 400 }, (_, index) => write(instances[index % 4] as EventStore));
+    await Promise.all(writers);
+    expect(await log.lastRevision(stream)).toBe(399);
+  });
+});
