@@ -112,10 +112,10 @@ function readUpload(services: Services) {
     const detail = "the Content-Type must be multipart/form-data or application/json";
     throw new Problem("INVALID_REQUEST", { detail });
   });
-  const leaveForm = authorizeUnread(services, routes.uploadAttachment);
+  const check = authorize(services, routes.uploadAttachment);
   return async ({ request }: { request: Request }) => {
     if (!isForm(request.headers)) return readJson({ request });
-    await leaveForm({ request });
+    await check({ request });
     requireIdentity(request.headers);
     return null;
   };

@@ -6,8 +6,14 @@ import { type AddressRange, clientAddress } from "../kernel/clientAddress.ts";
 import type { Json } from "../kernel/json.ts";
 import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import type { BodiesInFlight, IncomingBody } from "./bodiesInFlight.ts";
-import { readJsonBody, requireJson } from "./jsonBody.ts";
-import { Problem } from "./problem.ts";
+import {
+  contentLengthOf,
+  readJsonBody,
+  readOptionalJsonBody,
+  requireJson,
+  requireNoBody,
+} from "./jsonBody.ts";
+import { invalid, Problem } from "./problem.ts";
 import type { RateLimits } from "./rateLimits.ts";
 import type { Route } from "./routes.ts";
 
@@ -104,7 +110,15 @@ export function authorize(services: Services, route: Route) {
     }
     if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
     opened.principal = principal;
+    if (request.method === "GET") refuseBodyOfGet(request.headers);
   };
+}
+
+/** Bun gives nobody the body of a GET, so its length has to do: up to two bytes it may be `{}`. */
+function refuseBodyOfGet(headers: Headers): void {
+  const length = contentLengthOf(headers) ?? 0;
+  if (length <= "{}".length && !headers.has("transfer-encoding")) return;
+  throw invalid("", "is not taken: a GET has none, and its parameters go into the query");
 }
 
 function rateLimited(retryAfterSeconds: number): Problem {
@@ -121,12 +135,22 @@ async function unauthorized(request: Request): Promise<Problem> {
   return retryAfterSeconds === null ? new Problem("UNAUTHORIZED") : rateLimited(retryAfterSeconds);
 }
 
-/** For an operation that takes no body: one that comes all the same is left unread, where Elysia would parse it. */
+/** For an operation that takes no body: one that says anything is refused. */
 export function authorizeUnread(services: Services, route: Route) {
   const check = authorize(services, route);
   return async ({ request }: { request: Request }): Promise<null> => {
     await check({ request });
+    await requireNoBody(request, bodyOf(request));
     return null;
+  };
+}
+
+/** For an operation whose body may be left out. */
+export function authorizeThenReadOptional(services: Services, route: Route) {
+  const check = authorize(services, route);
+  return async ({ request }: { request: Request }): Promise<Json> => {
+    await check({ request });
+    return readOptionalJsonBody(request, bodyOf(request));
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "../kernel/json.ts";
 import { wholeNumber } from "../kernel/wholeNumber.ts";
 import { BODY_BYTES_MAX, type IncomingBody, SMALL_BYTES_MAX } from "./bodiesInFlight.ts";
-import { invalid, Problem } from "./problem.ts";
+import { invalid, Problem, refusedFor } from "./problem.ts";
 
 /** The deepest nesting of a request; the top-level object is level 1. */
 const DEPTH_MAX = 32;
@@ -54,6 +54,11 @@ export function contentLengthOf(headers: Headers): number | null {
   throw new Problem("INVALID_REQUEST", {
     detail: "the Content-Length header must be sent once, as a whole number",
   });
+}
+
+/** Whether a request says that it has a body. */
+export function announcesBody(headers: Headers): boolean {
+  return headers.has("transfer-encoding") || (contentLengthOf(headers) ?? 0) > 0;
 }
 
 /**
@@ -222,6 +227,54 @@ export async function readJsonBody(request: Request, body: IncomingBody): Promis
   if (isLarge) await nextTurn();
   checkValue(value, "", 1);
   return value;
+}
+
+/** The JSON body of a request that may come without: then an empty object. */
+export async function readOptionalJsonBody(request: Request, body: IncomingBody): Promise<Json> {
+  if (!announcesBody(request.headers)) return {};
+  requireJson(request.headers);
+  return readJsonBody(request, body);
+}
+
+/** What a client may send in place of no body, in bytes: white space, or an object without members. */
+const NO_BODY_BYTES_MAX = 4_096;
+const ERRORS_MAX = 20;
+const NOT_TAKEN = "is not taken: this operation has no body";
+
+/**
+ * Refuses a body where none is taken, by the names of its members: who sends one believes that it does something.
+ * What holds nothing is let pass, for many clients send `{}` with every POST.
+ */
+export async function requireNoBody(request: Request, body: IncomingBody): Promise<void> {
+  if (!announcesBody(request.headers)) return;
+  const length = contentLengthOf(request.headers);
+  if (length !== null && length > NO_BODY_BYTES_MAX) throw invalid("", NOT_TAKEN);
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of partsOf(request, body)) {
+    bytes += part.byteLength;
+    if (bytes > NO_BODY_BYTES_MAX) throw invalid("", NOT_TAKEN);
+    body.admit(part.byteLength);
+    parts.push(part);
+  }
+  const text = Buffer.concat(parts).toString("utf8").trim();
+  const members = text === "" ? [] : membersOf(text);
+  if (members === null) throw invalid("", NOT_TAKEN);
+  if (members.length === 0) return;
+  const errors = members
+    .slice(0, ERRORS_MAX)
+    .map((name) => ({ pointer: pointerTo("", name), message: NOT_TAKEN }));
+  throw refusedFor("INVALID_REQUEST", errors);
+}
+
+/** The names of an object's members; null when the text is no JSON object. */
+function membersOf(text: string): readonly string[] | null {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : null;
+  } catch {
+    return null;
+  }
 }
 
 function nextTurn(): Promise<void> {

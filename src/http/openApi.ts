@@ -43,7 +43,7 @@ export interface DocumentOperation {
   readonly tags: readonly [string];
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly DocumentParameter[];
-  readonly requestBody?: { readonly required: true; readonly content: DocumentContent };
+  readonly requestBody?: { readonly required: boolean; readonly content: DocumentContent };
   /** By status. */
   readonly responses: Readonly<Record<string, DocumentAnswer>>;
 }

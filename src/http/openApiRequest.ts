@@ -33,7 +33,7 @@ function paramsOf({ path }: Route): TObject {
 /** The parameters and the body that an operation takes. */
 export function requestOf(
   route: Route,
-  { params = paramsOf(route), query, headers, body, multipart }: Operation,
+  { params = paramsOf(route), query, headers, body, isBodyOptional, multipart }: Operation,
   components: Components,
 ): Pick<DocumentOperation, "parameters" | "requestBody"> {
   const all = [
@@ -47,6 +47,6 @@ export function requestOf(
   };
   return {
     ...(all.length > 0 ? { parameters: all } : {}),
-    ...(body || multipart ? { requestBody: { required: true, content } } : {}),
+    ...(body || multipart ? { requestBody: { required: !isBodyOptional, content } } : {}),
   };
 }

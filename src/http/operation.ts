@@ -26,6 +26,8 @@ export interface Operation {
   readonly query?: TObject;
   /** The JSON body. */
   readonly body?: TSchema;
+  /** Whether the body may be left out, which is the same as an empty object. */
+  readonly isBodyOptional?: true;
   /** The body as multipart/form-data, where that is taken too. */
   readonly multipart?: TSchema;
   /** The answer when all is well. */

@@ -11,14 +11,23 @@ import {
 } from "../commands/manageWebhooks.ts";
 import { normaliseDestination } from "../domain/webhook/destination.ts";
 import { SECOND_MS } from "../kernel/time.ts";
-import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
+import { wholeNumber } from "../kernel/wholeNumber.ts";
+import {
+  authorize,
+  authorizeThenRead,
+  authorizeThenReadOptional,
+  authorizeUnread,
+  occasionOf,
+  principalOf,
+} from "./frontDoor.ts";
 import { invalid, Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
 import { checkEventTypes, endpointJson, webhookId } from "./webhookJson.ts";
-import { RotateSecretQuery, UpdateWebhookBody } from "./webhookSchemas.ts";
+import { RotateSecretBody, RotateSecretQuery, UpdateWebhookBody } from "./webhookSchemas.ts";
 import type { WebhooksOptions } from "./webhooks.ts";
 
+const ROTATION = { query: RotateSecretQuery, body: RotateSecretBody };
 /** How long two secrets sign after a rotation, unless it is said. */
 const OVERLAP_SECONDS_DEFAULT = 86_400;
 
@@ -84,13 +93,13 @@ export function webhookEndpointsController(options: WebhooksOptions) {
     )
     .post(
       routes.rotateWebhookSecret.path,
-      async ({ query, ...call }) => {
-        const overlapMs = Number(query.overlap_seconds ?? OVERLAP_SECONDS_DEFAULT) * SECOND_MS;
+      async ({ query, body, ...call }) => {
+        const overlapMs = overlapSeconds(query.overlap_seconds, body.overlap_seconds) * SECOND_MS;
         const rotated = await rotateWebhookSecret(services, nameOf(call), overlapMs, occasion(call));
         if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
         return { ...(await shown(call)), secret: rotated.secret };
       },
-      { parse: authorizeUnread(services, routes.rotateWebhookSecret), query: RotateSecretQuery },
+      { parse: authorizeThenReadOptional(services, routes.rotateWebhookSecret), ...ROTATION },
     )
     .post(
       routes.testWebhook.path,
@@ -106,6 +115,14 @@ export function webhookEndpointsController(options: WebhooksOptions) {
       },
       { parse: authorizeUnread(services, routes.testWebhook), query: NoQuery },
     );
+}
+
+function overlapSeconds(inQuery: string | undefined, inBody: number | undefined): number {
+  if (inQuery === undefined) return inBody ?? OVERLAP_SECONDS_DEFAULT;
+  const seconds = wholeNumber(inQuery);
+  if (inBody !== undefined) throw invalid("/overlap_seconds", "is given twice, in the query and in the body");
+  if (seconds === null) throw invalid("/overlap_seconds", "is not a whole number");
+  return seconds;
 }
 
 /** What a body asks to be changed, checked. */

@@ -20,12 +20,29 @@ export const UpdateWebhookBody = Type.Partial(
 );
 export type UpdateWebhookBody = Static<typeof UpdateWebhookBody>;
 
+/** How long two secrets may sign after a rotation: 7 days. */
+const OVERLAP_SECONDS_MAX = 604_800;
+
+export const RotateSecretBody = Type.Object(
+  {
+    overlap_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: OVERLAP_SECONDS_MAX,
+        description:
+          "How long the secret before signs too, in seconds; 86400 (a day) unless given. 0 ends it at once, as for a secret that leaked.",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
 export const RotateSecretQuery = Type.Object(
   {
     overlap_seconds: Type.Optional(
       Type.String({
         pattern: "^([0-9]{1,5}|[1-5][0-9]{5}|60[0-3][0-9]{3}|604[0-7][0-9]{2}|604800)$",
-        description: "How long the secret before signs too: 0 to 604800 (7 days); 86400 unless given.",
+        description: "As in the body, for who sends none: 0 to 604800.",
       }),
     ),
   },
@@ -153,6 +170,8 @@ export const webhookOperations = {
     summary: "Give a webhook endpoint a new signing secret",
     description: "Both secrets sign while they overlap; a secret before these two signs no more.",
     tag: "Webhooks",
+    body: RotateSecretBody,
+    isBodyOptional: true,
     query: RotateSecretQuery,
     success: { status: 200, schema: NewWebhookEndpoint },
     problems: ["INVALID_REQUEST", "WEBHOOK_NOT_FOUND"],

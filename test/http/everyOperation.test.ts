@@ -15,6 +15,8 @@ const BODY_BYTES_MAX = 16_000_000;
 
 const guarded = described.filter(({ operation }) => operation.security.length > 0);
 const reading = described.filter(({ operation }) => operation.requestBody !== undefined);
+/** What takes no body at all. */
+const bodiless = guarded.filter(({ operation }) => operation.requestBody === undefined);
 /** What looks at anything stored: the document says INTERNAL_ERROR of it. */
 const storing = described.filter(({ operation }) => operation.responses[500] !== undefined);
 
@@ -56,6 +58,50 @@ describe.each(await testStores())("every operation on $name", (store) => {
     });
     expect(problemOf(answer)).toEqual({ status: 400, code: "INVALID_REQUEST" });
     expect(answer.text).toContain("nonsense");
+  });
+
+  describe("that takes no body", () => {
+    const withBody = async (one: Described, body: string, headers: Record<string, string>) => {
+      const answer = await rawCall(
+        service.url,
+        [one.method, pathOf(one)],
+        { Authorization: `Bearer ${tenant.apiKey}`, ...headersFor(one), ...headers },
+        body,
+      );
+      return { ...answer, json: answer.text === "" ? null : JSON.parse(answer.text) };
+    };
+    const JSON_TYPE = { "Content-Type": "application/json" };
+    const sized = (body: string) => ({ ...JSON_TYPE, "Content-Length": String(body.length) });
+    const chunked = (body: string) => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+
+    test.each(bodiless)("$name refuses one by the names of its members", async (one) => {
+      const body = '{"overlap_seconds":0,"a/b":1}';
+      const pointers = one.method === "GET" ? [""] : ["/overlap_seconds", "/a~1b"];
+      for (const [headers, bytes] of [
+        [sized(body), body],
+        [{ ...JSON_TYPE, "Transfer-Encoding": "chunked" }, chunked(body)],
+      ] as const) {
+        const answer = await withBody(one, bytes, headers);
+        expect(problemOf(answer)).toEqual({ status: 400, code: "INVALID_REQUEST" });
+        expect(answer.json.errors.map(({ pointer }: { pointer: string }) => pointer)).toEqual(pointers);
+      }
+    });
+
+    test.each(bodiless)("$name refuses one that is no object, or too long to look at", async (one) => {
+      for (const body of ["overlap_seconds=0", "[1]", `{${" ".repeat(5_000)}}`]) {
+        const answer = await withBody(one, body, sized(body));
+        expect(problemOf(answer)).toEqual({ status: 400, code: "INVALID_REQUEST" });
+        expect(answer.json.errors).toMatchObject([{ pointer: "" }]);
+      }
+    });
+
+    test.each(bodiless)("$name lets an empty one pass", async (one) => {
+      for (const body of ["", "{}"]) {
+        const { status } = await withBody(one, body, sized(body));
+        expect(status).not.toBe(400);
+        expect(status).toBeLessThan(500);
+      }
+    });
   });
 
   test.each(reading)(

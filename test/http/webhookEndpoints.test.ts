@@ -71,6 +71,31 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
     await until(() => callsTo("moved").length > 0, "the event at the new place");
   });
 
+  test("sign with the new secret alone when a rotation says so in its body", async () => {
+    const owner = await world.service.tenant();
+    const { id } = await register(owner, "shop");
+    const { log } = world.service;
+    const rotate = (body: unknown, query = "") =>
+      owner.call("POST", `/webhooks/${id}/rotate-secret${query}`, { body });
+    const overlapMs = async () => {
+      log.webhooks.forget(owner.workspaceId);
+      const { endpoints } = await log.webhooks.get(owner.workspaceId);
+      return (endpoints.get(id)?.previous?.until ?? 0) - Date.now();
+    };
+    expect((await rotate({ overlap_seconds: 0 })).status).toBe(200);
+    expect(await overlapMs()).toBeLessThanOrEqual(0);
+    expect((await rotate({ overlap_seconds: 604_800 })).status).toBe(200);
+    expect(await overlapMs()).toBeGreaterThan(604_700_000);
+    expect((await rotate({})).status).toBe(200);
+    expect(await overlapMs()).toBeGreaterThan(86_000_000);
+    for (const overlap of [-1, 604_801, 0.5, "0", null]) {
+      const answer = await rotate({ overlap_seconds: overlap });
+      expect(answer.json).toMatchObject({ status: 400, errors: [{ pointer: "/overlap_seconds" }] });
+    }
+    const twice = await rotate({ overlap_seconds: 0 }, "?overlap_seconds=0");
+    expect(twice.json).toMatchObject({ status: 400, errors: [{ pointer: "/overlap_seconds" }] });
+  });
+
   test("sign with both secrets while a rotation overlaps, and with the new one alone after it", async () => {
     const { id, secret } = await register(tenant, "audit", { event_types: ["email.failed"] });
     const rotated = await tenant.call("POST", `/webhooks/${id}/rotate-secret?overlap_seconds=600`);
