@@ -1,11 +1,10 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../adapters/sqlite/readDatabase.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import { LogSealer } from "../commands/sealLog.ts";
 import { type LogVerification, verifyLog } from "../commands/verifyLog.ts";
-import type { Config } from "../config.ts";
 import { reasonOf } from "../kernel/reason.ts";
 import {
   newSigningKey,
@@ -15,39 +14,30 @@ import {
   publicKeyPem,
 } from "../kernel/signingKey.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../kernel/time.ts";
-import { openStore } from "../openParts.ts";
-import type { EventStore } from "../ports/eventStore.ts";
-import { type Command, type Invocation, UsageError } from "./command.ts";
+import { type Command, type Invocation, refuse, UsageError } from "./command.ts";
+import { withStore } from "./openForCommand.ts";
 import { howFar, progressBar } from "./progressBar.ts";
 
 const SEAL_DIGEST = /^[0-9a-f]{64}$/;
 
-/** Seals are of the log alone: neither content nor master key is needed. */
-async function onStore<Result>(
-  config: Config,
-  work: (store: EventStore) => Promise<Result>,
-): Promise<Result> {
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-  const store = await openStore(config);
-  try {
-    return await work(store);
-  } finally {
-    await store.close();
-  }
-}
-
 const keygen: Command = {
   name: "audit keygen",
-  operands: "<file>",
-  summary: "Make a key that signs seals: the private one in <file>, the public one in <file>.pub",
-  async run({ args: [file, ...more], print }) {
-    if (file === undefined || more.length > 0) throw new UsageError("audit keygen takes one file");
+  operands: [{ name: "file", help: "where the private key goes; the public one goes to <file>.pub" }],
+  summary: "Make the pair of keys that seals are signed and verified with",
+  description: "It needs no installation, and overwrites nothing.",
+  dataDirectory: "unused",
+  examples: [
+    "postledger audit keygen seal.key",
+    "AUDIT_SIGNING_KEY_FILE=seal.key postledger serve # From then on seals are signed",
+  ],
+  async run({ operand, print }) {
+    const file = operand("file");
     const { pem, publicKey } = newSigningKey();
     try {
       await writeFile(file, pem, { flag: "wx", mode: 0o600 });
       await writeFile(`${file}.pub`, publicKeyPem(publicKey), { flag: "wx", mode: 0o644 });
     } catch (error) {
-      throw new UsageError(`the key cannot be written: ${reasonOf(error)}`);
+      refuse(`the key cannot be written: ${reasonOf(error)}`);
     }
     print({ privateKey: file, publicKey: `${file}.pub` }, [
       `private key in ${file}: set AUDIT_SIGNING_KEY_FILE to it`,
@@ -59,10 +49,13 @@ const keygen: Command = {
 
 const seal: Command = {
   name: "audit seal",
-  summary: "Seal the log up to its head now, also beside a running service",
+  summary: "Seal the log up to its head now",
+  description:
+    "A seal names every event before it by its digest. A service makes one every AUDIT_SEAL_INTERVAL_MS by itself; this makes one at once, also beside it. Keep the digest that it prints in another place.",
+  examples: ["postledger audit seal", "postledger audit seal --json"],
   async run({ config, print }) {
     const bar = progressBar("seal");
-    const { revision, leaf, covered } = await onStore(config, async (store) => {
+    const { revision, leaf, covered } = await withStore(config, async (store) => {
       const { auditSigningKey: pem } = config;
       const signingKey = pem === null ? null : parseSigningKey(pem);
       const sealer = new LogSealer({ store, clock: systemClock, signingKey, actor: "cli" });
@@ -121,10 +114,24 @@ function linesOf(result: LogVerification, now: EpochMs): readonly string[] {
 
 const verify: Command = {
   name: "audit verify",
-  summary: "Compare the log with its seals: what was changed, removed or inserted, and where",
+  summary: "Compare the log with its seals: what was changed, removed or inserted",
+  description:
+    "Reads the whole log, also beside a running service, and needs neither master key nor content. Exit status 1 when anything was found.",
   options: [
-    { name: "public-key", value: "<file>", help: "PEM of the keys that must have signed the seals" },
-    { name: "digest", value: "<hex>", help: "digest of a seal that must be in the chain" },
+    {
+      name: "public-key",
+      value: "<file>",
+      help: "PEM file of the public keys that must have signed the seals (default: signatures are not checked)",
+    },
+    {
+      name: "digest",
+      value: "<hex>",
+      help: "digest of a seal that must be in the log, 64 hex digits (default: none must)",
+    },
+  ],
+  examples: [
+    "postledger audit verify",
+    "postledger audit verify --public-key seal.key.pub --digest 11b070ec… # With what was kept in another place",
   ],
   async run(invocation) {
     const { config, print } = invocation;
@@ -134,7 +141,7 @@ const verify: Command = {
     process.once("SIGINT", () => interrupted.abort());
     const bar = progressBar("verify");
     const began = performance.now();
-    const result = await onStore(config, (store) =>
+    const result = await withStore(config, (store) =>
       verifyLog({
         store,
         databases: sqliteReadDatabases,

@@ -14,16 +14,12 @@ import { newId } from "../kernel/ids.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { isEmbedded, systemOccasion } from "../openParts.ts";
 import { BACKUP_CONTENT, BACKUP_KEY, BACKUP_LOG, type BackupFacts, ManifestWriter } from "./backupFiles.ts";
-import { type Command, refused } from "./command.ts";
+import { type Command, refuse } from "./command.ts";
+import { logPath } from "./dataDirectory.ts";
 import { withLog } from "./openForCommand.ts";
 import { progressBar } from "./progressBar.ts";
 
 const FOLDER_MODE = 0o700;
-
-/** The log's file of an embedded store. */
-export function logPath({ storeUrl }: Config): string {
-  return join(storeUrl.slice("file:".length), "events.db");
-}
 
 /** Backups are of files of this machine. Throws what exits with 2. */
 export function requireEmbedded(config: Config): void {
@@ -87,28 +83,29 @@ async function fill(
 
 export const backupCreate: Command = {
   name: "backup create",
-  summary: "Copy the embedded log and its content to a directory, also beside a running service",
+  summary: "Copy the embedded log and its content to a directory",
+  description:
+    "Also beside a running service. It holds the log as it was at one moment, and the content directory, copied after it; content on S3 is the bucket's to back up. Exit status 1 when files of content are damaged where they come from.",
   options: [
-    { name: "out", value: "<dir>", help: "where to: it must not be there yet" },
+    { name: "out", value: "<dir>", help: "directory to make; it must not be there yet", isRequired: true },
     {
       name: "with-key",
       value: null,
-      help: "also DATA_DIR/master.key: then whoever has the backup can read all of it",
+      help: "also copy DATA_DIR/master.key: then whoever has the backup can read all of it (default: it is left out)",
     },
+  ],
+  examples: [
+    "postledger backup create --out /backups/2026-11-21",
+    "postledger backup create --out /backups/2026-11-21 --with-key # To be kept where nobody else can read it",
   ],
   async run(invocation) {
     const { config } = invocation;
     requireEmbedded(config);
     const out = invocation.required("out");
     const withKey = invocation.option("with-key") !== undefined;
-    if (existsSync(out)) return refused(invocation, `${out} is there already`);
-    if (!existsSync(logPath(config)))
-      return refused(invocation, `there is no log in ${dirname(logPath(config))}`);
+    if (existsSync(out)) refuse(`${out} is there already`);
     if (withKey && !existsSync(join(config.dataDir, BACKUP_KEY))) {
-      return refused(
-        invocation,
-        "there is no master.key in DATA_DIR: the log's key comes from MASTER_KEY; keep it by itself",
-      );
+      refuse("there is no master.key in DATA_DIR: the log's key comes from MASTER_KEY; keep it by itself");
     }
     const partial = `${out}.partial`;
     await rm(partial, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-import { createWriteStream } from "node:fs";
+import { createWriteStream, existsSync } from "node:fs";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import type { CopiedFile } from "../adapters/directory/contentTree.ts";
@@ -87,6 +87,7 @@ async function readManifest(
   directory: string,
   each: (file: CopiedFile) => Promise<void>,
 ): Promise<BackupFacts> {
+  if (!existsSync(join(directory, MANIFEST))) throw new BackupError(`there is no backup in ${directory}`);
   const hasher = new Bun.CryptoHasher("sha256");
   const facts: BackupFacts[] = [];
   let digest: unknown;

@@ -14,7 +14,7 @@ import { newId } from "../kernel/ids.ts";
 import { unseal } from "../kernel/instanceKeys.ts";
 import { epochMs } from "../kernel/time.ts";
 import { openContentStore, RESTORING, systemOccasion } from "../openParts.ts";
-import { logPath, requireEmbedded } from "./backupCreate.ts";
+import { requireEmbedded } from "./backupCreate.ts";
 import {
   BACKUP_CONTENT,
   BACKUP_KEY,
@@ -23,7 +23,8 @@ import {
   type BackupFacts,
   checkBackup,
 } from "./backupFiles.ts";
-import { type Command, type Invocation, refused, UsageError } from "./command.ts";
+import { type Command, type Operand, refuse } from "./command.ts";
+import { logPath } from "./dataDirectory.ts";
 import { presentMasterKey } from "./importCommand.ts";
 import { progressBar } from "./progressBar.ts";
 
@@ -128,20 +129,20 @@ async function keyFits(config: Config, { sealedDataKey }: BackupFacts): Promise<
   return true;
 }
 
-function fromOf({ args }: Invocation): string {
-  const [from] = args;
-  if (from === undefined) throw new UsageError("the directory of a backup is required");
-  return from;
-}
+const DIRECTORY: Operand = { name: "dir", help: "directory that `backup create` made" };
 
 export const backupRestore: Command = {
   name: "backup restore",
-  operands: "<dir>",
-  summary: "Bring a backup into an empty DATA_DIR; a run that was interrupted is gone on with",
+  operands: [DIRECTORY],
+  summary: "Bring a backup into an empty DATA_DIR",
+  description:
+    "Checks every byte first. A run that was interrupted goes on with the same command. What was not done when the copy was taken is held until `postledger delivery resume`.",
+  dataDirectory: "made",
+  examples: ["DATA_DIR=/srv/mail postledger backup restore /backups/2026-11-21"],
   async run(invocation) {
     const { config } = invocation;
     requireEmbedded(config);
-    const from = fromOf(invocation);
+    const from = invocation.operand("dir");
     mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
     const lock = lockDirectory(config.dataDir);
     if (lock === null) throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
@@ -160,7 +161,7 @@ export const backupRestore: Command = {
       ]);
       return 0;
     } catch (error) {
-      if (error instanceof BackupError) return refused(invocation, error.message);
+      if (error instanceof BackupError) refuse(error.message);
       throw error;
     } finally {
       lock.release();
@@ -170,10 +171,13 @@ export const backupRestore: Command = {
 
 const backupVerify: Command = {
   name: "backup verify",
-  operands: "<dir>",
+  operands: [DIRECTORY],
   summary: "Read every byte of a backup and compare it with what was written",
+  description: "It needs no installation. Exit status 1 when anything is missing or damaged.",
+  dataDirectory: "unused",
+  examples: ["postledger backup verify /backups/2026-11-21"],
   async run(invocation) {
-    const from = fromOf(invocation);
+    const from = invocation.operand("dir");
     const bar = progressBar("checking");
     try {
       const { facts, files, bytes } = await checkBackup(from, (count, size) =>
@@ -185,7 +189,7 @@ const backupVerify: Command = {
       ]);
       return 0;
     } catch (error) {
-      if (error instanceof BackupError) return refused(invocation, error.message);
+      if (error instanceof BackupError) refuse(error.message);
       throw error;
     } finally {
       bar.end();

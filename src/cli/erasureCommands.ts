@@ -5,20 +5,20 @@ import { parseAddress } from "../kernel/address.ts";
 import { isUuid } from "../kernel/ids.ts";
 import { systemOccasion } from "../openParts.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
-import { type Command, type Option, UsageError } from "./command.ts";
+import { type Command, notFound, type Option, UsageError } from "./command.ts";
 import { withLog } from "./openForCommand.ts";
 
 const WORKSPACE: Option = {
   name: "workspace",
   value: "<id>",
-  help: "this workspace alone; without it every workspace, for which the log is read",
+  help: "id of the one workspace to erase in (default: every workspace, for which the log is read)",
 };
 
 /** The workspace that was named, or all of them. */
 async function workspacesOf(store: EventStore, named: string | undefined): Promise<readonly string[]> {
   if (named !== undefined) {
     const isThere = isUuid(named) && (await store.lastRevision(workspaceStream(named))) !== null;
-    if (!isThere) throw new UsageError(`there is no workspace ${named}`);
+    if (!isThere) notFound(`there is no workspace ${named}`);
     return [named];
   }
   const ids: string[] = [];
@@ -30,11 +30,17 @@ async function workspacesOf(store: EventStore, named: string | undefined): Promi
 
 const request: Command = {
   name: "erasure request",
-  operands: "<address>",
-  summary: "Ask that everything of a person be erased; the running service does it, or the next that starts",
+  operands: [{ name: "address", help: "the person's email address" }],
+  summary: "Ask that everything sent to a person be erased",
+  description:
+    "Prints the id of a request for each workspace. The running service does the work, or the next one that starts; `erasure show` tells what became of it.",
+  examples: [
+    "postledger erasure request ana@example.com",
+    "postledger erasure request ana@example.com --workspace <id> # In one workspace alone",
+  ],
   options: [WORKSPACE],
-  async run({ config, args, option, print }) {
-    const address = parseAddress(args[0] ?? "");
+  async run({ config, operand, option, print }) {
+    const address = parseAddress(operand("address"));
     if ("invalid" in address) throw new UsageError(`the address ${address.invalid}`);
     const requests = await withLog(config, async ({ services }) => {
       const made: { id: string; workspace: string }[] = [];
@@ -54,12 +60,15 @@ const request: Command = {
 
 const show: Command = {
   name: "erasure show",
-  operands: "<request id>",
-  summary: "Print what became of a request; exit status 1 while it is not completed",
-  async run({ config, args, print }) {
-    const id = args[0] ?? "";
+  operands: [{ name: "id", help: "id that `erasure request` printed" }],
+  summary: "Show what became of a request",
+  description:
+    "What was erased, what remains, and which copies of the log still hold it. Exit status 1 while it is not completed.",
+  examples: ["postledger erasure show <id>"],
+  async run({ config, operand, print }) {
+    const id = operand("id");
     const view = await withLog(config, ({ services }) => readErasure(services.store, id));
-    if (view === null) throw new UsageError(`there is no request ${id}`);
+    if (view === null) notFound(`there is no request ${id}`);
     const { erasure, requestedAt, completedAt } = view;
     const { status, workspaceId, counts, remains, copies } = erasure;
     const lines = [
@@ -77,7 +86,9 @@ const show: Command = {
 
 const list: Command = {
   name: "erasure list",
-  summary: "List all requests; reads the log from its start",
+  summary: "List all requests",
+  description: "Reads the log from its start.",
+  examples: ["postledger erasure list"],
   async run({ config, print }) {
     const rows = await withLog(config, async ({ services: { store } }) => {
       const statuses = new Map<string, string>();

@@ -8,7 +8,7 @@ import { type ExportEnd, ExportError, type ExportHeader } from "../commands/logL
 import { type Config, ConfigError, parseMasterKey } from "../config.ts";
 import { unseal } from "../kernel/instanceKeys.ts";
 import { isEmbedded, openContentStore, openStore, systemOccasion } from "../openParts.ts";
-import { type Command, refused, UsageError } from "./command.ts";
+import { type Command, refuse } from "./command.ts";
 import { progressBar } from "./progressBar.ts";
 
 /** The key that is to open the log here: never a new one. Null where there is none. */
@@ -61,13 +61,18 @@ function linesOf({ events, missing, found }: Imported): readonly string[] {
 
 export const logImport: Command = {
   name: "log import",
-  operands: "<file>",
-  summary:
-    "Bring an exported log into the empty store of STORE_URL; a run that was interrupted is gone on with",
+  operands: [{ name: "file", help: "file that `log export` wrote" }],
+  summary: "Bring an exported log into the empty store of STORE_URL",
+  description:
+    "Set MASTER_KEY and CONTENT_URL to those of the log. A run that was interrupted goes on with the same command. What was not done when the export was written is held until `postledger delivery resume`.",
+  dataDirectory: "made",
+  examples: [
+    "postledger log import log.zst # Into the embedded store of DATA_DIR",
+    "STORE_URL=esdb://a:2113 MASTER_KEY=… postledger log import log.zst",
+  ],
   async run(invocation) {
     const { config } = invocation;
-    const [file] = invocation.args;
-    if (file === undefined) throw new UsageError("the file of an export is required");
+    const file = invocation.operand("file");
     mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
     const lock = lockDirectory(config.dataDir);
     if (lock === null && isEmbedded(config)) {
@@ -76,12 +81,12 @@ export const logImport: Command = {
     try {
       const checked = await checkExport(() => readLines(file));
       const trouble = await troubleAhead(config, checked.header);
-      if (trouble !== null) return refused(invocation, trouble);
+      if (trouble !== null) refuse(trouble);
       const imported = await runImport(config, file, checked);
       invocation.print({ ...imported, logId: checked.header.logId }, linesOf(imported));
       return 0;
     } catch (error) {
-      if (error instanceof ExportError) return refused(invocation, error.message);
+      if (error instanceof ExportError) refuse(error.message);
       throw error;
     } finally {
       lock?.release();

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -16,7 +16,7 @@ import { newId } from "../kernel/ids.ts";
 import { type EpochMs, rfc3339, SECOND_MS } from "../kernel/time.ts";
 import { isEmbedded, systemOccasion } from "../openParts.ts";
 import type { Position } from "../ports/eventStore.ts";
-import { type Command, type Invocation, refused, UsageError } from "./command.ts";
+import { type Command, type Invocation, refuse, UsageError } from "./command.ts";
 import { type CopiedContent, copyContentAside } from "./copyContentAside.ts";
 import { logImport } from "./importCommand.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
@@ -110,12 +110,30 @@ function report(
 
 const exportCommand: Command = {
   name: "log export",
-  summary:
-    "Write the whole log, JSON lines compressed with zstd, for `log import`; also beside a running service",
+  summary: "Write the whole log to a file, for `log import`",
+  description:
+    "JSON lines, compressed with zstd; also beside a running service. Without --seal it is a snapshot: what is accepted from then on is not in it.",
   options: [
-    { name: "out", value: "<file>", help: `where to; ${STDOUT}: standard output` },
-    { name: "seal", value: null, help: "stop the log here for good first, so that it can go on elsewhere" },
-    { name: "content", value: "<dir>", help: "also copy the content directory there" },
+    {
+      name: "out",
+      value: "<file>",
+      help: `file to write, which must not be there yet; ${STDOUT}: standard output`,
+      isRequired: true,
+    },
+    {
+      name: "seal",
+      value: null,
+      help: "first stop the log here for good, so that it can go on elsewhere: running instances refuse new mail and finish what they have begun (default: the log goes on here)",
+    },
+    {
+      name: "content",
+      value: "<dir>",
+      help: "also copy the content directory to this one, which must not be there yet (default: it is not copied)",
+    },
+  ],
+  examples: [
+    "postledger log export --out log.zst",
+    "postledger log export --out log.zst --seal --content content-copy # To go on elsewhere",
   ],
   async run(invocation) {
     const { config } = invocation;
@@ -124,16 +142,11 @@ const exportCommand: Command = {
     if (out === STDOUT && process.stdout.isTTY)
       throw new UsageError("an export is not for a terminal: use --out <file>");
     for (const path of [out, contentDir]) {
-      if (path !== undefined && path !== STDOUT && existsSync(path))
-        return refused(invocation, `${path} is there already`);
+      if (path !== undefined && path !== STDOUT && existsSync(path)) refuse(`${path} is there already`);
     }
     if (contentDir !== undefined && config.s3 !== null) {
-      return refused(
-        invocation,
-        "the content is on S3, where every instance finds it: keep CONTENT_URL as it is",
-      );
+      refuse("the content is on S3, where every instance finds it: keep CONTENT_URL as it is");
     }
-    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
     // Held to the end, so that no service begins on a log that is on its way out.
     const lock =
       invocation.option("seal") !== undefined && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
@@ -153,8 +166,10 @@ const exportCommand: Command = {
 
 const unseal: Command = {
   name: "log unseal",
-  summary:
-    "Let a sealed log go on here: only while it goes on nowhere else. Start running instances again afterwards",
+  summary: "Let a sealed log go on here after all",
+  description:
+    "Only while it goes on nowhere else. Start running instances again afterwards. Exit status 1 when the log is not sealed.",
+  examples: ["postledger log unseal"],
   async run({ config, print }) {
     const outcome = await withLog(config, ({ log }) => unsealLog(log, systemOccasion("cli")));
     print({ outcome }, [outcome === "unsealed" ? "the log goes on here" : "the log is not sealed"]);

@@ -7,8 +7,11 @@ import { systemClock } from "../adapters/system/systemClock.ts";
 import { sealedStore } from "../commands/sealedStore.ts";
 import { makeServices, type Services } from "../commands/services.ts";
 import type { Config } from "../config.ts";
+import { INSTANCE_STREAM } from "../domain/instance/events.ts";
+import { IMPORT_STREAM } from "../kernel/ofTheLog.ts";
 import { type LogUse, openContentStore, openInspector, openLogInstance, openStore } from "../openParts.ts";
 import type { EventStore } from "../ports/eventStore.ts";
+import { refuseEmptyStore } from "./dataDirectory.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */
 export interface OpenForCommand {
@@ -24,15 +27,44 @@ export interface OpenForCommand {
   };
 }
 
+/** What a command opens the log for. */
+interface CommandUse extends LogUse {
+  /** Begins a log where there is none; without it that is refused. */
+  readonly begins?: boolean;
+}
+
+/** Whether nothing was ever written to the store. An import that was interrupted has written something. */
+async function isUnused(store: EventStore): Promise<boolean> {
+  for (const stream of [INSTANCE_STREAM, IMPORT_STREAM]) {
+    if ((await store.lastRevision(stream)) !== null) return false;
+  }
+  return true;
+}
+
+/** Opens the store alone, does the work, and lets go of it. Throws where no log was begun. */
+export async function withStore<Result>(
+  config: Config,
+  work: (store: EventStore) => Promise<Result>,
+): Promise<Result> {
+  const store = await openStore(config);
+  try {
+    if (await isUnused(store)) refuseEmptyStore();
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
 /** Opens the log, does the work, and lets go of everything. */
 export async function withLog<Result>(
   config: Config,
   work: (open: OpenForCommand) => Promise<Result>,
-  use: LogUse = {},
+  use: CommandUse = {},
 ): Promise<Result> {
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  if (use.begins) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const log = await openStore(config);
   try {
+    if (!use.begins && (await isUnused(log))) refuseEmptyStore();
     const content = openContentStore(config);
     const { keys, logId, copyId, sealedAt, format } = await openLogInstance(config, log, content, use);
     const store = sealedAt === null ? log : sealedStore(log);

@@ -10,7 +10,7 @@ import { openContentStore, openScanner, openTransport } from "../openParts.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { heldDetail } from "../readiness.ts";
 import { listReadModels, type ReadModelListing } from "../readModels/list.ts";
-import type { Command } from "./command.ts";
+import { type Command, CommandFailure } from "./command.ts";
 import type { Finding } from "./finding.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
 import { verificationFindings } from "./verificationFindings.ts";
@@ -88,6 +88,8 @@ async function logFindings(config: Config): Promise<readonly Finding[]> {
   try {
     return await withLog(config, look, { looksOnly: true });
   } catch (error) {
+    // Where there is nothing, there is nothing to look at.
+    if (error instanceof CommandFailure) throw error;
     return [{ name: "log", ok: false, detail: (error as Error).message }];
   }
 }
@@ -134,13 +136,16 @@ function ownerFinding(config: Config): Finding {
 
 const doctor: Command = {
   name: "doctor",
-  summary: "Look at everything that the service depends on",
+  summary: "Check what the service depends on, and say what to do",
+  description: "Exit status 1 when a check has failed.",
+  examples: ["postledger doctor", "postledger doctor --json"],
   async run(invocation) {
     const { config } = invocation;
+    const ofTheLog = await logFindings(config);
     const findings = [
       ownerFinding(config),
       await contentFinding(config),
-      ...(await logFindings(config)),
+      ...ofTheLog,
       ...verificationFindings(config),
       ...(await scannerFindings(config)),
       await relayFinding(config),

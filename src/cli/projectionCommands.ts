@@ -4,7 +4,7 @@ import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
 import { listReadModels } from "../readModels/list.ts";
 import { type ReadingProgress, type RebuildResult, rebuildReadModels } from "../readModels/rebuild.ts";
 import { type Difference, verifyReadModels } from "../readModels/verify.ts";
-import type { Command, Invocation } from "./command.ts";
+import type { Command, Invocation, Operand } from "./command.ts";
 import { differenceLine } from "./differenceLine.ts";
 import { withLog } from "./openForCommand.ts";
 import { projectionPastCommands } from "./projectionPast.ts";
@@ -14,9 +14,20 @@ function named({ args }: Invocation): readonly Projection[] {
   return args.length === 0 ? projections : [...new Set(args)].map(projectionNamed);
 }
 
+const NAMES: Operand = {
+  name: "name",
+  help: `which ones: ${projections.map(({ name }) => name).join(", ")} (default: all)`,
+  count: "many",
+};
+
 const list: Command = {
   name: "projection list",
-  summary: "Show each read model's generation, checkpoint and rows",
+  summary: "List the read models with their state and rows",
+  description: "Exit status 1 when one has failed.",
+  examples: [
+    "postledger projection list",
+    "postledger projection list --json # With file, checkpoint and what is being built",
+  ],
   async run(invocation) {
     const listing = await withLog(
       invocation.config,
@@ -55,9 +66,18 @@ async function rebuildNamed(
 
 const rebuild: Command = {
   name: "projection rebuild",
-  operands: "[name…]",
-  summary: "Build read models anew from the log and switch to them, also beside a running service",
-  options: [{ name: "fresh", value: null, help: "do not go on with what an interrupted rebuild has left" }],
+  operands: [NAMES],
+  summary: "Build read models anew from the log and switch to them",
+  description:
+    "Also beside a running service; it cannot send anything. What an interrupted rebuild has left is gone on with for a day.",
+  options: [
+    {
+      name: "fresh",
+      value: null,
+      help: "begin at the start of the log (default: go on with what an interrupted rebuild has left)",
+    },
+  ],
+  examples: ["postledger projection rebuild", "postledger projection rebuild emails due"],
   run: (invocation) =>
     interruptible("the same command goes on from here within a day", async (signal) => {
       const bar = readingBar("rebuild");
@@ -73,8 +93,11 @@ const rebuild: Command = {
 
 const verify: Command = {
   name: "projection verify",
-  operands: "[name…]",
-  summary: "Build read models aside and compare them with the live ones, row by row, at one position",
+  operands: [NAMES],
+  summary: "Compare read models with the log, row by row",
+  description:
+    "Builds them aside and tells each difference with the event behind it. Exit status 1 when there is one, or something could not be compared.",
+  examples: ["postledger projection verify", "postledger projection verify emails"],
   run: (invocation) =>
     interruptible("nothing was decided", async (signal) => {
       const differences: Difference[] = [];

@@ -1,11 +1,12 @@
 import { accessSync, constants } from "node:fs";
 import { dirname, join, parse } from "node:path";
+import { projections } from "../../projections/index.ts";
 import type { Projection, ProjectionTable } from "../../projections/projection.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import type { SqlRow, SqlValue } from "../ports/readDatabase.ts";
 import { rowsByKey } from "../readModels/compare.ts";
 import { type Change, changesBetween, type Past, PastError, withPast } from "../readModels/past.ts";
-import { type Command, type Invocation, type Option, UsageError } from "./command.ts";
+import { type Command, type Invocation, type Operand, type Option, UsageError } from "./command.ts";
 import { parseMoment } from "./moment.ts";
 import { withLog } from "./openForCommand.ts";
 import { interruptible, projectionNamed, readingBar } from "./readModelWork.ts";
@@ -13,21 +14,25 @@ import { csvRecord, fileOutput, jsonKey, jsonRow, type RowOutput, standardOutput
 
 type Format = "jsonl" | "csv";
 
-const OUT: Option = { name: "out", value: "<file>", help: "instead of standard output" };
-const FORMAT: Option = { name: "format", value: "<jsonl|csv>", help: "jsonl unless given" };
+const OUT: Option = { name: "out", value: "<file>", help: "file to write (default: standard output)" };
+const FORMAT: Option = { name: "format", value: "<format>", help: "jsonl or csv (default: jsonl)" };
 const TABLE: Option = {
   name: "table",
   value: "<name>",
-  help: "one table of the read model; all unless given",
+  help: "one table of the read model (default: all)",
+};
+const TIME_FORMS =
+  "RFC 3339 such as 2027-01-01T00:00:00Z, a date (its first moment in UTC), or how long ago: 90m, 2h, 7d";
+const NAME: Operand = {
+  name: "name",
+  help: `which read model: ${projections.map(({ name }) => name).join(", ")}`,
 };
 const LEFT = "nothing is left behind";
 
-function momentOf(text: string | undefined, now: number): number {
-  const at = text === undefined ? null : parseMoment(text, now);
+function momentOf(text: string, now: number): number {
+  const at = parseMoment(text, now);
   if (at !== null) return at;
-  throw new UsageError(
-    "a time is required: RFC 3339 such as 2027-01-01T00:00:00Z, a date, or how long ago: 90m, 2h, 7d",
-  );
+  throw new UsageError(`${text} is no time: ${TIME_FORMS}`);
 }
 
 function formatOf(invocation: Invocation): Format {
@@ -136,12 +141,17 @@ function pathOfTable(path: string, { name }: ProjectionTable): string {
 
 const asOf: Command = {
   name: "projection as-of",
-  operands: "<time> <name>",
-  summary: "Show a read model as it was; what was erased since stays erased",
+  operands: [{ name: "time", help: TIME_FORMS }, NAME],
+  summary: "Show a read model as it was at a moment",
+  description: "Events count by their own time. What was erased since stays erased.",
+  examples: [
+    "postledger projection as-of 2h due",
+    "postledger projection as-of 2026-11-01 due --format csv --out due.csv",
+  ],
   options: [OUT, FORMAT, TABLE],
   run(invocation) {
-    const [time, name] = invocation.args;
-    const at = momentOf(time, Date.now());
+    const name = invocation.operand("name");
+    const at = momentOf(invocation.operand("time"), Date.now());
     const projection = projectionNamed(name);
     const format = formatOf(invocation);
     const tables = tablesOf(invocation, projection);
@@ -193,13 +203,17 @@ function changeLine({ before, after, key, ...change }: Change): string {
 
 const diff: Command = {
   name: "projection diff",
-  operands: "<time> <time> <name>",
-  summary: "Show what changed in a read model from one moment to another",
+  operands: [{ name: "from", help: TIME_FORMS }, { name: "to", help: "the same" }, NAME],
+  summary: "Show what changed in a read model between two moments",
+  examples: [
+    "postledger projection diff 1d 1h emails",
+    "postledger projection diff 2026-11-01 2026-11-02 due --format csv",
+  ],
   options: [OUT, FORMAT],
   run(invocation) {
-    const [from, to, name] = invocation.args;
+    const name = invocation.operand("name");
     const now = Date.now();
-    const moments = [momentOf(from, now), momentOf(to, now)];
+    const moments = ["from", "to"].map((one) => momentOf(invocation.operand(one), now));
     const projection = projectionNamed(name);
     const format = formatOf(invocation);
     const out = outOf(invocation);

@@ -6,15 +6,11 @@ import { UsageError } from "./command.ts";
 import { howFar, progressBar } from "./progressBar.ts";
 
 /** The read model of that name; a usage error when there is none. */
-export function projectionNamed(name: string | undefined): Projection {
+export function projectionNamed(name: string): Projection {
   const found = projections.find((projection) => projection.name === name);
   if (found) return found;
   const names = projections.map((one) => one.name).join(", ");
-  throw new UsageError(
-    name === undefined
-      ? `a projection is required: ${names}`
-      : `there is no projection ${name}; there are ${names}`,
-  );
+  throw new UsageError(`there is no projection ${name}; there are ${names}`);
 }
 
 /** A bar for a reading of the log: how far it is, how fast it goes and how long it will still take. */

@@ -12,7 +12,7 @@ import { LOG_START, type Position } from "../ports/eventStore.ts";
 import type { ReadDatabase, ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { readMeta } from "../readModels/generation.ts";
 import { listReadModels } from "../readModels/list.ts";
-import { type Command, refused } from "./command.ts";
+import { type Command, refuse } from "./command.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
 
 /** Messages that are read from the read model at once. */
@@ -126,10 +126,13 @@ const NOT_YET_KNOWN =
 
 const resume: Command = {
   name: "delivery resume",
-  summary: "Let mail that is deferred or held go on now, and say how many messages may be repeats",
+  summary: "Let mail that is deferred or held go on now",
+  description:
+    "Mail is deferred after a relay has refused it for the time being, and held since the log was restored or imported. Says how many messages there are, and how many of them may be repeats.",
+  examples: ["postledger delivery resume"],
   async run(invocation) {
     const done = await withLog(invocation.config, resumeAll);
-    if (done === "notYetKnown") return refused(invocation, NOT_YET_KNOWN);
+    if (done === "notYetKnown") refuse(NOT_YET_KNOWN);
     invocation.print(done, linesOf(done));
     return 0;
   },

@@ -9,15 +9,23 @@ import type { Occasion } from "../kernel/metadata.ts";
 import { epochMs, rfc3339 } from "../kernel/time.ts";
 import { systemOccasion } from "../openParts.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
-import { type Command, type Invocation, type Option, UsageError } from "./command.ts";
+import { type Command, type Invocation, notFound, type Operand, type Option, UsageError } from "./command.ts";
 import { withLog } from "./openForCommand.ts";
 
-const WORKSPACE: Option = { name: "workspace", value: "<id>", help: "the workspace it belongs to" };
+const WORKSPACE: Option = {
+  name: "workspace",
+  value: "<id>",
+  help: "id of the workspace it belongs to: see `workspace list`",
+  isRequired: true,
+};
 
-const SENDER_OPERAND = "<address or domain>";
+const SENDER: Operand = {
+  name: "address-or-domain",
+  help: "billing@acme.example for one address, acme.example for every address at the domain",
+};
 
-function senderNameOf({ args }: Invocation): SenderName {
-  const text = args[0] ?? "";
+function senderNameOf({ operand }: Invocation): SenderName {
+  const text = operand(SENDER.name);
   const domain = text.includes("@") ? null : parseDomain(text);
   if (domain !== null) return { kind: "domain", domain };
   const address = parseAddress(text);
@@ -41,16 +49,20 @@ function expiryOf(text: string | undefined): number | null {
   return at;
 }
 
-const createWorkspace: Command = {
+export const createWorkspace: Command = {
   name: "workspace create",
-  operands: "<name>",
+  operands: [{ name: "name", help: "what people call it; in quotes when it has spaces" }],
   summary: "Create a workspace and print its id",
+  description: "Where there is no data directory yet, it makes one.",
+  dataDirectory: "made",
+  examples: ['postledger workspace create "Acme Ltd"'],
   async run(invocation) {
-    const name = invocation.args[0];
-    if (name === undefined) throw new UsageError("a name is required");
-    const id = await withLog(invocation.config, ({ services }) =>
-      newWorkspace(services, name, systemOccasion("cli")),
-    );
+    const name = invocation.operand("name");
+    const create = () =>
+      withLog(invocation.config, ({ services }) => newWorkspace(services, name, systemOccasion("cli")), {
+        begins: true,
+      });
+    const id = await create();
     invocation.print({ id, name }, [id]);
     return 0;
   },
@@ -61,10 +73,20 @@ const createApiKey: Command = {
   summary: "Issue an API key and print it, once",
   options: [
     WORKSPACE,
-    { name: "name", value: "<text>", help: "what it is for" },
-    { name: "scopes", value: "<a,b>", help: `all of them unless given: ${SCOPES.join(", ")}` },
-    { name: "expires", value: "<time>", help: "RFC 3339; never unless given" },
+    { name: "name", value: "<text>", help: "what it is for (default: unnamed)" },
+    {
+      name: "scopes",
+      value: "<list>",
+      help: `what it may do, with commas between: ${SCOPES.join(", ")} (default: all of them)`,
+    },
+    {
+      name: "expires",
+      value: "<time>",
+      help: "when it ends, RFC 3339 such as 2027-01-01T00:00:00Z (default: never)",
+    },
   ],
+  description: "It is shown this once: the log keeps a keyed hash of it.",
+  examples: ["postledger api-key create --workspace <id> --scopes email:send,email:read"],
   async run(invocation) {
     const issue = {
       workspaceId: invocation.required("workspace"),
@@ -75,7 +97,7 @@ const createApiKey: Command = {
     const issued = await withLog(invocation.config, ({ services }) =>
       issueKey(services, issue, systemOccasion("cli")),
     );
-    if (issued === null) throw new UsageError(`there is no workspace ${issue.workspaceId}`);
+    if (issued === null) notFound(`there is no workspace ${issue.workspaceId}`);
     invocation.print(issued, [issued.key]);
     return 0;
   },
@@ -111,7 +133,9 @@ function listed([id, key]: readonly [string, ApiKeyState]): ListedKey[] {
 
 const listApiKeys: Command = {
   name: "api-key list",
-  summary: "List the keys of a workspace; reads the log from its start",
+  summary: "List the keys of a workspace",
+  description: "Without the keys themselves, which nobody has. Reads the log from its start.",
+  examples: ["postledger api-key list --workspace <id>"],
   options: [WORKSPACE],
   async run(invocation) {
     const workspaceId = invocation.required("workspace");
@@ -129,15 +153,15 @@ const listApiKeys: Command = {
 
 const revokeApiKey: Command = {
   name: "api-key revoke",
-  operands: "<key id>",
+  operands: [{ name: "id", help: "id of the key: see `api-key list`" }],
   summary: "Revoke a key: within a second it opens nothing",
+  examples: ["postledger api-key revoke <id>"],
   async run(invocation) {
-    const id = invocation.args[0];
-    if (id === undefined) throw new UsageError("a key id is required");
+    const id = invocation.operand("id");
     const outcome = await withLog(invocation.config, ({ services }) =>
       revokeKey(services, id, systemOccasion("cli")),
     );
-    if (outcome === "notFound") throw new UsageError(`there is no key ${id}`);
+    if (outcome === "notFound") notFound(`there is no key ${id}`);
     invocation.print({ id, revoked: true }, [`${id} revoked`]);
     return 0;
   },
@@ -145,8 +169,13 @@ const revokeApiKey: Command = {
 
 const addSender: Command = {
   name: "sender add",
-  operands: SENDER_OPERAND,
-  summary: "Add a sending address or domain; it cannot send before it is verified",
+  operands: [SENDER],
+  summary: "Add an address or a domain to send from",
+  description: "It cannot send before it is verified.",
+  examples: [
+    "postledger sender add billing@acme.example --workspace <id>",
+    "postledger sender add acme.example --workspace <id> # Every address at the domain",
+  ],
   options: [WORKSPACE],
   async run(invocation) {
     const workspaceId = invocation.required("workspace");
@@ -154,7 +183,7 @@ const addSender: Command = {
     const added = await withLog(invocation.config, ({ services }) =>
       newSender(services, { workspaceId, name }, systemOccasion("cli")),
     );
-    if (added === null) throw new UsageError(`there is no workspace ${workspaceId}`);
+    if (added === null) notFound(`there is no workspace ${workspaceId}`);
     const { outcome } = added;
     invocation.print({ outcome }, [outcome === "added" ? "added" : "was there already"]);
     return 0;
@@ -167,9 +196,10 @@ type SenderChange = (services: Services, id: string, occasion: Occasion) => Prom
 function senderCommand(verb: string, summary: string, done: string, change: SenderChange): Command {
   return {
     name: `sender ${verb}`,
-    operands: SENDER_OPERAND,
+    operands: [SENDER],
     summary,
     options: [WORKSPACE],
+    examples: [`postledger sender ${verb} billing@acme.example --workspace <id>`],
     async run(invocation) {
       const workspaceId = invocation.required("workspace");
       const name = senderNameOf(invocation);
@@ -177,14 +207,14 @@ function senderCommand(verb: string, summary: string, done: string, change: Send
       const outcome = await withLog(invocation.config, ({ services }) =>
         change(services, senderIdOf(services.keys, workspaceId, name), occasion),
       );
-      if (outcome === "notFound") throw new UsageError("there is no such sender; add it first");
+      if (outcome === "notFound") notFound("there is no such sender; add it first");
       invocation.print({ outcome: done }, [done]);
       return 0;
     },
   };
 }
 
-const senderCommands: readonly Command[] = [
+export const senderCommands: readonly Command[] = [
   addSender,
   senderCommand("verify", "Mark a sender as verified, on your word", "verified", (services, id, occasion) =>
     markVerified(services, id, "operator", occasion),
@@ -200,10 +230,4 @@ const senderCommands: readonly Command[] = [
   ),
 ];
 
-export const workspaceCommands: readonly Command[] = [
-  createWorkspace,
-  createApiKey,
-  listApiKeys,
-  revokeApiKey,
-  ...senderCommands,
-];
+export const apiKeyCommands: readonly Command[] = [createApiKey, listApiKeys, revokeApiKey];

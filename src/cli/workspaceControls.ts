@@ -7,27 +7,51 @@ import type { Occasion } from "../kernel/metadata.ts";
 import { wholeNumber } from "../kernel/wholeNumber.ts";
 import { systemOccasion } from "../openParts.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
-import { type Command, type Invocation, type Option, UsageError } from "./command.ts";
+import { type Command, type Invocation, notFound, type Operand, type Option, UsageError } from "./command.ts";
 import { withLog } from "./openForCommand.ts";
 
 type NumberName = keyof typeof LIMIT_RANGES;
 type Changes = Parameters<typeof limitWorkspace>[2];
 
-const NUMBERS: readonly (readonly [option: string, name: NumberName, help: string])[] = [
-  ["messages-per-day", "messagesPerDay", "messages accepted on a UTC day"],
-  ["storage-bytes", "storageBytes", "bytes of temporary files"],
-  ["key-requests-per-second", "keyRequestsPerSecond", "with one key, on each instance; 0: no limit"],
-  ["workspace-requests-per-second", "workspaceRequestsPerSecond", "with all its keys; 0: no limit"],
-  ["attachment-retention-hours", "attachmentRetentionHours", "how long uploads are kept"],
-  ["content-retention-days", "contentRetentionDays", "how long the content of messages is kept"],
+/** A limit's option, its name, what it is of, and the variable that the installation's own comes from. */
+type LimitOption = readonly [option: string, name: NumberName, help: string, variable: string];
+
+const NUMBERS: readonly LimitOption[] = [
+  ["messages-per-day", "messagesPerDay", "messages accepted in a UTC day", "LIMIT_MESSAGES_PER_DAY"],
+  ["storage-bytes", "storageBytes", "bytes of uploads and direct files", "LIMIT_STORAGE_BYTES"],
+  [
+    "key-requests-per-second",
+    "keyRequestsPerSecond",
+    "requests with one key in a second, on each instance; 0: no limit",
+    "LIMIT_KEY_REQUESTS_PER_SECOND",
+  ],
+  [
+    "workspace-requests-per-second",
+    "workspaceRequestsPerSecond",
+    "requests with all its keys in a second, on each instance; 0: no limit",
+    "LIMIT_WORKSPACE_REQUESTS_PER_SECOND",
+  ],
+  [
+    "attachment-retention-hours",
+    "attachmentRetentionHours",
+    "hours that uploads are kept",
+    "ATTACHMENT_RETENTION_HOURS",
+  ],
+  [
+    "content-retention-days",
+    "contentRetentionDays",
+    "days that the content of messages is kept",
+    "CONTENT_RETENTION_DAYS",
+  ],
 ];
+
+function numberOption([name, , help, variable]: LimitOption): Option {
+  return { name, value: "<n>", help: `${help} (default: ${variable})` };
+}
+
 const ARCHIVES = "archive-attachments";
 
-function workspaceIdOf({ args }: Invocation): string {
-  const id = args[0];
-  if (id === undefined) throw new UsageError("a workspace id is required");
-  return id;
-}
+const WORKSPACE: Operand = { name: "id", help: "id of the workspace: see `workspace list`" };
 
 function numberOf(option: string, text: string, name: NumberName): number | null {
   if (text === "default") return null;
@@ -62,18 +86,28 @@ function linesOf(limits: WorkspaceLimits): readonly string[] {
 
 const limits: Command = {
   name: "workspace limits",
-  operands: "<workspace id>",
-  summary: "Set what a workspace may use, and print all of it; default goes back to the instance's own",
+  operands: [WORKSPACE],
+  summary: "Set what a workspace may use, and print all of it",
+  description:
+    "What is not given stays as it is. The value `default` goes back to the installation's own setting, which the environment says.",
   options: [
-    ...NUMBERS.map(([name, , help]): Option => ({ name, value: "<n|default>", help })),
-    { name: ARCHIVES, value: "<on|off|default>", help: "whether zip, eml, p7s and pkpass files are taken" },
+    ...NUMBERS.map(numberOption),
+    {
+      name: ARCHIVES,
+      value: "<on|off>",
+      help: "whether zip, eml, p7s and pkpass files are taken (default: off)",
+    },
+  ],
+  examples: [
+    "postledger workspace limits <id> # Change nothing, print all",
+    "postledger workspace limits <id> --messages-per-day 50000",
   ],
   async run(invocation) {
-    const id = workspaceIdOf(invocation);
+    const id = invocation.operand(WORKSPACE.name);
     const changes = changesOf(invocation);
     const resulting = await withLog(invocation.config, async ({ services }) => {
       const outcome = await limitWorkspace(services, id, changes, systemOccasion("cli"));
-      if (outcome === "notFound") throw new UsageError(`there is no workspace ${id}`);
+      if (outcome === "notFound") notFound(`there is no workspace ${id}`);
       return limitsOf(await services.workspaces.get(id), services.limitsDefault);
     });
     invocation.print({ id, ...resulting }, linesOf(resulting));
@@ -87,14 +121,15 @@ type Change = (services: Services, id: string, occasion: Occasion) => Promise<st
 function sendingCommand(verb: string, summary: string, change: Change): Command {
   return {
     name: `workspace ${verb}`,
-    operands: "<workspace id>",
+    operands: [WORKSPACE],
     summary,
+    examples: [`postledger workspace ${verb} <id>`],
     async run(invocation) {
-      const id = workspaceIdOf(invocation);
+      const id = invocation.operand(WORKSPACE.name);
       const outcome = await withLog(invocation.config, ({ services }) =>
         change(services, id, systemOccasion("cli")),
       );
-      if (outcome === "notFound") throw new UsageError(`there is no workspace ${id}`);
+      if (outcome === "notFound") notFound(`there is no workspace ${id}`);
       invocation.print({ id, outcome }, [`${id} ${outcome}`]);
       return 0;
     },
@@ -116,7 +151,9 @@ async function allWorkspaces(store: EventStore): Promise<ReadonlyMap<string, Wor
 
 const list: Command = {
   name: "workspace list",
-  summary: "List the workspaces; reads the log from its start",
+  summary: "List the workspaces with their ids",
+  description: "Reads the log from its start.",
+  examples: ["postledger workspace list"],
   async run(invocation) {
     const workspaces = await withLog(invocation.config, ({ services }) => allWorkspaces(services.store));
     const rows = [...workspaces].flatMap(([id, workspace]) =>
@@ -130,11 +167,7 @@ const list: Command = {
 
 export const workspaceControls: readonly Command[] = [
   list,
-  sendingCommand(
-    "pause",
-    "Pause a workspace's sending: new sends are refused, queued mail waits",
-    pauseWorkspace,
-  ),
+  sendingCommand("pause", "Pause sending: new sends are refused, queued mail waits", pauseWorkspace),
   sendingCommand("resume", "Let a paused workspace send again", resumeWorkspace),
   limits,
 ];

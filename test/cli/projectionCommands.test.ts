@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { emails } from "../../projections/emails.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
-import { invoke, UsageError } from "../../src/cli/command.ts";
+import { UsageError } from "../../src/cli/command.ts";
+import { invoke } from "../../src/cli/program.ts";
 import { projectionCommands } from "../../src/cli/projectionCommands.ts";
 import { readConfig } from "../../src/config.ts";
 import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
@@ -239,9 +240,9 @@ describe("as-of", () => {
   );
 
   test.each<[string, readonly string[], string]>([
-    ["no time", ["projection", "as-of"], "a time is required"],
-    ["a time that is none", ["projection", "as-of", "noon", "emails"], "a time is required"],
-    ["no read model", ["projection", "as-of", "1h"], "a projection is required"],
+    ["no time", ["projection", "as-of"], "missing required argument 'time'"],
+    ["a time that is none", ["projection", "as-of", "noon", "emails"], "noon is no time"],
+    ["no read model", ["projection", "as-of", "1h"], "missing required argument 'name'"],
     ["an unknown one", ["projection", "as-of", "1h", "mails"], "there is no projection mails"],
     ["an unknown format", ["projection", "as-of", "1h", "emails", "--format", "xml"], "--format takes"],
     [
@@ -259,7 +260,7 @@ describe("as-of", () => {
       ["projection", "as-of", "1h", "due", "--out", "/nowhere/x"],
       "cannot be written",
     ],
-    ["one moment to compare", ["projection", "diff", "1h", "due"], "a time is required"],
+    ["one moment to compare", ["projection", "diff", "1h", "due"], "missing required argument 'name'"],
     ["an unknown one to verify", ["projection", "verify", "mails"], "there is no projection mails"],
   ])("with %s is refused", async (_what, words, message) => {
     const command = projectionCommands.find(({ name }) => name === words.slice(0, 2).join(" "));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projections } from "../../projections/index.ts";
@@ -25,6 +25,7 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
   const directory = mkdtempSync(join(tmpdir(), "postledger-rebuild-"));
   /** Of a second instance's own: nobody serves from it until the end. */
   const offline = join(directory, "offline");
+  mkdirSync(offline);
   let sink: Sink;
   let receiver: WebhookReceiver;
   let dns: NameServer;

@@ -232,7 +232,7 @@ describe.each(stores)("releases on one log on %s", (name) => {
       }
       const refusal = await start("old", ROOT, "off").catch(String);
       expect(refusal).toContain("the log holds events of a newer version of this program");
-      expect((await command(ROOT, "old", "workspace", "create", "--name", "other")).exitCode).toBe(2);
+      expect((await command(ROOT, "old", "workspace", "create", "other")).exitCode).toBe(2);
     },
     TEST_MS_MAX,
   );

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConfigError, readConfig } from "../../src/config.ts";
 import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/decisions.ts";
+import { runCommand } from "../support/commandProcess.ts";
 import { ROOT } from "../support/service.ts";
 
 type Environment = Readonly<Record<string, string>>;
@@ -179,6 +180,9 @@ describe("settings", () => {
   test("doctor shows WEBHOOK_ALLOW_PRIVATE_HOSTS for as long as it is set", async () => {
     const doctor = async (env: Environment) => {
       const dataDir = mkdtempSync(join(tmpdir(), "postledger-test-"));
+      expect(await runCommand({ DATA_DIR: dataDir }, "workspace", "create", "Acme")).toMatchObject({
+        exitCode: 0,
+      });
       const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "doctor"], {
         env: { ...process.env, DATA_DIR: dataDir, ...env },
         stdout: "pipe",

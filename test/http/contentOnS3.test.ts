@@ -7,6 +7,7 @@ import { directoryContentStore } from "../../src/adapters/directory/directoryCon
 import { s3ContentStore } from "../../src/adapters/s3/s3ContentStore.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../../src/commands/contentAge.ts";
 import { filePath } from "../../src/kernel/contentPath.ts";
+import { runCommand } from "../support/commandProcess.ts";
 import { type S3Server, startS3Server } from "../support/s3Server.ts";
 import { ROOT } from "../support/service.ts";
 import { message, newKey, startService, type TestService } from "../support/tenants.ts";
@@ -133,16 +134,18 @@ describe("a service with its content on S3", () => {
   });
 
   test("is told by doctor where its content is, and what is wrong there", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    const own = { CONTENT_URL: `s3://${server.bucket}/doctor`, DATA_DIR: dataDir };
+    const settings = { ...settingsFor(server), ...own };
+    expect(await runCommand(settings, "workspace", "create", "Acme")).toMatchObject({ exitCode: 0, err: "" });
     const doctor = async (env: Readonly<Record<string, string>>) => {
-      const dataDir = await mkdtemp(join(tmpdir(), "postledger-test-"));
       const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "doctor"], {
-        env: { ...process.env, ...settingsFor(server), DATA_DIR: dataDir, ...env },
+        env: { ...process.env, ...settings, ...env },
         stdout: "pipe",
         stderr: "pipe",
       });
       const told = await new Response(child.stdout).text();
       await child.exited;
-      await rm(dataDir, { recursive: true });
       return told.split("\n").find((line) => line.includes("content (")) ?? told;
     };
     const place = `content (S3 bucket ${server.bucket} at ${new URL(server.endpoint).host})`;
@@ -151,5 +154,6 @@ describe("a service with its content on S3", () => {
     expect(denied).toBe(
       `FAIL  ${place}: the content store cannot be used: the S3 server answered 403 InvalidAccessKeyId`,
     );
+    await rm(dataDir, { recursive: true });
   }, 30_000);
 });

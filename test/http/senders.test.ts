@@ -426,7 +426,7 @@ describe.each(await testStores())("senders on $name", (store) => {
         outcome: status === 0 ? JSON.parse(out).outcome : await new Response(child.stderr).text(),
       };
     };
-    expect(await run("verify", "cli.example")).toMatchObject({ status: 2 });
+    expect(await run("verify", "cli.example")).toMatchObject({ status: 1 });
     expect(await run("add", "cli.example")).toEqual({ status: 0, outcome: "added" });
     expect(await run("verify", "cli.example")).toEqual({ status: 0, outcome: "verified" });
     expect(await run("add", "off@cli.example")).toEqual({ status: 0, outcome: "added" });

@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { version } from "../../package.json";
+import { commandGroups } from "../../src/cli/commandGroups.ts";
+import { eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
+import { COMMAND_LINE } from "../support/runCommand.ts";
+
+const TEST_MS_MAX = 60_000;
+const COLUMNS_MAX = 80;
+const hasServer = (await eventStoreDb())?.process != null;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "postledger-line-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Runs a call in a folder, as somebody does who has set nothing but `env`. */
+async function call(words: readonly string[], { cwd = folder, env = {} as Environment } = {}) {
+  const child = Bun.spawn([...COMMAND_LINE, ...words], {
+    cwd,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { status: await child.exited, out, err };
+}
+
+const commands = commandGroups.flatMap((group) => group.commands);
+
+describe("a mistake", () => {
+  test.each([
+    ["docter", "unknown command 'docter'. Did you mean doctor?"],
+    ["workspace lst", "unknown command 'lst' of workspace. Did you mean list?"],
+    ["list", "Did you mean workspace list, "],
+    ["create workspace", "Did you mean workspace create?"],
+    ["help docter", "Did you mean doctor?"],
+    ["docter --help", "Did you mean doctor?"],
+    ["help workspace lst", "Did you mean list?"],
+    ["workspace", "workspace needs a command"],
+    ["", "a command is needed"],
+    ["workspace create", "missing required argument 'name'"],
+    ["workspace create Acme Ltd", "too many arguments for 'create'"],
+    ["workspace limits any --message-per-day 5", "Did you mean --messages-per-day?"],
+    ["workspace limits any --messages-per-day", "'--messages-per-day <n>' argument missing"],
+    ["sender add a@example.com --worksapce 1", "unknown option '--worksapce'. Did you mean --workspace?"],
+    ["sender add a@example.com", "missing option '--workspace <id>'"],
+    ["backup create", "missing option '--out <dir>'"],
+    ["doctor --jsn", "Did you mean --json?"],
+    ["projection as-of 2h", "missing required argument 'name'"],
+  ])("in %p is told in two lines, and the exit status is 2", async (line, message) => {
+    const { status, out, err } = await call(line.split(" ").filter((word) => word !== ""));
+    expect({ status, out }).toEqual({ status: 2, out: "" });
+    expect(err).toStartWith("postledger: ");
+    expect(err).toContain(message);
+    expect(err.trimEnd().split("\n")).toHaveLength(2);
+  });
+
+  test("in what a command was given shows how that command is called, and no other", async () => {
+    const { err } = await call(["sender", "add", "a@example.com"]);
+    expect(err.split("\n")[1]).toBe(
+      "Usage: postledger sender add --workspace <id> [options] <address-or-domain>",
+    );
+  });
+
+  test.each([
+    [["docter", "--json"], 2, "wrong_usage"],
+    [["--json", "workspace"], 2, "wrong_usage"],
+    [["workspace", "create", "--json"], 2, "wrong_usage"],
+    [["workspace", "list", "--json"], 1, "no_data"],
+    [["backup", "verify", "nowhere", "--json"], 1, "refused"],
+  ] as const)("in %p is one JSON object on standard error", async (words, status, code) => {
+    const told = await call(words);
+    expect({ ...told, err: JSON.parse(told.err) }).toEqual({
+      ...{ status, out: "" },
+      err: { error: expect.objectContaining({ code, message: expect.any(String) }) },
+    });
+    expect(told.err.trimEnd().split("\n")).toHaveLength(1);
+  });
+
+  test("in the settings is JSON too, and an answer before anything is looked for", async () => {
+    const { status, err } = await call(["doctor", "--json"], { env: { PORT: "http" } });
+    expect(status).toBe(2);
+    expect(JSON.parse(err).error).toMatchObject({
+      code: "settings",
+      message: expect.stringContaining("PORT"),
+    });
+  });
+
+  test("in the settings keeps no command from working that needs none", async () => {
+    const env = { AUDIT_SIGNING_KEY_FILE: "seal.key" };
+    expect(await call(["audit", "keygen", "seal.key"], { env })).toMatchObject({ status: 0, err: "" });
+  });
+});
+
+describe("help", () => {
+  const calls = [
+    [],
+    ["help"],
+    ...commandGroups.map(({ noun }) => [noun]),
+    ...commands.map(({ name }) => name.split(" ")),
+  ];
+
+  test.each(calls.map((words) => [words.join(" "), words] as const))(
+    "of %p fits a terminal, shows how it is called, and an example",
+    async (_name, words) => {
+      const [shown, asked] = await Promise.all([call([...words, "--help"]), call(["help", ...words])]);
+      expect(shown).toMatchObject({ status: 0, err: "" });
+      expect(shown.out).toStartWith(`Usage: ${["postledger", ...words].join(" ")} `);
+      expect(shown.out).toContain("\nExamples:\n");
+      expect(shown.out).toContain(" postledger ");
+      expect(shown.out.split("\n").filter((line) => line.length > COLUMNS_MAX)).toEqual([]);
+      expect(shown.out).not.toContain("\x1b");
+      expect(asked).toEqual(shown);
+    },
+  );
+
+  test("of every option says what holds without it, and of every operand what it is", () => {
+    for (const { options = [], operands = [] } of commands) {
+      for (const { value, help, isRequired } of options) {
+        const isTold = isRequired === true || value === null || help.includes("(default: ");
+        expect({ help, isTold }).toEqual({ help, isTold: true });
+      }
+      for (const { help } of operands) expect(help).not.toBe("");
+    }
+  });
+
+  test("has colours on a terminal alone, and not where NO_COLOR is set", async () => {
+    const onTerminal = async (env: Environment) => {
+      let shown = "";
+      const child = Bun.spawn([...COMMAND_LINE, "help"], {
+        env: { PATH: process.env.PATH, TERM: "xterm-256color", ...env },
+        terminal: {
+          cols: COLUMNS_MAX,
+          data(_terminal, data) {
+            shown += data.toString();
+          },
+        },
+      });
+      await child.exited;
+      return shown;
+    };
+    expect(await onTerminal({})).toContain("\x1b[1mUsage:");
+    expect(await onTerminal({ NO_COLOR: "1" })).not.toContain("\x1b[1m");
+  });
+
+  test("is not needed for the version", async () => {
+    expect(await call(["--version"])).toEqual({ status: 0, out: `${version}\n`, err: "" });
+  });
+});
+
+describe("where there is no data directory", () => {
+  const MAKING = ["serve", "workspace create", "log import", "backup restore"];
+  const UNUSED = ["audit keygen", "backup verify"];
+  const looking = commands.filter(({ name }) => ![...MAKING, ...UNUSED].includes(name));
+
+  /** A call with everything that it must be given. */
+  function whole({ name, operands = [], options = [] }: (typeof commands)[number]): readonly string[] {
+    const given = options
+      .filter(({ isRequired }) => isRequired)
+      .flatMap((option) => [`--${option.name}`, "x"]);
+    return [...name.split(" "), ...operands.map(() => "x"), ...given];
+  }
+
+  test("only these make one", () => {
+    const named = (use: string) =>
+      commands.filter(({ dataDirectory }) => dataDirectory === use).map(({ name }) => name);
+    expect(named("made").sort()).toEqual([...MAKING].sort());
+    expect(named("unused").sort()).toEqual([...UNUSED].sort());
+  });
+
+  test.each(looking.map((command) => [command.name, command] as const))(
+    "%s says so, what to do, and leaves no trace",
+    async (name, command) => {
+      const cwd = join(folder, name.replace(" ", "-"));
+      await mkdir(join(cwd, "made"), { recursive: true });
+      const [absent, empty] = await Promise.all([
+        call(whole(command), { cwd }),
+        call(whole(command), { cwd, env: { DATA_DIR: "made" } }),
+      ]);
+      expect({ status: absent.status, out: absent.out }).toEqual({ status: 1, out: "" });
+      const [what, how] = absent.err.split("\n");
+      expect(what).toBe(`postledger: there is no data directory at ${join(cwd, "data")}`);
+      expect(how).toMatch(/postledger serve.*DATA_DIR/);
+      expect({ status: empty.status, out: empty.out }).toEqual({ status: 1, out: "" });
+      expect(empty.err).toStartWith(`postledger: there is no log in ${join(cwd, "made")}\n`);
+      expect(await readdir(cwd, { recursive: true })).toEqual(["made"]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test.skipIf(!hasServer)(
+    "none of them begins a log on a server",
+    async () => {
+      const { url } = await startEventStoreDb();
+      for (const command of looking) {
+        const dataDir = join(folder, `${command.name.replace(" ", "-")}-server`);
+        await mkdir(dataDir);
+        const env = { DATA_DIR: dataDir, STORE_URL: url, MASTER_KEY: Buffer.alloc(32).toString("base64") };
+        const { status, out } = await call(whole(command), { env });
+        expect([command.name, status === 0, out]).toEqual([command.name, false, ""]);
+        expect((await readdir(dataDir)).filter((name) => !name.startsWith("lock.db"))).toEqual([]);
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test("workspace create makes one", async () => {
+    const cwd = join(folder, "creating");
+    await mkdir(cwd);
+    expect(await call(["workspace", "create", "Acme"], { cwd })).toMatchObject({ status: 0, err: "" });
+    const listed = await call(["workspace", "list"], { cwd });
+    expect(listed).toMatchObject({ status: 0, out: expect.stringContaining("Acme") });
+  });
+
+  test("what is not found in one that is there ends with status 1, without a word on usage", async () => {
+    const cwd = join(folder, "creating");
+    const { status, err } = await call(["workspace", "pause", crypto.randomUUID()], { cwd });
+    expect(status).toBe(1);
+    expect(err).toMatch(/^postledger: there is no workspace [^\n]+\n$/);
+  });
+});
