@@ -14,8 +14,8 @@ import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { basePathOf, makeControllers } from "./controllers.ts";
 import { bootstrap, bootstrapKeyPath, hasWorkspace } from "./firstRun.ts";
-import { listen, type RequestLine, type ServerOptions } from "./http/server.ts";
-import { reasonOf } from "./kernel/reason.ts";
+import { requestLog } from "./http/requestLog.ts";
+import { listen, type ServerOptions } from "./http/server.ts";
 import {
   isEmbedded,
   openContentStore,
@@ -191,13 +191,10 @@ function serve(config: Config, logger: Logger, door: Pick<ServerOptions, "contro
     authFailuresPerMinute: config.authFailuresPerMinute,
     trustedProxies: config.trustedProxies,
     ...door,
-    onRequest: (status, line) => logRequest(config, logger, status, line),
-    onError: (error, requestId) => logger.error({ requestId, reason: reasonOf(error) }, "request failed"),
+    log: requestLog({
+      isWhole: config.logRequests === "all",
+      lines: logger,
+      after: (delayMs, act) => void setTimeout(act, delayMs).unref(),
+    }),
   });
-}
-
-function logRequest(config: Config, logger: Logger, status: number, line: () => RequestLine): void {
-  if (status >= 500) logger.error(line(), "failed");
-  else if (status >= 400) logger.info(line(), "refused");
-  else if (config.logRequests === "all") logger.info(line(), "answered");
 }

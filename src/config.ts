@@ -71,6 +71,8 @@ export interface Config {
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly logLevel: string;
+  /** `auto`: for people on a terminal, JSON elsewhere. */
+  readonly logFormat: "auto" | "pretty" | "json";
   readonly logRequests: "failed" | "all";
 }
 
@@ -477,6 +479,7 @@ export function readConfig(env: Environment): Config {
     requestTimeoutMs: reader.integer("REQUEST_TIMEOUT_MS", 15_000, { min: 100, max: 10 * MINUTE_MS }),
     drainTimeoutMs: reader.integer("DRAIN_TIMEOUT_MS", 25_000, { min: 0, max: 10 * MINUTE_MS }),
     logLevel: reader.choice("LOG_LEVEL", "info", LOG_LEVELS),
+    logFormat: reader.choice("LOG_FORMAT", "auto", ["auto", "pretty", "json"]),
     logRequests: reader.choice("LOG_REQUESTS", "failed", ["failed", "all"]),
   };
   const errors = [...reader.errors, ...contradictions(config)];

@@ -8,7 +8,7 @@ import { STATUS_AT_ONCE, STOP_SIGNALS, type StopSignal, stopSignals } from "./st
 
 /** Runs the service until SIGTERM or SIGINT, then drains it. A later signal ends it at once. */
 export async function serve(config: Config): Promise<void> {
-  const logger = createLogger(config.logLevel);
+  const logger = createLogger(config.logLevel, config.logFormat);
   const app = await startApp(config, logger);
   if (process.stdout.isTTY) process.stdout.write(greeting(config, app));
   logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");

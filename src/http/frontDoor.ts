@@ -13,7 +13,7 @@ import {
   requireJson,
   requireNoBody,
 } from "./jsonBody.ts";
-import { invalid, Problem } from "./problem.ts";
+import { invalid, PRIVATE_HEADERS, Problem } from "./problem.ts";
 import type { RateLimits } from "./rateLimits.ts";
 import type { Route } from "./routes.ts";
 
@@ -24,6 +24,8 @@ export interface RequestFacts {
   principal: Principal | null;
   /** Set once the answer is known, for the log line. */
   code: string | null;
+  /** Whether the client was gone before its request had come. */
+  hasHungUp: boolean;
   readonly door: Door;
   /** The address at the other end of the connection; null when it is not known. */
   readonly peer: () => string | null;
@@ -52,9 +54,10 @@ export function openFacts(
     startedAt: performance.now(),
     principal: null,
     code: null,
+    hasHungUp: false,
     door,
     peer,
-    answerHeaders: { "x-request-id": requestId },
+    answerHeaders: { "x-request-id": requestId, ...PRIVATE_HEADERS },
     body: null,
   };
   facts.set(request, opened);

@@ -95,6 +95,9 @@ function isRetryable({ code, status }: Problem): boolean {
   return status === 429 || status >= 500 || problemFacts(code).isRetryable === true;
 }
 
+/** Of whatever somebody's key opened, no copy is kept on the way, and nothing is taken for what it is not. */
+export const PRIVATE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
+
 /** A problem as an answer: `application/problem+json` (RFC 9457). Nothing internal, nothing that was sent. */
 export function problemResponse(problem: Problem, requestId: string): Response {
   const { code, status, options } = problem;
@@ -111,6 +114,7 @@ export function problemResponse(problem: Problem, requestId: string): Response {
   const headers: Record<string, string> = {
     "content-type": "application/problem+json",
     "x-request-id": requestId,
+    ...PRIVATE_HEADERS,
     ...options.headers,
   };
   if (status === 503 || problemFacts(code).isRetryable)

@@ -94,17 +94,28 @@ export const routes = {
   ready: { method: "GET", path: "/health/ready", scope: null },
 } as const satisfies Record<string, Route>;
 
-const patterns = Object.values(routes).map((route) => ({
-  method: route.method,
-  pattern: new RegExp(`^${route.path.replace(/:[a-z_]+/g, "[^/]+")}/?$`),
+const patterns = Object.values(routes).map(({ method, path }) => ({
+  method,
+  path,
+  pattern: new RegExp(`^${path.replace(/:[a-z_]+/g, "[^/]+")}/?$`),
 }));
 
-/** What stands behind these in a path is a secret or an address. */
-const PRIVATE_TAIL = /(\/senders\/verify\/|\/api\/v1\/suppressions\/).+$/s;
+/** The words of all routes. */
+const WORDS: ReadonlySet<string> = new Set(
+  patterns.flatMap(({ path }) => path.split("/").filter((part) => !part.startsWith(":"))),
+);
+/** Parts of a path that no route takes and a log line shows. */
+const LOGGED_PARTS_MAX = 8;
 
-/** A path as a log line may tell it. */
+/**
+ * A path below BASE_URL as a log line may tell it: its route. What is in the variable parts, and in a path of no route,
+ * may be a key or an address, so nothing of it is shown but the words of our own routes.
+ */
 export function loggedPath(path: string): string {
-  return path.replace(PRIVATE_TAIL, "$1…");
+  const route = patterns.find(({ pattern }) => pattern.test(path));
+  if (route !== undefined) return route.path;
+  const parts = path.split("/").slice(0, LOGGED_PARTS_MAX + 1);
+  return parts.map((part) => (WORDS.has(part) ? part : "…")).join("/");
 }
 
 /** The methods that a path takes, for 405 and its Allow header; none for an unknown path. */

@@ -3,6 +3,7 @@ import { type AnyElysia, Elysia, type ErrorContext, ParseError, ValidationError 
 import { StreamBusyError } from "../commands/streamWriters.ts";
 import type { AddressRange } from "../kernel/clientAddress.ts";
 import { newRequestId } from "../kernel/ids.ts";
+import { reasonOf } from "../kernel/reason.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { BodiesInFlight } from "./bodiesInFlight.ts";
@@ -11,18 +12,8 @@ import { type Door, factsOf, openFacts, type RequestFacts, shareFacts } from "./
 import { contentLengthOf } from "./jsonBody.ts";
 import { Problem, type ProblemDetail, problemResponse } from "./problem.ts";
 import { makeRateLimits } from "./rateLimits.ts";
+import type { RequestLine, RequestLog } from "./requestLog.ts";
 import { loggedPath, methodsOf, routes } from "./routes.ts";
-
-/** What a server tells about a request once it is answered. No address, key or content is in it. */
-export interface RequestLine {
-  readonly requestId: string;
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  readonly code: string | null;
-  readonly workspaceId: string | null;
-  readonly durationMs: number;
-}
 
 /** The server as far as answering a request needs it. */
 interface Connections {
@@ -44,9 +35,7 @@ export interface ServerOptions {
   readonly controllers: readonly AnyElysia[];
   /** Whether the log goes on elsewhere: then nothing is answered but who asks how the service is. */
   readonly isClosed: () => Promise<boolean>;
-  /** The line is made only when it is asked for: most requests leave none. */
-  readonly onRequest: (status: number, line: () => RequestLine) => void;
-  readonly onError: (error: unknown, requestId: string) => void;
+  readonly log: RequestLog;
 }
 
 /** How long a connection may be silent, in seconds: ends slow headers and slow uploads. */
@@ -108,6 +97,12 @@ function asProblem(error: unknown): Problem | null {
   return null;
 }
 
+/** Whether the error is that the client was gone before its body had come. */
+function isEndOfConnection(error: unknown): boolean {
+  if (error instanceof ParseError) return isEndOfConnection(error.cause);
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
 function unknownRoute(request: Request, path: string): Problem {
   const methods = methodsOf(path);
   if (methods.length === 0) return new Problem("NOT_FOUND");
@@ -121,7 +116,7 @@ function unknownRoute(request: Request, path: string): Problem {
 export function makeFetch(
   options: ServerOptions,
 ): (request: Request, connections: Connections) => Promise<Response> {
-  const { basePath, controllers, onError } = options;
+  const { basePath, controllers, log } = options;
   const answerError = ({
     error,
     request,
@@ -133,7 +128,9 @@ export function makeFetch(
     // A problem's own code shows as Elysia's too, so NOT_FOUND alone does not say that no route was found.
     const isUnknownRoute = code === "NOT_FOUND" && !(error instanceof Problem);
     const problem = isUnknownRoute ? unknownRoute(request, path) : asProblem(error);
-    if (problem === null || problem.status >= 500) onError(error, facts.requestId);
+    facts.hasHungUp = problem === null && isEndOfConnection(error);
+    if (!facts.hasHungUp && (problem === null || problem.status >= 500))
+      log.failed(facts.requestId, reasonOf(error));
     const told = problem ?? new Problem("INTERNAL_ERROR");
     facts.code = told.code;
     return problemResponse(told, facts.requestId);
@@ -173,7 +170,12 @@ export function makeFetch(
     const peer = () => connections.requestIP(request)?.address ?? null;
     const facts = openFacts(request, { requestId: newRequestId(), door, peer });
     const response = await deadlines.within(answer(request, facts), () => tooLate(facts));
-    options.onRequest(response.status, () => requestLine(request, response, facts));
+    const { status } = response;
+    log.answered({
+      status,
+      hasHungUp: facts.hasHungUp || (status >= 400 && status < 500 && request.signal.aborted),
+      line: () => requestLine(request, response, facts, basePath),
+    });
     return request.method === "HEAD" ? new Response(null, response) : response;
   };
 }
@@ -259,11 +261,17 @@ function tooLate(facts: RequestFacts): Response {
   );
 }
 
-function requestLine(request: Request, response: Response, facts: RequestFacts): RequestLine {
+function requestLine(
+  request: Request,
+  response: Response,
+  facts: RequestFacts,
+  basePath: string,
+): RequestLine {
+  const path = pathOf(request);
   return {
     requestId: facts.requestId,
     method: request.method,
-    path: loggedPath(pathOf(request)),
+    path: loggedPath(path.startsWith(basePath) ? path.slice(basePath.length) : path),
     status: response.status,
     code: facts.code,
     workspaceId: facts.principal?.workspaceId ?? null,
@@ -290,7 +298,7 @@ export function listen(options: ServerOptions): {
     reusePort: false,
     error(error) {
       const requestId = newRequestId();
-      options.onError(error, requestId);
+      options.log.failed(requestId, reasonOf(error));
       return problemResponse(new Problem("INTERNAL_ERROR"), requestId);
     },
     fetch: makeFetch(options),

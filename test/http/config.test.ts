@@ -138,6 +138,7 @@ describe("settings", () => {
     ["REQUEST_TIMEOUT_MS", "0"],
     ["DRAIN_TIMEOUT_MS", "forever"],
     ["LOG_LEVEL", "verbose"],
+    ["LOG_FORMAT", "xml"],
     ["LOG_REQUESTS", "none"],
   ];
   for (const [name, value] of wrong) {
