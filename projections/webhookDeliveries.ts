@@ -5,7 +5,7 @@ import { type WebhookEvent, type WebhookEventType, webhookCodec } from "../src/d
 import { type WebhookDeliveryEvent, webhookDeliveryCodec } from "../src/domain/webhookDelivery/events.ts";
 import { invariant, never } from "../src/kernel/assert.ts";
 import { webhookDeliveryId } from "../src/kernel/ids.ts";
-import { type EpochMs, epochMs } from "../src/kernel/time.ts";
+import { DAY_MS, type EpochMs, epochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
 import { type ListPlace, NEWEST_FIRST, OLDEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
@@ -37,6 +37,14 @@ const ENDPOINT = "INSERT INTO endpoints (id, workspace_id, event_types, active) 
 const DELIVERY = `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, event_type, event_stream,
   event_revision, created_at, status, state, due_at, attempts, events, lease_ms, updated_at, held)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending', 'ready', ?, 0, 0, 0, ?, 0)`;
+/** What happened while its endpoint was disabled: nobody tries it until it is asked for. */
+const MISSED = `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, event_type, event_stream,
+  event_revision, created_at, status, state, due_at, attempts, events, lease_ms, updated_at, held)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'skipped', 'done', 0, 0, 0, 0, ?, 0)`;
+const IS_MISSED = "status = 'skipped' AND events = 0";
+const FORGET_MISSED = `DELETE FROM deliveries WHERE endpoint_id = ? AND created_at < ? AND ${IS_MISSED}`;
+const FORGET_MISSED_OF_WORKSPACE = `DELETE FROM deliveries
+  WHERE endpoint_id IN (SELECT id FROM endpoints WHERE workspace_id = ?) AND created_at < ? AND ${IS_MISSED}`;
 const STARTED = `UPDATE deliveries SET status = 'attempting', state = 'leased', attempts = ?, lease_ms = ?,
   events = ?, updated_at = ? WHERE id = ?`;
 /** Only the attempt that holds the claim sends a delivery back to waiting. */
@@ -50,6 +58,8 @@ const COUNT_FAILURE = `INSERT INTO failing (endpoint_id, since, failures, event_
   event_id = excluded.event_id`;
 const BACKLOG_GROWN = `INSERT INTO backlogs (endpoint_id, due_at) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET due_at = min(ifnull(due_at, excluded.due_at), excluded.due_at)`;
+/** There is one for each endpoint that has deliveries, whether or not one waits. */
+const BACKLOG_BEGUN = "INSERT INTO backlogs (endpoint_id) VALUES (?) ON CONFLICT DO NOTHING";
 const BACKLOG_ANEW = `UPDATE backlogs SET due_at =
   (SELECT min(due_at) FROM deliveries WHERE endpoint_id = ?1 AND state = 'ready') WHERE endpoint_id = ?1`;
 /** Of an event that is no longer in the log nobody can be told. */
@@ -80,8 +90,26 @@ function deliverTo(endpointId: string, workspaceId: string, event: ProjectedEven
   db.run(BACKLOG_GROWN, endpointId, dueAt);
 }
 
+/** What is missed can be recovered for so long, and is forgotten with the next that is missed after that. */
+export const MISSED_KEPT_MS = 14 * DAY_MS;
+
+function missedBefore(event: ProjectedEvent): string {
+  return rfc3339(epochMs(atOf(event)) - MISSED_KEPT_MS);
+}
+
+/** An event that an endpoint would have been told of, had it not been disabled. */
+function missBy(endpointId: string, workspaceId: string, event: ProjectedEvent, db: ReadDatabase): void {
+  const id = webhookDeliveryId(event.id, endpointId);
+  const at = atOf(event);
+  const source = [event.id, TOLD_AS[event.type] as string, event.stream, event.revision] as const;
+  db.run(FORGET_MISSED, endpointId, missedBefore(event));
+  db.run(MISSED, id, workspaceId, endpointId, ...source, at, at);
+  db.run(BACKLOG_BEGUN, endpointId);
+}
+
 interface Subscriber {
   readonly id: string;
+  readonly isActive: boolean;
   /** Null: everything. */
   readonly types: readonly string[] | null;
 }
@@ -89,7 +117,7 @@ interface Subscriber {
 /** Workspaces whose subscribers are remembered for one database; past it all are forgotten. */
 const REMEMBERED_WORKSPACES_MAX = 1_000;
 /**
- * Who is active and wants what, by workspace. Nearly every event of a log asks for it and hardly any changes it, so
+ * Who wants what and is active, by workspace. Nearly every event of a log asks for it and hardly any changes it, so
  * it is read once for each change. Rows change through their one writer alone, and one that failed is not gone on with.
  */
 const remembered = new WeakMap<ReadDatabase, Map<string, readonly Subscriber[]>>();
@@ -98,9 +126,10 @@ function subscribersOf(workspaceId: string, db: ReadDatabase): readonly Subscrib
   const known = remembered.get(db) ?? new Map<string, readonly Subscriber[]>();
   const found = known.get(workspaceId);
   if (found) return found;
-  const active = "SELECT id, event_types FROM endpoints WHERE workspace_id = ? AND active = 1";
-  const subscribers = db.all(active, workspaceId).map(({ id, event_types: types }): Subscriber => {
-    return { id: String(id), types: types === null ? null : (JSON.parse(String(types)) as string[]) };
+  const sql = "SELECT id, event_types, active FROM endpoints WHERE workspace_id = ?";
+  const subscribers = db.all(sql, workspaceId).map(({ id, event_types: types, active }): Subscriber => {
+    const wanted = types === null ? null : (JSON.parse(String(types)) as string[]);
+    return { id: String(id), isActive: active === 1, types: wanted };
   });
   if (known.size >= REMEMBERED_WORKSPACES_MAX) known.clear();
   known.set(workspaceId, subscribers);
@@ -108,11 +137,14 @@ function subscribersOf(workspaceId: string, db: ReadDatabase): readonly Subscrib
   return subscribers;
 }
 
-/** The endpoints that are active and subscribed at this place in the log. */
-function fanOut(workspaceId: string, event: ProjectedEvent, db: ReadDatabase): void {
+/** The endpoints that are subscribed at this place in the log: who is active is told, who is disabled misses it. */
+function fanOut(workspaceId: string, event: ProjectedEvent, db: ReadDatabase, itself?: string): void {
   const type = TOLD_AS[event.type] as string;
-  for (const { id, types } of subscribersOf(workspaceId, db)) {
-    if (types === null || types.includes(type)) deliverTo(id, workspaceId, event, db);
+  for (const { id, isActive, types } of subscribersOf(workspaceId, db)) {
+    if (types !== null && !types.includes(type)) continue;
+    if (isActive) deliverTo(id, workspaceId, event, db);
+    // An endpoint does not miss the news that it was disabled itself.
+    else if (id !== itself) missBy(id, workspaceId, event, db);
   }
 }
 
@@ -136,7 +168,7 @@ function applyToEndpoints(event: ProjectedEvent, db: ReadDatabase): void {
     case "WebhookEndpointDisabled":
       db.run("UPDATE endpoints SET active = 0 WHERE id = ?", id);
       db.run(FORGET_FAILURES, id);
-      fanOut(workspaceId, event, db);
+      fanOut(workspaceId, event, db, id);
       break;
     case "WebhookEndpointEnabled":
       db.run("UPDATE endpoints SET active = 1 WHERE id = ?", id);
@@ -222,6 +254,8 @@ function applyErasure(event: ProjectedEvent, db: ReadDatabase): void {
   if (type !== "SuppressionAddressErased" || !data.cutsHistory) return;
   const last = Math.max(...data.erased.map(({ revision }) => revision));
   db.run(FORGET_ERASED, event.stream, last);
+  // What goes may have been what made an endpoint forget what it had missed before.
+  db.run(FORGET_MISSED_OF_WORKSPACE, data.workspaceId, missedBefore(event));
   db.run(COUNT_ANEW, data.workspaceId);
   db.run(FORGET_BACKLOGS);
   db.run(BACKLOGS_ANEW);
@@ -254,10 +288,10 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 const HOLDS: ReadonlySet<string> = new Set(HOLD_EVENTS);
 const TOLD_ELSEWHERE = [...emailCodec.types, ...suppressionCodec.types].filter((type) => type in TOLD_AS);
 
-/** Which event is owed to which endpoint, and how each of these deliveries stands. */
+/** Which event is owed to which endpoint, or was missed by it, and how each of these deliveries stands. */
 export const webhookDeliveries: Projection = {
   name: "webhook-deliveries",
-  version: 3,
+  version: 4,
   events: [
     ...TOLD_ELSEWHERE,
     "SuppressionAddressErased",
@@ -284,6 +318,7 @@ export const webhookDeliveries: Projection = {
         "CREATE INDEX deliveries_ready ON deliveries (endpoint_id, due_at) WHERE state = 'ready'",
         "CREATE INDEX deliveries_leased ON deliveries (id) WHERE state = 'leased'",
         "CREATE INDEX deliveries_held ON deliveries (held) WHERE held = 1",
+        `CREATE INDEX deliveries_missed ON deliveries (endpoint_id, created_at) WHERE ${IS_MISSED}`,
         "CREATE INDEX deliveries_by_time ON deliveries (endpoint_id, created_at)",
       ],
     },
@@ -340,6 +375,11 @@ function deliveryRow(row: SqlRow): WebhookDeliveryRow {
     revision: Number(row.events),
     dueAt: row.state === "ready" || row.state === "held" ? Number(row.due_at) : null,
   };
+}
+
+/** Whether its endpoint was disabled when it happened, and nobody has asked for it since. */
+export function isMissed({ status, revision }: WebhookDeliveryRow): boolean {
+  return status === "skipped" && revision === 0;
 }
 
 /** So many deliveries of one endpoint are asked for at once: a long backlog leaves room for the others'. */

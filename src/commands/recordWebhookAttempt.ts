@@ -4,6 +4,7 @@ import {
   type AttemptRequest,
   expireAttempt,
   type Moment,
+  type RedeliveryRequest,
   recordAttempt,
   requestRedelivery,
   skipDelivery,
@@ -132,9 +133,9 @@ export function expireWebhookLease(store: EventStore, id: string, attempt: numbe
 export function redeliverWebhook(
   store: EventStore,
   id: string,
-  origin: DeliveryOrigin,
+  request: RedeliveryRequest,
   occasion: WorkspaceOccasion,
 ) {
   const aggregate = { ...webhookDeliveryAggregate, stream: webhookDeliveryStream(id) };
-  return transact(store, aggregate, (state) => requestRedelivery(state, origin, occasion.at), occasion);
+  return transact(store, aggregate, (state) => requestRedelivery(state, request, occasion.at), occasion);
 }

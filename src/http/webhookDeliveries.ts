@@ -1,7 +1,9 @@
 import { Elysia } from "elysia";
 import {
   failedWebhooks,
+  isMissed,
   listWebhookDeliveries,
+  MISSED_KEPT_MS,
   type WebhookDeliveryRow,
   webhookDelivery,
 } from "../../projections/webhookDeliveries.ts";
@@ -10,7 +12,7 @@ import { readWebhookStory, redeliverWebhook } from "../commands/recordWebhookAtt
 import { recoverWebhooks } from "../commands/recoverWebhooks.ts";
 import { webhookPayload } from "../commands/webhookPayload.ts";
 import type { DeliveryOrigin } from "../domain/webhookDelivery/events.ts";
-import { epochMs, HOUR_MS } from "../kernel/time.ts";
+import { epochMs } from "../kernel/time.ts";
 import { dateTime } from "./dateTime.ts";
 import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
 import { decodeCursor, pageItems, pageOf } from "./paging.ts";
@@ -24,8 +26,7 @@ import { ListWebhookDeliveriesQuery, RecoverWebhookBody } from "./webhookDeliver
 import { webhookId } from "./webhookJson.ts";
 import type { WebhooksOptions } from "./webhooks.ts";
 
-/** Deliveries can be recovered for so long, and so many at once. */
-const RECOVER_MS_MAX = 14 * 24 * HOUR_MS;
+/** So many deliveries can be recovered at once. */
 const RECOVER_DELIVERIES_MAX = 10_000;
 
 interface DeliveriesOptions extends WebhooksOptions {
@@ -85,7 +86,7 @@ export function webhookDeliveriesController({
         const row = await deliveryOf(endpoint.id, params.delivery_id);
         const story = await readWebhookStory(services.store, row.id);
         const payload = await webhookPayload(services, originOf(row));
-        return { ...deliveryJson(row), ...storyJson(story), payload };
+        return { ...deliveryJson(row), ...storyJson(story, isMissed(row)), payload };
       },
       { transform: authorize(services, routes.getWebhookDelivery), query: NoQuery },
     )
@@ -94,7 +95,8 @@ export function webhookDeliveriesController({
       async ({ params, set, ...call }) => {
         const endpoint = await activeEndpointOf({ params, ...call });
         const row = await deliveryOf(endpoint.id, params.delivery_id);
-        await redeliverWebhook(services.store, row.id, originOf(row), occasionOf(call.request, services));
+        const { id, ...request } = requestOf(row);
+        await redeliverWebhook(services.store, id, request, occasionOf(call.request, services));
         set.status = 202;
         set.headers.location = `${basePath}/webhooks/${endpoint.id}/deliveries/${row.id}`;
         return deliveryJson(await deliveryOf(endpoint.id, params.delivery_id));
@@ -105,12 +107,12 @@ export function webhookDeliveriesController({
       routes.recoverWebhook.path,
       async ({ body, ...call }) => {
         const since = dateTime("/since", body.since);
-        if (epochMs(since) < services.clock.now() - RECOVER_MS_MAX) {
+        if (epochMs(since) < services.clock.now() - MISSED_KEPT_MS) {
           throw invalid("/since", "is more than 14 days ago");
         }
         const { id } = await activeEndpointOf(call);
         const rows = failedWebhooks(await currentRows(deliveries), id, since, RECOVER_DELIVERIES_MAX + 1);
-        const failed = rows.slice(0, RECOVER_DELIVERIES_MAX).map(namedOf);
+        const failed = rows.slice(0, RECOVER_DELIVERIES_MAX).map(requestOf);
         const occasion = occasionOf(call.request, services);
         const requested = await recoverWebhooks(services.store, failed, occasion);
         return { object: "webhook_recovery", requested, has_more: rows.length > RECOVER_DELIVERIES_MAX };
@@ -119,8 +121,8 @@ export function webhookDeliveriesController({
     );
 }
 
-function namedOf(row: WebhookDeliveryRow) {
-  return { id: row.id, origin: originOf(row) };
+function requestOf(row: WebhookDeliveryRow) {
+  return { id: row.id, origin: originOf(row), isMissed: isMissed(row) };
 }
 
 function originOf(row: WebhookDeliveryRow): DeliveryOrigin {

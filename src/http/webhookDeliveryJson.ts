@@ -29,10 +29,13 @@ interface AttemptJson {
   readonly excerpt: string | null;
 }
 
-/** Every attempt, in order, with what became of it; a late outcome takes the place of a lease that ran out. */
-export function storyJson(story: readonly WebhookStoryEvent[]) {
+/**
+ * Every attempt, in order, with what became of it; a late outcome takes the place of a lease that ran out. What was
+ * missed has no story.
+ */
+export function storyJson(story: readonly WebhookStoryEvent[], isMissed: boolean) {
   const attempts = new Map<number, AttemptJson>();
-  let skippedReason: string | null = null;
+  let skippedReason: string | null = isMissed ? "endpoint_disabled" : null;
   for (const { at, event } of story) {
     if (event.type === "WebhookAttemptStarted") {
       const { attempt } = event.data;

@@ -89,6 +89,8 @@ const TAG = "Webhook deliveries";
 export const webhookDeliveryOperations = {
   listWebhookDeliveries: {
     summary: "List the deliveries to a webhook endpoint",
+    description:
+      "What happened while it was disabled is `skipped` without an attempt, and is kept for 14 days.",
     tag: TAG,
     query: ListWebhookDeliveriesQuery,
     success: { status: 200, schema: pageSchema(WebhookDelivery) },
@@ -110,8 +112,9 @@ export const webhookDeliveryOperations = {
     problems: ["INVALID_REQUEST", "NOT_FOUND", "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"],
   },
   recoverWebhook: {
-    summary: "Deliver again what has failed or was skipped since a time",
-    description: "Up to 14 days back and 10,000 deliveries at once. What is under way is left alone.",
+    summary: "Deliver again what has failed, was skipped or was missed since a time",
+    description:
+      "Up to 14 days back and 10,000 deliveries at once. What happened while the endpoint was disabled is among them, under the `webhook-id` that it would have had. What is under way is left alone.",
     tag: TAG,
     body: RecoverWebhookBody,
     success: { status: 200, schema: WebhookRecovery },

@@ -182,16 +182,34 @@ describe("a delivery", () => {
       [started(1), failed(1, at(60_000))],
     ]) {
       given(...past)
-        .when((state) => requestRedelivery(state, origin, NOW))
+        .when((state) => requestRedelivery(state, { origin, isMissed: false }, NOW))
         .then("requested", requested)
         .again("underWay");
     }
     given(started(1))
-      .when((state) => requestRedelivery(state, origin, NOW))
+      .when((state) => requestRedelivery(state, { origin, isMissed: false }, NOW))
       .then("underWay");
     given(started(1), failed(1, at(60_000)), requested, started(2))
       .when((state) => recordAttempt(state, 2, FAILED, on()))
       .then("recorded", failed(2, at(5_000)));
+  });
+});
+
+describe("a delivery that was missed", () => {
+  const missed = { origin, isMissed: true };
+  const requested: WebhookDeliveryEvent = { type: "WebhookRedeliveryRequested", data: { origin, at: at(0) } };
+
+  test("is asked for once, and what nobody missed is under way", () => {
+    given()
+      .when((state) => requestRedelivery(state, missed, NOW))
+      .then("requested", requested)
+      .again("underWay");
+    given()
+      .when((state) => requestRedelivery(state, { ...missed, isMissed: false }, NOW))
+      .then("underWay");
+    given(requested, started(1), delivered(1))
+      .when((state) => requestRedelivery(state, missed, NOW))
+      .then("requested", requested);
   });
 });
 
@@ -255,7 +273,7 @@ describe("whatever happens to a delivery (properties)", () => {
       case "expire":
         return expireAttempt(state, attempt, on()).events;
       case "again":
-        return requestRedelivery(state, origin, NOW).events;
+        return requestRedelivery(state, { origin, isMissed: false }, NOW).events;
       default:
         return skipDelivery(state, origin, "endpoint_deleted").events;
     }

@@ -179,7 +179,8 @@ async function deliveries({ log }: TestService, tenant: Tenant, endpointId: stri
       () => ({ outcome: null, events }),
       occasion,
     );
-    if (story.length === 2) await redeliverWebhook(log.store, deliveryId, origin, occasion);
+    if (story.length === 2)
+      await redeliverWebhook(log.store, deliveryId, { origin, isMissed: false }, occasion);
   }
 }
 

@@ -7,7 +7,7 @@ import { until } from "../support/until.ts";
 import type { ReceivedCall } from "../support/webhookReceiver.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhookWorld.ts";
 
-const NAMES = ["shop", "books", "audit", "gone", "busy", "shy", "moved"];
+const NAMES = ["missing", "shop", "books", "audit", "gone", "busy", "shy", "moved"];
 const NOBODY = "11111111-1111-4111-8111-111111111111";
 
 describe.each(await testStores())("webhook endpoints on $name", (store) => {
@@ -180,6 +180,43 @@ describe.each(await testStores())("webhook endpoints on $name", (store) => {
         code: "WEBHOOK_DISABLED",
       });
     }
+  });
+
+  test("that were disabled recover what happened meanwhile, each event once", async () => {
+    const other = await world.service.tenant();
+    const since = new Date(Date.now() - 60_000).toISOString();
+    const { id } = await register(other, "missing", { event_types: ["email.queued"] });
+    await other.call("POST", `/webhooks/${id}/disable`);
+    const sent: string[] = [];
+    for (let count = 0; count < 5; count += 1) {
+      sent.push((await other.send(newKey(), message())).json.id);
+    }
+    const missed = async () =>
+      (await other.call("GET", `/webhooks/${id}/deliveries?status=skipped`)).json.data as { id: string }[];
+    await until(async () => (await missed()).length === sent.length, "what it missed");
+    const [one] = await missed();
+    expect((await other.call("GET", `/webhooks/${id}/deliveries/${one?.id}`)).json).toMatchObject({
+      status: "skipped",
+      skipped_reason: "endpoint_disabled",
+      attempts: 0,
+      next_attempt_at: null,
+      attempt_log: [],
+    });
+    await other.call("POST", `/webhooks/${id}/enable`);
+    expect(callsTo("missing")).toEqual([]);
+    const recover = async () =>
+      (await other.call("POST", `/webhooks/${id}/recover`, { body: { since } })).json.requested as number;
+    // Also when two ask at once.
+    const requested = await Promise.all([recover(), recover()]);
+    expect(requested.reduce((sum, count) => sum + count)).toBe(sent.length);
+    await until(() => callsTo("missing").length >= sent.length, "all that it missed");
+    const told = () => callsTo("missing").map(({ body }) => JSON.parse(body).data.id as string);
+    expect(told().sort()).toEqual(sent.toSorted());
+    await until(async () => (await missed()).length === 0, "their outcomes");
+    expect(await recover()).toBe(0);
+    sent.push((await other.send(newKey(), message())).json.id);
+    await until(() => callsTo("missing").length > sent.length - 1, "what happens from then on");
+    expect(told().sort()).toEqual(sent.toSorted());
   });
 
   test("show each delivery with its attempts, and repeat one on request", async () => {

@@ -14,7 +14,7 @@ import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/even
 import { type WebhooksState, webhookDecider } from "../../src/domain/webhook/state.ts";
 import type { DomainEvent } from "../../src/kernel/decider.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
-import { rfc3339 } from "../../src/kernel/time.ts";
+import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
 import { createTables } from "../../src/readModels/generation.ts";
 
@@ -57,6 +57,7 @@ const DATA = {
 class Story {
   readonly events: ProjectedEvent[] = [];
   readonly owed: string[] = [];
+  readonly missed: string[] = [];
   private readonly states = new Map<string, WebhooksState>();
   private readonly revisions = new Map<string, number>();
 
@@ -68,7 +69,9 @@ class Story {
     for (const event of events) {
       const id = this.append(webhooksStream(workspace), workspace, event);
       this.states.set(workspace, webhookDecider.evolve(this.endpoints(workspace), event));
-      if (event.type === "WebhookEndpointDisabled") this.owe(workspace, id, "webhook.disabled");
+      if (event.type === "WebhookEndpointDisabled") {
+        this.owe(workspace, id, "webhook.disabled", event.data.endpointId);
+      }
       if (event.type === "WebhookTestRequested") this.owed.push(`${id} ${event.data.endpointId}`);
     }
   }
@@ -79,9 +82,10 @@ class Story {
     if (told) this.owe(workspace, id, told);
   }
 
-  private owe(workspace: string, eventId: string, type: string): void {
+  private owe(workspace: string, eventId: string, type: string, itself?: string): void {
     for (const { id, eventTypes, disabledReason } of this.endpoints(workspace).endpoints.values()) {
-      if (disabledReason === null && (eventTypes?.includes(type) ?? true)) this.owed.push(`${eventId} ${id}`);
+      if (id === itself || !(eventTypes?.includes(type) ?? true)) continue;
+      (disabledReason === null ? this.owed : this.missed).push(`${eventId} ${id}`);
     }
   }
 
@@ -141,21 +145,42 @@ function deliveriesOf(events: readonly ProjectedEvent[]) {
 }
 
 describe("the read model of webhook deliveries (properties)", () => {
-  test("has one delivery for each event and each endpoint that was active and subscribed there, and no other", () => {
+  test("has one delivery for each event and each endpoint that was subscribed there, and no other", () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 5, maxLength: 60 }), (steps) => {
         const story = new Story();
         for (const one of steps) take(story, one);
         const rows = deliveriesOf(story.events);
-        expect(rows.map((row) => `${row.event_id} ${row.endpoint_id}`).sort()).toEqual(story.owed.toSorted());
+        const named = (state: string) =>
+          rows.filter((row) => row.state === state).map((row) => `${row.event_id} ${row.endpoint_id}`);
+        expect(named("ready").sort()).toEqual(story.owed.toSorted());
+        expect(named("done").sort()).toEqual(story.missed.toSorted());
         for (const row of rows) {
           expect(row.id).toBe(webhookDeliveryId(String(row.event_id), String(row.endpoint_id)));
           const told = story.events.find(({ id }) => id === row.event_id);
           expect([row.event_stream, row.event_revision]).toEqual([told?.stream, told?.revision] as never);
-          expect(row.state).toBe("ready");
+          expect(row.status).toBe(row.state === "ready" ? "pending" : "skipped");
         }
       }),
       RUNS,
     );
+  });
+
+  test("forgets what an endpoint missed 14 days later, with the next that it misses", () => {
+    const story = new Story();
+    take(story, ["shop", 0, { verb: "register", eventTypes: null }]);
+    take(story, ["shop", 0, { verb: "disable" }]);
+    const missAfter = (days: number) => {
+      story.happen("shop", NEWS[0]);
+      const event = story.events.at(-1) as ProjectedEvent;
+      const metadata = { ...event.metadata, at: rfc3339(START + days * DAY_MS) };
+      story.events.splice(-1, 1, { ...event, metadata });
+      return event.id;
+    };
+    const [first, second, third, last] = [0, 1, 14, 15.5].map(missAfter);
+    const idsAfter = (count: number) =>
+      deliveriesOf(story.events.slice(0, 2 + count)).map((row) => String(row.event_id));
+    expect(idsAfter(3)).toEqual([first, second, third] as string[]);
+    expect(idsAfter(4)).toEqual([third, last] as string[]);
   });
 });

@@ -235,7 +235,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     async redeliver(id) {
       const [first] = await world.events(id);
       if (first?.type !== "WebhookAttemptStarted") throw new Error("it was never attempted");
-      return redeliverWebhook(store, id, first.data.origin, occasion());
+      return redeliverWebhook(store, id, { origin: first.data.origin, isMissed: false }, occasion());
     },
     async events(id) {
       return (await readWebhookStory(store, id)).map(({ event }) => event);

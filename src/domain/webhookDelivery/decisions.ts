@@ -159,16 +159,23 @@ export function skipDelivery(
   };
 }
 
+/** A delivery that somebody asks for once more. */
+export interface RedeliveryRequest {
+  readonly origin: DeliveryOrigin;
+  /** Whether its endpoint was disabled when it happened, so that nobody began to deliver it. */
+  readonly isMissed: boolean;
+}
+
 /** Sends it again, whatever became of it; the schedule begins anew. What waits or is under way is left alone. */
 export function requestRedelivery(
   state: WebhookDeliveryState,
-  origin: DeliveryOrigin,
+  { origin, isMissed }: RedeliveryRequest,
   now: EpochMs,
 ): Decision<"requested" | "underWay", WebhookDeliveryEvent> {
   const isUnderWay =
-    state === null ||
-    state.status === "attempting" ||
-    (state.status === "pending" && state.nextAttemptAt <= now);
+    state === null
+      ? !isMissed
+      : state.status === "attempting" || (state.status === "pending" && state.nextAttemptAt <= now);
   if (isUnderWay) return { outcome: "underWay", events: [] };
   const data = { origin, at: rfc3339(now) };
   return { outcome: "requested", events: [{ type: "WebhookRedeliveryRequested", data }] };
