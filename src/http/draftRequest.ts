@@ -1,10 +1,11 @@
-import { compileVersion } from "../commands/compiledVersions.ts";
+import { type CompiledVersion, compileVersion } from "../commands/compiledVersions.ts";
 import type { NewVersion } from "../commands/manageTemplates.ts";
 import { VERSION_BYTES_MAX } from "../domain/template/decisions.ts";
 import { typeFault, type VariableDefinition } from "../domain/template/variables.ts";
-import { isHeaderSafe } from "../kernel/text.ts";
-import type { TemplateEngine } from "../ports/templateEngine.ts";
-import { invalid, type ProblemDetail, refusedFor } from "./problem.ts";
+import { nearestName } from "../kernel/nearestName.ts";
+import { excerpt, isHeaderSafe } from "../kernel/text.ts";
+import type { TemplateEngine, UsedVariable } from "../ports/templateEngine.ts";
+import { ERRORS_MAX, type ProblemDetail, refusedFor } from "./problem.ts";
 import type { DraftVersionBody } from "./templateSchemas.ts";
 
 /** Words of Liquid: a variable of such a name could not be reached. */
@@ -12,24 +13,43 @@ const RESERVED = new Set(
   "and blank contains empty false forloop in nil not null or tablerowloop true".split(" "),
 );
 
-/** A draft's parts, sound and within their bounds. Throws the problem that names each part which is not. */
+/** A declared name is not longer. */
+const NAME_SHOWN_UNITS_MAX = 80;
+
+/** A draft's parts, sound and within their bounds. Throws the problem that names all that is wrong with them. */
 export function draftRequest(engine: TemplateEngine, body: DraftVersionBody): NewVersion {
   // "" counts as absent, as it does in a send.
   const parts = { subject: body.subject, html: body.html || null, text: body.text || null };
-  if (!isHeaderSafe(parts.subject)) throw invalid("/subject", "must not contain a line break or NUL");
-  if (parts.html === null && parts.text === null) throw invalid("/html", "or text is required");
-  const source = { ...parts, variables: definitionsOf(body.variables ?? []) };
-  const bytes = checkSize(source);
-  checkLiquid(engine, source);
-  return { ...source, bytes };
+  const variables = definitionsOf(body.variables ?? []);
+  const source = { ...parts, variables: variables.definitions };
+  const bytes = bytesOf(source);
+  const errors = [
+    ...partFaults(parts),
+    ...variables.faults,
+    ...sizeFaults(bytes),
+    ...liquidFaults(compileVersion(engine, source)),
+  ];
+  if (errors.length > 0) throw refusedFor("INVALID_REQUEST", errors);
+  return { ...source, bytes: sum(bytes) };
 }
 
-function definitionsOf(given: NonNullable<DraftVersionBody["variables"]>): readonly VariableDefinition[] {
+type Source = Omit<NewVersion, "bytes">;
+
+function partFaults({ subject, html, text }: Omit<Source, "variables">): readonly ProblemDetail[] {
+  return [
+    ...(isHeaderSafe(subject)
+      ? []
+      : [{ pointer: "/subject", message: "must not contain a line break or NUL" }]),
+    ...(html === null && text === null ? [{ pointer: "/html", message: "or text is required" }] : []),
+  ];
+}
+
+function definitionsOf(given: NonNullable<DraftVersionBody["variables"]>) {
   const names = new Set<string>();
-  const errors: ProblemDetail[] = [];
+  const faults: ProblemDetail[] = [];
   const definitions = given.map(({ name, type, required = false, default: fallback }, index) => {
     const refuse = (member: string, message: string) =>
-      errors.push({ pointer: `/variables/${index}/${member}`, message });
+      faults.push({ pointer: `/variables/${index}/${member}`, message });
     if (names.has(name)) refuse("name", "is the name of another variable");
     if (RESERVED.has(name)) refuse("name", "is a word of Liquid");
     names.add(name);
@@ -39,30 +59,47 @@ function definitionsOf(given: NonNullable<DraftVersionBody["variables"]>): reado
     if (fault !== null) refuse("default", fault);
     return { name, type, required, default: fallback };
   });
-  refuseAll(errors);
-  return definitions;
+  return { definitions: definitions satisfies readonly VariableDefinition[], faults };
 }
 
-function checkSize(source: Omit<NewVersion, "bytes">): number {
-  const sizes = Object.entries(source).map(
-    ([name, part]) => [name, Buffer.byteLength(JSON.stringify(part))] as const,
-  );
-  const bytes = sizes.reduce((sum, [, size]) => sum + size, 0);
-  if (bytes <= VERSION_BYTES_MAX) return bytes;
-  const [largest = ""] = sizes.toSorted(([, left], [, right]) => right - left)[0] ?? [];
-  throw invalid(`/${largest}`, `takes the version over ${VERSION_BYTES_MAX} bytes when encoded`);
+type Sizes = readonly (readonly [part: string, bytes: number])[];
+
+function bytesOf(source: Source): Sizes {
+  return Object.entries(source).map(([part, value]) => [part, Buffer.byteLength(JSON.stringify(value))]);
 }
 
-function checkLiquid(engine: TemplateEngine, source: Omit<NewVersion, "bytes">): void {
-  const compiled = compileVersion(engine, { ...source, variables: [] });
-  const errors: ProblemDetail[] = [];
-  for (const part of ["subject", "html", "text"] as const) {
+function sum(sizes: Sizes): number {
+  return sizes.reduce((total, [, bytes]) => total + bytes, 0);
+}
+
+/** The largest part is told. */
+function sizeFaults(sizes: Sizes): readonly ProblemDetail[] {
+  if (sum(sizes) <= VERSION_BYTES_MAX) return [];
+  const [largest = ""] = sizes.toSorted(([, one], [, other]) => other - one)[0] ?? [];
+  const message = `takes the version over ${VERSION_BYTES_MAX} bytes when encoded`;
+  return [{ pointer: `/${largest}`, message }];
+}
+
+/** Parts that cannot be understood, and variables that they use and nobody has declared: mostly misspelt names. */
+function liquidFaults(compiled: CompiledVersion): readonly ProblemDetail[] {
+  const declared = compiled.variables.map(({ name }) => name);
+  const known = new Set(declared);
+  return (["subject", "html", "text"] as const).flatMap((part) => {
     const result = compiled[part];
-    if (result?.kind === "invalid") errors.push({ pointer: `/${part}`, message: result.reason });
-  }
-  refuseAll(errors);
+    const pointer = `/${part}`;
+    if (result === null) return [];
+    if (result.kind === "invalid") return [{ pointer, message: result.reason }];
+    return result.template
+      .variables()
+      .filter(({ name }) => !known.has(name))
+      .slice(0, ERRORS_MAX)
+      .map((variable) => ({ pointer, message: undeclared(variable, declared) }));
+  });
 }
 
-function refuseAll(errors: readonly ProblemDetail[]): void {
-  if (errors.length > 0) throw refusedFor("INVALID_REQUEST", errors);
+function undeclared({ name, line }: UsedVariable, declared: readonly string[]): string {
+  const shown = excerpt(name, NAME_SHOWN_UNITS_MAX);
+  const nearest = nearestName(shown, declared);
+  const hint = nearest === null ? "declare it in variables" : `did you mean ${nearest}?`;
+  return `uses ${shown} in line ${line}, which is not in variables: ${hint}`;
 }

@@ -43,7 +43,8 @@ export const SendEmailBody = Type.Object(
     ),
     variables: Type.Optional(
       Type.Record(AnyName, Type.Unknown(), {
-        description: "Values for the template's variables; 100,000 characters as compact JSON at most.",
+        description:
+          "Values for the template's variables; 100,000 characters as compact JSON at most. What the template does not declare is ignored, so that senders need not change together with templates.",
       }),
     ),
     metadata: Type.Optional(

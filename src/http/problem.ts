@@ -109,7 +109,7 @@ export function problemResponse(problem: Problem, requestId: string): Response {
     code,
     request_id: requestId,
     retryable: isRetryable(problem),
-    errors: options.errors ?? [],
+    errors: (options.errors ?? []).slice(0, ERRORS_MAX),
   };
   const headers: Record<string, string> = {
     "content-type": "application/problem+json",
@@ -130,6 +130,9 @@ export function invalid(pointer: string, message: string): Problem {
     errors: [{ pointer, message }],
   });
 }
+
+/** So many faults of one request are told at most; the rest show once these are mended. */
+export const ERRORS_MAX = 20;
 
 /** A refusal for all that is wrong; when nothing is named, the code says it all. */
 export function refusedFor(code: ProblemCode, errors: readonly ProblemDetail[]): Problem {

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { ERRORS_MAX } from "./problem.ts";
 
 /** The body of every refusal: RFC 9457 and our own members. */
 export const ProblemBody = Type.Object(
@@ -20,7 +21,10 @@ export const ProblemBody = Type.Object(
         },
         { additionalProperties: false },
       ),
-      { description: "Each wrong value; empty when the code says it all." },
+      {
+        maxItems: ERRORS_MAX,
+        description: `Each wrong value, ${ERRORS_MAX} at most; empty when the code says it all.`,
+      },
     ),
   },
   { $id: "Problem", additionalProperties: false, description: "A refusal (RFC 9457)." },

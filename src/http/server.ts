@@ -10,7 +10,7 @@ import { BodiesInFlight } from "./bodiesInFlight.ts";
 import { makeDeadlines } from "./deadlines.ts";
 import { type Door, factsOf, openFacts, type RequestFacts, shareFacts } from "./frontDoor.ts";
 import { contentLengthOf } from "./jsonBody.ts";
-import { Problem, type ProblemDetail, problemResponse } from "./problem.ts";
+import { ERRORS_MAX, Problem, type ProblemDetail, problemResponse } from "./problem.ts";
 import { makeRateLimits } from "./rateLimits.ts";
 import type { RequestLine, RequestLog } from "./requestLog.ts";
 import { loggedPath, methodsOf, routes } from "./routes.ts";
@@ -45,7 +45,6 @@ const IDLE_TIMEOUT_SECONDS = 30;
  * while a body is read, and what nobody reads Bun throws away as it comes.
  */
 const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER;
-const ERRORS_MAX = 20;
 
 /** One finding of TypeBox, as far as we look at it. */
 interface Found {

@@ -142,7 +142,9 @@ export const templateOperations = {
   },
   draftTemplateVersion: {
     summary: "Draft a version of a template",
-    description: "A version never changes: a correction is a new version.",
+    description:
+      "A version never changes: a correction is a new version. Every variable that its Liquid reads and does not make " +
+      "itself must be in `variables`; a misspelt one is refused by its name.",
     tag,
     body: DraftVersionBody,
     success: { status: 201, schema: VersionJson },

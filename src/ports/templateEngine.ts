@@ -7,6 +7,14 @@ export interface CompiledTemplate {
    * Sees own properties of `variables` only.
    */
   render(variables: Readonly<Record<string, unknown>>): RenderResult;
+  /** What it reads that it does not make itself, as a loop makes its item: each name once, where it is read first. */
+  variables(): readonly UsedVariable[];
+}
+
+/** A variable as a template uses it. `line` counts from 1. */
+export interface UsedVariable {
+  readonly name: string;
+  readonly line: number;
 }
 
 export type RenderResult =

@@ -388,3 +388,69 @@ describe("html of 500,000 characters, as many as can be sent directly", () => {
     }
   });
 });
+
+describe("the variables of a template", () => {
+  const used = (source: string, kind: (typeof KINDS)[number] = "html") => {
+    const compiled = engine.compile(source, kind);
+    if (compiled.kind === "invalid") throw new Error(compiled.reason);
+    return compiled.template.variables();
+  };
+
+  test.each<[string, string]>([
+    ["{{ a }} {{ b.c.d }} {{ a }}", "a b"],
+    ["{{ a[b.c]['d e'].f }} {{ [g] }}", "a b g"],
+    ["{{ a | append: b | default: c, allow_false: d }}", "a b c d"],
+    ["{{ (1..n) | join: s }} {{ 'text' }} {{ 7 }} {{ nil }} {{ true }} {{ empty }} {{ blank }}", "n s"],
+    ["{% assign x = a | plus: b %}{{ x.y }}", "a b"],
+    ["{% capture x %}{{ a }}{% endcapture %}{{ x }}{% capture 'y' %}{% endcapture %}{{ y }}", "a"],
+    [
+      "{% for i in a limit: n offset: m reversed %}{{ i.b }}{{ forloop.index }}{% else %}{{ c }}{% endfor %}",
+      "a c m n",
+    ],
+    [
+      "{% for i in a offset: continue %}{% for j in i %}{{ forloop.parentloop.index }}{{ j }}{% endfor %}{% endfor %}",
+      "a",
+    ],
+    ["{% for i in a %}{% endfor %}{{ i }}{{ forloop.index }}", "a forloop i"],
+    ["{% for i in a %}{{ last }}{% assign last = i %}{% endfor %}{{ last }}", "a"],
+    ["{% tablerow i in a cols: c %}{{ i }}{{ tablerowloop.col }}{% endtablerow %}", "a c"],
+    ["{% if a == empty and b contains c %}{% elsif d %}{{ e }}{% else %}{{ f }}{% endif %}", "a b c d e f"],
+    [
+      "{% unless a %}{{ b }}{% endunless %}{% case c %}{% when d, 'x' or e %}{% else %}{{ f }}{% endcase %}",
+      "a b c d e f",
+    ],
+    ["{% cycle g: a, 'b' %}{% echo c %}{% increment n %}{{ n }}{% decrement m %}", "a c g"],
+    ["{% liquid\n assign x = a\n for i in x\n echo i\n echo b\n endfor %}", "a b"],
+    ["{% raw %}{{ a }}{% endraw %}{% comment %}{{ b }}{% endcomment %}{% # {{ c }} %}", ""],
+    ["{{ __proto__ }}{{ constructor.name }}{{ ['a name'] }}", "__proto__ a name constructor"],
+  ])("of %j are those that it does not make itself: %s", (source, names) => {
+    for (const kind of KINDS) {
+      const found = used(source, kind).map(({ name }) => name);
+      expect(found.toSorted().join(" ")).toBe(names);
+    }
+  });
+
+  test("have the line where each is read first", () => {
+    expect(used("a\n{{ b }}\n{% if c %}{{ b }}{% endif %}")).toEqual([
+      { name: "b", line: 2 },
+      { name: "c", line: 3 },
+    ]);
+  });
+
+  test("are found in whatever compiles (property)", () => {
+    const pieces = fc.constantFrom(
+      ..."{{ }} {% %} if endif for in endfor a b.c [ ] ( ) .. | : , 'x' = assign capture endcapture cycle case when endcase echo liquid 1".split(
+        " ",
+      ),
+    );
+    const sources = fc.array(pieces, { maxLength: 25 }).map((parts) => parts.join(" "));
+    fc.assert(
+      fc.property(sources, (source) => {
+        const compiled = engine.compile(source, "html");
+        if (compiled.kind === "compiled")
+          for (const { line } of compiled.template.variables()) expect(line).toBe(1);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

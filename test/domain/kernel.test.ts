@@ -14,6 +14,7 @@ import {
   unseal,
 } from "../../src/kernel/instanceKeys.ts";
 import { canonicalJson, type Json } from "../../src/kernel/json.ts";
+import { nearestName } from "../../src/kernel/nearestName.ts";
 import { codePoints, excerpt, isHeaderSafe } from "../../src/kernel/text.ts";
 import { epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import { wholeNumber } from "../../src/kernel/wholeNumber.ts";
@@ -454,5 +455,21 @@ describe("a whole number from outside", () => {
     expect(wholeNumber("007", { min: 7, max: 7 })).toBe(7);
     expect(wholeNumber("6", { min: 7 })).toBeNull();
     expect(wholeNumber("8", { max: 7 })).toBeNull();
+  });
+});
+
+describe("the nearest name", () => {
+  test.each<[string, readonly string[], string | null]>([
+    ["nme", ["count", "name"], "name"],
+    ["Name", ["count", "name"], "name"],
+    ["nmae", ["count", "name"], "name"],
+    ["order_id", ["order", "orderId", "id"], "orderId"],
+    ["total", ["totals", "total_", "tota"], "totals"],
+    ["shop", ["count", "name"], null],
+    ["x", ["y", "z"], null],
+    ["xy", ["xyz"], "xyz"],
+    ["name", [], null],
+  ])("to %s among %p is %p", (given, names, expected) => {
+    expect(nearestName(given, names)).toBe(expected);
   });
 });

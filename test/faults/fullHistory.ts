@@ -131,7 +131,7 @@ async function templates(tenant: Tenant): Promise<void> {
   const version = {
     subject: "Hello {{ name }}",
     text: "Hello {{ name }}",
-    variables: { name: { type: "string" } },
+    variables: [{ name: "name", type: "string" }],
   };
   const path = `/api/v1/templates/${template.id}`;
   const drafted = await tenant.call("POST", `${path}/versions`, { body: version });

@@ -21,8 +21,8 @@ export const FUZZ_PLANTS = {
     finds: "leak",
     requests: 4_000,
     file: "projections/webhookEndpoints.ts",
-    from: "WHERE workspace_id = ? AND (created_at",
-    to: "WHERE workspace_id >= ? AND (created_at",
+    from: "webhook_endpoints WHERE workspace_id = ? ${",
+    to: "webhook_endpoints WHERE workspace_id >= ? ${",
   },
   /** Everybody reads everybody's messages by their ids. */
   "no-owner": {

@@ -299,7 +299,39 @@ describe.each(await testStores())("templates on $name", (store) => {
     test("with several unsound parts is told all of them", async () => {
       const { id } = await create();
       const unsound = { subject: "{{", html: "{% if %}", text: "{{ a | nope }}" };
-      expectProblem(await tryDraft(id, unsound), 400, "INVALID_REQUEST", ["/subject", "/html", "/text"]);
+      const variables = [{ name: "forloop", type: "string" }];
+      const pointers = ["/variables/0/name", "/subject", "/html", "/text"];
+      expectProblem(await tryDraft(id, { ...unsound, variables }), 400, "INVALID_REQUEST", pointers);
+    });
+
+    test("that uses a variable which it does not declare is told its name, its line and the name that is near", async () => {
+      const { id } = await create();
+      const parts = {
+        subject: "Hello {{ nme }}",
+        html: "<p>\n{{ shop.url }}</p>",
+        text: "{{ name }} {{ i }}",
+      };
+      const answer = await tryDraft(id, parts);
+      expectProblem(answer, 400, "INVALID_REQUEST", ["/subject", "/html", "/text"]);
+      expect(answer.json.errors.map(({ message }: { message: string }) => message)).toEqual([
+        "uses nme in line 1, which is not in variables: did you mean name?",
+        "uses shop in line 2, which is not in variables: declare it in variables",
+        "uses i in line 1, which is not in variables: declare it in variables",
+      ]);
+    });
+
+    test("may use what it makes itself: items of loops, assigned and captured names", async () => {
+      const { id } = await create();
+      const text = `{% assign x = name | split: " " %}{% for i in x %}{{ forloop.index }} {{ i }}{% endfor %}
+        {% capture y %}{{ x.first }}{% endcapture %}{{ y }}`;
+      expect((await tryDraft(id, { text })).status).toBe(201);
+    });
+
+    test("is told 20 of its faults at most", async () => {
+      const { id } = await create();
+      const html = Array.from({ length: 30 }, (_, index) => `{{ unknown${index} }}`).join("");
+      const answer = await tryDraft(id, { html });
+      expectProblem(answer, 400, "INVALID_REQUEST", Array(20).fill("/html"));
     });
 
     /** Adds versions to the log itself: so many requests would take their time. */
@@ -421,14 +453,14 @@ describe.each(await testStores())("templates on $name", (store) => {
       expect((await tenant.send(key, bySend(id))).status).toBe(202);
     });
 
-    const subject = { subject: "{{ name }}", variables: [] };
+    const subject = { subject: "{{ name }}", variables: [{ name: "name", type: "string" }] };
     test.each<[string, Record<string, unknown>, unknown, readonly string[]]>([
       ["a line break in the subject", subject, "a\r\nBcc: b@example.com", ["/subject"]],
       ["a line feed in the subject", subject, "a\nb", ["/subject"]],
       ["NUL in the subject", subject, "a\0b", ["/subject"]],
       ["an empty subject", subject, "", ["/subject"]],
       ["a subject of 999 characters", subject, "s".repeat(999), ["/subject"]],
-      ["neither html nor text", { html: "{{ none }}", text: null }, "x", ["/html"]],
+      ["neither html nor text", { html: "{{ name.none }}", text: null }, "x", ["/html"]],
       [
         "html of 500,001 characters",
         { subject: "s", html: `{% for i in (1..9) %}{{ name }}{% endfor %}${"h".repeat(100_001)}` },
@@ -519,16 +551,24 @@ describe.each(await testStores())("templates on $name", (store) => {
       expect(await subjectOf()).toBe("Hello Ana");
     });
 
-    test("fills in defaults, passes on what nobody has defined, and prints dates in UTC", async () => {
+    test("fills in defaults, ignores what the template does not declare, and prints dates in UTC", async () => {
       const { id } = await publishedTemplate({
-        text: "{{ greeting }} {{ extra.a }} {{ at | date: '%Y-%m-%d %H:%M' }} {{ price | times: 2 }}",
+        text: "{{ greeting }} {{ shop.extra }} {{ at | date: '%Y-%m-%d %H:%M' }} {{ price | times: 2 }}",
         variables: [
           { name: "greeting", type: "string", default: "Hi" },
           { name: "at", type: "date" },
           { name: "price", type: "number", default: 2.5 },
+          { name: "name", type: "string" },
+          { name: "shop", type: "object" },
         ],
       });
-      const variables = { name: "x", extra: { a: "b" }, at: "2030-01-01T01:30:00+02:00", price: null };
+      const variables = {
+        name: "x",
+        shop: { extra: "b" },
+        unknown: { a: "b" },
+        at: "2030-01-01T01:30:00+02:00",
+        price: null,
+      };
       const email = await content(await tenant.send(newKey(), bySend(id, { variables })));
       expect(email.text).toBe("Hi b 2029-12-31 23:30 5");
     });
@@ -580,6 +620,8 @@ describe.each(await testStores())("templates on $name", (store) => {
       const first = await tenant.send(key, bySend(id));
       const second = await draft(id, {
         subject: "Second",
+        html: null,
+        text: "{{ city }}",
         variables: [{ name: "city", type: "string", required: true }],
       });
       const again = async () => {

@@ -1,6 +1,11 @@
-import { AssertionError, type Liquid, LiquidError, type Template, toValueSync } from "liquidjs";
+import { AssertionError, analyzeSync, type Liquid, LiquidError, type Template, toValueSync } from "liquidjs";
 import { excerpt } from "../../kernel/text.ts";
-import type { CompileResult, RenderResult, TemplateEngine } from "../../ports/templateEngine.ts";
+import type {
+  CompileResult,
+  RenderResult,
+  TemplateEngine,
+  UsedVariable,
+} from "../../ports/templateEngine.ts";
 import { BoundedContext, BoundedEmitter } from "./boundedContext.ts";
 import { boundedLiquid } from "./boundedLiquid.ts";
 import { DirectParser } from "./directOutput.ts";
@@ -37,8 +42,23 @@ function compile(liquid: Liquid, source: string): CompileResult {
   const template = {
     bytes: bytesOf(source),
     render: (variables: Readonly<Record<string, unknown>>) => render(liquid, templates, variables),
+    variables: () => usedVariables(templates),
   };
   return { kind: "compiled", template };
+}
+
+/** The word after `offset:` of a loop, which liquidjs takes for a variable. */
+const CONTINUE = "continue";
+
+function usedVariables(templates: Template[]): readonly UsedVariable[] {
+  const { globals, locals } = analyzeSync(templates, { partials: false });
+  // One round of a loop may read what the round before it has assigned, further down.
+  const made = new Set([...Object.values(locals).map(([variable]) => variable?.segments[0]), CONTINUE]);
+  return Object.values(globals).flatMap(([first]) => {
+    const [name] = first?.segments ?? [];
+    if (first === undefined || typeof name !== "string" || made.has(name)) return [];
+    return [{ name, line: first.location.row }];
+  });
 }
 
 function bytesOf(source: string): number {

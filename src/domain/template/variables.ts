@@ -52,7 +52,8 @@ export type FilledVariables =
 
 /**
  * The values that a template is rendered with: the given ones, and defaults where none is given. Null counts as
- * not given. A value that no definition names is passed on unchecked. All that is wrong is told at once.
+ * not given. A value that no definition names is passed on unchecked: no version that is drafted now can read it, so a
+ * sender may tell more than a version asks for. All that is wrong is told at once.
  */
 export function fillVariables(
   definitions: readonly VariableDefinition[],
