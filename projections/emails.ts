@@ -6,11 +6,17 @@ import { countAccepted, countBounced, countEnded, ENDED, type Ending, usageTable
 
 const INSERT = `INSERT INTO emails
   (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason,
-    is_retained)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?)`;
+    is_retained, content_bytes)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`;
+const CONTENT_STORED = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
+  ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`;
+/** Comes before the message's row is told of it; a repeat finds nothing there. */
+const CONTENT_ERASED = `UPDATE content SET bytes = bytes - erased.content_bytes
+  FROM (SELECT workspace_id, content_bytes FROM emails WHERE id = ?) erased
+  WHERE content.workspace_id = erased.workspace_id`;
 const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1
   WHERE id = ? AND status NOT IN ${ENDED}`;
-const ERASED = "UPDATE emails SET is_retained = 0 WHERE id = ?";
+const ERASED = "UPDATE emails SET is_retained = 0, content_bytes = 0 WHERE id = ?";
 const START = "UPDATE emails SET status = 'sending', attempts = ?, updated_at = ? WHERE id = ?";
 /** Only the attempt that holds the claim can send a message back to waiting. */
 const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
@@ -30,6 +36,7 @@ function accept(event: ProjectedEvent, db: ReadDatabase): void {
   const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
   const isSuppressed = type === "EmailSuppressed";
   const reason = type === "EmailSuppressed" ? data.reason : null;
+  const { contentBytes = 0 } = data;
   db.run(
     INSERT,
     messageId(event),
@@ -42,7 +49,9 @@ function accept(event: ProjectedEvent, db: ReadDatabase): void {
     acceptedAt,
     reason,
     isSuppressed ? 1 : 0,
+    contentBytes,
   );
+  db.run(CONTENT_STORED, workspaceId, contentBytes);
   countAccepted(db, { workspaceId, senderId, templateId, acceptedAt, isSuppressed });
 }
 
@@ -87,6 +96,7 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
       end(event, db, "canceled", null);
       break;
     case "EmailContentErased":
+      db.run(CONTENT_ERASED, id);
       db.run(ERASED, id);
       break;
   }
@@ -95,14 +105,14 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
 /** One row a message: what lists and filters need, and no address; and how many there were, by hour. */
 export const emails: Projection = {
   name: "emails",
-  version: 4,
+  version: 5,
   events: [...EMAIL_STATUS_EVENTS, "EmailContentErased"],
   tables: [
     {
       name: "emails",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, sender_id TEXT NOT NULL,
         template_id TEXT, recipient_hash TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
-        attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL`,
+        attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL, content_bytes INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
         "CREATE INDEX emails_by_time ON emails (workspace_id, created_at)",
@@ -110,10 +120,21 @@ export const emails: Projection = {
         "CREATE INDEX emails_retained ON emails (workspace_id, created_at) WHERE is_retained = 1",
       ],
     },
+    {
+      // The sum of what the messages' rows say, because there may be millions of them.
+      name: "content",
+      columns: "workspace_id TEXT PRIMARY KEY, bytes INTEGER NOT NULL",
+      key: ["workspace_id"],
+    },
     ...usageTables,
   ],
   apply,
 };
+
+/** Bytes of content of the workspace's messages, as it was accepted, less what was erased. */
+export function contentBytesOf(db: ReadDatabase, workspaceId: string): number {
+  return Number(db.get("SELECT bytes FROM content WHERE workspace_id = ?", workspaceId)?.bytes ?? 0);
+}
 
 /** Which messages to list. Times are RFC 3339 in UTC; hashes are the instance's keyed hashes of addresses. */
 export interface EmailQuery {

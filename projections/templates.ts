@@ -3,8 +3,10 @@ import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readData
 import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
-const INSERT = `INSERT INTO templates (id, workspace_id, name, status, current_version_id, created_at, updated_at)
-  VALUES (?, ?, ?, 'draft', NULL, ?, ?)`;
+const INSERT = `INSERT INTO templates
+  (id, workspace_id, name, status, current_version_id, created_at, updated_at, source_bytes)
+  VALUES (?, ?, ?, 'draft', NULL, ?, ?, 0)`;
+const DRAFT = "UPDATE templates SET source_bytes = source_bytes + ? WHERE id = ?";
 const PUBLISH =
   "UPDATE templates SET status = 'published', current_version_id = ?, updated_at = ? WHERE id = ?";
 const ARCHIVE = "UPDATE templates SET status = 'archived', updated_at = ? WHERE id = ?";
@@ -15,6 +17,9 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   switch (type) {
     case "TemplateCreated":
       db.run(INSERT, id, data.workspaceId, data.name, data.at, data.at);
+      break;
+    case "TemplateVersionDrafted":
+      db.run(DRAFT, data.bytes, id);
       break;
     case "TemplateVersionPublished":
       db.run(PUBLISH, data.versionId, data.at, id);
@@ -28,19 +33,26 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 /** The templates of each workspace, without their versions. */
 export const templates: Projection = {
   name: "templates",
-  version: 2,
-  events: ["TemplateCreated", "TemplateVersionPublished", "TemplateArchived"],
+  version: 3,
+  events: templateCodec.types,
   tables: [
     {
       name: "templates",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, name TEXT NOT NULL, status TEXT NOT NULL,
-        current_version_id TEXT, created_at TEXT NOT NULL, updated_at TEXT NOT NULL`,
+        current_version_id TEXT, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+        source_bytes INTEGER NOT NULL`,
       key: ["id"],
       indexes: ["CREATE INDEX templates_by_time ON templates (workspace_id, created_at)"],
     },
   ],
   apply,
 };
+
+/** Bytes of the sources of all versions of the workspace's templates. */
+export function sourceBytesOf(db: ReadDatabase, workspaceId: string): number {
+  const sql = "SELECT total(source_bytes) AS bytes FROM templates WHERE workspace_id = ?";
+  return Number(db.get(sql, workspaceId)?.bytes);
+}
 
 export interface TemplateRow {
   readonly id: string;

@@ -1,8 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { contentBytesOf } from "../projections/emails.ts";
 import { projections } from "../projections/index.ts";
 import { isSuppressed } from "../projections/suppressions.ts";
+import { sourceBytesOf } from "../projections/templates.ts";
 import { liquidEngine } from "./adapters/liquidjs/liquidEngine.ts";
 import { type DirectoryLock, lockDirectory } from "./adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
@@ -25,6 +27,7 @@ import {
   openStore,
 } from "./openParts.ts";
 import type { EventStore } from "./ports/eventStore.ts";
+import { ReadDatabaseError } from "./ports/readDatabase.ts";
 import { watchSeal } from "./reactors/sealWatch.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
@@ -166,6 +169,7 @@ function servicesOn(config: Config, { readers, ...opened }: Opened): Services {
       holds: async (position, timeoutMs) =>
         !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
+    contentUsage: { bytesOf: (workspaceId) => storedContentBytes(readers, workspaceId) },
     inspector: openInspector(config),
     templateEngine: liquidEngine(),
     disk: diskSpaceOf(config.dataDir),
@@ -174,6 +178,17 @@ function servicesOn(config: Config, { readers, ...opened }: Opened): Services {
     recent: config.deliveryEnabled ? recentEmails() : null,
     outbox: openOutbox(config),
   });
+}
+
+/** A send does not wait for a count that is being made anew. */
+function storedContentBytes(readers: Readers, workspaceId: string): number | null {
+  try {
+    const ofMessages = contentBytesOf(readers.reader("emails"), workspaceId);
+    return ofMessages + sourceBytesOf(readers.reader("templates"), workspaceId);
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError)) throw error;
+    return null;
+  }
 }
 
 /** Waits until every read model can be asked, so that the first request finds them; a slow one does not hold us up. */

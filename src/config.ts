@@ -284,6 +284,7 @@ function limitsDefault(reader: Reader): WorkspaceLimits {
   return {
     messagesPerDay: limit("LIMIT_MESSAGES_PER_DAY", "messagesPerDay", 1_000_000),
     storageBytes: limit("LIMIT_STORAGE_BYTES", "storageBytes", 1_000_000_000),
+    contentBytes: limit("LIMIT_CONTENT_BYTES", "contentBytes", 50_000_000_000),
     keyRequestsPerSecond: limit("LIMIT_KEY_REQUESTS_PER_SECOND", "keyRequestsPerSecond", 2_000),
     workspaceRequestsPerSecond: limit(
       "LIMIT_WORKSPACE_REQUESTS_PER_SECOND",

@@ -66,7 +66,7 @@ export function makeControllers(
     webhookEndpointsController(webhooks),
     webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
     suppressionsController({ services, basePath, suppressions: readModel("suppressions") }),
-    workspaceController({ services, emails: readModel("emails") }),
+    workspaceController({ services, emails: readModel("emails"), templates: readModel("templates") }),
     erasuresController({ services, basePath, erasures: readModel("erasures") }),
     apiKeysController({ services, basePath, apiKeys: readModel("api-keys") }),
     sendersController({

@@ -20,6 +20,12 @@ const NUMBERS: readonly LimitOption[] = [
   ["messages-per-day", "messagesPerDay", "messages accepted in a UTC day", "LIMIT_MESSAGES_PER_DAY"],
   ["storage-bytes", "storageBytes", "bytes of uploads and direct files", "LIMIT_STORAGE_BYTES"],
   [
+    "content-bytes",
+    "contentBytes",
+    "bytes of messages' content and templates' sources",
+    "LIMIT_CONTENT_BYTES",
+  ],
+  [
     "key-requests-per-second",
     "keyRequestsPerSecond",
     "requests with one key in a second, on each instance; 0: no limit",

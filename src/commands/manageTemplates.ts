@@ -15,6 +15,7 @@ import { rfc3339 } from "../kernel/time.ts";
 import { readVersionSource, type VersionSource } from "./compiledVersions.ts";
 import { type Services, templateAggregate } from "./services.ts";
 import { load, transact } from "./transact.ts";
+import { workspaceLimits } from "./workspaceLimits.ts";
 
 /** Whose template, and which. */
 export interface TemplatePlace {
@@ -67,17 +68,28 @@ export interface NewVersion {
   readonly bytes: number;
 }
 
+export type DraftOutcome =
+  | "drafted"
+  | "limitReached"
+  /** The workspace's allowance for content is used up. */
+  | "noRoom"
+  | TemplateRefusal;
+
 /** Adds a version to a template; it is not sent before it is published. */
 export async function draftTemplateVersion(
   services: Services,
   { workspaceId, templateId }: TemplatePlace,
   { variables, ...parts }: NewVersion,
   occasion: Occasion,
-): Promise<{ readonly outcome: "drafted" | "limitReached" | TemplateRefusal; readonly versionId: string }> {
+): Promise<{ readonly outcome: DraftOutcome; readonly versionId: string }> {
   const versionId = newId();
+  const { contentBytes } = await workspaceLimits(services, workspaceId);
+  if (services.contentAllowance.isUsedUp(workspaceId, contentBytes)) return { outcome: "noRoom", versionId };
   const draft = { versionId, ...parts, variables: [...variables], at: rfc3339(occasion.at) };
   const decide = (state: State) => draftVersion(state, workspaceId, draft);
-  return { outcome: await change(services, templateId, decide, occasion), versionId };
+  const outcome = await change(services, templateId, decide, occasion);
+  if (outcome === "drafted") services.contentAllowance.add(workspaceId, parts.bytes);
+  return { outcome, versionId };
 }
 
 /** Makes a version the one that sends use. */

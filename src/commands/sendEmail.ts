@@ -15,6 +15,7 @@ import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { contentDeadline } from "./contentAge.ts";
+import { CONTENT_ALLOWANCE_USED_UP } from "./contentAllowance.ts";
 import { keepAttachments, type SealedContent, sealContent } from "./emailContent.ts";
 import { directBytes, type FileFacts, fileFacts } from "./emailFiles.ts";
 import { directFilesHolder } from "./holderExists.ts";
@@ -65,6 +66,8 @@ export interface SendRefusal {
   readonly code: SendRefusalCode;
   /** What is wrong where, by JSON Pointers (RFC 6901) into the body; empty when the code says it all. */
   readonly faults: readonly { readonly pointer: string; readonly message: string }[];
+  /** Which case of the code it is, for people. */
+  readonly detail?: string;
 }
 
 export type SendOutcome =
@@ -132,18 +135,30 @@ function refused(code: SendRefusalCode, faults: SendRefusal["faults"] = []): Sen
   return { kind: "refused", code, faults };
 }
 
+const CONTENT_EXCEEDED: SendRefusal = {
+  ...refused("STORAGE_LIMIT_EXCEEDED"),
+  detail: CONTENT_ALLOWANCE_USED_UP,
+};
+const STORAGE_EXCEEDED: SendRefusal = {
+  ...refused("STORAGE_LIMIT_EXCEEDED"),
+  detail: "the workspace's allowance for temporary files (storage_bytes) cannot take the direct files",
+};
+
 /** Everything that depends on state but takes nothing, in the order of answers (design: HTTP). */
 async function prepare(services: Services, send: SendEmail): Promise<Prepared | SendRefusal> {
   const { workspaceId } = send;
   const sender = await senderAuthority(services, workspaceId, send.from);
   if (sender === null) return refused("SENDER_UNAVAILABLE");
-  if ((await services.workspaces.get(workspaceId))?.paused) return refused("SENDING_PAUSED");
+  const workspace = await services.workspaces.get(workspaceId);
+  if (workspace?.paused) return refused("SENDING_PAUSED");
   const rendered = await renderedContent(services, send);
   if (rendered.kind === "refused") return rendered;
   const files = await resolveAttachments(services, workspaceId, send.attachments);
   if (files.kind === "refused") {
     return refused(files.code, [{ pointer: files.pointer, message: files.message }]);
   }
+  const contentBytesMax = workspace?.limits.contentBytes ?? services.limitsDefault.contentBytes;
+  if (services.contentAllowance.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
   const fromName = sender.displayName === null ? {} : { fromName: sender.displayName };
   return {
     kind: "prepared",
@@ -183,7 +198,7 @@ async function withinLimits(services: Services, send: PreparedSend): Promise<Sen
   const bytes = directBytes(send.resolved);
   const holder = directFilesHolder(id, send.contentEventId);
   if (bytes > 0 && !(await services.storage.reserve(workspaceId, holder, bytes, occasion))) {
-    return refused("STORAGE_LIMIT_EXCEEDED");
+    return STORAGE_EXCEEDED;
   }
   let used = false;
   try {
@@ -257,6 +272,7 @@ async function append(services: Services, send: SendWithFiles, sealed: SealedCon
   const events = [{ ...stored, id: contentEventId }, queued];
   const result = await services.store.append(emailStream(id), events, "noStream");
   if (result.outcome === "appended") {
+    services.contentAllowance.add(workspaceId, sealed.bytes);
     if (!suppressed) remember(services, send, { id, accepted, sealed });
     const status = suppressed ? "suppressed" : "queued";
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };

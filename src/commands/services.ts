@@ -26,12 +26,14 @@ import type { InstanceKeys } from "../kernel/instanceKeys.ts";
 import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
+import type { ContentUsage } from "../ports/contentUsage.ts";
 import type { DiskSpace } from "../ports/diskSpace.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import type { MailOutbox } from "../ports/mailOutbox.ts";
 import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";
 import { type CompiledVersions, compiledVersions } from "./compiledVersions.ts";
+import { type ContentAllowance, contentAllowance } from "./contentAllowance.ts";
 import { type DailyQuota, dailyQuota } from "./dailyQuota.ts";
 import { Flights } from "./flights.ts";
 import { type FoldCache, foldCache } from "./foldCache.ts";
@@ -91,6 +93,7 @@ export interface Services {
   readonly compiled: CompiledVersions;
   readonly quota: DailyQuota;
   readonly storage: StorageLedger;
+  readonly contentAllowance: ContentAllowance;
   /** The sends under way. */
   readonly sends: Flights<SendOutcome>;
   /** Whether the log goes on here, and what of it is held. */
@@ -106,9 +109,14 @@ type Made =
   | "compiled"
   | "quota"
   | "storage"
+  | "contentAllowance"
   | "sends"
   | "standing";
-type Given = Omit<Services, Made | "outbox"> & { readonly outbox?: MailOutbox | null };
+type Given = Omit<Services, Made | "outbox"> & {
+  readonly outbox?: MailOutbox | null;
+  /** Left out where nothing is stored. */
+  readonly contentUsage?: ContentUsage;
+};
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
 export function makeServices(given: Given): Services {
@@ -124,6 +132,7 @@ export function makeServices(given: Given): Services {
     compiled: compiledVersions(given.store, given.templateEngine),
     quota: dailyQuota({ ...given, workspaces }),
     storage: storageLedger({ ...given, workspaces }),
+    contentAllowance: contentAllowance(given.contentUsage ?? { bytesOf: () => null }),
     sends: new Flights(),
     standing: standingCache(given.store),
   };

@@ -112,12 +112,12 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
     );
 }
 
-function refusal({ code, faults }: SendRefusal, at: EpochMs): Problem {
+function refusal({ code, faults, detail }: SendRefusal, at: EpochMs): Problem {
   if (code === "DAILY_LIMIT_REACHED") {
     const nextDaySeconds = Math.ceil((DAY_MS - (at % DAY_MS)) / SECOND_MS);
     return new Problem(code, { headers: { "retry-after": String(nextDaySeconds) } });
   }
-  return refusedFor(code, faults);
+  return detail === undefined ? refusedFor(code, faults) : new Problem(code, { detail });
 }
 
 function receiptJson({ id, status, acceptedAt }: Receipt) {

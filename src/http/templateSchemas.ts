@@ -148,7 +148,7 @@ export const templateOperations = {
     tag,
     body: DraftVersionBody,
     success: { status: 201, schema: VersionJson },
-    problems: ["NOT_FOUND", "TEMPLATE_ARCHIVED", "TEMPLATE_LIMIT_REACHED"],
+    problems: ["NOT_FOUND", "TEMPLATE_ARCHIVED", "TEMPLATE_LIMIT_REACHED", "STORAGE_LIMIT_EXCEEDED"],
   },
   listTemplateVersions: {
     summary: "List the versions of a template, newest first",

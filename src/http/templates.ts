@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { listTemplates, type TemplateRow } from "../../projections/templates.ts";
+import { CONTENT_ALLOWANCE_USED_UP } from "../commands/contentAllowance.ts";
 import {
   draftTemplateVersion,
   newTemplate,
@@ -95,6 +96,8 @@ function versionsController(services: Services, basePath: string) {
         const draft = draftRequest(services.templateEngine, body);
         const occasion = occasionOf(request, services);
         const { outcome, versionId } = await draftTemplateVersion(services, place, draft, occasion);
+        if (outcome === "noRoom")
+          throw new Problem("STORAGE_LIMIT_EXCEEDED", { detail: CONTENT_ALLOWANCE_USED_UP });
         if (outcome !== "drafted") throw new Problem(REFUSALS[outcome]);
         set.status = 201;
         set.headers.location = `${basePath}/api/v1/templates/${place.templateId}/versions/${versionId}`;

@@ -1,4 +1,6 @@
 import { Elysia } from "elysia";
+import { contentBytesOf } from "../../projections/emails.ts";
+import { sourceBytesOf } from "../../projections/templates.ts";
 import { emailsOfDay } from "../../projections/usage.ts";
 import { pauseWorkspace, readWorkspace, resumeWorkspace } from "../commands/manageWorkspace.ts";
 import type { Services } from "../commands/services.ts";
@@ -16,18 +18,21 @@ const COUNT_WAIT_MS = 1_000;
 
 interface WorkspaceOptions {
   readonly services: Services;
-  /** The read model `emails`: counts the day's messages. */
+  /** The read model `emails`: counts the day's messages and their content. */
   readonly emails: ReadModel;
+  /** The read model `templates`. */
+  readonly templates: ReadModel;
 }
 
 /** Reading the key's workspace, pausing and resuming its sending. */
-export function workspaceController({ services, emails }: WorkspaceOptions) {
-  const told = (request: Request) => workspaceJson(services, emails, principalOf(request).workspaceId);
+export function workspaceController(options: WorkspaceOptions) {
+  const { services, emails, templates } = options;
+  const told = (request: Request) => workspaceJson(options, principalOf(request).workspaceId);
   return new Elysia({ normalize: false })
     .get(
       routes.getWorkspace.path,
       async ({ request }) => {
-        await emails.whenCurrent(COUNT_WAIT_MS);
+        await Promise.all([emails.whenCurrent(COUNT_WAIT_MS), templates.whenCurrent(COUNT_WAIT_MS)]);
         return told(request);
       },
       { transform: authorize(services, routes.getWorkspace), query: NoQuery },
@@ -50,7 +55,7 @@ export function workspaceController({ services, emails }: WorkspaceOptions) {
     );
 }
 
-async function workspaceJson(services: Services, emails: ReadModel, id: string) {
+async function workspaceJson({ services, emails, templates }: WorkspaceOptions, id: string) {
   const found = await readWorkspace(services, id);
   invariant(found, "a key belongs to a workspace that exists");
   const { workspace, createdAt } = found;
@@ -65,6 +70,7 @@ async function workspaceJson(services: Services, emails: ReadModel, id: string) 
     usage: {
       messages_today: emailsOfDay(emails.db, id, rfc3339(services.clock.now())),
       storage_bytes: await services.storage.used(id),
+      content_bytes: contentBytesOf(emails.db, id) + sourceBytesOf(templates.db, id),
     },
     created_at: createdAt,
   };
@@ -78,6 +84,7 @@ function limitsJson(limits: WorkspaceLimits) {
   return {
     messages_per_day: limits.messagesPerDay,
     storage_bytes: limits.storageBytes,
+    content_bytes: limits.contentBytes,
     key_requests_per_second: limits.keyRequestsPerSecond || null,
     workspace_requests_per_second: limits.workspaceRequestsPerSecond || null,
     attachment_retention_hours: limits.attachmentRetentionHours,

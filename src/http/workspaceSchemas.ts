@@ -8,7 +8,12 @@ const Limits = Type.Object(
   {
     messages_per_day: Count("Messages that are accepted on a UTC day."),
     storage_bytes: Count(
-      "Bytes of temporary files: uploads, and direct files of messages that have not ended.",
+      "Bytes of temporary files: uploads, and direct files of messages, until the message has ended and " +
+        "attachment_retention_hours have passed since it was accepted.",
+    ),
+    content_bytes: Count(
+      "Bytes of the content of messages, as JSON, until it is erased, and of the sources of templates. Counted " +
+        "within a few seconds; what reaches the limit is still taken, what comes after it is not.",
     ),
     key_requests_per_second: Nullable(
       Count("Requests a second with one API key, on each instance; null: no limit."),
@@ -29,6 +34,9 @@ const Usage = Type.Object(
   {
     messages_today: Count("Messages accepted on this UTC day, suppressed ones as well. May be a moment old."),
     storage_bytes: Count("Bytes that temporary files hold now."),
+    content_bytes: Count(
+      "Bytes that content of messages and sources of templates hold. May be a moment old.",
+    ),
   },
   { additionalProperties: false },
 );

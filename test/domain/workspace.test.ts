@@ -61,6 +61,7 @@ describe("a workspace's limits", () => {
   const defaults: WorkspaceLimits = {
     messagesPerDay: 1_000,
     storageBytes: 2_000,
+    contentBytes: 3_000,
     keyRequestsPerSecond: 30,
     workspaceRequestsPerSecond: 40,
     attachmentRetentionHours: 24,

@@ -254,18 +254,21 @@ describe("settings", () => {
     const env = {
       LIMIT_MESSAGES_PER_DAY: "0",
       LIMIT_STORAGE_BYTES: "5",
+      LIMIT_CONTENT_BYTES: "6",
       LIMIT_KEY_REQUESTS_PER_SECOND: "0",
       LIMIT_WORKSPACE_REQUESTS_PER_SECOND: "7",
     };
     expect(readConfig(env).limitsDefault).toMatchObject({
       messagesPerDay: 0,
       storageBytes: 5,
+      contentBytes: 6,
       keyRequestsPerSecond: 0,
       workspaceRequestsPerSecond: 7,
     });
     expect(readConfig({}).limitsDefault).toMatchObject({
       messagesPerDay: 1_000_000,
       storageBytes: 1_000_000_000,
+      contentBytes: 50_000_000_000,
       keyRequestsPerSecond: 2_000,
       workspaceRequestsPerSecond: 4_000,
     });

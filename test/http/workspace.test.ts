@@ -57,6 +57,7 @@ describe.each(await testStores())("the workspace on $name", (store) => {
         limits: {
           messages_per_day: 5_000,
           storage_bytes: 6_000,
+          content_bytes: 50_000_000_000,
           // The tests' services have none: 0 in the environment.
           key_requests_per_second: null,
           workspace_requests_per_second: null,
@@ -64,7 +65,7 @@ describe.each(await testStores())("the workspace on $name", (store) => {
           content_retention_days: 30,
           archive_attachments: false,
         },
-        usage: { messages_today: 0, storage_bytes: 0 },
+        usage: { messages_today: 0, storage_bytes: 0, content_bytes: 0 },
         created_at: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/),
       });
       expect(Date.parse((await get(own)).created_at)).toBeLessThanOrEqual(before);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { emails } from "../../projections/emails.ts";
+import { contentBytesOf, emails } from "../../projections/emails.ts";
 import {
   type BouncesQuery,
   type BouncesRow,
@@ -224,6 +224,24 @@ test("what was accepted is what has ended and what waits", () => {
           "SELECT count(*) AS total FROM emails WHERE status IN ('queued', 'sending', 'deferred')",
         );
         expect(total(db, "SELECT sum(accepted) AS total FROM usage")).toBe(ended + waiting);
+      });
+    }),
+    RUNS,
+  );
+});
+
+test("the content of a workspace is that of its messages which was not erased", () => {
+  /** What every message of these histories has. */
+  const CONTENT_BYTES = 2;
+  const isErased = ({ events }: Told) => events.some(({ event }) => event.type === "EmailContentErased");
+  fc.assert(
+    fc.property(told, (messages) => {
+      withRows(messages, (db) => {
+        for (const workspaceId of ["w1", "w2"]) {
+          const own = messages.filter(({ accepting }) => accepting.workspaceId === workspaceId);
+          const kept = own.filter((message) => !isErased(message));
+          expect(contentBytesOf(db, workspaceId)).toBe(CONTENT_BYTES * kept.length);
+        }
       });
     }),
     RUNS,

@@ -12,6 +12,7 @@ const schemas = {
     Type.Object({
       messagesPerDay: Nullable(Type.Integer()),
       storageBytes: Nullable(Type.Integer()),
+      contentBytes: Nullable(Type.Integer()),
       keyRequestsPerSecond: Nullable(Type.Integer()),
       workspaceRequestsPerSecond: Nullable(Type.Integer()),
       attachmentRetentionHours: Nullable(Type.Integer()),

@@ -4,8 +4,13 @@ import type { WorkspaceState } from "./state.ts";
 export interface WorkspaceLimits {
   /** Accepted messages a UTC day. */
   readonly messagesPerDay: number;
-  /** Bytes of temporary files: uploads, and direct attachments of messages that have not ended. */
+  /**
+   * Bytes of temporary files: uploads, and direct attachments of messages, until the message has ended and
+   * `attachmentRetentionHours` have passed.
+   */
   readonly storageBytes: number;
+  /** Bytes of the content of messages that was not erased, and of the sources of templates. */
+  readonly contentBytes: number;
   /** Requests a second with one API key, on each instance; 0: no limit. */
   readonly keyRequestsPerSecond: number;
   /** Requests a second with all keys of the workspace, on each instance; 0: no limit. */
@@ -24,6 +29,7 @@ const PER_SECOND = { min: 0, max: 1_000_000 };
 export const LIMIT_RANGES = {
   messagesPerDay: { min: 0, max: 2 ** 50 },
   storageBytes: { min: 0, max: 2 ** 50 },
+  contentBytes: { min: 0, max: 2 ** 50 },
   keyRequestsPerSecond: PER_SECOND,
   workspaceRequestsPerSecond: PER_SECOND,
   attachmentRetentionHours: { min: 1, max: 365 * 24 },
