@@ -9,6 +9,7 @@ import { currentEndpoints } from "./http/currentEndpoints.ts";
 import { emailsController } from "./http/emails.ts";
 import { erasuresController } from "./http/erasures.ts";
 import { healthController } from "./http/health.ts";
+import { homeController } from "./http/home.ts";
 import { openApiDocument } from "./http/openApi.ts";
 import { operations } from "./http/operations.ts";
 import type { ReadModel } from "./http/readModel.ts";
@@ -43,6 +44,7 @@ export function makeControllers(
     db: readers.reader(name),
     whenCurrent: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
   });
+  const readiness = readinessOf({ config, services, readers, delivery, seal });
   const webhooks = {
     services,
     basePath,
@@ -78,7 +80,8 @@ export function makeControllers(
     }),
     senderPagesController(services),
     templatesController({ services, basePath, templates: readModel("templates") }),
-    healthController(readinessOf({ config, services, readers, delivery, seal })),
+    healthController(readiness),
+    homeController({ readiness, version, url: config.baseUrl.href.replace(/\/$/, ""), basePath }),
     referenceController({
       basePath,
       document: openApiDocument({ operations, baseUrl: config.baseUrl, version }),

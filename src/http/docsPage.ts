@@ -36,18 +36,6 @@ function navigation(tag: string, entries: readonly Entry[]): string {
   return `<h2>${escapeHtml(tag)}</h2><ul>${items.join("")}</ul>`;
 }
 
-/** Everything that the page may load is in it: no script, no font, no image, no frame. */
-export function docsPolicy(): string {
-  const digest = new Bun.CryptoHasher("sha256").update(DOCS_STYLE).digest("base64");
-  const rules = [
-    "default-src 'none'",
-    `style-src 'sha256-${digest}'`,
-    "base-uri 'none'",
-    "form-action 'none'",
-  ];
-  return [...rules, "frame-ancestors 'none'"].join("; ");
-}
-
 /** The reference as one static page, made from the document alone. `documentUrl` is where the document is. */
 export function docsPage(document: OpenApiDocument, documentUrl: string): string {
   const { info, servers, tags } = document;

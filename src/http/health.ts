@@ -9,16 +9,25 @@ export interface Check {
   readonly detail: string;
 }
 
+/** What was looked at, by name. */
+export type Checks = Readonly<Record<string, Check>>;
+
+/** What the checks come to. */
+export function healthStatus(checks: Checks): "ok" | "degraded" | "unavailable" {
+  const wrong = Object.values(checks).filter((check) => !check.ok);
+  if (wrong.some((check) => check.required)) return "unavailable";
+  return wrong.length > 0 ? "degraded" : "ok";
+}
+
 /** `live` needs nothing but the process; `ready` says what is wrong, and answers 503 while something required is. */
-export function healthController(readiness: () => Promise<Readonly<Record<string, Check>>>) {
+export function healthController(readiness: () => Promise<Checks>) {
   return new Elysia({ normalize: false })
     .get(routes.live.path, () => ({ status: "ok" }))
     .get(routes.ready.path, async ({ set }) => {
       const checks = await readiness();
-      const wrong = Object.values(checks).filter((check) => !check.ok);
-      const unready = wrong.some((check) => check.required);
-      set.status = unready ? 503 : 200;
-      if (unready) set.headers["retry-after"] = "2";
-      return { status: unready ? "unavailable" : wrong.length > 0 ? "degraded" : "ok", checks };
+      const status = healthStatus(checks);
+      set.status = status === "unavailable" ? 503 : 200;
+      if (status === "unavailable") set.headers["retry-after"] = "2";
+      return { status, checks };
     });
 }

@@ -23,6 +23,12 @@ function readiness(...statuses: readonly ("ok" | "degraded" | "unavailable")[]) 
   );
 }
 
+export const HealthStatus = Type.Union([
+  Type.Literal("ok"),
+  Type.Literal("degraded", { description: "It does its work; something beside it is not well." }),
+  Type.Literal("unavailable"),
+]);
+
 const RetryAfter = Type.Object({
   "Retry-After": Type.String({ pattern: "^[0-9]+$", description: "Seconds." }),
 });

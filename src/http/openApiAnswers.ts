@@ -135,8 +135,12 @@ export function answersOf(
   for (const [status, codes] of problemsByStatus(codesOf(route, operation))) {
     answers[status] = problemAnswer(route, status, codes);
   }
+  const own: Record<string, DocumentAnswer> = {};
   for (const told of [operation.success, ...(operation.also ?? [])]) {
-    answers[told.status] = answer(route, operation, told, components);
+    const one = answer(route, operation, told, components);
+    // The same answer in another media type.
+    const content = { ...own[told.status]?.content, ...one.content };
+    own[told.status] = one.content === undefined ? one : { ...one, content };
   }
-  return answers;
+  return { ...answers, ...own };
 }

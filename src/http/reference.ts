@@ -1,5 +1,7 @@
 import { Elysia } from "elysia";
-import { docsPage, docsPolicy } from "./docsPage.ts";
+import { docsPage } from "./docsPage.ts";
+import { DOCS_STYLE } from "./docsStyle.ts";
+import { pageHeaders } from "./html.ts";
 import type { OpenApiDocument } from "./openApi.ts";
 import { routes } from "./routes.ts";
 
@@ -15,18 +17,15 @@ interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-function page(text: string, contentType: string, policy: string): Page {
+function page(text: string, headers: Page["headers"]): Page {
   const digest = new Bun.CryptoHasher("sha256").update(text).digest("base64url");
   return {
     text,
     headers: {
-      "content-type": contentType,
+      ...headers,
       etag: `"${digest}"`,
       // Whoever keeps it asks whether it has changed, which costs an answer without a body.
       "cache-control": "public, no-cache",
-      "content-security-policy": policy,
-      "x-content-type-options": "nosniff",
-      "referrer-policy": "no-referrer",
     },
   };
 }
@@ -48,12 +47,13 @@ function answer({ text, headers }: Page) {
 
 /** The service's description of itself: for programs, and as a page for people. Both are made once. */
 export function referenceController({ document, basePath }: ReferenceOptions) {
-  const json = page(JSON.stringify(document), "application/json", "default-src 'none'");
-  const html = page(
-    docsPage(document, basePath + routes.openApi.path),
-    "text/html; charset=utf-8",
-    docsPolicy(),
-  );
+  const json = page(JSON.stringify(document), {
+    "content-type": "application/json",
+    "content-security-policy": "default-src 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+  });
+  const html = page(docsPage(document, basePath + routes.openApi.path), pageHeaders(DOCS_STYLE));
   return new Elysia({ normalize: false })
     .get(routes.openApi.path, answer(json))
     .get(routes.docs.path, answer(html));

@@ -1,4 +1,5 @@
 import { Type } from "@sinclair/typebox";
+import { HealthStatus } from "./healthSchemas.ts";
 import type { Operations } from "./operation.ts";
 
 const Cached = Type.Object({ ETag: Type.String(), "Cache-Control": Type.String() });
@@ -10,8 +11,35 @@ const unchanged = {
   headers: Cached,
 } as const;
 
+const Home = Type.Object(
+  {
+    name: Type.Literal("Postledger"),
+    version: Type.String(),
+    status: HealthStatus,
+    links: Type.Object(
+      { docs: Type.String(), openapi: Type.String(), live: Type.String(), ready: Type.String() },
+      { additionalProperties: false, description: "Paths on this host." },
+    ),
+  },
+  { $id: "Home", additionalProperties: false },
+);
+const Negotiated = Type.Object({ Vary: Type.String(), "Cache-Control": Type.String() });
+
 /** The service's description of itself. */
 export const referenceOperations = {
+  home: {
+    summary: "Say what runs here",
+    description: "A page for people; JSON for whoever accepts that rather than HTML.",
+    tag: "Reference",
+    success: {
+      status: 200,
+      schema: Type.String(),
+      contentType: "text/html; charset=utf-8",
+      headers: Negotiated,
+    },
+    also: [{ status: 200, schema: Home, headers: Negotiated }],
+    problems: [],
+  },
   openApi: {
     summary: "Read this document",
     tag: "Reference",

@@ -88,6 +88,7 @@ export const routes = {
     scope: "webhook:manage",
   },
   recoverWebhook: { method: "POST", path: "/webhooks/:id/recover", scope: "webhook:manage" },
+  home: { method: "GET", path: "/", scope: null },
   openApi: { method: "GET", path: "/openapi.json", scope: null },
   docs: { method: "GET", path: "/docs", scope: null },
   live: { method: "GET", path: "/health/live", scope: null },

@@ -14,6 +14,7 @@ const HEADERS = {
   "referrer-policy": "no-referrer",
   "cache-control": "no-store",
   "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
   "x-robots-tag": "noindex",
 };
 

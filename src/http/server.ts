@@ -220,9 +220,13 @@ function unreadablePath(facts: RequestFacts): Response {
 }
 
 /** Operations that tell of the process and its document, not of the log. */
-const WITHOUT_LOG: readonly string[] = [routes.live, routes.ready, routes.docs, routes.openApi].map(
-  ({ path }) => path,
-);
+const WITHOUT_LOG: readonly string[] = [
+  routes.home,
+  routes.live,
+  routes.ready,
+  routes.docs,
+  routes.openApi,
+].map(({ path }) => path);
 
 /** Whether a request is for an operation that is of no use where the log does not go on. */
 function needsLog(request: Request, basePath: string): boolean {
