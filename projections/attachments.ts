@@ -4,8 +4,8 @@ import {
   attachmentCodec,
 } from "../src/domain/attachment/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
-import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
+import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import { equals, type Found, findRows, type ListPlace, placeOf } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
@@ -91,18 +91,18 @@ export interface AttachmentRow {
 }
 
 /** Uploads of one workspace, newest first. */
-export function listAttachments(db: ReadDatabase, query: AttachmentQuery): readonly AttachmentRow[] {
-  const { workspaceId: owner, after } = query;
-  const page = after && olderThan({ table: "attachments", of: "workspace_id", owner }, after);
-  const ofStatus = query.status === undefined ? "" : "AND status = ?";
-  const status: readonly SqlValue[] = query.status === undefined ? [] : [query.status];
-  const sql = `SELECT id, created_at FROM attachments WHERE workspace_id = ? ${ofStatus}
-    ${page ? `AND ${page.sql}` : ""} ${NEWEST_FIRST} LIMIT ?`;
-  return db.all(sql, owner, ...status, ...(page?.values ?? []), query.limit).map(attachmentRow);
-}
-
-function attachmentRow(row: SqlRow): AttachmentRow {
-  return { id: String(row.id), createdAt: String(row.created_at) };
+export function listAttachments(db: ReadDatabase, query: AttachmentQuery): Found<AttachmentRow> {
+  const { workspaceId: owner, status, after, limit } = query;
+  const { rows, next } = findRows(db, {
+    ...{ table: "attachments", of: "workspace_id", owner },
+    columns: "id, created_at",
+    index: "attachments_by_time",
+    along: equals("workspace_id", owner),
+    wanted: equals("status", status),
+    limit,
+    ...(after === undefined ? {} : { after }),
+  });
+  return { rows: rows.map(placeOf), next };
 }
 
 /** Something to be done about an upload or a message. */

@@ -1,6 +1,15 @@
 import { ACCEPTANCE_REVISION, EMAIL_STATUS_EVENTS, emailCodec } from "../src/domain/email/events.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
-import { type ListPlace, NEWEST_FIRST, newerThan, OLDEST_FIRST, olderThan } from "./listOrder.ts";
+import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import {
+  createdIn,
+  equals,
+  type Found,
+  findRows,
+  type ListPlace,
+  newerThan,
+  OLDEST_FIRST,
+  placeOf,
+} from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 import { countAccepted, countBounced, countEnded, ENDED, type Ending, usageTables } from "./usage.ts";
 
@@ -21,6 +30,20 @@ const START = "UPDATE emails SET status = 'sending', attempts = ?, updated_at = 
 /** Only the attempt that holds the claim can send a message back to waiting. */
 const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
   WHERE id = ? AND status = 'sending' AND attempts = ?`;
+
+/**
+ * Statuses that few messages have: those are found by an index that the others do not pay for. Of the rest, `sent` is
+ * found anywhere, and what is under way is found among the newest.
+ */
+const RARE_STATUSES: readonly string[] = ["deferred", "bounced", "failed", "suppressed", "canceled"];
+const IS_RARE = `status IN (${RARE_STATUSES.map((status) => `'${status}'`).join(", ")})`;
+/** The beginning of the hash is enough to find few others beside, and makes an index half as large. */
+const RECIPIENT_KEY_CHARACTERS = 12;
+const RECIPIENT_KEY = `substr(recipient_hash, 1, ${RECIPIENT_KEY_CHARACTERS})`;
+
+function recipientKey(recipientHash: string): string {
+  return recipientHash.slice(0, RECIPIENT_KEY_CHARACTERS);
+}
 
 function messageId(event: ProjectedEvent): string {
   return event.stream.slice("email-".length);
@@ -105,7 +128,7 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
 /** One row a message: what lists and filters need, and no address; and how many there were, by hour. */
 export const emails: Projection = {
   name: "emails",
-  version: 5,
+  version: 6,
   events: [...EMAIL_STATUS_EVENTS, "EmailContentErased"],
   tables: [
     {
@@ -116,6 +139,9 @@ export const emails: Projection = {
       key: ["id"],
       indexes: [
         "CREATE INDEX emails_by_time ON emails (workspace_id, created_at)",
+        "CREATE INDEX emails_by_sender ON emails (sender_id, created_at)",
+        `CREATE INDEX emails_by_recipient ON emails (${RECIPIENT_KEY}, created_at)`,
+        `CREATE INDEX emails_by_rare_status ON emails (workspace_id, status, created_at) WHERE ${IS_RARE}`,
         // Those that have ended and whose content was not erased.
         "CREATE INDEX emails_retained ON emails (workspace_id, created_at) WHERE is_retained = 1",
       ],
@@ -163,27 +189,42 @@ function listOf(workspaceId: string) {
 }
 
 /** Messages of one workspace, newest first. */
-export function listEmails(db: ReadDatabase, query: EmailQuery): readonly EmailRow[] {
-  const conditions = ["workspace_id = ?"];
-  const values: SqlValue[] = [query.workspaceId];
-  const add = (condition: string, value: string | undefined) => {
-    if (value === undefined) return;
-    conditions.push(condition);
-    values.push(value);
-  };
-  add("status = ?", query.status);
-  add("sender_id = ?", query.senderId);
-  add("recipient_hash = ?", query.recipientHash);
-  add("created_at >= ?", query.createdFrom);
-  add("created_at < ?", query.createdBefore);
-  if (query.after) {
-    const page = olderThan(listOf(query.workspaceId), query.after);
-    conditions.push(page.sql);
-    values.push(...page.values);
+export function listEmails(db: ReadDatabase, query: EmailQuery): Found<EmailRow> {
+  const { workspaceId, status, senderId, recipientHash, after, limit } = query;
+  const { index, along } = wayTo(query);
+  const wanted = [
+    ...equals("workspace_id", index === "emails_by_time" ? undefined : workspaceId),
+    ...equals("recipient_hash", recipientHash),
+    ...equals("sender_id", senderId),
+    ...equals("status", status),
+  ];
+  const { rows, next } = findRows(db, {
+    ...listOf(workspaceId),
+    columns: "id, status, created_at, updated_at, attempts, reason",
+    index,
+    along: [...along, ...createdIn(query)],
+    wanted,
+    limit,
+    ...(after === undefined ? {} : { after }),
+  });
+  return { rows: rows.map(emailRow), next };
+}
+
+/** The index that leads past the fewest rows that are not wanted. */
+function wayTo({ workspaceId, status, senderId, recipientHash }: EmailQuery) {
+  if (recipientHash !== undefined) {
+    return { index: "emails_by_recipient", along: equals(RECIPIENT_KEY, recipientKey(recipientHash)) };
   }
-  const sql = `SELECT id, status, created_at, updated_at, attempts, reason FROM emails
-    WHERE ${conditions.join(" AND ")} ${NEWEST_FIRST} LIMIT ?`;
-  return db.all(sql, ...values, query.limit).map(emailRow);
+  if (status !== undefined && RARE_STATUSES.includes(status)) {
+    // The second condition is the index's own, word for word: else SQLite does not see that the index has the rows.
+    const isRare = { sql: IS_RARE, values: [] };
+    return {
+      index: "emails_by_rare_status",
+      along: [...equals("workspace_id", workspaceId), ...equals("status", status), isRare],
+    };
+  }
+  if (senderId !== undefined) return { index: "emails_by_sender", along: equals("sender_id", senderId) };
+  return { index: "emails_by_time", along: equals("workspace_id", workspaceId) };
 }
 
 function emailRow(row: SqlRow): EmailRow {
@@ -224,10 +265,7 @@ export function oldContent(
   return db.all(sql, workspaceId, before, limit).map((row) => String(row.id));
 }
 
-/**
- * The messages to one recipient among the next `limit` of the workspace, the oldest first, and where to go on; null
- * after the last. There is no index by recipient: a request to erase a person is rare, and every message would pay.
- */
+/** Messages to one recipient, the oldest first, and where to go on; null after the last. */
 export function emailsToRecipient(
   db: ReadDatabase,
   { workspaceId, recipientHash }: { readonly workspaceId: string; readonly recipientHash: string },
@@ -235,17 +273,10 @@ export function emailsToRecipient(
   limit: number,
 ): { readonly found: readonly ListPlace[]; readonly next: ListPlace | null } {
   const page = after && newerThan(listOf(workspaceId), after);
-  const sql = `SELECT id, created_at, recipient_hash = ? AS is_theirs FROM emails
-    WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""} ${OLDEST_FIRST} LIMIT ?`;
-  const rows = db.all(sql, recipientHash, workspaceId, ...(page?.values ?? []), limit);
-  const last = rows.at(-1);
-  const isEnd = rows.length < limit || last === undefined;
-  return {
-    found: rows.filter((row) => row.is_theirs === 1).map(placeOf),
-    next: isEnd ? null : placeOf(last),
-  };
-}
-
-function placeOf(row: SqlRow): ListPlace {
-  return { id: String(row.id), createdAt: String(row.created_at) };
+  const sql = `SELECT id, created_at FROM emails INDEXED BY emails_by_recipient
+    WHERE ${RECIPIENT_KEY} = ? ${page ? `AND ${page.sql}` : ""} AND recipient_hash = ? AND workspace_id = ?
+    ${OLDEST_FIRST} LIMIT ?`;
+  const values = [recipientKey(recipientHash), ...(page?.values ?? []), recipientHash, workspaceId];
+  const found = db.all(sql, ...values, limit).map(placeOf);
+  return { found, next: found.length < limit ? null : (found.at(-1) ?? null) };
 }

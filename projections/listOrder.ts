@@ -1,4 +1,4 @@
-import type { SqlValue } from "../src/ports/readDatabase.ts";
+import type { ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
 
 /**
  * The order of every list: newest first, and what has the same time in the order of the log. Rows come in that order,
@@ -27,7 +27,7 @@ interface List {
 }
 
 /** A part of a WHERE clause and its values. */
-interface Condition {
+export interface Condition {
   readonly sql: string;
   readonly values: readonly SqlValue[];
 }
@@ -56,4 +56,88 @@ function beyond(
     sql: `(created_at, rowid) ${sign} (?, coalesce((${row}), ${gone}))`,
     values: [createdAt, owner, createdAt, id],
   };
+}
+
+/**
+ * Rows that one query looks at. A filter that hardly matches would else look at all of a workspace's, and nobody
+ * else is answered meanwhile.
+ */
+export const ROWS_LOOKED_AT_MAX = 1_000;
+
+/** What one query has found. */
+export interface Found<Row> {
+  readonly rows: readonly Row[];
+  /** Where to go on; null when nothing comes after. There may be more though no row, or too few, was found. */
+  readonly next: ListPlace | null;
+}
+
+/** A list of which only some rows are wanted. */
+export interface FilteredList extends List {
+  readonly columns: string;
+  /** The index that is walked. It ends in the time, so it is in the order of the list. */
+  readonly index: string;
+  /** Where the walk leads: `index` has all the columns of it. */
+  readonly along: readonly Condition[];
+  /** Which of the rows on the way are wanted. */
+  readonly wanted: readonly Condition[];
+  /** The last row of the page before. */
+  readonly after?: ListPlace;
+  /** How many rows are wanted at most. */
+  readonly limit: number;
+}
+
+/** The rows that are wanted, newest first, among the next {@link ROWS_LOOKED_AT_MAX} of the list. */
+export function findRows(db: ReadDatabase, list: FilteredList): Found<SqlRow> {
+  const { table, index, columns, wanted, after, limit } = list;
+  const along = [...list.along, ...(after ? [olderThan(list, after)] : [])];
+  const from = `FROM ${table} INDEXED BY ${index}`;
+  const way = allOf(along);
+  const lastLooked = db.get(
+    `SELECT id, created_at, rowid AS number ${from} WHERE ${way.sql} ${NEWEST_FIRST} LIMIT 1 OFFSET ${ROWS_LOOKED_AT_MAX - 1}`,
+    ...way.values,
+  );
+  const looked = lastLooked && [
+    { sql: "(created_at, rowid) >= (?, ?)", values: [lastLooked.created_at ?? "", lastLooked.number ?? 0] },
+  ];
+  const { sql, values } = allOf([...along, ...(looked ?? []), ...wanted]);
+  const rows = db.all(
+    `SELECT ${columns} ${from} WHERE ${sql} ${NEWEST_FIRST} LIMIT ?`,
+    ...values,
+    // One more tells whether there is more.
+    limit + 1,
+  );
+  const last = rows[limit - 1];
+  if (rows.length > limit && last) return { rows: rows.slice(0, limit), next: placeOf(last) };
+  return { rows, next: lastLooked ? placeOf(lastLooked) : null };
+}
+
+function allOf(conditions: readonly Condition[]): Condition {
+  return {
+    sql: conditions.map(({ sql }) => sql).join(" AND "),
+    values: conditions.flatMap(({ values }) => values),
+  };
+}
+
+/** Where a row with `id` and `created_at` stands. */
+export function placeOf(row: SqlRow): ListPlace {
+  return { id: String(row.id), createdAt: String(row.created_at) };
+}
+
+/** The condition that a column equals a value; none where the value is not given. */
+export function equals(column: string, value: SqlValue | undefined): readonly Condition[] {
+  return value === undefined ? [] : [{ sql: `${column} = ?`, values: [value] }];
+}
+
+/** The conditions of a range of times, from one on and before another. */
+export function createdIn({ createdFrom, createdBefore }: CreatedRange): readonly Condition[] {
+  return [
+    ...(createdFrom === undefined ? [] : [{ sql: "created_at >= ?", values: [createdFrom] }]),
+    ...(createdBefore === undefined ? [] : [{ sql: "created_at < ?", values: [createdBefore] }]),
+  ];
+}
+
+/** Times of rows to list: RFC 3339 in UTC. */
+export interface CreatedRange {
+  readonly createdFrom?: string;
+  readonly createdBefore?: string;
 }

@@ -12,7 +12,8 @@ export interface ProjectionTable {
 
 /**
  * A read model as a function of the log. `apply` is deterministic and looks at nothing but the event and its
- * own rows: no clock, no randomness, no positions. Change `version` whenever a rebuild would give other rows.
+ * own rows: no clock, no randomness, no positions. Raise `version` whenever a rebuild would give other rows, and whenever
+ * a table, a column or an index changes: those are made with a new file alone, and a file is kept while its version is.
  */
 export interface Projection {
   /** Lower-case with dashes: names the database file and the command-line argument. */

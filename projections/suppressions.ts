@@ -1,6 +1,6 @@
 import { suppressionCodec } from "../src/domain/suppression/events.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
-import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
+import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import { createdIn, equals, type Found, findRows, type ListPlace } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO suppressions
@@ -69,26 +69,18 @@ export interface SuppressionRow {
 }
 
 /** Suppressions of one workspace, newest first. */
-export function listSuppressions(db: ReadDatabase, query: SuppressionQuery): readonly SuppressionRow[] {
-  const conditions = ["workspace_id = ?"];
-  const values: SqlValue[] = [query.workspaceId];
-  const add = (condition: string, value: string | undefined) => {
-    if (value === undefined) return;
-    conditions.push(condition);
-    values.push(value);
-  };
-  add("reason = ?", query.reason);
-  add("created_at >= ?", query.createdFrom);
-  add("created_at < ?", query.createdBefore);
-  if (query.after) {
-    const list = { table: "suppressions", of: "workspace_id", owner: query.workspaceId };
-    const page = olderThan(list, query.after);
-    conditions.push(page.sql);
-    values.push(...page.values);
-  }
-  const sql = `SELECT id, recipient_hash, created_at, revision FROM suppressions
-    WHERE ${conditions.join(" AND ")} ${NEWEST_FIRST} LIMIT ?`;
-  return db.all(sql, ...values, query.limit).map(suppressionRow);
+export function listSuppressions(db: ReadDatabase, query: SuppressionQuery): Found<SuppressionRow> {
+  const { workspaceId: owner, reason, after, limit } = query;
+  const { rows, next } = findRows(db, {
+    ...{ table: "suppressions", of: "workspace_id", owner },
+    columns: "id, recipient_hash, created_at, revision",
+    index: "suppressions_by_time",
+    along: [...equals("workspace_id", owner), ...createdIn(query)],
+    wanted: equals("reason", reason),
+    limit,
+    ...(after === undefined ? {} : { after }),
+  });
+  return { rows: rows.map(suppressionRow), next };
 }
 
 function suppressionRow(row: SqlRow): SuppressionRow {

@@ -13,6 +13,7 @@ import { homeController } from "./http/home.ts";
 import { openApiDocument } from "./http/openApi.ts";
 import { operations } from "./http/operations.ts";
 import type { ReadModel } from "./http/readModel.ts";
+import { ReadTurns } from "./http/readTurns.ts";
 import { referenceController } from "./http/reference.ts";
 import { senderPagesController, sendersController } from "./http/senders.ts";
 import { suppressionsController } from "./http/suppressions.ts";
@@ -40,8 +41,10 @@ export function makeControllers(
   { services, readers, delivery, seal }: Serving,
 ): readonly AnyElysia[] {
   const basePath = basePathOf(config);
+  const turns = new ReadTurns();
   const readModel = (name: string): ReadModel => ({
     db: readers.reader(name),
+    turns,
     whenCurrent: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
   });
   const readiness = readinessOf({ config, services, readers, delivery, seal });
@@ -59,7 +62,7 @@ export function makeControllers(
     emailsController({
       services,
       basePath,
-      emails: readers.reader("emails"),
+      emails: readModel("emails"),
       whyWaiting: delivery.whyWaiting(config.deliveryEnabled),
     }),
     usageController({ services, emails: readModel("emails") }),

@@ -24,9 +24,9 @@ import {
 } from "./frontDoor.ts";
 import { mediaTypeOf, requireIdentity } from "./jsonBody.ts";
 import { openFilePart } from "./multipartFile.ts";
-import { decodeCursor, pageItems, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems } from "./paging.ts";
 import { Problem, refusedFor } from "./problem.ts";
-import { currentRows, type ReadModel } from "./readModel.ts";
+import { findPage, type ReadModel, whenCurrent } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { DirectAttachment, NoQuery } from "./schemas.ts";
 
@@ -63,17 +63,18 @@ export function attachmentsController({ services, basePath, attachments }: Attac
       routes.listAttachments.path,
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
-        const limit = pageItems(query.limit);
-        const rows = listAttachments(await currentRows(attachments), {
+        await whenCurrent(attachments);
+        const wanted = {
           workspaceId,
-          limit: limit + 1,
+          limit: pageItems(query.limit),
           ...(query.status === undefined ? {} : { status: query.status }),
           ...(query.cursor === undefined ? {} : { after: decodeCursor(query.cursor) }),
-        });
-        const { shown, nextCursor } = pageOf(rows, limit);
+        };
+        const { shown, nextCursor } = await findPage(attachments, wanted, listAttachments);
         // File names are in the uploads' own streams only, so that erasing one place is enough.
-        const found = await Promise.all(
-          shown.map(async ({ id }) => [id, await readAttachment(services, workspaceId, id)] as const),
+        const found = await attachments.turns.each(
+          shown,
+          async ({ id }) => [id, await readAttachment(services, workspaceId, id)] as const,
         );
         const data = found.flatMap(([id, upload]) => (upload === null ? [] : [attachmentJson(id, upload)]));
         return { data, next_cursor: nextCursor };

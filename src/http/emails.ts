@@ -10,7 +10,6 @@ import { parseAddress } from "../kernel/address.ts";
 import { UnreadableEventError } from "../kernel/codec.ts";
 import { isUuid } from "../kernel/ids.ts";
 import { DAY_MS, type EpochMs, epochMs, SECOND_MS } from "../kernel/time.ts";
-import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { dateTime } from "./dateTime.ts";
 import { emailJson, emailSummaryJson, rowSummaryJson } from "./emailJson.ts";
 import { GetEmailQuery, ListEmailsQuery, SendEmailBody } from "./emailSchemas.ts";
@@ -22,8 +21,9 @@ import {
   occasionOf,
   principalOf,
 } from "./frontDoor.ts";
-import { decodeCursor, pageItems, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems } from "./paging.ts";
 import { invalid, Problem, refusedFor } from "./problem.ts";
+import { findPage, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
 import { sendRequest } from "./sendRequest.ts";
@@ -33,7 +33,7 @@ interface EmailsOptions {
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
   /** The read model `emails`. */
-  readonly emails: ReadDatabase;
+  readonly emails: ReadModel;
   /** Why a message waits; null when it has ended. */
   readonly whyWaiting: (view: EmailView) => Promise<Waiting | null>;
 }
@@ -155,12 +155,10 @@ async function lookUpByKey(services: Services, workspaceId: string, key: string)
   return { data: view === null ? [] : [emailSummaryJson(view)], next_cursor: null };
 }
 
-async function listPage(services: Services, db: ReadDatabase, workspaceId: string, query: ListEmailsQuery) {
-  const limit = pageItems(query.limit);
-  const rows = listEmails(db, emailQuery(services, workspaceId, query, limit + 1));
-  const { shown, nextCursor } = pageOf(rows, limit);
+async function listPage(services: Services, emails: ReadModel, workspaceId: string, query: ListEmailsQuery) {
+  const { shown, nextCursor } = await findPage(emails, emailQuery(services, workspaceId, query), listEmails);
   // Addresses and subjects are in the messages' own streams only, so that erasing one place is enough.
-  const items = await Promise.all(shown.map((row) => summaryOf(services, workspaceId, row)));
+  const items = await emails.turns.each(shown, (row) => summaryOf(services, workspaceId, row));
   return { data: items.filter((item) => item !== null), next_cursor: nextCursor };
 }
 
@@ -175,16 +173,11 @@ async function summaryOf(services: Services, workspaceId: string, row: EmailRow)
   }
 }
 
-function emailQuery(
-  services: Services,
-  workspaceId: string,
-  query: ListEmailsQuery,
-  limit: number,
-): EmailQuery {
+function emailQuery(services: Services, workspaceId: string, query: ListEmailsQuery): EmailQuery {
   const { status, from, to, created_from: since, created_before: before, cursor } = query;
   return {
     workspaceId,
-    limit,
+    limit: pageItems(query.limit),
     ...(status === undefined ? {} : { status }),
     ...(from === undefined ? {} : { senderId: addressHash(services, workspaceId, "/from", from) }),
     ...(to === undefined ? {} : { recipientHash: addressHash(services, workspaceId, "/to", to) }),

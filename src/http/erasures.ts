@@ -52,7 +52,7 @@ export function erasuresController({ services, basePath, erasures }: ErasuresOpt
           ...(query.cursor === undefined ? {} : { after: decodeCursor(query.cursor) }),
         });
         const { shown, nextCursor } = pageOf(rows, limit);
-        const found = await Promise.all(shown.map(({ id }) => existing(request, id)));
+        const found = await erasures.turns.each(shown, ({ id }) => existing(request, id));
         return { data: found.map(erasureJson), next_cursor: nextCursor };
       },
       { transform: authorize(services, routes.listErasures), query: ListErasuresQuery },

@@ -75,7 +75,7 @@ const DESCRIPTION = `A transactional email service whose only truth is an append
 
 Every refusal is a problem (RFC 9457) whose \`code\` says what is wrong. A path that does not exist is 404 NOT_FOUND, and a method that a path does not take is 405 METHOD_NOT_ALLOWED with \`Allow\`. HEAD is answered as GET without the body. Unknown members of a body and unknown query parameters are refused by name.
 
-Lists are newest first, and what has the same time is in the order in which it was written to the log; they answer \`{ data, next_cursor }\`. Times are RFC 3339 in UTC. Lengths are counted in Unicode code points. Ids of another workspace are answered as unknown ones.
+Lists are newest first, and what has the same time is in the order in which it was written to the log; they answer \`{ data, next_cursor }\`, and only a \`next_cursor\` of null says that there is no more: where a filter matches few, a page may hold fewer items than \`limit\`, or none. Times are RFC 3339 in UTC. Lengths are counted in Unicode code points. Ids of another workspace are answered as unknown ones.
 
 Rate limits hold for each running instance.`;
 

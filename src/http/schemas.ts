@@ -61,7 +61,10 @@ export function pageSchema<Item extends TSchema>(item: Item) {
   return Type.Object(
     {
       data: Type.Array(item, { maxItems: 100 }),
-      next_cursor: Type.Union([Type.String(), Type.Null()], { description: "Null on the last page." }),
+      next_cursor: Type.Union([Type.String(), Type.Null()], {
+        description:
+          "Null on the last page. A page may hold fewer items than `limit`, or none, and not be the last: one request looks at a bounded number of items, however few of them a filter matches.",
+      }),
     },
     { additionalProperties: false },
   );

@@ -69,7 +69,7 @@ export function sendersController({ services, basePath, senders, dns, mailsLinks
         const rows = listSenders(await currentRows(senders), { workspaceId, ...after, limit: limit + 1 });
         const { shown, nextCursor } = pageOf(rows, limit);
         // Addresses are in the senders' own streams only.
-        const views = await Promise.all(shown.map(({ id }) => existing(services, request, id)));
+        const views = await senders.turns.each(shown, ({ id }) => existing(services, request, id));
         return { data: views.map(json), next_cursor: nextCursor };
       },
       { transform: authorize(services, routes.listSenders), query: ListSendersQuery },

@@ -11,9 +11,9 @@ import type { Services } from "../commands/services.ts";
 import { type Address, parseAddress } from "../kernel/address.ts";
 import { dateTime } from "./dateTime.ts";
 import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
-import { decodeCursor, pageItems, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
-import { currentRows, type ReadModel } from "./readModel.ts";
+import { findPage, type ReadModel, whenCurrent } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
 import { AddSuppressionBody, ListSuppressionsQuery } from "./suppressionSchemas.ts";
@@ -50,12 +50,11 @@ export function suppressionsController({ services, basePath, suppressions }: Sup
     .get(
       routes.listSuppressions.path,
       async ({ query, request }) => {
-        const limit = pageItems(query.limit);
-        const wanted = suppressionQuery(principalOf(request).workspaceId, query, limit + 1);
-        const rows = listSuppressions(await currentRows(suppressions), wanted);
-        const { shown, nextCursor } = pageOf(rows, limit);
+        await whenCurrent(suppressions);
+        const wanted = suppressionQuery(principalOf(request).workspaceId, query);
+        const { shown, nextCursor } = await findPage(suppressions, wanted, listSuppressions);
         // Addresses are in the recipients' own streams only, so that erasing one place is enough.
-        const found = await Promise.all(shown.map((row) => readSuppressionAt(services.store, row)));
+        const found = await suppressions.turns.each(shown, (row) => readSuppressionAt(services.store, row));
         return { data: found.map(suppressionJson), next_cursor: nextCursor };
       },
       { transform: authorize(services, routes.listSuppressions), query: ListSuppressionsQuery },
@@ -91,15 +90,11 @@ function addressOf(text: string): Address {
   return address;
 }
 
-function suppressionQuery(
-  workspaceId: string,
-  query: ListSuppressionsQuery,
-  limit: number,
-): SuppressionQuery {
+function suppressionQuery(workspaceId: string, query: ListSuppressionsQuery): SuppressionQuery {
   const { reason, created_from: since, created_before: before, cursor } = query;
   return {
     workspaceId,
-    limit,
+    limit: pageItems(query.limit),
     ...(reason === undefined ? {} : { reason }),
     ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
     ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),

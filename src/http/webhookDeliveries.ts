@@ -15,10 +15,9 @@ import type { DeliveryOrigin } from "../domain/webhookDelivery/events.ts";
 import { epochMs } from "../kernel/time.ts";
 import { dateTime } from "./dateTime.ts";
 import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
-import { decodeCursor, pageItems, pageOf } from "./paging.ts";
+import { decodeCursor, pageItems } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
-import type { ReadModel } from "./readModel.ts";
-import { currentRows } from "./readModel.ts";
+import { currentRows, findPage, inTurn, type ReadModel, whenCurrent } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
 import { deliveryJson, storyJson } from "./webhookDeliveryJson.ts";
@@ -28,6 +27,7 @@ import type { WebhooksOptions } from "./webhooks.ts";
 
 /** So many deliveries can be recovered at once. */
 const RECOVER_DELIVERIES_MAX = 10_000;
+const RECOVER_DELIVERIES_PER_QUERY = 500;
 
 interface DeliveriesOptions extends WebhooksOptions {
   /** The read model `webhook-deliveries`. */
@@ -69,12 +69,12 @@ export function webhookDeliveriesController({
       routes.listWebhookDeliveries.path,
       async ({ query, ...call }) => {
         const { id } = await endpointOf(call);
-        const limit = pageItems(query.limit);
-        const rows = listWebhookDeliveries(
-          await currentRows(deliveries),
-          deliveryQuery(id, query, limit + 1),
+        await whenCurrent(deliveries);
+        const { shown, nextCursor } = await findPage(
+          deliveries,
+          deliveryQuery(id, query),
+          listWebhookDeliveries,
         );
-        const { shown, nextCursor } = pageOf(rows, limit);
         return { data: shown.map(deliveryJson), next_cursor: nextCursor };
       },
       { transform: authorize(services, routes.listWebhookDeliveries), query: ListWebhookDeliveriesQuery },
@@ -111,7 +111,7 @@ export function webhookDeliveriesController({
           throw invalid("/since", "is more than 14 days ago");
         }
         const { id } = await activeEndpointOf(call);
-        const rows = failedWebhooks(await currentRows(deliveries), id, since, RECOVER_DELIVERIES_MAX + 1);
+        const rows = await failedSince(deliveries, id, since);
         const failed = rows.slice(0, RECOVER_DELIVERIES_MAX).map(requestOf);
         const occasion = occasionOf(call.request, services);
         const requested = await recoverWebhooks(services.store, failed, occasion);
@@ -119,6 +119,19 @@ export function webhookDeliveriesController({
       },
       { parse: authorizeThenRead(services, routes.recoverWebhook), body: RecoverWebhookBody },
     );
+}
+
+/** What failed since, one more than can be recovered at once. */
+async function failedSince(deliveries: ReadModel, endpointId: string, since: string) {
+  await whenCurrent(deliveries);
+  const found: WebhookDeliveryRow[] = [];
+  for (;;) {
+    const page = await inTurn(deliveries, (db) =>
+      failedWebhooks(db, { endpointId, since }, found.at(-1) ?? null, RECOVER_DELIVERIES_PER_QUERY),
+    );
+    found.push(...page);
+    if (found.length > RECOVER_DELIVERIES_MAX || page.length < RECOVER_DELIVERIES_PER_QUERY) return found;
+  }
 }
 
 function requestOf(row: WebhookDeliveryRow) {
@@ -130,11 +143,11 @@ function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
   return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
 }
 
-function deliveryQuery(endpointId: string, query: ListWebhookDeliveriesQuery, limit: number) {
+function deliveryQuery(endpointId: string, query: ListWebhookDeliveriesQuery) {
   const { status, event_type: eventType, created_from: since, created_before: before, cursor } = query;
   return {
     endpointId,
-    limit,
+    limit: pageItems(query.limit),
     ...(status === undefined ? {} : { status }),
     ...(eventType === undefined ? {} : { eventType }),
     ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),

@@ -66,10 +66,10 @@ describe("attachments", () => {
         const state = all.reduce(attachmentDecider.evolve, null);
         if (state === null) throw new Error("it is gone");
         const query = { workspaceId: "w", limit: 1_000 };
-        const row = listAttachments(db, query).find((found) => found.id === id);
+        const row = listAttachments(db, query).rows.find((found) => found.id === id);
         const { status } = state;
         expect(row).toEqual({ id, createdAt: rfc3339(state.uploadedAt) });
-        expect(listAttachments(db, { ...query, status }).map((found) => found.id)).toContain(id);
+        expect(listAttachments(db, { ...query, status }).rows.map((found) => found.id)).toContain(id);
         const pending = pendingUploads(db, [], 1_000).map((found) => found.id);
         expect(pending.includes(id)).toBe(status === "pending");
         const ended = endedUploads(db, ACCEPTED_AT, [], 1_000).filter((found) => found.id === id);

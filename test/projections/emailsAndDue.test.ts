@@ -407,8 +407,9 @@ describe("the queries (properties):", () => {
             const query = Object.fromEntries(
               Object.entries(filter).filter(([, value]) => value !== undefined),
             ) as unknown as EmailQuery;
-            const found = pagesOf(query.limit, (after) =>
-              listEmails(db.emails as ReadDatabaseFile, { ...query, ...after }),
+            const found = pagesOf(
+              query.limit,
+              (after) => listEmails(db.emails as ReadDatabaseFile, { ...query, ...after }).rows,
             );
             expect(found.map(({ id }) => id)).toEqual([...matching(messages, query)]);
           }

@@ -92,14 +92,14 @@ const cases: readonly ListCase[] = [
       stream: `attachment-${id}`,
       data: { workspaceId: "w", ...upload, uploadedAt: at },
     }),
-    list: (db, page) => listAttachments(db, { workspaceId: "w", ...page }),
+    list: (db, page) => listAttachments(db, { workspaceId: "w", ...page }).rows,
   },
   {
     name: "suppressions",
     projection: suppressions,
     made: ({ id }) => ({ type: "RecipientSuppressed", id, stream: `suppression-${id}`, data: recipient(id) }),
     gone: ({ id }) => ({ type: "RecipientUnsuppressed", stream: `suppression-${id}`, data: recipient(id) }),
-    list: (db, page) => listSuppressions(db, { workspaceId: "w", ...page }),
+    list: (db, page) => listSuppressions(db, { workspaceId: "w", ...page }).rows,
   },
   {
     name: "senders",
@@ -130,7 +130,7 @@ const cases: readonly ListCase[] = [
       revision: ACCEPTANCE_REVISION,
       data: { workspaceId: "w", ...accepted, contentBytes: 1, acceptedAt: at },
     }),
-    list: (db, page) => listEmails(db, { workspaceId: "w", ...page }),
+    list: (db, page) => listEmails(db, { workspaceId: "w", ...page }).rows,
   },
   {
     name: "webhook endpoints",
@@ -164,7 +164,7 @@ const cases: readonly ListCase[] = [
       data: { workspaceId: "w", endpointId: ENDPOINT },
     }),
     list: (db, page) =>
-      listWebhookDeliveries(db, { endpointId: ENDPOINT, ...page }).map((row) => ({
+      listWebhookDeliveries(db, { endpointId: ENDPOINT, ...page }).rows.map((row) => ({
         ...row,
         shown: row.eventId,
       })),

@@ -146,7 +146,7 @@ describe("suppressions", () => {
                 revision,
               }));
             const query = { workspaceId, ...filter, limit };
-            expect(allPages(limit, (after) => listSuppressions(db, { ...query, ...after }))).toEqual(
+            expect(allPages(limit, (after) => listSuppressions(db, { ...query, ...after }).rows)).toEqual(
               newestFirst(expected),
             );
           }

@@ -43,7 +43,7 @@ function owed(events: History["events"]): readonly string[] {
         db,
       );
     }
-    const rows = listWebhookDeliveries(db, { endpointId: ENDPOINT, limit: 1_000 });
+    const rows = listWebhookDeliveries(db, { endpointId: ENDPOINT, limit: 1_000 }).rows;
     return rows
       .toSorted((one, other) => one.eventRevision - other.eventRevision)
       .map(({ eventType, eventRevision }) => `${eventType} ${eventRevision}`);

@@ -1,0 +1,225 @@
+import { describe, expect, test } from "bun:test";
+import { attachments, listAttachments } from "../../projections/attachments.ts";
+import { emails, emailsToRecipient, listEmails } from "../../projections/emails.ts";
+import { type Found, type ListPlace, ROWS_LOOKED_AT_MAX } from "../../projections/listOrder.ts";
+import type { Projection } from "../../projections/projection.ts";
+import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
+import {
+  failedWebhooks,
+  listWebhookDeliveries,
+  webhookDeliveries,
+} from "../../projections/webhookDeliveries.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import type { ReadDatabase, ReadDatabaseFile, SqlValue } from "../../src/ports/readDatabase.ts";
+import { createTables } from "../../src/readModels/generation.ts";
+
+/** More than one query looks at, and not a multiple of it. */
+const ROWS = 2 * ROWS_LOOKED_AT_MAX + 300;
+const START = Date.parse("2030-01-01T12:00:00Z");
+const LIMIT = 25;
+
+function withTables(projection: Projection, check: (db: ReadDatabaseFile) => void): void {
+  const db = sqliteReadDatabases.open(":memory:", "build");
+  try {
+    createTables(db, projection, "log");
+    check(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** Fills a table with rows, one a second. */
+function fill(
+  db: ReadDatabaseFile,
+  sql: string,
+  row: (number: number, at: string) => readonly string[],
+): void {
+  db.begin();
+  for (let number = 0; number < ROWS; number += 1)
+    db.run(sql, ...row(number, rfc3339(START + number * 1_000)));
+  db.commit();
+}
+
+const email = `INSERT INTO emails (id, workspace_id, status, sender_id, recipient_hash, created_at, updated_at, attempts,
+  is_retained, content_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, 1, 0, 0)`;
+
+type Page = { readonly after?: ListPlace; readonly limit: number };
+
+/** A list that is asked for what hardly any row is. The row with number 0, which is the oldest, is it. */
+interface Case {
+  readonly name: string;
+  readonly projection: Projection;
+  readonly fill: (db: ReadDatabaseFile) => void;
+  readonly list: (db: ReadDatabase, page: Page) => Found<ListPlace>;
+}
+
+const cases: readonly Case[] = [
+  {
+    name: "messages by a status that most have not",
+    projection: emails,
+    fill: (db) =>
+      fill(db, email, (n, at) => [`e${n}`, "w", n === 0 ? "queued" : "sent", "s", `r${n}`, at, at]),
+    list: (db, page) => listEmails(db, { workspaceId: "w", status: "queued", ...page }),
+  },
+  {
+    name: "messages of a sender by a status",
+    projection: emails,
+    fill: (db) =>
+      fill(db, email, (n, at) => [`e${n}`, "w", n === 0 ? "queued" : "sent", "s", `r${n}`, at, at]),
+    list: (db, page) => listEmails(db, { workspaceId: "w", senderId: "s", status: "queued", ...page }),
+  },
+  {
+    name: "messages of a recipient by a sender",
+    projection: emails,
+    fill: (db) => fill(db, email, (n, at) => [`e${n}`, "w", "sent", n === 0 ? "s0" : "s1", "r", at, at]),
+    list: (db, page) => listEmails(db, { workspaceId: "w", recipientHash: "r", senderId: "s0", ...page }),
+  },
+  {
+    name: "messages that bounced, by a sender",
+    projection: emails,
+    fill: (db) =>
+      fill(db, email, (n, at) => [`e${n}`, "w", "bounced", n === 0 ? "s0" : "s1", `r${n}`, at, at]),
+    list: (db, page) => listEmails(db, { workspaceId: "w", status: "bounced", senderId: "s0", ...page }),
+  },
+  {
+    name: "uploads by a status",
+    projection: attachments,
+    fill: (db) =>
+      fill(
+        db,
+        "INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes) VALUES (?, ?, ?, ?, ?, 0)",
+        (n, at) => [`a${n}`, "w", n === 0 ? "rejected" : "ready", at, at],
+      ),
+    list: (db, page) => listAttachments(db, { workspaceId: "w", status: "rejected", ...page }),
+  },
+  {
+    name: "suppressions by a reason",
+    projection: suppressions,
+    fill: (db) =>
+      fill(
+        db,
+        `INSERT INTO suppressions (workspace_id, recipient_hash, id, reason, created_at, revision)
+          VALUES (?, ?, ?, ?, ?, 1)`,
+        (n, at) => ["w", `r${n}`, `s${n}`, n === 0 ? "manual" : "bounce", at],
+      ),
+    list: (db, page) => listSuppressions(db, { workspaceId: "w", reason: "manual", ...page }),
+  },
+  {
+    name: "deliveries by a type of event",
+    projection: webhookDeliveries,
+    fill: (db) => fillDeliveries(db, (n) => ["delivered", n === 0 ? "email.failed" : "email.sent"]),
+    list: (db, page) => listWebhookDeliveries(db, { endpointId: "p", eventType: "email.failed", ...page }),
+  },
+  {
+    name: "deliveries that failed, by a type of event",
+    projection: webhookDeliveries,
+    fill: (db) => fillDeliveries(db, (n) => ["exhausted", n === 0 ? "email.failed" : "email.sent"]),
+    list: (db, page) =>
+      listWebhookDeliveries(db, { endpointId: "p", status: "exhausted", eventType: "email.failed", ...page }),
+  },
+];
+
+function fillDeliveries(db: ReadDatabaseFile, told: (number: number) => readonly [string, string]): void {
+  fill(
+    db,
+    `INSERT INTO deliveries (id, workspace_id, endpoint_id, event_id, status, event_type, event_stream, event_revision,
+      created_at, state, due_at, attempts, events, lease_ms, updated_at, held)
+      VALUES (?, 'w', 'p', 'e', ?, ?, 'email-1', 1, ?, 'done', 0, 1, 1, 0, ?, 0)`,
+    (n, at) => [`d${n}`, ...told(n), at, at],
+  );
+}
+
+/** What SQLite would do for every query that `ask` makes. */
+function plansOf(db: ReadDatabaseFile, ask: (db: ReadDatabase) => unknown): readonly string[] {
+  const plans: string[] = [];
+  const explain = (sql: string, values: readonly SqlValue[]) =>
+    plans.push(...db.all(`EXPLAIN QUERY PLAN ${sql}`, ...values).map(({ detail }) => String(detail)));
+  ask({
+    run: db.run,
+    get(sql, ...values) {
+      explain(sql, values);
+      return db.get(sql, ...values);
+    },
+    all(sql, ...values) {
+      explain(sql, values);
+      return db.all(sql, ...values);
+    },
+  });
+  return plans;
+}
+
+describe.each(cases)("a list of $name", ({ projection, fill: fillTable, list }) => {
+  test("looks at a bounded number of rows a query, and says where to go on", () => {
+    withTables(projection, (db) => {
+      fillTable(db);
+      const found: ListPlace[] = [];
+      let queries = 0;
+      let after: ListPlace | null = null;
+      do {
+        const page: Found<ListPlace> = list(db, { limit: LIMIT, ...(after ? { after } : {}) });
+        queries += 1;
+        found.push(...page.rows);
+        // Between two queries lie as many rows as one looks at, none of them twice.
+        const looked = (page.next ? Date.parse(page.next.createdAt) : START) - START;
+        if (page.next) expect(looked).toBe((ROWS - queries * ROWS_LOOKED_AT_MAX) * 1_000);
+        after = page.next;
+      } while (after !== null);
+      expect(queries).toBe(Math.ceil(ROWS / ROWS_LOOKED_AT_MAX));
+      expect(found.map(({ createdAt }) => createdAt)).toEqual([rfc3339(START)]);
+    });
+  });
+
+  test("goes along an index, without sorting", () => {
+    withTables(projection, (db) => {
+      const after = { createdAt: rfc3339(START), id: "x" };
+      const plans = plansOf(db, (seen) => list(seen, { limit: LIMIT, after }));
+      expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN/);
+      expect(plans[0]).toMatch(/created_at</);
+    });
+  });
+});
+
+test("messages of a recipient are found by an index, also the oldest first", () => {
+  withTables(emails, (db) => {
+    const recipient = { workspaceId: "w", recipientHash: "r" };
+    const plans = plansOf(db, (seen) => {
+      listEmails(seen, { ...recipient, limit: LIMIT });
+      emailsToRecipient(seen, recipient, { createdAt: rfc3339(START), id: "e" }, LIMIT);
+    });
+    expect(plans.filter((plan) => plan.includes("emails_by_recipient (<expr>=?"))).toHaveLength(3);
+    expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN/);
+  });
+});
+
+test("two recipients whose hashes begin alike are told apart", () => {
+  withTables(emails, (db) => {
+    const begin = "0123456789ab";
+    for (const [id, hash] of Object.entries({ one: `${begin}c`, other: `${begin}d` })) {
+      db.run(email, id, "w", "sent", "s", hash, rfc3339(START), rfc3339(START));
+    }
+    const recipient = { workspaceId: "w", recipientHash: `${begin}d` };
+    expect(listEmails(db, { ...recipient, limit: LIMIT }).rows.map(({ id }) => id)).toEqual(["other"]);
+    expect(emailsToRecipient(db, recipient, null, LIMIT).found.map(({ id }) => id)).toEqual(["other"]);
+  });
+});
+
+test("deliveries that failed are gone through in parts, each once", () => {
+  withTables(webhookDeliveries, (db) => {
+    fillDeliveries(db, (n) => [n % 2 === 0 ? "skipped" : "delivered", "email.sent"]);
+    const endpoint = { endpointId: "p", since: rfc3339(START) };
+    const found: ListPlace[] = [];
+    for (;;) {
+      const page = failedWebhooks(db, endpoint, found.at(-1) ?? null, LIMIT);
+      found.push(...page);
+      if (page.length < LIMIT) break;
+    }
+    expect(found.map(({ id }) => id)).toEqual(
+      Array.from({ length: ROWS }, (_, n) => n)
+        .filter((n) => n % 2 === 0)
+        .map((n) => `d${n}`),
+    );
+    const plans = plansOf(db, (seen) => failedWebhooks(seen, endpoint, found[0] ?? null, LIMIT));
+    expect(plans.join("\n")).not.toMatch(/TEMP B-TREE|SCAN/);
+  });
+});
