@@ -201,6 +201,11 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
 }
 
+/** Whether a URL leads to this machine and no other. */
+export function isLoopbackUrl({ hostname }: URL): boolean {
+  return isLoopback(hostname.replace(/[[\]]/g, ""));
+}
+
 function smtpUrl(reader: Reader, host: string): string {
   const url = reader.secret("SMTP_URL");
   if (url === null && !isLoopback(host)) {
@@ -239,19 +244,22 @@ function deliveryPolicy(reader: Reader): DeliveryPolicy {
   };
 }
 
-/** `host:port` with a name: certificates are checked for names, and an address would pass without a look-up. */
+/**
+ * `host:port` with a name: certificates are checked for names, and an address would pass without a look-up. This
+ * machine's own is the exception, for receivers under development without a certificate.
+ */
 function isNamedPair(text: string): boolean {
   const [, host = "", port = ""] = /^([a-z0-9_][a-z0-9._-]*):([1-9]\d{0,4})$/.exec(text) ?? [];
   // The parser tells every notation of an address, 0x7f.1 among them.
   const isName = URL.canParse(`https://${host}`) && !isIPv4(new URL(`https://${host}`).hostname);
-  return host !== "" && isName && wholeNumber(port, PORTS) !== null;
+  return host !== "" && (isName || host === "127.0.0.1") && wholeNumber(port, PORTS) !== null;
 }
 
 function webhookSettings(reader: Reader): WebhookSettings {
   const hosts = reader.list("WEBHOOK_ALLOW_PRIVATE_HOSTS");
   if (!hosts.every(isNamedPair)) {
     reader.errors.push(
-      "WEBHOOK_ALLOW_PRIVATE_HOSTS must be host:port pairs between commas: names in lower case, not addresses",
+      "WEBHOOK_ALLOW_PRIVATE_HOSTS must be host:port pairs between commas: names in lower case, or 127.0.0.1",
     );
   }
   const callTimeoutMs = reader.integer("WEBHOOK_CALL_TIMEOUT_MS", 15_000, { min: 100, max: 60_000 });
@@ -496,7 +504,7 @@ function contradictions({ storeUrl, masterKey, webhooks, baseUrl }: Config): rea
       "MASTER_KEY (or MASTER_KEY_FILE) must be set with an esdb:// STORE_URL: all instances share it",
     );
   }
-  if (webhooks.allowedPrivateHosts.size > 0 && !isLoopback(baseUrl.hostname.replace(/[[\]]/g, ""))) {
+  if (webhooks.allowedPrivateHosts.size > 0 && !isLoopbackUrl(baseUrl)) {
     found.push("WEBHOOK_ALLOW_PRIVATE_HOSTS is for development: BASE_URL must be loopback with it");
   }
   return found;

@@ -2,7 +2,7 @@ import type { AnyElysia } from "elysia";
 import { version } from "../package.json";
 import { createDnsResolver } from "./adapters/dns/dnsResolver.ts";
 import type { Services } from "./commands/services.ts";
-import type { Config } from "./config.ts";
+import { type Config, isLoopbackUrl } from "./config.ts";
 import { apiKeysController } from "./http/apiKeys.ts";
 import { attachmentsController } from "./http/attachments.ts";
 import { currentEndpoints } from "./http/currentEndpoints.ts";
@@ -23,6 +23,7 @@ import { webhookDeliveriesController } from "./http/webhookDeliveries.ts";
 import { webhookEndpointsController } from "./http/webhookEndpoints.ts";
 import { webhooksController } from "./http/webhooks.ts";
 import { workspaceController } from "./http/workspace.ts";
+import { openDestinationCheck } from "./openParts.ts";
 import type { MailDelivery } from "./reactors/mailDelivery.ts";
 import type { SealWatch } from "./reactors/sealWatch.ts";
 import { readinessOf } from "./readiness.ts";
@@ -51,7 +52,11 @@ export function makeControllers(
   const webhooks = {
     services,
     basePath,
-    allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
+    rules: {
+      destinations: openDestinationCheck(config),
+      allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
+      isDevelopment: isLoopbackUrl(config.baseUrl),
+    },
     currentEndpoints: currentEndpoints({
       services,
       db: readers.reader("webhook-endpoints"),

@@ -5,6 +5,7 @@ import { clamavScanner } from "./adapters/clamav/clamavScanner.ts";
 import { directoryContentStore } from "./adapters/directory/directoryContentStore.ts";
 import { readOrCreate } from "./adapters/directory/durableFile.ts";
 import { fileInspector } from "./adapters/files/fileInspector.ts";
+import { destinationCheck } from "./adapters/https/destinationAddress.ts";
 import { webhookTransport } from "./adapters/https/webhookTransport.ts";
 import { outboxFiles } from "./adapters/nodemailer/outboxFiles.ts";
 import { createOutboxTransport } from "./adapters/nodemailer/outboxTransport.ts";
@@ -26,7 +27,7 @@ import { type EventStore, StoreError } from "./ports/eventStore.ts";
 import type { MailOutbox } from "./ports/mailOutbox.ts";
 import type { MailTransport } from "./ports/mailTransport.ts";
 import type { MalwareScanner } from "./ports/malwareScanner.ts";
-import type { WebhookTransport } from "./ports/webhookTransport.ts";
+import type { DestinationCheck, WebhookTransport } from "./ports/webhookTransport.ts";
 import { connectionStringError, contentError, directoryError, storeError } from "./startErrors.ts";
 
 /** Whether the log is a file of this machine, not a server's. */
@@ -130,6 +131,11 @@ export function openOutbox({ dataDir, smtpUrl }: Config): MailOutbox {
 export function openWebhookTransport({ dnsServers, webhooks }: Config): WebhookTransport {
   const { allowedPrivateHosts, certificateAuthorities, callTimeoutMs } = webhooks;
   return webhookTransport({ dnsServers, allowedPrivateHosts, certificateAuthorities, callTimeoutMs });
+}
+
+/** What looks at webhook destinations when they are named. */
+export function openDestinationCheck({ dnsServers, webhooks }: Config): DestinationCheck {
+  return destinationCheck({ dnsServers, allowedPrivateHosts: webhooks.allowedPrivateHosts });
 }
 
 /** Something that the operator or the system does, not a caller. */

@@ -51,6 +51,12 @@ export function storyJson(story: readonly WebhookStoryEvent[], isMissed: boolean
   return { skipped_reason: skippedReason, attempt_log: [...attempts.values()] };
 }
 
+/**
+ * To a tenant all that cannot be reached is the same: which names are private here, and which ports are closed, is
+ * nothing to be found out by asking. The log has the particulars.
+ */
+const UNREACHABLE: ReadonlySet<string> = new Set(["dns", "destination_not_public", "connect"]);
+
 type Ending = Extract<WebhookStoryEvent["event"], { type: "WebhookDelivered" | "WebhookAttemptFailed" }>;
 
 function ended(begun: AttemptJson, at: string, { type, data }: Ending): AttemptJson {
@@ -60,7 +66,7 @@ function ended(begun: AttemptJson, at: string, { type, data }: Ending): AttemptJ
     ended_at: at,
     status_code: data.statusCode ?? null,
     duration_ms: data.durationMs,
-    reason: type === "WebhookDelivered" ? null : data.reason,
+    reason: type === "WebhookDelivered" ? null : UNREACHABLE.has(data.reason) ? "unreachable" : data.reason,
     excerpt: data.excerpt ?? null,
   };
 }

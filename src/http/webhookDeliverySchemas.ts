@@ -56,7 +56,10 @@ const WebhookAttempt = Type.Object(
     ended_at: Nullable(DateTime),
     status_code: Type.Union([Type.Integer(), Type.Null()]),
     duration_ms: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()]),
-    reason: Type.Union([Type.String(), Type.Null()]),
+    reason: Type.Union([Type.String(), Type.Null()], {
+      description:
+        "Of a failure. `unreachable`: its name has no public address, or nothing there takes a connection with TLS; `tls`: its certificate was not accepted; `timeout`: no answer in time; `broken_answer`: the connection ended before the answer did; `status`: not 2xx; `redirected`: 3xx.",
+    }),
     excerpt: Type.Union([Type.String(), Type.Null()], {
       description: "The beginning of the answer, addresses replaced.",
     }),

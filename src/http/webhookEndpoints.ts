@@ -9,7 +9,6 @@ import {
   testWebhookEndpoint,
   updateWebhookEndpoint,
 } from "../commands/manageWebhooks.ts";
-import { normaliseDestination } from "../domain/webhook/destination.ts";
 import { SECOND_MS } from "../kernel/time.ts";
 import { wholeNumber } from "../kernel/wholeNumber.ts";
 import {
@@ -23,6 +22,7 @@ import {
 import { invalid, Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
+import { type DestinationRules, destinationOf } from "./webhookDestination.ts";
 import { checkEventTypes, endpointJson, webhookId } from "./webhookJson.ts";
 import { RotateSecretBody, RotateSecretQuery, UpdateWebhookBody } from "./webhookSchemas.ts";
 import type { WebhooksOptions } from "./webhooks.ts";
@@ -38,7 +38,7 @@ interface Call {
 
 /** Reading, changing and deleting one webhook endpoint, rotating its secret, testing it. */
 export function webhookEndpointsController(options: WebhooksOptions) {
-  const { services, basePath, allowedPrivateHosts, currentEndpoints } = options;
+  const { services, basePath, rules, currentEndpoints } = options;
   const nameOf = ({ request, params }: Call) => {
     return { workspaceId: principalOf(request).workspaceId, endpointId: webhookId("/id", params.id) };
   };
@@ -58,7 +58,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
     .patch(
       routes.updateWebhook.path,
       async ({ body, ...call }) => {
-        const change = endpointChange(body, allowedPrivateHosts);
+        const change = await endpointChange(body, rules);
         const outcome = await updateWebhookEndpoint(services, nameOf(call), change, occasion(call));
         if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
         if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
@@ -126,16 +126,15 @@ function overlapSeconds(inQuery: string | undefined, inBody: number | undefined)
 }
 
 /** What a body asks to be changed, checked. */
-function endpointChange(
+async function endpointChange(
   { url: text, description, event_types: types }: UpdateWebhookBody,
-  allowedPrivateHosts: ReadonlySet<string>,
-): EndpointChange {
+  rules: DestinationRules,
+): Promise<EndpointChange> {
   if (text === undefined && description === undefined && types === undefined) {
     throw invalid("", "names nothing to change");
   }
   checkEventTypes(types ?? null);
-  const url = text === undefined ? undefined : normaliseDestination(text, allowedPrivateHosts);
-  if (url === null) throw new Problem("INVALID_WEBHOOK_URL");
+  const url = text === undefined ? undefined : await destinationOf(text, rules);
   return {
     ...(url === undefined ? {} : { url }),
     ...(description === undefined ? {} : { description }),

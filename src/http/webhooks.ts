@@ -3,12 +3,12 @@ import { listWebhookEndpoints } from "../../projections/webhookEndpoints.ts";
 import { registerWebhook } from "../commands/registerWebhook.ts";
 import type { Services } from "../commands/services.ts";
 import { ENDPOINTS_MAX } from "../domain/webhook/decisions.ts";
-import { normaliseDestination } from "../domain/webhook/destination.ts";
 import type { ReadDatabase } from "../ports/readDatabase.ts";
 import { authorize, authorizeThenRead, occasionOf, principalOf } from "./frontDoor.ts";
 import { decodeCursor, pageItems, pageOf } from "./paging.ts";
 import { Problem } from "./problem.ts";
 import { routes } from "./routes.ts";
+import { type DestinationRules, destinationOf } from "./webhookDestination.ts";
 import { checkEventTypes, endpointJson } from "./webhookJson.ts";
 import { ListWebhooksQuery, RegisterWebhookBody } from "./webhookSchemas.ts";
 
@@ -16,8 +16,7 @@ export interface WebhooksOptions {
   readonly services: Services;
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
-  /** `host:port` pairs that may be destinations though they are not public: for development. */
-  readonly allowedPrivateHosts: ReadonlySet<string>;
+  readonly rules: DestinationRules;
   /** The rows of `webhook-endpoints`, holding everything that was written of this workspace before the call; else 503. */
   readonly currentEndpoints: (workspaceId: string) => Promise<ReadDatabase>;
 }
@@ -25,19 +24,13 @@ export interface WebhooksOptions {
 const REFUSALS = { alreadyExists: "WEBHOOK_ALREADY_EXISTS", limitReached: "WEBHOOK_LIMIT_REACHED" } as const;
 
 /** Registering and listing webhook endpoints. */
-export function webhooksController({
-  services,
-  basePath,
-  allowedPrivateHosts,
-  currentEndpoints,
-}: WebhooksOptions) {
+export function webhooksController({ services, basePath, rules, currentEndpoints }: WebhooksOptions) {
   return new Elysia({ normalize: false })
     .post(
       routes.registerWebhook.path,
       async ({ body, request, set }) => {
-        const url = normaliseDestination(body.url, allowedPrivateHosts);
         checkEventTypes(body.event_types ?? null);
-        if (url === null) throw new Problem("INVALID_WEBHOOK_URL");
+        const url = await destinationOf(body.url, rules);
         const description = body.description ?? null;
         const eventTypes = body.event_types ?? null;
         const occasion = occasionOf(request, services);

@@ -1,23 +1,51 @@
 import ipaddr from "ipaddr.js";
 
-/** IPv6 that is in 2000::/3 and yet not a destination of the public internet. */
-const NOT_PUBLIC_V6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"].map((range) =>
-  ipaddr.IPv6.parseCIDR(range),
-);
+/**
+ * IPv6 that is in 2000::/3 and yet not a destination of the public internet (IANA's special-purpose registry), and the
+ * test network of old, which nobody was given since.
+ */
+const NOT_PUBLIC_V6 = [
+  "2001::/23",
+  "2001:db8::/32",
+  "2002::/16",
+  "2620:4f:8000::/48",
+  "3ffe::/16",
+  "3fff::/20",
+].map((range) => ipaddr.IPv6.parseCIDR(range));
+/**
+ * IPv4 that looks public and is not: what answers there is the nearest of many (AS112, AMT, 6to4 relays), or the host
+ * that a virtual machine runs on (168.63.129.16 on Azure, whose agent hands out secrets).
+ */
+const NOT_PUBLIC_V4 = [
+  "168.63.129.16/32",
+  "192.0.0.0/24",
+  "192.31.196.0/24",
+  "192.52.193.0/24",
+  "192.88.99.0/24",
+  "192.175.48.0/24",
+].map((range) => ipaddr.IPv4.parseCIDR(range));
 const GLOBAL_V6 = ipaddr.IPv6.parseCIDR("2000::/3");
 
 /** Whether an IP address, in any notation that was already normalised, is one of the public internet. */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = ipaddr.parse(text);
-  if (address.kind() === "ipv4") return address.range() === "unicast";
+  if (address.kind() === "ipv4") return isPublicV4(address as ipaddr.IPv4);
   const v6 = address as ipaddr.IPv6;
   return v6.match(GLOBAL_V6) && !NOT_PUBLIC_V6.some((range) => v6.match(range));
+}
+
+function isPublicV4(address: ipaddr.IPv4): boolean {
+  return address.range() === "unicast" && !NOT_PUBLIC_V4.some((range) => address.match(range));
 }
 
 /** Link-local addresses, cloud metadata among them: not even development has endpoints there. */
 export function isNeverAllowed(text: string): boolean {
   if (!ipaddr.isValid(text)) return true;
-  const range = ipaddr.process(text).range();
+  const address = ipaddr.process(text);
+  if (address.kind() === "ipv4" && NOT_PUBLIC_V4.some((range) => (address as ipaddr.IPv4).match(range))) {
+    return true;
+  }
+  const range = address.range();
   return range !== "unicast" && range !== "loopback" && range !== "private" && range !== "uniqueLocal";
 }

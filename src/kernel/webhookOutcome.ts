@@ -21,9 +21,11 @@ export type WebhookFailure =
   | "dns"
   /** One of its addresses is not public. */
   | "destination_not_public"
+  /** No connection came about in time, or no TLS over it. */
   | "connect"
-  /** The certificate or the handshake. */
+  /** The certificate. */
   | "tls"
+  /** No answer in time. */
   | "timeout"
   /** The connection ended before the answer did, or the answer was not HTTP. */
   | "broken_answer"

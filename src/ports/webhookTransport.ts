@@ -14,3 +14,12 @@ export interface WebhookTransport {
   /** Calls once, within every bound. Never throws; `notSent` when `signal` aborts before anything was sent. */
   call(call: WebhookCall, signal: AbortSignal): Promise<WebhookOutcome>;
 }
+
+/** Says of a destination where it leads, when it is named. */
+export interface DestinationCheck {
+  /**
+   * Whether its name leads to an address that is not public, so that no call would ever be made. False where nobody
+   * knows, within a few seconds: the name may not be there yet. Never throws.
+   */
+  isPrivate(url: string): Promise<boolean>;
+}

@@ -3,6 +3,7 @@ import { Resolver } from "node:dns/promises";
 import type { ServerResponse } from "node:http";
 import { request } from "node:https";
 import { createServer, type Server } from "node:net";
+import { destinationCheck } from "../../src/adapters/https/destinationAddress.ts";
 import { webhookTransport } from "../../src/adapters/https/webhookTransport.ts";
 import { normaliseDestination } from "../../src/domain/webhook/destination.ts";
 import type { WebhookOutcome } from "../../src/kernel/webhookOutcome.ts";
@@ -162,6 +163,7 @@ const NOT_PUBLIC_V4 = [
   ...["127.0.0.1", "127.0.0.2", "127.255.255.255", "169.254.0.0", "169.254.169.254", "169.254.255.255"],
   ...["172.16.0.0", "172.31.255.255", "192.0.0.0", "192.0.0.255", "192.0.2.1", "192.88.99.1", "192.168.0.0"],
   ...["192.168.255.255", "198.18.0.0", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1"],
+  ...["168.63.129.16", "192.31.196.0", "192.31.196.255", "192.52.193.1", "192.88.99.0", "192.175.48.48"],
   ...["239.255.255.255", "240.0.0.1", "255.255.255.254", "255.255.255.255"],
 ];
 const NOT_PUBLIC_V6 = [
@@ -175,6 +177,7 @@ const NOT_PUBLIC_V6 = [
     "2001:db8::1",
     "2001:10::1",
   ],
+  ...["2620:4f:8000::1", "2620:4f:8000:ffff:ffff:ffff:ffff:ffff", "3ffe::1"],
   ...["2001:20::1", "2002:7f00:1::1", "2002:a00:1::1", "3fff::1", "5f00::1", "fc00::1", "fd00::1", "fdff::1"],
   ...["fe80::1", "febf::1", "fec0::1", "ff02::1", "ff0e::1", "4000::1", "8000::1", "f000::1"],
 ];
@@ -351,11 +354,71 @@ describe("hostile destinations", () => {
     server.stop();
   });
 
-  test("on link-local addresses are refused in development too", async () => {
-    const host = [...zones].find(([, { a }]) => a[0] === "169.254.169.254")?.[0] ?? "";
+  test.each(["169.254.169.254", "168.63.129.16"])("on %s are refused in development too", async (address) => {
+    const host = [...zones].find(([, { a }]) => a[0] === address)?.[0] ?? "";
     const transport = transportTo(dns, [`${host}:${port}`]);
     expect(await callTo(transport, `https://${host}:${port}/`)).toMatchObject({
       reason: "destination_not_public",
     });
+  });
+
+  test("are known as such when they are named, and names that nobody knows are not", async () => {
+    const { isPrivate } = destinationCheck({
+      dnsServers: [dns.address],
+      allowedPrivateHosts: new Set(["localhost:443"]),
+    });
+    for (const [host, { a, aaaa }] of zones) {
+      const isAnswered = a !== "servfail" && aaaa !== "servfail";
+      expect(await isPrivate(`https://${host}/`), host).toBe(isAnswered);
+    }
+    expect(await isPrivate("https://nobody.example.org/")).toBeFalse();
+    expect(await isPrivate("https://localhost/")).toBeFalse();
+    expect(await isPrivate("https://localhost:444/")).toBeTrue();
+    const silent = await startNameServer(() => "silent");
+    const waiting = destinationCheck({ dnsServers: [silent.address], allowedPrivateHosts: new Set() });
+    expect(await waiting.isPrivate("https://nobody.example.org/")).toBeFalse();
+    silent.stop();
+  });
+
+  test("on this machine are called over HTTP where exactly they are listed, and never else", async () => {
+    const calls: string[] = [];
+    const receiver = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      async fetch(call) {
+        calls.push(`${call.headers.get("host")} ${await call.text()}`);
+        return new Response("thank you");
+      },
+    });
+    const at = `localhost:${receiver.port}`;
+    const listed = transportTo(dns, [at, `127.0.0.1:${receiver.port}`]);
+    for (const host of [at, `127.0.0.1:${receiver.port}`]) {
+      expect(normaliseDestination(`http://${host}/hook`, new Set([host]))).toBe(`http://${host}/hook`);
+      expect(await callTo(listed, `http://${host}/hook`)).toMatchObject({
+        kind: "answered",
+        statusCode: 200,
+      });
+      expect(calls.splice(0)).toEqual([`${host} {}`]);
+      expect(await callTo(transportTo(dns, ["localhost:1"]), `http://${host}/`)).toMatchObject({
+        kind: "failed",
+        reason: "destination_not_public",
+      });
+    }
+    for (const url of [
+      `http://${at}/`,
+      "http://localhost:2/",
+      "http://hooks.example.org:4443/",
+      `http://user@localhost:1/`,
+      "http://[::1]:1/",
+      "ftp://localhost:1/",
+    ]) {
+      expect(normaliseDestination(url, new Set(["localhost:1", "hooks.example.org:4443"])), url).toBeNull();
+    }
+    expect(await callTo(transportTo(dns, ["localhost:1"]), "http://localhost:1/")).toMatchObject({
+      kind: "failed",
+      reason: "connect",
+    });
+    expect(calls).toEqual([]);
+    await receiver.stop(true);
   });
 });

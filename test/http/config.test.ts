@@ -103,7 +103,7 @@ describe("settings", () => {
     ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "Hooks.example.org:443"],
     ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "https://hooks.example.org:443"],
     ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "*.example.org:443"],
-    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "127.0.0.1:4443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "127.0.0.2:4443"],
     ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "0x7f.1:4443"],
     ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "169.254.169.254:443"],
     ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "[::1]:4443"],
@@ -156,10 +156,11 @@ describe("settings", () => {
   });
 
   test("WEBHOOK_ALLOW_PRIVATE_HOSTS are names with ports, for a service on loopback alone", () => {
-    const WEBHOOK_ALLOW_PRIVATE_HOSTS = "hooks.example.org:4443, localhost:443";
+    const WEBHOOK_ALLOW_PRIVATE_HOSTS = "hooks.example.org:4443, localhost:443, 127.0.0.1:4000";
     expect([...readConfig({ WEBHOOK_ALLOW_PRIVATE_HOSTS }).webhooks.allowedPrivateHosts]).toEqual([
       "hooks.example.org:4443",
       "localhost:443",
+      "127.0.0.1:4000",
     ]);
     expect(readConfig({}).webhooks.allowedPrivateHosts.size).toBe(0);
     for (const BASE_URL of ["http://127.0.0.1:3000", "http://localhost", "https://[::1]:3000/mail"])

@@ -1,5 +1,6 @@
 import { Resolver } from "node:dns/promises";
 import { isNeverAllowed, isPublicAddress } from "../../kernel/publicAddress.ts";
+import type { DestinationCheck } from "../../ports/webhookTransport.ts";
 
 /** One resolver query, its retry included. */
 const DNS_TIMEOUT_MS = 3_000;
@@ -19,6 +20,10 @@ export type DestinationAddress =
   | { readonly kind: "address"; readonly address: string; readonly family: 4 | 6 }
   | { readonly kind: "refused"; readonly reason: "dns" | "destination_not_public" };
 
+/** What stands for this machine without a name server (RFC 6761 §6.3). */
+const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1"]);
+const HERE: DestinationAddress = { kind: "address", address: "127.0.0.1", family: 4 };
+
 /** DNS answers that say there is nothing, which is not the same as no answer. */
 const NOTHING: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"]);
 
@@ -29,6 +34,8 @@ const NOTHING: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"]);
 export function destinationAddresses({ dnsServers, allowedPrivateHosts }: DestinationOptions) {
   const resolverFor = resolvers(dnsServers);
   return async (host: string, port: number): Promise<DestinationAddress> => {
+    const isAllowed = allowedPrivateHosts.has(`${host}:${port}`);
+    if (LOOPBACK.has(host)) return isAllowed ? HERE : { kind: "refused", reason: "destination_not_public" };
     const resolver = resolverFor(host);
     const answers = await Promise.all([
       addressesOf(resolver.resolve4(host)),
@@ -37,13 +44,37 @@ export function destinationAddresses({ dnsServers, allowedPrivateHosts }: Destin
     const [v4, v6] = answers;
     // One family without an answer could hide the address that would refuse the other.
     if (v4 === null || v6 === null || v4.length + v6.length === 0) return { kind: "refused", reason: "dns" };
-    const isAllowed = allowedPrivateHosts.has(`${host}:${port}`);
     const isVetted = isAllowed ? (address: string) => !isNeverAllowed(address) : isPublicAddress;
     if (![...v4, ...v6].every(isVetted)) return { kind: "refused", reason: "destination_not_public" };
-    const addresses = v4.length > 0 ? v4 : v6;
-    const address = addresses[Math.floor(Math.random() * addresses.length)] as string;
-    return { kind: "address", address, family: v4.length > 0 ? 4 : 6 };
+    return v4.length > 0 ? anyOf(v4, 4) : anyOf(v6, 6);
   };
+}
+
+function anyOf(addresses: readonly string[], family: 4 | 6): DestinationAddress {
+  const address = addresses[Math.floor(Math.random() * addresses.length)] as string;
+  return { kind: "address", address, family };
+}
+
+/** Looks up where destinations lead when they are named: later each call looks for itself. */
+export function destinationCheck(options: DestinationOptions): DestinationCheck {
+  const addressOf = destinationAddresses(options);
+  return {
+    async isPrivate(url) {
+      const { hostname } = new URL(url);
+      const late = Promise.withResolvers<null>();
+      // The resolver's own time-out is for one try at one server, and there may be many.
+      const timer = setTimeout(() => late.resolve(null), DNS_TIMEOUT_MS);
+      const found = await Promise.race([addressOf(hostname, portOf(url)), late.promise]);
+      clearTimeout(timer);
+      return found?.kind === "refused" && found.reason === "destination_not_public";
+    },
+  };
+}
+
+/** The port of a destination, which URLs leave out where it is the usual one. */
+export function portOf(url: string): number {
+  const { protocol, port } = new URL(url);
+  return Number(port || (protocol === "http:" ? 80 : 443));
 }
 
 /**

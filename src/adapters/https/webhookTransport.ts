@@ -1,5 +1,5 @@
-import type { ClientRequest, IncomingMessage } from "node:http";
-import { type RequestOptions, request } from "node:https";
+import { type ClientRequest, type IncomingMessage, request as plainRequest } from "node:http";
+import { type RequestOptions, request as secureRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import { type ConnectionOptions, createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import type { WebhookFailure, WebhookOutcome } from "../../kernel/webhookOutcome.ts";
@@ -8,9 +8,10 @@ import {
   type DestinationAddress,
   type DestinationOptions,
   destinationAddresses,
+  portOf,
 } from "./destinationAddress.ts";
 
-/** From the look-up's end to the end of the TLS handshake. */
+/** From the look-up's end to the end of the TLS handshake, or of the connection where there is none. */
 const CONNECT_TIMEOUT_MS = 5_000;
 /** What is read of an answer; then the connection is destroyed. */
 const ANSWER_BYTES_MAX = 16_384;
@@ -28,7 +29,7 @@ type Vetted = Extract<DestinationAddress, { kind: "address" }>;
 
 /**
  * Calls webhook endpoints over HTTPS: one connection for each call, pinned to the address that was vetted, with
- * the certificate checked for the name. Redirections are answers like any other.
+ * the certificate checked for the name; this machine, where it was allowed, over HTTP too. Redirections are answers like any other.
  */
 export function webhookTransport(options: WebhookTransportOptions): WebhookTransport {
   const addressOf = destinationAddresses(options);
@@ -38,8 +39,7 @@ export function webhookTransport(options: WebhookTransportOptions): WebhookTrans
       const startedAt = performance.now();
       const durationMs = () => performance.now() - startedAt;
       if (signal.aborted) return { kind: "notSent", reason: "stopping", durationMs: 0 };
-      const { hostname, port } = new URL(call.url);
-      const destination = await addressOf(hostname, Number(port || 443));
+      const destination = await addressOf(new URL(call.url).hostname, portOf(call.url));
       if (destination.kind === "refused") {
         return { kind: "failed", reason: destination.reason, durationMs: durationMs() };
       }
@@ -62,7 +62,8 @@ class Exchange {
   private readonly chunks: Buffer[] = [];
   private bytes = 0;
   private answer: IncomingMessage | null = null;
-  private isSecure = false;
+  /** Once there is a connection to talk over, secured where it is to be. */
+  private isOpen = false;
   private isTimedOut = false;
 
   constructor(
@@ -77,10 +78,7 @@ class Exchange {
       const sent = this.begin();
       const timers = [
         setTimeout(() => this.timeOut(sent, settle), timeoutMs),
-        setTimeout(
-          () => !this.isSecure && this.timeOut(sent, settle),
-          Math.min(timeoutMs, CONNECT_TIMEOUT_MS),
-        ),
+        setTimeout(() => !this.isOpen && this.timeOut(sent, settle), Math.min(timeoutMs, CONNECT_TIMEOUT_MS)),
       ];
       const settle = (outcome: WebhookOutcome) => {
         for (const timer of timers) clearTimeout(timer);
@@ -91,8 +89,8 @@ class Exchange {
       const abort = () => settle({ kind: "failed", reason: "interrupted", durationMs: 0 });
       signal.addEventListener("abort", abort);
       sent.on("socket", (socket) => {
-        socket.on("secureConnect", () => {
-          this.isSecure = true;
+        socket.on(this.isPlain ? "connect" : "secureConnect", () => {
+          this.isOpen = true;
         });
       });
       sent.on("response", (answer: IncomingMessage) => this.read(answer, settle));
@@ -102,7 +100,7 @@ class Exchange {
   }
 
   private begin(): ClientRequest {
-    const { hostname, port, pathname, search } = new URL(this.call.url);
+    const { hostname, pathname, search } = new URL(this.call.url);
     const { address, family } = this.destination;
     const lookup: LookupFunction = (_host, options, callback) => {
       if (options.all) callback(null, [{ address, family }]);
@@ -111,7 +109,7 @@ class Exchange {
     const options: RequestOptions & Pick<ConnectionOptions, "secureContext"> = {
       host: hostname,
       servername: hostname,
-      port: Number(port || 443),
+      port: portOf(this.call.url),
       path: pathname + search,
       method: "POST",
       headers: { ...this.call.headers, "content-length": this.call.body.byteLength, connection: "close" },
@@ -120,7 +118,11 @@ class Exchange {
       agent: false,
       secureContext: this.secureContext,
     };
-    return request(options);
+    return this.isPlain ? plainRequest(options) : secureRequest(options);
+  }
+
+  private get isPlain(): boolean {
+    return this.call.url.startsWith("http:");
   }
 
   private read(answer: IncomingMessage, settle: (outcome: WebhookOutcome) => void): void {
@@ -148,9 +150,9 @@ class Exchange {
   }
 
   private failureOf(error: NodeJS.ErrnoException | null): WebhookFailure {
-    if (this.isTimedOut) return "timeout";
-    if (this.isSecure || this.answer !== null) return "broken_answer";
-    return /CERT|SSL|TLS|SIGNATURE|ALTNAME|SELF_SIGNED|ISSUER/.test(error?.code ?? "") ? "tls" : "connect";
+    if (this.isTimedOut) return this.isOpen ? "timeout" : "connect";
+    if (this.isOpen || this.answer !== null) return "broken_answer";
+    return /CERT|SIGNATURE|ALTNAME|SELF_SIGNED|ISSUER/.test(error?.code ?? "") ? "tls" : "connect";
   }
 }
 

@@ -10,11 +10,24 @@ function isPublicName(hostname: string): boolean {
   return NAME.test(hostname) && !PRIVATE_NAMES.some((suffix) => hostname.endsWith(suffix));
 }
 
+/** This machine, by the names that can be listed for development without a certificate. */
+const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1"]);
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { "https:": "443", "http:": "80" };
+
+/** The `host:port` that a destination has to be listed as for development; null for what is no URL of a host. */
+export function privateHostOf(text: string): string | null {
+  if (!URL.canParse(text)) return null;
+  const { protocol, hostname, port } = new URL(text);
+  const usual = DEFAULT_PORTS[protocol];
+  return usual === undefined ? null : `${hostname.replace(/\.$/, "")}:${port || usual}`;
+}
+
 /**
  * The normalised form of a webhook destination; null when it is not a public HTTPS URL on port 443
  * (spec: INVALID_WEBHOOK_URL). The text is parsed first and checked then, because the WHATWG parser turns
  * `0x7f.1`, `2130706433` and `①②⑦.0.0.1` into 127.0.0.1. Names are resolved and checked again at delivery.
- * `allowedPrivateHosts` are `host:port` pairs that pass all the same: for development.
+ * `allowedPrivateHosts` are `host:port` pairs that pass all the same, those of this machine without TLS too: for
+ * development.
  */
 export function normaliseDestination(
   text: string,
@@ -22,11 +35,13 @@ export function normaliseDestination(
 ): string | null {
   if (text.length > URL_CHARACTERS_MAX || !URL.canParse(text)) return null;
   const url = new URL(text);
-  if (url.protocol !== "https:" || url.username !== "" || url.password !== "") return null;
+  if (url.username !== "" || url.password !== "") return null;
   url.hostname = url.hostname.replace(/\.$/, "");
+  const isAllowed = allowedPrivateHosts.has(privateHostOf(url.href) ?? "");
   // The parser drops the default port: any port that is left is another one.
-  const isPublic = url.port === "" && isPublicName(url.hostname);
-  if (!isPublic && !allowedPrivateHosts.has(`${url.hostname}:${url.port || 443}`)) return null;
+  const isPublic = url.protocol === "https:" && url.port === "" && isPublicName(url.hostname);
+  const isHere = url.protocol === "https:" || LOOPBACK.has(url.hostname);
+  if (!isPublic && !(isAllowed && isHere)) return null;
   url.hash = "";
   return url.href.length > URL_CHARACTERS_MAX ? null : url.href;
 }
