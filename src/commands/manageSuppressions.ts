@@ -104,7 +104,8 @@ export async function addSuppression(
   occasion: WorkspaceOccasion,
 ): Promise<{ readonly isNew: boolean; readonly suppression: Suppression }> {
   const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
-  const stored = { address: address.sent, ...(note === null ? {} : { note }) };
+  const salt = crypto.randomUUID();
+  const stored = { address: address.sent, salt, ...(note === null ? {} : { note }) };
   const facts = { workspaceId, recipientHash, reason: "manual" };
   const outcome = await transact(
     services.store,

@@ -11,6 +11,7 @@ import { type EpochMs, epochMs } from "../kernel/time.ts";
 import type { ContentFolder } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { openContent } from "./emailContent.ts";
+import { saltOf, withReplies } from "./openReplies.ts";
 import { emailAggregate, type Services } from "./services.ts";
 import { load } from "./transact.ts";
 
@@ -110,7 +111,8 @@ export async function readPastEmail(
   if (now.state === null || state === null || state.workspaceId !== workspaceId) return null;
   const { contentErased } = now.state;
   const content = contentErased ? null : await contentOf(services, id, now);
-  return { id, email: { ...state, contentErased }, content, events };
+  const told = withReplies(services.keys, saltOf(now), events);
+  return { id, email: { ...state, contentErased }, content, events: told };
 }
 
 /** One message of the workspace; null when there is none, also when it is another workspace's. */
@@ -122,7 +124,8 @@ export async function readEmail(
   const story = await readStory(services.store, id);
   if (story.state === null || story.state.workspaceId !== workspaceId) return null;
   const content = await contentOf(services, id, story);
-  return { id, email: story.state, content, events: story.events };
+  const events = withReplies(services.keys, saltOf(story), story.events);
+  return { id, email: story.state, content, events };
 }
 
 /** The message that was accepted under this key; null when there is none. */

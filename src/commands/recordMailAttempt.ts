@@ -1,4 +1,3 @@
-import type { Verdict } from "../domain/email/classifyOutcome.ts";
 import {
   type ClaimRequest,
   type DeliveryPolicy,
@@ -11,6 +10,7 @@ import {
   startDelivery,
 } from "../domain/email/decisions.ts";
 import { type EmailEvent, emailStream } from "../domain/email/events.ts";
+import type { LastingReply, LastingVerdict } from "../domain/email/lastingVerdict.ts";
 import { type EmailState, emailDecider } from "../domain/email/state.ts";
 import { suppress } from "../domain/suppression/decisions.ts";
 import { suppressionStream } from "../domain/suppression/events.ts";
@@ -80,7 +80,7 @@ interface Recording {
 export function recordMailAttempt(
   store: EventStore,
   email: ClaimedEmail,
-  verdict: Verdict,
+  verdict: LastingVerdict,
   on: Recording,
 ): Promise<void> {
   return record(store, email, (state) => recordOutcome(state, email.attempt, verdict, on), on.occasion);
@@ -126,13 +126,12 @@ export function resumeEmail(store: EventStore, id: string, occasion: WorkspaceOc
 }
 
 /** What a bounce says about its recipient. */
-export interface BouncedRecipient {
+export interface BouncedRecipient extends LastingReply {
   readonly workspaceId: string;
   readonly recipientHash: string;
   readonly address: string;
   readonly emailId: string;
-  readonly code: number;
-  readonly reply: string;
+  readonly bounceReason: string;
 }
 
 /** Suppresses the recipient of a bounce. A repeat gives no events. */
@@ -140,6 +139,6 @@ export function suppressRecipient(store: EventStore, bounced: BouncedRecipient, 
   const { address, ...facts } = bounced;
   const stream = suppressionStream(bounced.recipientHash);
   const decide = (state: Parameters<typeof suppress>[0]) =>
-    suppress(state, { address }, { reason: "bounce", ...facts });
+    suppress(state, { address, salt: crypto.randomUUID() }, { reason: "bounce", ...facts });
   return transact(store, { ...suppressionAggregate, stream }, decide, occasion);
 }

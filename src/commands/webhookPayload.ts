@@ -5,6 +5,7 @@ import { webhookCodec } from "../domain/webhook/events.ts";
 import type { DeliveryOrigin } from "../domain/webhookDelivery/events.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import type { RecordedEvent } from "../ports/eventStore.ts";
+import { saltOf, withReplies } from "./openReplies.ts";
 import { contentOf, type EmailStory, readStory, type StoryEvent } from "./readEmail.ts";
 import type { Services } from "./services.ts";
 
@@ -19,14 +20,32 @@ export interface WebhookPayload {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-type Reader = Pick<Services, "store" | "content" | "webhooks">;
+/** What is told of an event, and how what an endpoint answers to it is kept: it may repeat it in any spelling. */
+export interface ToldEvent {
+  readonly payload: WebhookPayload;
+  readonly answer: AnswerKeeping;
+}
 
-/** The payload of a delivery, from the log as it is now: what was erased is not told any more. Throws `StoreError`. */
-export function webhookPayload(services: Reader, origin: DeliveryOrigin): Promise<WebhookPayload> {
-  if (origin.eventStream.startsWith("email-")) return emailPayload(services, origin);
+export type AnswerKeeping =
+  /** It tells of nobody. */
+  | { readonly kind: "plain" }
+  /** With the salt of an event that is erased with the person. */
+  | { readonly kind: "sealed"; readonly salt: string }
+  /** That event is gone. */
+  | { readonly kind: "dropped" };
+
+type Reader = Pick<Services, "store" | "content" | "webhooks" | "keys">;
+
+/** What a delivery tells, from the log as it is now: what was erased is not told any more. Throws `StoreError`. */
+export function toldEvent(services: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
+  if (origin.eventStream.startsWith("email-")) return toldOfEmail(services, origin);
   return origin.eventStream.startsWith("suppression-")
-    ? suppressionPayload(services, origin)
-    : endpointPayload(services, origin);
+    ? toldOfSuppression(services, origin)
+    : toldOfEndpoint(services, origin);
+}
+
+function keepingBy(salt: string | null): AnswerKeeping {
+  return salt === null ? { kind: "dropped" } : { kind: "sealed", salt };
 }
 
 /** The message as it was once an event had happened: an outcome that comes late does not change how it ended. */
@@ -39,12 +58,18 @@ function stateAfter({ events }: EmailStory, { sequence }: StoryEvent): EmailStat
 function emailFacts({ event }: StoryEvent): Readonly<Record<string, unknown>> {
   switch (event.type) {
     case "EmailSent":
-      return { attempt: event.data.attempt, transport: event.data.transport, reply: event.data.reply };
+      return {
+        attempt: event.data.attempt,
+        transport: event.data.transport,
+        reply: event.data.reply,
+        relay_id: event.data.relayId ?? null,
+      };
     case "EmailDeferred":
       return {
         attempt: event.data.attempt,
         reason: event.data.reason,
         code: event.data.code ?? null,
+        enhanced_code: event.data.enhancedCode ?? null,
         reply: event.data.reply ?? null,
         next_attempt_at: event.data.nextAttemptAt,
       };
@@ -54,6 +79,7 @@ function emailFacts({ event }: StoryEvent): Readonly<Record<string, unknown>> {
         attempt: event.data.attempt,
         reason: event.data.reason,
         code: event.data.code ?? null,
+        enhanced_code: event.data.enhancedCode ?? null,
         reply: event.data.reply ?? null,
       };
     case "EmailSuppressed":
@@ -63,14 +89,15 @@ function emailFacts({ event }: StoryEvent): Readonly<Record<string, unknown>> {
   }
 }
 
-async function emailPayload(services: Reader, origin: DeliveryOrigin): Promise<WebhookPayload> {
+async function toldOfEmail(services: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
   const id = origin.eventStream.slice("email-".length);
   const story = await readStory(services.store, id);
   const told = story.events.find(({ sequence }) => sequence === origin.eventRevision);
   const state = told === undefined ? null : stateAfter(story, told);
   if (told === undefined || state === null) throw new Error(`the event ${origin.eventId} is not readable`);
   const content: EmailContent | null = await contentOf(services, id, story);
-  return {
+  const salt = saltOf(story);
+  const payload: WebhookPayload = {
     type: origin.eventType,
     version: VERSION,
     timestamp: told.at,
@@ -81,9 +108,10 @@ async function emailPayload(services: Reader, origin: DeliveryOrigin): Promise<W
       created_at: rfc3339(state.acceptedAt),
       sequence: told.sequence,
       metadata: content?.metadata ?? null,
-      ...emailFacts(told),
+      ...withReplies(services.keys, salt, [told]).map(emailFacts)[0],
     },
   };
+  return { payload, answer: keepingBy(salt) };
 }
 
 async function readEvent({ store }: Reader, stream: string, revision: number): Promise<RecordedEvent | null> {
@@ -94,7 +122,7 @@ async function readEvent({ store }: Reader, stream: string, revision: number): P
 /** A suppression and its end: the address, the suppression, and the end, each in an event of its own, in this order. */
 const SUPPRESSION_EVENTS = 3;
 
-async function suppressionPayload({ store }: Reader, origin: DeliveryOrigin): Promise<WebhookPayload> {
+async function toldOfSuppression({ store }: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
   const { eventStream, eventRevision } = origin;
   const from = Math.max(0, eventRevision - SUPPRESSION_EVENTS + 1);
   const story = (await store.read(eventStream, from, SUPPRESSION_EVENTS))
@@ -104,13 +132,17 @@ async function suppressionPayload({ store }: Reader, origin: DeliveryOrigin): Pr
   if (told?.recorded.revision !== eventRevision)
     throw new Error(`the event ${origin.eventId} is not readable`);
   let address: string | null = null;
+  let salt: string | null = null;
   let id = told.recorded.id;
   for (const { recorded, event } of story) {
-    if (event.type === "SuppressionAddressStored") address = event.data.address;
+    if (event.type === "SuppressionAddressStored") {
+      address = event.data.address;
+      salt = event.data.salt ?? null;
+    }
     if (event.type === "RecipientSuppressed") id = recorded.id;
   }
   const created = told.event.type === "RecipientSuppressed" ? told.event.data : null;
-  return {
+  const payload: WebhookPayload = {
     type: origin.eventType,
     version: VERSION,
     timestamp: String(told.recorded.metadata.at),
@@ -122,15 +154,16 @@ async function suppressionPayload({ store }: Reader, origin: DeliveryOrigin): Pr
       ...(created ? { reason: created.reason, email_id: created.emailId ?? null } : {}),
     },
   };
+  return { payload, answer: keepingBy(salt) };
 }
 
-async function endpointPayload(services: Reader, origin: DeliveryOrigin): Promise<WebhookPayload> {
+async function toldOfEndpoint(services: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
   const recorded = await readEvent(services, origin.eventStream, origin.eventRevision);
   if (recorded === null) throw new Error(`the event ${origin.eventId} is not readable`);
   const { type, data } = webhookCodec.decode(recorded);
   const { endpoints } = await services.webhooks.get(origin.workspaceId);
   const told = type === "WebhookEndpointDisabled" ? { reason: data.reason } : {};
-  return {
+  const payload: WebhookPayload = {
     type: origin.eventType,
     version: VERSION,
     timestamp: String(recorded.metadata.at),
@@ -142,4 +175,5 @@ async function endpointPayload(services: Reader, origin: DeliveryOrigin): Promis
       ...told,
     },
   };
+  return { payload, answer: { kind: "plain" } };
 }

@@ -20,18 +20,19 @@ function timelineFacts(event: EmailEvent): { readonly type: string } & Record<st
       return { type: "delivery_started", attempt, transport, lease_ms: leaseMs };
     }
     case "EmailSent": {
-      const { attempt, transport, reply } = event.data;
-      return { type: "sent", attempt, transport, reply };
+      const { attempt, transport, reply, relayId } = event.data;
+      return { type: "sent", attempt, transport, reply, relay_id: relayId };
     }
     case "EmailDeferred": {
-      const { attempt, reason, ambiguous, code, reply, attemptBurnt, nextAttemptAt } = event.data;
-      const facts = { attempt, reason, ambiguous, code, reply };
+      const { attempt, reason, ambiguous, attemptBurnt, nextAttemptAt } = event.data;
+      const facts = { attempt, reason, ambiguous, ...answerFacts(event.data) };
       return { type: "deferred", ...facts, attempt_burnt: attemptBurnt, next_attempt_at: nextAttemptAt };
     }
     case "EmailBounced":
     case "EmailFailed": {
-      const { attempt, reason, code, reply } = event.data;
-      return { type: event.type === "EmailBounced" ? "bounced" : "failed", attempt, reason, code, reply };
+      const { attempt, reason } = event.data;
+      const type = event.type === "EmailBounced" ? "bounced" : "failed";
+      return { type, attempt, reason, ...answerFacts(event.data) };
     }
     case "EmailCanceled":
       return { type: "canceled" };
@@ -44,6 +45,12 @@ function timelineFacts(event: EmailEvent): { readonly type: string } & Record<st
     default:
       return never(event);
   }
+}
+
+type Answered = Extract<EmailEvent, { type: "EmailDeferred" | "EmailBounced" | "EmailFailed" }>["data"];
+
+function answerFacts({ code, enhancedCode, reply }: Answered) {
+  return { code, enhanced_code: enhancedCode, reply };
 }
 
 function erasureFacts({ reason, erasureId }: ErasureReason) {

@@ -156,10 +156,17 @@ function entry<Name extends string, Facts extends TProperties>(type: Name, facts
 
 const attempt = Type.Integer({ minimum: 1 });
 const reason = Type.String();
-/** The relay's answer, with recipient and sender replaced by `<recipient>` and `<sender>`. */
 const relayAnswer = {
-  code: Type.Optional(Type.Integer({ description: "The relay's status code (RFC 5321)." })),
-  reply: Type.Optional(Type.String({ description: "The relay's answer, without addresses." })),
+  code: Type.Optional(Type.Integer({ description: "The relay's reply code (RFC 5321)." })),
+  enhanced_code: Type.Optional(
+    Type.String({ description: "The relay's enhanced status code (RFC 3463), such as `5.1.1`." }),
+  ),
+  reply: Type.Optional(
+    Type.String({
+      description:
+        "What the relay said, `<recipient>` and `<sender>` in place of the addresses. Absent once the content is erased.",
+    }),
+  ),
 };
 
 const erasure = {
@@ -175,7 +182,14 @@ const TimelineEntry = Type.Union(
     entry("queued", {}),
     entry("suppressed", { reason, attempt: Type.Optional(attempt) }),
     entry("delivery_started", { attempt, transport: Type.String(), lease_ms: Type.Integer({ minimum: 1 }) }),
-    entry("sent", { attempt, transport: Type.String(), reply: Type.String() }),
+    entry("sent", {
+      attempt,
+      transport: Type.String(),
+      reply: Type.String({ description: "What the relay said; its codes alone once the content is erased." }),
+      relay_id: Type.Optional(
+        Type.String({ description: "What the relay calls the message, where its answer tells it." }),
+      ),
+    }),
     entry("deferred", {
       attempt,
       reason,

@@ -10,7 +10,8 @@ import {
 import { webhookEndpoint } from "../../projections/webhookEndpoints.ts";
 import { readWebhookStory, redeliverWebhook } from "../commands/recordWebhookAttempt.ts";
 import { recoverWebhooks } from "../commands/recoverWebhooks.ts";
-import { webhookPayload } from "../commands/webhookPayload.ts";
+import type { Services } from "../commands/services.ts";
+import { toldEvent } from "../commands/webhookPayload.ts";
 import type { DeliveryOrigin } from "../domain/webhookDelivery/events.ts";
 import { epochMs } from "../kernel/time.ts";
 import { dateTime } from "./dateTime.ts";
@@ -20,7 +21,7 @@ import { invalid, Problem } from "./problem.ts";
 import { currentRows, findPage, inTurn, type ReadModel, whenCurrent } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
-import { deliveryJson, storyJson } from "./webhookDeliveryJson.ts";
+import { answerOpener, deliveryJson, storyJson } from "./webhookDeliveryJson.ts";
 import { ListWebhookDeliveriesQuery, RecoverWebhookBody } from "./webhookDeliverySchemas.ts";
 import { webhookId } from "./webhookJson.ts";
 import type { WebhooksOptions } from "./webhooks.ts";
@@ -84,9 +85,7 @@ export function webhookDeliveriesController({
       async ({ params, ...call }) => {
         const endpoint = await endpointOf({ params, ...call });
         const row = await deliveryOf(endpoint.id, params.delivery_id);
-        const story = await readWebhookStory(services.store, row.id);
-        const payload = await webhookPayload(services, originOf(row));
-        return { ...deliveryJson(row), ...storyJson(story, isMissed(row)), payload };
+        return wholeDelivery(services, row);
       },
       { transform: authorize(services, routes.getWebhookDelivery), query: NoQuery },
     )
@@ -119,6 +118,14 @@ export function webhookDeliveriesController({
       },
       { parse: authorizeThenRead(services, routes.recoverWebhook), body: RecoverWebhookBody },
     );
+}
+
+/** A delivery with its attempts, and with what it tells. */
+async function wholeDelivery(services: Services, row: WebhookDeliveryRow) {
+  const story = await readWebhookStory(services.store, row.id);
+  const { payload, answer } = await toldEvent(services, originOf(row));
+  const told = storyJson(story, isMissed(row), answerOpener(services.keys, answer));
+  return { ...deliveryJson(row), ...told, payload };
 }
 
 /** What failed since, one more than can be recovered at once. */

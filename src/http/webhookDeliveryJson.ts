@@ -1,5 +1,7 @@
 import type { WebhookDeliveryRow } from "../../projections/webhookDeliveries.ts";
 import type { WebhookStoryEvent } from "../commands/recordWebhookAttempt.ts";
+import type { AnswerKeeping } from "../commands/webhookPayload.ts";
+import type { InstanceKeys } from "../kernel/instanceKeys.ts";
 import { rfc3339 } from "../kernel/time.ts";
 
 /** A delivery as it stands. */
@@ -29,11 +31,22 @@ interface AttemptJson {
   readonly excerpt: string | null;
 }
 
+/** The beginning of an endpoint's answer; null when there was none, or once it went with what it answered. */
+type OpenAnswer = (ending: Ending["data"]) => string | null;
+
+export function answerOpener(keys: Pick<InstanceKeys, "unsealWithSalt">, answer: AnswerKeeping): OpenAnswer {
+  return ({ excerpt = null, sealedExcerpt }) => {
+    if (answer.kind === "dropped") return null;
+    if (answer.kind === "plain" || sealedExcerpt === undefined) return excerpt;
+    return keys.unsealWithSalt(answer.salt, sealedExcerpt);
+  };
+}
+
 /**
  * Every attempt, in order, with what became of it; a late outcome takes the place of a lease that ran out. What was
  * missed has no story.
  */
-export function storyJson(story: readonly WebhookStoryEvent[], isMissed: boolean) {
+export function storyJson(story: readonly WebhookStoryEvent[], isMissed: boolean, openAnswer: OpenAnswer) {
   const attempts = new Map<number, AttemptJson>();
   let skippedReason: string | null = isMissed ? "endpoint_disabled" : null;
   for (const { at, event } of story) {
@@ -43,7 +56,7 @@ export function storyJson(story: readonly WebhookStoryEvent[], isMissed: boolean
       attempts.set(attempt, { attempt, started_at: at, outcome: "running", ...open });
     } else if (event.type === "WebhookDelivered" || event.type === "WebhookAttemptFailed") {
       const begun = attempts.get(event.data.attempt);
-      if (begun) attempts.set(event.data.attempt, ended(begun, at, event));
+      if (begun) attempts.set(event.data.attempt, ended(begun, at, event, openAnswer));
     } else if (event.type === "WebhookDeliverySkipped") {
       skippedReason = event.data.reason;
     }
@@ -59,7 +72,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set(["dns", "destination_not_public
 
 type Ending = Extract<WebhookStoryEvent["event"], { type: "WebhookDelivered" | "WebhookAttemptFailed" }>;
 
-function ended(begun: AttemptJson, at: string, { type, data }: Ending): AttemptJson {
+function ended(begun: AttemptJson, at: string, { type, data }: Ending, openAnswer: OpenAnswer): AttemptJson {
   return {
     ...begun,
     outcome: type === "WebhookDelivered" ? "delivered" : "failed",
@@ -67,6 +80,6 @@ function ended(begun: AttemptJson, at: string, { type, data }: Ending): AttemptJ
     status_code: data.statusCode ?? null,
     duration_ms: data.durationMs,
     reason: type === "WebhookDelivered" ? null : UNREACHABLE.has(data.reason) ? "unreachable" : data.reason,
-    excerpt: data.excerpt ?? null,
+    excerpt: openAnswer(data),
   };
 }

@@ -61,7 +61,7 @@ const WebhookAttempt = Type.Object(
         "Of a failure. `unreachable`: its name has no public address, or nothing there takes a connection with TLS; `tls`: its certificate was not accepted; `timeout`: no answer in time; `broken_answer`: the connection ended before the answer did; `status`: not 2xx; `redirected`: 3xx.",
     }),
     excerpt: Type.Union([Type.String(), Type.Null()], {
-      description: "The beginning of the answer, addresses replaced.",
+      description: "The beginning of the answer, addresses replaced; null once the content is erased.",
     }),
   },
   { $id: "WebhookAttempt", additionalProperties: false },

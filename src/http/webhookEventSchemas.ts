@@ -34,11 +34,15 @@ const email = {
 const refusal = {
   attempt,
   reason: Type.String({ description: "Why, in one word of the timeline." }),
-  code: Nullable(Type.Integer({ description: "The relay's status code (RFC 5321)." })),
+  code: Nullable(Type.Integer({ description: "The relay's reply code (RFC 5321)." })),
+  enhanced_code: Nullable(
+    Type.String({ description: "The relay's enhanced status code (RFC 3463), such as `5.1.1`." }),
+  ),
   reply: Nullable(
     Type.String({
       maxLength: 500,
-      description: "The relay's answer; `<recipient>` and `<sender>` stand in place of the addresses.",
+      description:
+        "What the relay said, `<recipient>` and `<sender>` in place of the addresses. Null once the content is erased.",
     }),
   ),
 };
@@ -65,7 +69,13 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
       ...email,
       attempt,
       transport: Type.String({ description: "`smtp`, or `outbox` where mail is only written to files." }),
-      reply: Type.String({ maxLength: 500 }),
+      reply: Type.String({
+        maxLength: 500,
+        description: "What the relay said; its codes alone once the content is erased.",
+      }),
+      relay_id: Nullable(
+        Type.String({ description: "What the relay calls the message, where its answer tells it." }),
+      ),
     },
   },
   "email.delivery_delayed": {

@@ -55,6 +55,13 @@ export interface InstanceKeys {
   verificationSecret(senderId: string, requestId: string): string;
   /** What two requests with one Idempotency-Key are compared by. */
   fingerprint(workspaceId: string, canonicalRequest: string): string;
+  /**
+   * Seals a text that has to go when an event goes: `salt` is random, and stands in that event alone. Without it nobody
+   * can open the text, not even with the data key.
+   */
+  sealWithSalt(salt: string, text: string): string;
+  /** The inverse of {@link InstanceKeys.sealWithSalt}; null with another salt. */
+  unsealWithSalt(salt: string, sealed: string): string | null;
   sealSecret(plain: Uint8Array): string;
   unsealSecret(sealed: string): Uint8Array | null;
 }
@@ -68,6 +75,8 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
   const domainKey = deriveKey(dataKey, "sender domain");
   const verificationKey = deriveKey(dataKey, "sender verification");
   const secretKey = deriveKey(dataKey, "secret");
+  const erasableKey = deriveKey(dataKey, "erasable text");
+  const saltedKey = (salt: string) => new Bun.CryptoHasher("sha256", erasableKey).update(salt).digest();
   const hmac = (key: Uint8Array, text: string) =>
     new Bun.CryptoHasher("sha256", key).update(text).digest("hex");
   return {
@@ -77,6 +86,11 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
     domainProof: (workspaceId, domain) => hmac(domainKey, `${workspaceId}\n${domain}`),
     verificationSecret: (senderId, requestId) => hmac(verificationKey, `${senderId}\n${requestId}`),
     fingerprint: (workspaceId, request) => hmac(fingerprintKey, `${workspaceId}\n${request}`),
+    sealWithSalt: (salt, text) => seal(saltedKey(salt), Buffer.from(text)),
+    unsealWithSalt(salt, sealed) {
+      const plain = unseal(saltedKey(salt), sealed);
+      return plain === null ? null : new TextDecoder().decode(plain);
+    },
     sealSecret: (plain) => seal(secretKey, plain),
     unsealSecret: (sealed) => unseal(secretKey, sealed),
   };

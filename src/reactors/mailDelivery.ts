@@ -76,13 +76,14 @@ export class MailDelivery {
 
   constructor(private readonly options: MailDeliveryOptions) {
     const { services, policy, worker, random, transport, onTrouble } = options;
-    const { store, content, clock, recent, suppressions } = services;
+    const { store, content, clock, keys, recent, suppressions } = services;
     const stopping = this.stopping.signal;
     const abandoned = this.abandoned.signal;
     this.context = {
       store,
       content,
       clock,
+      keys,
       recent,
       suppressions,
       readSpacingMs: options.readSpacingMs,

@@ -7,7 +7,7 @@ import {
 } from "../../projections/webhookDeliveries.ts";
 import { disableWebhookEndpoint } from "../commands/manageWebhooks.ts";
 import { expireWebhookLease, readWebhookDelivery } from "../commands/recordWebhookAttempt.ts";
-import { webhookPayload } from "../commands/webhookPayload.ts";
+import { toldEvent } from "../commands/webhookPayload.ts";
 import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
@@ -21,7 +21,7 @@ import { EndpointGate } from "./webhook/endpointGate.ts";
 import { sharedPayloads } from "./webhook/sharedPayloads.ts";
 
 export interface WebhookDeliveryOptions
-  extends Omit<WebhookContext, "stopping" | "abandoned" | "payloadOf" | "departures"> {
+  extends Omit<WebhookContext, "stopping" | "abandoned" | "toldOf" | "departures"> {
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
   /** Waits for a moment until it holds what is in the log now; false when it does not. */
@@ -66,9 +66,9 @@ export class WebhookDelivery {
   constructor(private readonly options: WebhookDeliveryOptions) {
     const { clock } = options.services;
     const stopping = this.stopping.signal;
-    const payloadOf = sharedPayloads((origin) => webhookPayload(options.services, origin));
+    const toldOf = sharedPayloads((origin) => toldEvent(options.services, origin));
     const departures = new Departures({ ...options.services, isLevel: options.isLevel });
-    this.context = { ...options, departures, payloadOf, stopping, abandoned: this.abandoned.signal };
+    this.context = { ...options, departures, toldOf, stopping, abandoned: this.abandoned.signal };
     this.gate = new EndpointGate(clock);
     this.leases = new LeaseWatch(clock);
     this.keeping = pauses(stopping);

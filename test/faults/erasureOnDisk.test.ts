@@ -6,7 +6,7 @@ import { DiskSearch, Markers } from "../support/diskSearch.ts";
 import { eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
 import type { NameServer } from "../support/nameServer.ts";
 import { ROOT, startTestProcess, type TestProcess } from "../support/service.ts";
-import { type Sink, startSmtpSink } from "../support/smtpSink.ts";
+import { type Sink, type SinkAnswer, startSmtpSink } from "../support/smtpSink.ts";
 import { until } from "../support/until.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../support/webhookReceiver.ts";
 import { hostOf, loopbackNames, webhookSettings } from "../support/webhookWorld.ts";
@@ -72,6 +72,8 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
   const [theirs, others] = [new Markers(), new Markers()];
   const person = `${theirs.word()}@example.org`;
   const bouncing = `${theirs.word()}@example.org`;
+  const refused = `${theirs.word()}@example.org`;
+  const familyName = theirs.word();
   const other = `${others.word()}@example.org`;
   let dataDir: string;
   let folders: readonly string[];
@@ -82,8 +84,17 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
   let names: NameServer;
   /** What services before this one wrote to their logs and to the terminal. */
   let said = "";
+  /** What the relay says to RCPT. */
+  let rcpt: SinkAnswer;
   /** The person's first and last message. */
   let [first, last] = ["", ""];
+
+  /** A person as relays name them: address, local part alone, VERP, Base64, split name. */
+  const spellings = (address: string) => {
+    const [local] = address.split("@");
+    const encoded = Buffer.from(address).toString("base64");
+    return `${address} ${local} bounces+${local}=example.org ${encoded} "${familyName}, Ana"`;
+  };
 
   const start = async (more: Readonly<Record<string, string>>) => {
     service = await startTestProcess({ dataDir, env: { ...env, LOG_REQUESTS: "all", ...more } });
@@ -119,13 +130,15 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
   beforeAll(async () => {
     dataDir = await mkdtemp(join(tmpdir(), "postledger-disk-"));
     ({ env, folders } = await open());
-    // A relay that repeats in its answers whatever it was told.
+    // A relay that names people in its answers in every spelling.
     sink = await startSmtpSink({
-      rcpt: () => undefined,
-      final: () => ({ code: 250, text: `2.0.0 taken for ${person} from ${SENDER}` }),
+      rcpt: () => rcpt,
+      final: () => ({ code: 250, text: `2.0.0 taken from ${SENDER} for ${spellings(person)}` }),
     });
-    // An endpoint that answers with what it was sent.
-    receiver = await startWebhookReceiver((call, response) => response.end(call.body));
+    // An endpoint that answers with what it was sent, and with what it knows of the person.
+    receiver = await startWebhookReceiver((call, response) =>
+      response.end(`${spellings(person)} ${call.body}`),
+    );
     names = await loopbackNames();
     env = { ...env, ...(await webhookSettings(receiver, names, ["a"], dataDir)) };
   });
@@ -165,6 +178,11 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
     }
     first = ids[0] ?? "";
     await ended(ids);
+    rcpt = { code: 550, text: `5.1.1 User unknown: ${spellings(refused)}` };
+    const gone = await send({ ...plainTo(refused, theirs), metadata: { name: familyName } });
+    await ended([gone]);
+    expect(await statusOf(gone)).toBe("bounced");
+    rcpt = undefined;
     // Suppressed twice, with a note each time, and by a bounce that repeats the address.
     await suppress(person, theirs);
     await service.call("DELETE", `/api/v1/suppressions/${person}`);
@@ -222,7 +240,7 @@ describe.each(places)("the disks of a service on $name", ({ name, open }) => {
       await stop("SIGKILL");
       await start({ SMTP_URL: "outbox:" });
     }
-    requests.push(await requestFor(bouncing));
+    requests.push(await requestFor(bouncing), await requestFor(refused));
     const report = async (id: string) => (await service.call("GET", `/api/v1/erasures/${id}`)).json;
     for (const id of requests) {
       const isDone = async () => (await report(id)).status === "completed";

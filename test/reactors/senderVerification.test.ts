@@ -308,7 +308,7 @@ describe("a verification mail", () => {
 
   test("to an address that was suppressed since is not sent", async () => {
     const id = await requested();
-    const bounce = { emailId: newId(), code: 550, reply: "550 5.1.1 unknown" };
+    const bounce = { emailId: newId(), bounceReason: "recipient_address_rejected", code: 550 };
     const suppressed = { workspaceId, recipientHash: id, address: "shop@example.com", ...bounce };
     await suppressRecipient(store, suppressed, occasion());
     await start("w1");

@@ -221,7 +221,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     async happen() {
       const address = `${newId()}@example.net`;
       const recipientHash = keys.hashAddress(workspaceId, address);
-      const bounce = { emailId: newId(), code: 550, reply: "550 5.1.1 <recipient> unknown" };
+      const bounce = { emailId: newId(), bounceReason: "recipient_address_rejected", code: 550 };
       await suppressRecipient(store, { workspaceId, recipientHash, address, ...bounce }, occasion());
       const stream = suppressionStream(recipientHash);
       const id = (await store.read(stream, 1, 1))[0]?.id ?? "";

@@ -175,7 +175,7 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     },
     async suppress(workspaceId, address) {
       const recipientHash = log.keys.hashAddress(workspaceId, addressOf(address).canonical);
-      const bounce = { emailId: newId(), code: 550, reply: "550 5.1.1 <recipient> unknown" };
+      const bounce = { emailId: newId(), bounceReason: "recipient_address_rejected", code: 550 };
       const occasion = { ...systemOccasion("test"), workspaceId };
       await suppressRecipient(log.store, { workspaceId, recipientHash, address, ...bounce }, occasion);
     },

@@ -1,7 +1,7 @@
 import type { Decision } from "../../kernel/decider.ts";
 import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
-import type { Verdict } from "./classifyOutcome.ts";
 import type { EmailEvent } from "./events.ts";
+import type { LastingVerdict } from "./lastingVerdict.ts";
 import {
   type Email,
   type EmailState,
@@ -81,7 +81,7 @@ function clampToLifetime(email: Email, policy: DeliveryPolicy, moment: Moment, d
   return Math.min(at, expiresAt(email, policy, moment.pausedMs));
 }
 
-type DeferredVerdict = Extract<Verdict, { kind: "deferred" }>;
+type DeferredVerdict = Extract<LastingVerdict, { kind: "deferred" }>;
 
 function nextAttemptAt(
   email: Email,
@@ -97,20 +97,21 @@ function nextAttemptAt(
 function outcomeEvent(
   email: Email,
   attempt: number,
-  verdict: Verdict,
+  verdict: LastingVerdict,
   on: { policy: DeliveryPolicy; moment: Moment; transport: string },
 ): EmailEvent {
   switch (verdict.kind) {
-    case "sent":
-      return { type: "EmailSent", data: { attempt, transport: on.transport, reply: verdict.reply } };
+    case "sent": {
+      const { kind: _, ...facts } = verdict;
+      return { type: "EmailSent", data: { attempt, transport: on.transport, ...facts } };
+    }
     case "bounced": {
-      const { reason, code, reply, recipientDomain } = verdict;
-      const domain = recipientDomain === undefined ? {} : { recipientDomain };
-      return { type: "EmailBounced", data: { attempt, reason, code, reply, ...domain } };
+      const { kind: _, suppress: __, ...facts } = verdict;
+      return { type: "EmailBounced", data: { attempt, ...facts } };
     }
     case "failed": {
-      const { reason, code, reply } = verdict;
-      return { type: "EmailFailed", data: { attempt, reason, code, reply } };
+      const { kind: _, ...facts } = verdict;
+      return { type: "EmailFailed", data: { attempt, ...facts } };
     }
     case "deferred": {
       const { kind: _, relayFault: __, ...facts } = verdict;
@@ -127,7 +128,7 @@ function outcomeEvent(
 export function recordOutcome(
   state: EmailState,
   attempt: number,
-  verdict: Verdict,
+  verdict: LastingVerdict,
   on: { policy: DeliveryPolicy; moment: Moment; transport: string },
 ): Decision<"recorded" | "alreadyRecorded", EmailEvent> {
   if (state === null || state.settledAttempts.includes(attempt))

@@ -60,6 +60,18 @@ const Accepted = {
   uploadIds: Type.Optional(Type.Array(Type.String())),
 };
 
+/**
+ * What a relay has said. Its words may name a person in any spelling, so they are sealed with the salt of
+ * `EmailContentStored`: they go with the content. `reply` has them in what was recorded before that.
+ */
+const RelayAnswer = {
+  code: Type.Optional(Type.Integer()),
+  /** RFC 3463. */
+  enhancedCode: Type.Optional(Type.String()),
+  sealedReply: Type.Optional(Type.String()),
+  reply: Type.Optional(Type.String()),
+};
+
 /** Why content goes: `retention`, `requested` for one message, or `person` with the request for all of a person. */
 const Erasure = { reason: Type.String(), erasureId: Type.Optional(Type.String()) };
 
@@ -82,7 +94,15 @@ const schemas = {
     leaseMs: Type.Integer(),
     transport: Type.String(),
   }),
-  EmailSent: Type.Object({ attempt: Type.Integer(), transport: Type.String(), reply: Type.String() }),
+  EmailSent: Type.Object({
+    attempt: Type.Integer(),
+    transport: Type.String(),
+    /** The codes of the reply; its words, too, in what was recorded before they were sealed. */
+    reply: Type.String(),
+    /** What the relay calls the message, where that cannot be anybody's name. */
+    relayId: Type.Optional(Type.String()),
+    sealedReply: Type.Optional(Type.String()),
+  }),
   EmailDeferred: Type.Object({
     attempt: Type.Integer(),
     reason: Type.String(),
@@ -91,14 +111,12 @@ const schemas = {
     /** True when the relay may have the message all the same: the next attempt may be a repeat. */
     ambiguous: Type.Boolean(),
     nextAttemptAt: Type.String(),
-    code: Type.Optional(Type.Integer()),
-    reply: Type.Optional(Type.String()),
+    ...RelayAnswer,
   }),
   EmailBounced: Type.Object({
     attempt: Type.Integer(),
     reason: Type.String(),
-    code: Type.Optional(Type.Integer()),
-    reply: Type.Optional(Type.String()),
+    ...RelayAnswer,
     /**
      * The recipient's domain, for usage: nothing else of the log that stays tells where mail bounces. Only here,
      * so that no more domains are kept than refused mail, and absent where the operator wants none.
@@ -108,8 +126,7 @@ const schemas = {
   EmailFailed: Type.Object({
     attempt: Type.Integer(),
     reason: Type.String(),
-    code: Type.Optional(Type.Integer()),
-    reply: Type.Optional(Type.String()),
+    ...RelayAnswer,
   }),
   EmailCanceled: Type.Object({}),
   /** The bytes of the files are gone, and what they held of the storage allowance is free. */

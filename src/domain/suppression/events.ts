@@ -7,7 +7,12 @@ const schemas = {
    * The address itself, and what a person wrote about it, in an event of its own, so that truncation can take it
    * away and leave the rest.
    */
-  SuppressionAddressStored: Type.Object({ address: Type.String(), note: Type.Optional(Type.String()) }),
+  SuppressionAddressStored: Type.Object({
+    address: Type.String(),
+    note: Type.Optional(Type.String()),
+    /** A uuid: what endpoints answer when they are told of the suppression is sealed with it. */
+    salt: Type.Optional(Type.String()),
+  }),
   RecipientSuppressed: Type.Object({
     workspaceId: Type.String(),
     recipientHash: Type.String(),
@@ -15,7 +20,13 @@ const schemas = {
     reason: Type.String(),
     /** The message whose bounce led to it. */
     emailId: Type.Optional(Type.String()),
+    /** Why it bounced. */
+    bounceReason: Type.Optional(Type.String()),
     code: Type.Optional(Type.Integer()),
+    enhancedCode: Type.Optional(Type.String()),
+    /** What the relay said, sealed with the salt of the message's `EmailContentStored`. */
+    sealedReply: Type.Optional(Type.String()),
+    /** The same, in what was recorded before it was sealed. */
     reply: Type.Optional(Type.String()),
   }),
   RecipientUnsuppressed: Type.Object({ workspaceId: Type.String(), recipientHash: Type.String() }),

@@ -65,6 +65,7 @@ export interface AttemptFacts {
   readonly durationMs: number;
   readonly statusCode?: number;
   readonly excerpt?: string;
+  readonly sealedExcerpt?: string;
 }
 
 /** The wait before the next attempt when `burnt` have counted; null after the last one. */

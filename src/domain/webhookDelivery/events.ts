@@ -20,8 +20,12 @@ const Outcome = {
   durationMs: Type.Integer(),
   /** Absent when there was no answer. */
   statusCode: Type.Optional(Type.Integer()),
-  /** The beginning of the answer's body, addresses replaced. */
+  /**
+   * The beginning of the answer's body, addresses replaced. Of what tells of a person it is sealed with the salt of an
+   * event that is erased with them.
+   */
   excerpt: Type.Optional(Type.String()),
+  sealedExcerpt: Type.Optional(Type.String()),
 };
 
 const schemas = {

@@ -14,6 +14,7 @@ import { load } from "../../commands/transact.ts";
 import { classifyOutcome, type Verdict } from "../../domain/email/classifyOutcome.ts";
 import type { DeliveryPolicy, Moment } from "../../domain/email/decisions.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
+import { type LastingVerdict, lastingVerdict } from "../../domain/email/lastingVerdict.ts";
 import { nextAction } from "../../domain/email/nextAction.ts";
 import { redactReply } from "../../domain/email/redact.ts";
 import type { EmailState } from "../../domain/email/state.ts";
@@ -26,6 +27,7 @@ import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import { domainOf } from "../../kernel/address.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newRequestId } from "../../kernel/ids.ts";
+import type { InstanceKeys } from "../../kernel/instanceKeys.ts";
 import type { RelayFault } from "../../kernel/mailOutcome.ts";
 import type { WorkspaceOccasion } from "../../kernel/metadata.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -42,6 +44,7 @@ export interface DeliveryContext {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly clock: Clock;
+  readonly keys: Pick<InstanceKeys, "sealWithSalt">;
   readonly suppressions: SuppressionList;
   /** The least time between two reads of one workspace or sender: a claim may wait for that long. */
   readonly readSpacingMs: number;
@@ -185,9 +188,7 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
   const ownBounce = suppression?.emailId === on.due.id ? suppression : null;
   if (ownBounce) {
     // This message's own bounce suppressed the recipient, and the crash came before the bounce was recorded.
-    const { code = 550, reply = "" } = ownBounce;
-    const reason = "recipient_address_rejected";
-    const verdict = { kind: "bounced", reason, code, reply, suppress: true } as const;
+    const verdict = bounceOf(ownBounce);
     await record(context, on, workspace, placed(context, verdict, content));
     return { kind: "notAttempted", claimRevision };
   }
@@ -198,9 +199,10 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     return { kind: isHeld ? "held" : "notAttempted", claimRevision };
   }
   const outcome = await on.session.send(mailMessage(on, content), on.deadline);
-  const verdict = placed(context, redacted(classifyOutcome(outcome), content), content);
+  const said = classifyOutcome(outcome);
+  const verdict = placed(context, lasting(context, on, said, content), content);
   await recordVerdict(context, on, { workspace, content, verdict });
-  return { kind: "attempted", claimRevision, relayFault: relayFaultOf(context, verdict) };
+  return { kind: "attempted", claimRevision, relayFault: relayFaultOf(context, said) };
 }
 
 /** What the verdict says of the relay. Its own words may name people, so of an answer only the code is told. */
@@ -255,13 +257,39 @@ function mailMessage({ due, story }: Attempt, content: WholeContent): MailMessag
   };
 }
 
-function redacted(verdict: Verdict, { from, to, replyTo = "", subject }: EmailContent): Verdict {
-  if (verdict.reply === undefined) return verdict;
-  return { ...verdict, reply: redactReply(verdict.reply, from, to, [replyTo, subject]) };
+/** What the message's own suppression says of the bounce that led to it. */
+function bounceOf(suppression: NonNullable<SuppressionState>): LastingVerdict {
+  const { bounceReason = "recipient_address_rejected", code = 550, enhancedCode, sealedReply } = suppression;
+  return {
+    kind: "bounced",
+    reason: bounceReason,
+    code,
+    suppress: true,
+    ...(enhancedCode === undefined ? {} : { enhancedCode }),
+    ...(sealedReply === undefined ? {} : { sealedReply }),
+  };
+}
+
+/** The verdict as it can stay: what the relay said is sealed with what goes when the content does. */
+function lasting(
+  { keys }: DeliveryContext,
+  { story }: Attempt,
+  verdict: Verdict,
+  { from, to, replyTo = "", subject }: EmailContent,
+): LastingVerdict {
+  const first = story.events[0]?.event;
+  invariant(first?.type === "EmailContentStored", "a message with content begins with it");
+  const { salt } = first.data;
+  const seal = (reply: string) => keys.sealWithSalt(salt, redactReply(reply, from, to, [replyTo, subject]));
+  return lastingVerdict(verdict, seal, [from, to, replyTo]);
 }
 
 /** A bounce with the domain that it was at, where that is to be kept and the content still tells it. */
-function placed({ bounceDomains }: DeliveryContext, verdict: Verdict, content: EmailContent | null): Verdict {
+function placed(
+  { bounceDomains }: DeliveryContext,
+  verdict: LastingVerdict,
+  content: EmailContent | null,
+): LastingVerdict {
   if (verdict.kind !== "bounced" || !bounceDomains || content === null) return verdict;
   return { ...verdict, recipientDomain: domainOf(content.to) };
 }
@@ -269,7 +297,7 @@ function placed({ bounceDomains }: DeliveryContext, verdict: Verdict, content: E
 interface Verdicted {
   readonly workspace: WorkspaceState;
   readonly content: EmailContent;
-  readonly verdict: Verdict;
+  readonly verdict: LastingVerdict;
 }
 
 async function recordVerdict(
@@ -279,15 +307,17 @@ async function recordVerdict(
 ) {
   if (verdict.kind === "bounced" && verdict.suppress) {
     // First the suppression: a crash in between is found by the next attempt, which sends nothing.
-    const { code, reply } = verdict;
+    const { reason, code, enhancedCode, sealedReply } = verdict;
     const recipientHash = on.claimed.state?.recipientHash ?? "";
     const bounced = {
       workspaceId: on.due.workspaceId,
       recipientHash,
       address: content.to,
       emailId: on.due.id,
-      code,
-      reply,
+      bounceReason: reason,
+      ...(code === undefined ? {} : { code }),
+      ...(enhancedCode === undefined ? {} : { enhancedCode }),
+      ...(sealedReply === undefined ? {} : { sealedReply }),
     };
     await persist(context, on.due.id, () =>
       suppressRecipient(context.store, bounced, occasionOf(context, on.due)),
@@ -300,7 +330,7 @@ function record(
   context: DeliveryContext,
   on: Attempt,
   workspace: WorkspaceState,
-  verdict: Verdict,
+  verdict: LastingVerdict,
 ): Promise<void> {
   return persist(context, on.due.id, () =>
     recordMailAttempt(context.store, on.claimed, verdict, recording(context, on, workspace)),

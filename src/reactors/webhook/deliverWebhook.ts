@@ -10,7 +10,7 @@ import {
   type WebhookRecording,
 } from "../../commands/recordWebhookAttempt.ts";
 import type { Services } from "../../commands/services.ts";
-import type { WebhookPayload } from "../../commands/webhookPayload.ts";
+import type { ToldEvent, WebhookPayload } from "../../commands/webhookPayload.ts";
 import { signingSecrets, type WebhookEndpoint } from "../../domain/webhook/state.ts";
 import { classifyOutcome, type WebhookVerdict } from "../../domain/webhookDelivery/classifyOutcome.ts";
 import type { AttemptFacts, WebhookPolicy } from "../../domain/webhookDelivery/decisions.ts";
@@ -30,7 +30,7 @@ import { persist } from "../persist.ts";
 export interface WebhookContext {
   readonly services: Services;
   readonly transport: WebhookTransport;
-  readonly payloadOf: (origin: DeliveryOrigin) => Promise<WebhookPayload>;
+  readonly toldOf: (origin: DeliveryOrigin) => Promise<ToldEvent>;
   readonly policy: WebhookPolicy;
   readonly departures: Departures;
   /** Names this worker process in claims. */
@@ -73,7 +73,7 @@ export async function deliverWebhook(
     await skipWebhook(store, at, { origin, reason }, occasionOf(context, row.workspaceId));
     return { revision: row.revision, gotThrough: null };
   }
-  const payload = await context.payloadOf(origin);
+  const event = await context.toldOf(origin);
   if (!(await context.departures.ask()) || context.stopping.aborted) return NOT_ACTED;
   const { worker, policy } = context;
   const request = { origin, worker, leaseMs: policy.leaseMs };
@@ -81,10 +81,10 @@ export async function deliverWebhook(
   if (claimed === null)
     return isNotYetDue(context, row, at) ? NOT_ACTED : { ...NOT_ACTED, revision: row.revision };
   const outcome = await context.transport.call(
-    signedCall(context, claimed, endpoint, payload),
+    signedCall(context, claimed, endpoint, event.payload),
     context.abandoned,
   );
-  return conclude(context, { row, url: endpoint.url, payload }, claimed, outcome);
+  return conclude(context, { row, url: endpoint.url, event }, claimed, outcome);
 }
 
 /**
@@ -141,11 +141,15 @@ function signedCall(
   };
 }
 
-function factsOf(outcome: WebhookOutcome, payload: WebhookPayload): AttemptFacts {
+function factsOf({ services }: WebhookContext, outcome: WebhookOutcome, event: ToldEvent): AttemptFacts {
+  const { payload, answer } = event;
   const durationMs = Math.round(outcome.durationMs);
   if (outcome.kind !== "answered") return { durationMs };
   const body = redactAnswer(outcome.body, payload.data.metadata);
-  return { durationMs, statusCode: outcome.statusCode, ...(body === "" ? {} : { excerpt: body }) };
+  const facts = { durationMs, statusCode: outcome.statusCode };
+  if (body === "" || answer.kind === "dropped") return facts;
+  if (answer.kind === "plain") return { ...facts, excerpt: body };
+  return { ...facts, sealedExcerpt: services.keys.sealWithSalt(answer.salt, body) };
 }
 
 function gotThrough(verdict: WebhookVerdict): boolean | null {
@@ -156,19 +160,19 @@ function gotThrough(verdict: WebhookVerdict): boolean | null {
 interface Told {
   readonly row: WebhookDeliveryRow;
   readonly url: string;
-  readonly payload: WebhookPayload;
+  readonly event: ToldEvent;
 }
 
 async function conclude(
   context: WebhookContext,
-  { row, url, payload }: Told,
+  { row, url, event }: Told,
   claimed: ClaimedWebhook,
   outcome: WebhookOutcome,
 ): Promise<WebhookReport> {
   const { workspaceId, endpointId } = row;
   const { store } = context.services;
   const verdict = classifyOutcome(outcome);
-  const attempt = { verdict, facts: factsOf(outcome, payload) };
+  const attempt = { verdict, facts: factsOf(context, outcome, event) };
   await persist(context, claimed.id, () =>
     recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
   );
