@@ -11,6 +11,8 @@ const PUBLISH =
   "UPDATE templates SET status = 'published', current_version_id = ?, updated_at = ? WHERE id = ?";
 const ARCHIVE = "UPDATE templates SET status = 'archived', updated_at = ? WHERE id = ?";
 
+const DELETED = "DELETE FROM templates WHERE id = ?";
+
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
   const id = event.stream.slice("template-".length);
   const { type, data } = templateCodec.decode(event);
@@ -27,13 +29,16 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
     case "TemplateArchived":
       db.run(ARCHIVE, data.at, id);
       break;
+    case "TemplateDeleted":
+      db.run(DELETED, id);
+      break;
   }
 }
 
 /** The templates of each workspace, without their versions. */
 export const templates: Projection = {
   name: "templates",
-  version: 3,
+  version: 4,
   events: templateCodec.types,
   tables: [
     {
@@ -47,6 +52,10 @@ export const templates: Projection = {
   ],
   apply,
 };
+
+export function countTemplates(db: ReadDatabase, workspaceId: string): number {
+  return Number(db.get("SELECT count(*) AS count FROM templates WHERE workspace_id = ?", workspaceId)?.count);
+}
 
 /** Bytes of the sources of all versions of the workspace's templates. */
 export function sourceBytesOf(db: ReadDatabase, workspaceId: string): number {

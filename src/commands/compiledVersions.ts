@@ -24,20 +24,21 @@ export interface CompiledVersion {
 
 /** Versions by their ids, compiled once for as long as there is room: a version never changes. */
 export interface CompiledVersions {
-  /** Throws `StoreError` when it must be read and cannot be. */
-  get(templateId: string, version: TemplateVersion): Promise<CompiledVersion>;
+  /** Null when the template was deleted since. Throws `StoreError` when it must be read and cannot be. */
+  get(templateId: string, version: TemplateVersion): Promise<CompiledVersion | null>;
 }
 
-/** The source of a version: one event. Throws `StoreError`. */
+/** The source of a version: one event; null when the template was deleted since. Throws `StoreError`. */
 export async function readVersionSource(
   store: EventStore,
   templateId: string,
   { id, revision }: TemplateVersion,
-): Promise<VersionSource> {
+): Promise<VersionSource | null> {
   const [recorded] = await store.read(templateStream(templateId), revision, 1);
-  const event = recorded && templateCodec.decode(recorded);
+  if (recorded === undefined || recorded.revision > revision) return null;
+  const event = templateCodec.decode(recorded);
   invariant(
-    event?.type === "TemplateVersionDrafted" && event.data.versionId === id,
+    event.type === "TemplateVersionDrafted" && event.data.versionId === id,
     "a version is where it was",
   );
   return event.data;
@@ -69,7 +70,9 @@ export function compiledVersions(store: EventStore, engine: TemplateEngine): Com
     async get(templateId, version) {
       const known = entries.get(version.id);
       if (known !== undefined) return known;
-      const compiled = compileVersion(engine, await readVersionSource(store, templateId, version));
+      const source = await readVersionSource(store, templateId, version);
+      if (source === null) return null;
+      const compiled = compileVersion(engine, source);
       entries.set(version.id, compiled);
       return compiled;
     },

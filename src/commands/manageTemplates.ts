@@ -98,7 +98,7 @@ export function publishTemplateVersion(
   { workspaceId, templateId }: TemplatePlace,
   versionId: string,
   occasion: Occasion,
-): Promise<"published" | TemplateRefusal> {
+): Promise<"published" | "limitReached" | TemplateRefusal> {
   const data = { versionId, at: rfc3339(occasion.at) };
   return change(services, templateId, (state) => publishVersion(state, workspaceId, data), occasion);
 }
@@ -134,11 +134,12 @@ export async function readTemplateVersion(
   return version && viewVersion(services, place.templateId, version);
 }
 
-/** Adds the source to what a template knows of a version. */
+/** Adds the source to what a template knows of a version; null when the template was deleted since. */
 export async function viewVersion(
   services: Services,
   templateId: string,
   version: TemplateVersion,
-): Promise<VersionView> {
-  return { version, source: await readVersionSource(services.store, templateId, version) };
+): Promise<VersionView | null> {
+  const source = await readVersionSource(services.store, templateId, version);
+  return source && { version, source };
 }

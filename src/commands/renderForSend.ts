@@ -48,6 +48,7 @@ export async function renderForSend(services: Services, request: TemplateRequest
   const version = versionForSend(template, workspaceId, versionId);
   if (version === null) return { kind: "unavailable" };
   const compiled = await services.compiled.get(templateId, version);
+  if (compiled === null) return { kind: "unavailable" };
   const output = renderVersion(compiled, variables);
   return output.kind === "rendered" ? { ...output, versionId: version.id } : output;
 }

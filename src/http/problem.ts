@@ -38,7 +38,10 @@ const TABLE = {
     title: "The domain does not publish the record that was expected",
   },
   TEMPLATE_ARCHIVED: { status: 409, title: "The template is archived" },
-  TEMPLATE_LIMIT_REACHED: { status: 409, title: "The template has as many versions as it can" },
+  TEMPLATE_LIMIT_REACHED: {
+    status: 409,
+    title: "There are as many templates, or versions of one, as there can be",
+  },
   WEBHOOK_LIMIT_REACHED: { status: 409, title: "The workspace has as many webhook endpoints as it can" },
   API_KEY_LIMIT_REACHED: { status: 409, title: "The workspace has as many active API keys as it can" },
 } as const satisfies Readonly<Record<string, ProblemFacts>>;

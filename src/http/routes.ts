@@ -19,6 +19,7 @@ export const routes = {
   createTemplate: { method: "POST", path: "/api/v1/templates", scope: "template:manage" },
   listTemplates: { method: "GET", path: "/api/v1/templates", scope: "template:manage" },
   getTemplate: { method: "GET", path: "/api/v1/templates/:id", scope: "template:manage" },
+  deleteTemplate: { method: "DELETE", path: "/api/v1/templates/:id", scope: "template:manage" },
   archiveTemplate: { method: "POST", path: "/api/v1/templates/:id/archive", scope: "template:manage" },
   draftTemplateVersion: { method: "POST", path: "/api/v1/templates/:id/versions", scope: "template:manage" },
   listTemplateVersions: { method: "GET", path: "/api/v1/templates/:id/versions", scope: "template:manage" },

@@ -116,7 +116,7 @@ export const templateOperations = {
     tag,
     body: CreateTemplateBody,
     success: { status: 201, schema: TemplateJson },
-    problems: [],
+    problems: ["TEMPLATE_LIMIT_REACHED"],
   },
   listTemplates: {
     summary: "List templates, newest first",
@@ -130,6 +130,15 @@ export const templateOperations = {
     tag,
     query: NoQuery,
     success: { status: 200, schema: TemplateJson },
+    problems: ["INVALID_REQUEST", "NOT_FOUND"],
+  },
+  deleteTemplate: {
+    summary: "Delete a template",
+    description:
+      "With all of its versions, whose sources no longer count. Messages that were accepted with it have their content.",
+    tag,
+    query: NoQuery,
+    success: { status: 204, schema: null },
     problems: ["INVALID_REQUEST", "NOT_FOUND"],
   },
   archiveTemplate: {
@@ -171,7 +180,7 @@ export const templateOperations = {
     tag,
     query: NoQuery,
     success: { status: 200, schema: VersionJson },
-    problems: ["INVALID_REQUEST", "NOT_FOUND", "TEMPLATE_ARCHIVED"],
+    problems: ["INVALID_REQUEST", "NOT_FOUND", "TEMPLATE_ARCHIVED", "TEMPLATE_LIMIT_REACHED"],
   },
   previewTemplateVersion: {
     summary: "Render a version of a template, draft or published",

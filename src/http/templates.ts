@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
-import { listTemplates, type TemplateRow } from "../../projections/templates.ts";
+import { countTemplates, listTemplates, type TemplateRow } from "../../projections/templates.ts";
 import { CONTENT_ALLOWANCE_USED_UP } from "../commands/contentAllowance.ts";
+import { deleteTemplate } from "../commands/deleteTemplate.ts";
 import {
   draftTemplateVersion,
   newTemplate,
@@ -14,6 +15,8 @@ import {
 } from "../commands/manageTemplates.ts";
 import { renderVersion } from "../commands/renderForSend.ts";
 import type { Services } from "../commands/services.ts";
+import { inTurn } from "../commands/streamWriters.ts";
+import { TEMPLATES_MAX } from "../domain/template/decisions.ts";
 import { type Template, type TemplateVersion, templateStatus } from "../domain/template/state.ts";
 import { isUuid } from "../kernel/ids.ts";
 import { epochMs } from "../kernel/time.ts";
@@ -41,7 +44,7 @@ const REFUSALS = {
   limitReached: "TEMPLATE_LIMIT_REACHED",
 } as const;
 
-/** Templates: creating, reading, listing and archiving them. */
+/** Templates: creating, reading, listing, archiving and deleting them. */
 export function templatesController({ services, basePath, templates }: TemplatesOptions) {
   return new Elysia({ normalize: false })
     .post(
@@ -49,7 +52,14 @@ export function templatesController({ services, basePath, templates }: Templates
       async ({ body, request, set }) => {
         const { workspaceId } = principalOf(request);
         const occasion = occasionOf(request, services);
-        const id = await newTemplate(services, { workspaceId, name: body.name }, occasion);
+        // One after the other, so that each is counted before the next one is made.
+        const id = await inTurn(services.store, `templates of ${workspaceId}`, async () => {
+          if (countTemplates(await currentRows(templates), workspaceId) >= TEMPLATES_MAX) {
+            const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
+            throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
+          }
+          return newTemplate(services, { workspaceId, name: body.name }, occasion);
+        });
         set.status = 201;
         set.headers.location = `${basePath}/api/v1/templates/${id}`;
         return shownTemplate(services, { workspaceId, templateId: id });
@@ -72,6 +82,15 @@ export function templatesController({ services, basePath, templates }: Templates
       routes.getTemplate.path,
       async ({ params, request }) => shownTemplate(services, placeOf(request, params.id)),
       { transform: authorize(services, routes.getTemplate), query: NoQuery },
+    )
+    .delete(
+      routes.deleteTemplate.path,
+      async ({ params, request, set }) => {
+        const outcome = await deleteTemplate(services, idOf(params.id), occasionOf(request, services));
+        if (outcome !== "deleted") throw new Problem("NOT_FOUND");
+        set.status = 204;
+      },
+      { parse: authorizeUnread(services, routes.deleteTemplate), query: NoQuery },
     )
     .post(
       routes.archiveTemplate.path,
@@ -141,6 +160,7 @@ function versionsController(services: Services, basePath: string) {
         const place = placeOf(request, params.id);
         const { version } = await existing(services, place, params.version_id);
         const compiled = await services.compiled.get(place.templateId, version);
+        if (compiled === null) throw new Problem("NOT_FOUND");
         const output = renderVersion(compiled, body.variables ?? {});
         if (output.kind === "invalidData") throw refusedFor("INVALID_TEMPLATE_DATA", output.faults);
         const { subject, html = null, text = null } = output;
@@ -201,7 +221,8 @@ async function versionPage(services: Services, place: TemplatePlace, query: List
   const rows = newestFirst.slice(start, start + limit + 1);
   const { shown, nextCursor } = pageOf(rows, limit);
   const views = await Promise.all(shown.map((version) => viewVersion(services, place.templateId, version)));
-  return { data: views.map((view) => versionJson(place, view)), next_cursor: nextCursor };
+  const found = views.filter((view) => view !== null);
+  return { data: found.map((view) => versionJson(place, view)), next_cursor: nextCursor };
 }
 
 function templateJson({ id, name, status, currentVersionId, createdAt, updatedAt }: TemplateRow) {

@@ -1,5 +1,8 @@
+import { clearDeletedTemplate } from "../commands/deleteTemplate.ts";
 import { clearErasedEmail } from "../commands/eraseContent.ts";
 import type { Services } from "../commands/services.ts";
+import { type EmailEvent, emailStream } from "../domain/email/events.ts";
+import type { TemplateEvent } from "../domain/template/events.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import type { Checkpoint } from "../ports/checkpoint.ts";
 import { LOG_START, type Position, type RecordedEvent, StoreError } from "../ports/eventStore.ts";
@@ -12,7 +15,7 @@ export interface ErasedContentOptions {
   readonly actor: string;
   /** How often it looks for news of the log. */
   readonly lookMs?: number;
-  readonly onTrouble: (error: unknown, emailId: string) => void;
+  readonly onTrouble: (error: unknown, stream: string) => void;
 }
 
 /** Goes on until it is stopped. */
@@ -30,14 +33,22 @@ const SAVE_MS = 30_000;
 /** Messages that could not be cleared and are tried again; with more of them the reading waits. */
 const LEFT_MAX = 1_000;
 
-/** Where the reader stood before a message that could not be cleared. */
+/** What was let go of, by which event of which stream, and where the reader stood before it. */
 interface Left {
-  readonly id: string;
+  readonly stream: string;
+  readonly revision: number;
   readonly before: Position;
 }
 
+const EMAIL = emailStream("");
+const LETS_GO = [
+  "EmailContentErased" satisfies EmailEvent["type"],
+  "TemplateDeleted" satisfies TemplateEvent["type"],
+];
+
 /**
- * Clears what holds the content of messages that were erased: whoever erases does so at once, and this does what a
+ * Clears what holds the content of messages that were erased, and templates that were deleted: whoever does that
+ * clears at once, and this does what a
  * crash, a fault or the end of a delivery has left, on every instance for its own memory and outbox too. It goes by
  * the log, from a checkpoint of its own, which moves after the work.
  */
@@ -51,25 +62,28 @@ export function erasedContent(options: ErasedContentOptions): ErasedContent {
   let left: readonly Left[] = [];
   let running: Promise<void> = Promise.resolve();
 
-  const clear = (id: string) =>
-    clearErasedEmail(services, id, { at: clock.now(), correlationId: newRequestId(), actor });
+  const clear = ({ stream, revision }: Left) => {
+    if (!stream.startsWith(EMAIL)) return clearDeletedTemplate(store, stream, revision);
+    const occasion = { at: clock.now(), correlationId: newRequestId(), actor };
+    return clearErasedEmail(services, stream.slice(EMAIL.length), occasion);
+  };
 
   /** What is wrong with one message must not keep the others waiting; a store that is away ends the round. */
   const tryToClear = async (one: Left): Promise<boolean> => {
     try {
-      await clear(one.id);
+      await clear(one);
       return true;
     } catch (error) {
       if (error instanceof StoreError) throw error;
-      onTrouble(error, one.id);
+      onTrouble(error, one.stream);
       return false;
     }
   };
 
   const clearAll = async (events: readonly RecordedEvent[], before: Position) => {
-    for (const { stream } of events) {
+    for (const { stream, revision } of events) {
       if (stopping.signal.aborted) return false;
-      const one = { id: stream.slice("email-".length), before };
+      const one = { stream, revision, before };
       if (!(await tryToClear(one))) left = [...left, one];
     }
     return true;
@@ -91,7 +105,7 @@ export function erasedContent(options: ErasedContentOptions): ErasedContent {
 
   const look = async () => {
     await retryLeft();
-    for await (const batch of store.readAll(position, { types: ["EmailContentErased"] })) {
+    for await (const batch of store.readAll(position, { types: LETS_GO })) {
       if (left.length >= LEFT_MAX || !(await clearAll(batch.events, position))) return;
       position = batch.position;
       save(batch.events.length > 0);

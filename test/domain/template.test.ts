@@ -4,6 +4,7 @@ import { templateAggregate } from "../../src/commands/services.ts";
 import {
   archiveTemplate,
   createTemplate,
+  deleteTemplate,
   draftVersion,
   publishVersion,
   TEMPLATE_BYTES_MAX,
@@ -40,6 +41,11 @@ const published = (number: number, at = AT): TemplateEvent => {
   return { type: "TemplateVersionPublished", data: { versionId: `v${number}`, at } };
 };
 const archived: TemplateEvent = { type: "TemplateArchived", data: { at: AT } };
+const deletion = {
+  type: "TemplateDeleted" as const,
+  data: { workspaceId: "w", at: LATER, erased: [{ revision: 0, leaf: "leaf" }] },
+};
+const CHANGES_MAX = 4_000;
 const many = (count: number, bytes?: number) =>
   Array.from({ length: count }, (_, index) => drafted(index + 1, bytes));
 
@@ -71,6 +77,38 @@ describe("a template", () => {
       .again("archived");
   });
 
+  test("is deleted once, archived or not, and nothing is left of it", () => {
+    for (const past of [[created], [created, drafted(1), published(1)], [created, archived]]) {
+      given(...past)
+        .when((state) => deleteTemplate(state, deletion.data))
+        .then("deleted", deletion)
+        .again("notFound");
+      given(...past, deletion)
+        .when((state) => draftVersion(state, "w", draft("v2")))
+        .then("notFound");
+    }
+    // What is left in the log once the rest is cut off.
+    given(deletion)
+      .when((state) => deleteTemplate(state, deletion.data))
+      .then("notFound");
+  });
+
+  test("takes a stated number of changes, and its deletion all the same", () => {
+    const changes = Array.from({ length: CHANGES_MAX - 2 }, (_, index) => published(1 + (index % 2)));
+    given(created, drafted(1), drafted(2), ...changes)
+      .when((state) => publishVersion(state, "w", { versionId: "v1", at: LATER }))
+      .then("limitReached");
+    given(created, drafted(1), drafted(2), ...changes)
+      .when((state) => draftVersion(state, "w", draft("v3")))
+      .then("limitReached");
+    given(created, drafted(1), drafted(2), ...changes.slice(1))
+      .when((state) => draftVersion(state, "w", draft("v3")))
+      .then("drafted", drafted(3));
+    given(created, drafted(1), drafted(2), ...changes)
+      .when((state) => deleteTemplate(state, deletion.data))
+      .then("deleted", deletion);
+  });
+
   test("of another workspace, or of nobody, is not found", () => {
     for (const past of [[], [created, drafted(1)], [created, drafted(1), archived]]) {
       const workspaceId = past.length === 0 ? "w" : "other";
@@ -82,6 +120,9 @@ describe("a template", () => {
         .then("notFound");
       given(...past)
         .when((state) => archiveTemplate(state, workspaceId, AT))
+        .then("notFound");
+      given(...past)
+        .when((state) => deleteTemplate(state, { ...deletion.data, workspaceId }))
         .then("notFound");
     }
   });

@@ -228,6 +228,7 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
   },
   createTemplate: { body: ({ workspace }) => ({ name: workspace.canary() }) },
   getTemplate: template,
+  deleteTemplate: { ...template, after: losing("template") },
   archiveTemplate: { ...template, after: losing("template") },
   draftTemplateVersion: { ...template, body: draftBody },
   listTemplateVersions: template,

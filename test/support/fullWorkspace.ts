@@ -31,6 +31,9 @@ export async function fillWorkspace(service: TestService, tenant: Tenant): Promi
   const version = await made(tenant, versions, { subject: "Hi", text: "Hi", variables: [] });
   await made(tenant, `${versions}/${version.id}/publish`, undefined);
   await made(tenant, "/api/v1/templates", { name: "A draft" });
+  const gone = await made(tenant, "/api/v1/templates", { name: "Deleted" });
+  await made(tenant, `/api/v1/templates/${gone.id}/versions`, { subject: "Gone", text: "Gone" });
+  await tenant.call("DELETE", `/api/v1/templates/${gone.id}`);
   await made(tenant, "/api/v1/api-keys", { name: "short", scopes: ["email:send"] });
   await sendMail(service, tenant, template.id);
   await sendUpload(tenant);

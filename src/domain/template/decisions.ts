@@ -2,8 +2,12 @@ import type { Decision } from "../../kernel/decider.ts";
 import type { TemplateEvent } from "./events.ts";
 import { findVersion, type Template, type TemplateState } from "./state.ts";
 
+/** A workspace has at most this many templates, archived ones as well. */
+export const TEMPLATES_MAX = 1_000;
 /** A template has at most this many versions. */
 export const VERSIONS_MAX = 1_000;
+/** Drafts and publications of a template: whoever deletes it names them all in one event. */
+const CHANGES_MAX = 4_000;
 /** The source of one version, as JSON. */
 export const VERSION_BYTES_MAX = 256 * 1_024;
 /** The sources of all versions of a template: whoever folds its stream reads them. */
@@ -41,9 +45,9 @@ export function draftVersion(
   return { outcome: "drafted", events: [{ type: "TemplateVersionDrafted", data: { ...draft, number } }] };
 }
 
-function hasRoom({ versions }: Template, bytes: number): boolean {
+function hasRoom({ versions, revisions }: Template, bytes: number): boolean {
   const total = versions.reduce((sum, version) => sum + version.bytes, bytes);
-  return versions.length < VERSIONS_MAX && total <= TEMPLATE_BYTES_MAX;
+  return versions.length < VERSIONS_MAX && total <= TEMPLATE_BYTES_MAX && revisions <= CHANGES_MAX;
 }
 
 /** Makes a version the current one, also an older one again. The current one once more gives no events. */
@@ -51,11 +55,12 @@ export function publishVersion(
   state: TemplateState,
   workspaceId: string,
   data: { readonly versionId: string; readonly at: string },
-): Decision<"published" | TemplateRefusal, TemplateEvent> {
+): Decision<"published" | "limitReached" | TemplateRefusal, TemplateEvent> {
   const refused = refusal(state, workspaceId);
   if (state === null || refused !== null) return { outcome: refused ?? "notFound", events: [] };
   if (findVersion(state, data.versionId) === null) return { outcome: "notFound", events: [] };
   if (state.currentVersionId === data.versionId) return { outcome: "published", events: [] };
+  if (state.revisions > CHANGES_MAX) return { outcome: "limitReached", events: [] };
   return { outcome: "published", events: [{ type: "TemplateVersionPublished", data }] };
 }
 
@@ -68,4 +73,13 @@ export function archiveTemplate(
   const refused = refusal(state, workspaceId);
   if (refused !== null) return { outcome: refused, events: [] };
   return { outcome: "archived", events: [{ type: "TemplateArchived", data: { at } }] };
+}
+
+/** Deletes a template, archived or not. `erased` are all of its events, which are cut off then. */
+export function deleteTemplate(
+  state: TemplateState,
+  data: Extract<TemplateEvent, { type: "TemplateDeleted" }>["data"],
+): Decision<"deleted" | "notFound", TemplateEvent> {
+  if (state === null || state.workspaceId !== data.workspaceId) return { outcome: "notFound", events: [] };
+  return { outcome: "deleted", events: [{ type: "TemplateDeleted", data }] };
 }

@@ -1,5 +1,6 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+import { ErasedEvents } from "../../kernel/erasedEvents.ts";
 import { VariableDefinition } from "./variables.ts";
 
 const Nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
@@ -22,6 +23,8 @@ const schemas = {
   /** The version is the current one from here on. */
   TemplateVersionPublished: Type.Object({ versionId: Type.String(), at: Type.String() }),
   TemplateArchived: Type.Object({ at: Type.String() }),
+  /** Nothing is left of the template: all events before this one, whose leaves are in `erased`, are cut off. */
+  TemplateDeleted: Type.Object({ workspaceId: Type.String(), at: Type.String(), erased: ErasedEvents }),
 };
 
 /** The case names are the storage format. */

@@ -25,11 +25,11 @@ export interface Template {
   readonly createdAt: string;
   /** When anything but its drafts last changed. */
   readonly updatedAt: string;
-  /** How many events there were: nothing truncates this stream, so it is the next revision. */
+  /** How many events there were. Nothing is cut off but all of a deleted template, so it is the next revision. */
   readonly revisions: number;
 }
 
-/** `null` before the template was created. */
+/** `null` before the template was created, and after it was deleted. */
 export type TemplateState = Template | null;
 
 function evolve(state: TemplateState, event: TemplateEvent): TemplateState {
@@ -46,13 +46,13 @@ function evolve(state: TemplateState, event: TemplateEvent): TemplateState {
       revisions: 1,
     };
   }
-  if (state === null) return null;
+  if (state === null || event.type === "TemplateDeleted") return null;
   return { ...evolveExisting(state, event), revisions: state.revisions + 1 };
 }
 
 function evolveExisting(
   state: Template,
-  event: Exclude<TemplateEvent, { type: "TemplateCreated" }>,
+  event: Exclude<TemplateEvent, { type: "TemplateCreated" | "TemplateDeleted" }>,
 ): Template {
   switch (event.type) {
     case "TemplateVersionDrafted": {
