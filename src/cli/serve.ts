@@ -9,11 +9,13 @@ import { STATUS_AT_ONCE, STOP_SIGNALS, type StopSignal, stopSignals } from "./st
 /** Runs the service until SIGTERM or SIGINT, then drains it. A later signal ends it at once. */
 export async function serve(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel, config.logFormat);
+  // Before it claims anything and before anybody is told that it listens.
+  const stopAsked = firstSignal(logger);
   const app = await startApp(config, logger);
   if (process.stdout.isTTY) process.stdout.write(greeting(config, app));
   logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");
   for (const warning of startWarnings(config, app)) logger.warn(warning);
-  const signal = await firstSignal(logger);
+  const signal = await stopAsked;
   tellOfDrain(config, logger, { app, signal });
   await app.stop();
   const { deliveries } = app.inFlight();

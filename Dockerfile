@@ -1,0 +1,17 @@
+# The service and its production dependencies, nothing else. To pin the base by digest as well: see docker-compose.yml.
+FROM oven/bun:1.4.5-slim
+WORKDIR /app
+COPY package.json bun.lock bunfig.toml ./
+# Peers are for types: what runs is named as a dependency of our own.
+RUN bun install --frozen-lockfile --production --omit=peer
+COPY tsconfig.json ./
+COPY projections ./projections
+COPY src ./src
+# What the service writes is in /data: the rest of the file system can be read-only.
+RUN mkdir /data && chown bun:bun /data
+USER bun
+ENV HOST=0.0.0.0 DATA_DIR=/data
+EXPOSE 3000
+VOLUME /data
+STOPSIGNAL SIGTERM
+CMD ["bun", "src/main.ts", "serve"]

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import manifest from "../../package.json";
+import { ROOT } from "../support/service.ts";
+import { startOnTerminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
+
+const START_MS = 120_000;
+
+describe("`bun start` in a fresh clone", () => {
+  let clone: string;
+  beforeAll(async () => {
+    clone = await mkdtemp(join(tmpdir(), "postledger-clone-"));
+    for (const name of ["package.json", "bun.lock", "bunfig.toml", "tsconfig.json", "src", "projections"])
+      await cp(join(ROOT, name), join(clone, name), { recursive: true });
+  });
+  afterAll(() => rm(clone, { recursive: true }));
+
+  test(
+    "installs what it runs on, nothing of what it is made with, and serves",
+    async () => {
+      const env = { HOST: "127.0.0.1", PORT: "0" };
+      const terminal = startOnTerminal([process.execPath, "start"], { cwd: clone, env });
+      await until(() => terminal.screen().includes("listens on"), "the greeting", START_MS);
+      terminal.type("\u0003");
+      expect(await terminal.exited).toBe(0);
+      const installed = new Set(await readdir(join(clone, "node_modules")));
+      for (const name of Object.keys(manifest.dependencies))
+        expect(installed).toContain(name.replace(/\/.*/, ""));
+      const tools = Object.keys(manifest.devDependencies).filter((name) => !name.startsWith("@"));
+      for (const name of tools) expect(installed).not.toContain(name);
+    },
+    START_MS,
+  );
+});
+
+interface ComposeService {
+  readonly image?: string;
+  readonly build?: unknown;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly read_only?: boolean;
+  readonly ports?: readonly string[];
+}
+
+describe("the containers", () => {
+  const services = async () => {
+    const text = await readFile(join(ROOT, "docker-compose.yml"), "utf8");
+    return Object.entries((Bun.YAML.parse(text) as { services: Record<string, ComposeService> }).services);
+  };
+
+  test("have no capabilities and gain no rights", async () => {
+    for (const [name, { cap_drop: dropped, security_opt: options }] of await services())
+      expect({ name, dropped, options }).toEqual({
+        name,
+        dropped: ["ALL"],
+        options: ["no-new-privileges:true"],
+      });
+  });
+
+  test("come from images with a tag that is exact", async () => {
+    const images = (await services()).flatMap(([, { image }]) => (image === undefined ? [] : [image]));
+    const [, base = ""] = /^FROM (\S+)$/m.exec(await readFile(join(ROOT, "Dockerfile"), "utf8")) ?? [];
+    expect(images.length).toBeGreaterThan(1);
+    for (const image of [...images, base])
+      expect(image).toMatch(/:v?\d+\.\d+\.\d+(-[a-z]+)?(@sha256:[0-9a-f]{64})?$/);
+  });
+
+  test("are reached from this machine alone", async () => {
+    for (const [, { ports = [] }] of await services())
+      for (const port of ports) expect(port).toStartWith("127.0.0.1:");
+  });
+
+  test("hold the service read-only, of the runtime that it is tested with, without tools and secrets", async () => {
+    const [, service] = (await services()).find(([name]) => name === "postledger") ?? [];
+    expect(service).toMatchObject({ build: ".", read_only: true });
+    const dockerfile = await readFile(join(ROOT, "Dockerfile"), "utf8");
+    expect(dockerfile).toContain(`FROM oven/bun:${manifest.packageManager.replace("bun@", "")}-slim`);
+    expect(dockerfile).toContain("bun install --frozen-lockfile --production");
+    expect(dockerfile).toContain("USER bun");
+    const ignored = (await readFile(join(ROOT, ".dockerignore"), "utf8")).split("\n");
+    expect(ignored).toContain("*");
+    const copied = [...dockerfile.matchAll(/^COPY (.+) \S+$/gm)].flatMap(([, names = ""]) =>
+      names.split(" "),
+    );
+    expect(copied.map((name) => `!${name}`).sort()).toEqual(
+      ignored.filter((line) => line.startsWith("!")).sort(),
+    );
+  });
+});
