@@ -108,7 +108,7 @@ export async function rotateWebhookSecret(
   occasion: WorkspaceOccasion,
 ): Promise<{ readonly secret: string } | null> {
   const secret = randomBytes(SECRET_BYTES);
-  const sealed = { endpointId, sealedSecret: services.keys.sealSecret(secret) };
+  const sealed = { endpointId, sealedSecret: services.keys.sealSecret(secret, { workspaceId, endpointId }) };
   const decide = (state: WebhooksState) => rotateSecret(state, sealed, occasion.at, overlapMs);
   const outcome = await change(services, workspaceId, decide, occasion);
   return outcome === "rotated" ? { secret: webhookSecretText(secret) } : null;

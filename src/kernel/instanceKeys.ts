@@ -4,19 +4,23 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Seals bytes with AES-256-GCM: base64 of nonce, tag and ciphertext. */
-export function seal(key: Uint8Array, plain: Uint8Array): string {
+/**
+ * Seals bytes with AES-256-GCM: base64 of nonce, tag and ciphertext. What is sealed with a `context` (its additional
+ * authenticated data) opens with the same one alone.
+ */
+export function seal(key: Uint8Array, plain: Uint8Array, context = ""): string {
   const nonce = randomBytes(NONCE_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", key, nonce);
+  const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
   const body = Buffer.concat([cipher.update(plain), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString("base64");
 }
 
-/** The inverse of {@link seal}; null when the key is another one or the text was altered. */
-export function unseal(key: Uint8Array, sealed: string): Uint8Array | null {
+/** The inverse of {@link seal}; null when the key or the context is another one or the text was altered. */
+export function unseal(key: Uint8Array, sealed: string, context = ""): Uint8Array | null {
   const bytes = Buffer.from(sealed, "base64");
   if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;
   const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES));
+  decipher.setAAD(Buffer.from(context));
   decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
   try {
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
@@ -42,6 +46,19 @@ export function equalInConstantTime(left: string, right: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
+/** Whose a sealed secret is. */
+export interface SecretHolder {
+  readonly workspaceId: string;
+  readonly endpointId: string;
+}
+
+/** What stands before a secret that is bound to its endpoint; base64 has no such character. */
+const BOUND = "v2.";
+
+function contextOf({ workspaceId, endpointId }: SecretHolder): string {
+  return `webhook secret\n${workspaceId}\n${endpointId}`;
+}
+
 /** The keyed functions of an instance. All hashes are HMAC-SHA-256 in lower-case hex. */
 export interface InstanceKeys {
   hashApiKey(key: string): string;
@@ -62,8 +79,10 @@ export interface InstanceKeys {
   sealWithSalt(salt: string, text: string): string;
   /** The inverse of {@link InstanceKeys.sealWithSalt}; null with another salt. */
   unsealWithSalt(salt: string, sealed: string): string | null;
-  sealSecret(plain: Uint8Array): string;
-  unsealSecret(sealed: string): Uint8Array | null;
+  /** Seals the signing secret of one endpoint: under another endpoint's name it does not open. */
+  sealSecret(plain: Uint8Array, of: SecretHolder): string;
+  /** The inverse of `sealSecret`. Secrets from before they were bound to their endpoint open for any. */
+  unsealSecret(sealed: string, of: SecretHolder): Uint8Array | null;
 }
 
 /** Derives the instance's keyed functions from its data key. */
@@ -91,7 +110,10 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
       const plain = unseal(saltedKey(salt), sealed);
       return plain === null ? null : new TextDecoder().decode(plain);
     },
-    sealSecret: (plain) => seal(secretKey, plain),
-    unsealSecret: (sealed) => unseal(secretKey, sealed),
+    sealSecret: (plain, of) => BOUND + seal(secretKey, plain, contextOf(of)),
+    unsealSecret: (sealed, of) =>
+      sealed.startsWith(BOUND)
+        ? unseal(secretKey, sealed.slice(BOUND.length), contextOf(of))
+        : unseal(secretKey, sealed),
   };
 }

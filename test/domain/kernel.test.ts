@@ -254,8 +254,22 @@ describe("an instance's keys", () => {
       expect(hash).toMatch(/^[0-9a-f]{64}$/);
     expect(again.hashAddress("w", "a@b.co")).toBe(keys.hashAddress("w", "a@b.co"));
     expect(other.hashAddress("w", "a@b.co")).not.toBe(keys.hashAddress("w", "a@b.co"));
-    expect(again.unsealSecret(keys.sealSecret(Buffer.from("s")))).toEqual(Buffer.from("s"));
-    expect(other.unsealSecret(keys.sealSecret(Buffer.from("s")))).toBeNull();
+    const shop = { workspaceId: "w1", endpointId: "e1" };
+    const secret = Buffer.from("s");
+    const sealed = keys.sealSecret(secret, shop);
+    expect(again.unsealSecret(sealed, shop)).toEqual(secret);
+    expect(other.unsealSecret(sealed, shop)).toBeNull();
+    // Moved to another endpoint or workspace, or passed off as one from before secrets were bound.
+    for (const moved of [
+      { ...shop, endpointId: "e2" },
+      { ...shop, workspaceId: "w2" },
+    ]) {
+      expect(keys.unsealSecret(sealed, moved)).toBeNull();
+    }
+    expect(keys.unsealSecret(sealed.replace("v2.", ""), shop)).toBeNull();
+    const unbound = seal(deriveKey(dataKey, "secret"), secret);
+    expect(keys.unsealSecret(unbound, shop)).toEqual(secret);
+    expect(keys.unsealSecret(`v2.${unbound}`, shop)).toBeNull();
   });
 
   test("tell workspaces and purposes apart", () => {

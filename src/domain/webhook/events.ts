@@ -13,7 +13,7 @@ const schemas = {
     url: Type.String(),
     description: Description,
     eventTypes: EventTypes,
-    /** AES-256-GCM under the instance's key. */
+    /** AES-256-GCM under the instance's key, bound to the endpoint where it begins with `v2.`. */
     sealedSecret: Type.String(),
   }),
   /** Only what changes. */

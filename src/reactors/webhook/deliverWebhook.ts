@@ -81,7 +81,7 @@ export async function deliverWebhook(
   if (claimed === null)
     return isNotYetDue(context, row, at) ? NOT_ACTED : { ...NOT_ACTED, revision: row.revision };
   const outcome = await context.transport.call(
-    signedCall(context, claimed, endpoint, event.payload),
+    signedCall(context, claimed, { workspaceId: row.workspaceId, endpoint }, event.payload),
     context.abandoned,
   );
   return conclude(context, { row, url: endpoint.url, event }, claimed, outcome);
@@ -116,15 +116,15 @@ function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
 function signedCall(
   { services, userAgent }: WebhookContext,
   { id }: ClaimedWebhook,
-  endpoint: WebhookEndpoint,
+  { workspaceId, endpoint }: { readonly workspaceId: string; readonly endpoint: WebhookEndpoint },
   payload: WebhookPayload,
 ): WebhookCall {
   const body = JSON.stringify(payload);
   const now = services.clock.now();
   const timestampSeconds = Math.floor(now / SECOND_MS);
   const secrets = signingSecrets(endpoint, now).map((sealed) => {
-    const secret = services.keys.unsealSecret(sealed);
-    invariant(secret, "a secret that this log's key has sealed can be opened with it");
+    const secret = services.keys.unsealSecret(sealed, { workspaceId, endpointId: endpoint.id });
+    invariant(secret, "a secret that this log's key has sealed for this endpoint can be opened with it");
     return secret;
   });
   return {
