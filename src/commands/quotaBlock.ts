@@ -11,6 +11,10 @@ import { type Loaded, toNewEvents } from "./transact.ts";
 /** How long "none left" is believed without a look at the log: a workspace at its limit must not read it each time. */
 const NONE_LEFT_MS = 900;
 
+/** After these waits a message is looked for that another instance may be about to accept. */
+const LOOKS_MS = [20, 40, 80, 160];
+/** Requests that do so at once; the others are refused right away. */
+const LOOKING_MAX = 32;
 const NOT_EXHAUSTED = { limit: -1, until: 0 };
 
 export interface QuotaBlockOptions {
@@ -36,6 +40,8 @@ export class QuotaBlock {
   /** The one reservation or return under way: whoever needs another waits for it first. */
   private working: Promise<unknown> | null = null;
   private touchedAt: number;
+  /** Requests that look for their message. */
+  private looking = 0;
 
   constructor(private readonly options: QuotaBlockOptions) {
     this.touchedAt = options.clock.monotonicMs();
@@ -49,13 +55,13 @@ export class QuotaBlock {
         this.left -= 1;
         return false;
       }
-      if (this.isKnownToBeExhausted(limit) && !this.isHeldFor(messageId)) return null;
+      if (this.isKnownToBeExhausted(limit) && !this.isHeldFor(messageId)) return this.none(messageId);
       if (this.working !== null) {
         await this.working;
         continue;
       }
       const taken = await this.alone(() => this.refill(limit, messageId));
-      if (taken !== "block") return taken === "single" ? true : null;
+      if (taken !== "block") return taken === "single" ? true : this.none(messageId);
     }
   }
 
@@ -83,6 +89,26 @@ export class QuotaBlock {
 
   get isEmpty(): boolean {
     return this.left === 0;
+  }
+
+  /**
+   * None is left here. Another instance may take one for this very message from a block that it has, which no event
+   * tells: then the message is there in a moment, and whoever asked is to find it.
+   */
+  private async none(messageId: string): Promise<null> {
+    const { instance } = this.options;
+    const others = this.known?.state.withBlock.filter((one) => one !== instance) ?? [];
+    if (others.length === 0 || this.looking >= LOOKING_MAX) return null;
+    this.looking += 1;
+    try {
+      for (const waitMs of LOOKS_MS) {
+        await Bun.sleep(waitMs);
+        if (await this.isAccepted(messageId)) break;
+      }
+    } finally {
+      this.looking -= 1;
+    }
+    return null;
   }
 
   private isKnownToBeExhausted(limit: number): boolean {

@@ -72,6 +72,22 @@ describe.each(await testStores())("one key that races on $name", (store) => {
     bytes: await limits.storage.used(workspaceId),
   });
 
+  test("is one message where the last of the day is in one instance's hand", async () => {
+    const tenant = await limited({ messagesPerDay: 40 });
+    const [one, two] = [makeServices(service.log), makeServices(service.log)];
+    const sendOther = (instance: Services) => sendAt(instance, tenant, newKey(), message());
+    // It has a block of two, of which one is left.
+    expect((await sendOther(one)).kind).toBe("accepted");
+    for (let left = 38; left > 0; left -= 1) expect((await sendOther(two)).kind).toBe("accepted");
+    expect(await sendOther(two)).toMatchObject({ code: "DAILY_LIMIT_REACHED" });
+    const key = newKey();
+    const outcomes = await Promise.all(
+      times(RACERS, (index) => sendAt(index % 2 === 0 ? two : one, tenant, key, message())),
+    );
+    expect(outcomes.map(({ kind }) => kind)).toEqual(outcomes.map(() => "accepted"));
+    expect(await sendOther(one)).toMatchObject({ code: "DAILY_LIMIT_REACHED" });
+  });
+
   describe.each(LIMITS)("with $name", ({ limits, body, refusal }) => {
     const used1 = { messages: 1, bytes: body === message ? 0 : FILE_BYTES };
 
