@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { emailAggregate } from "../../src/commands/services.ts";
-import type { Verdict } from "../../src/domain/email/classifyOutcome.ts";
 import {
   cancel,
   DELIVERY_POLICY,
@@ -16,6 +15,7 @@ import {
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
+import type { LastingVerdict } from "../../src/domain/email/lastingVerdict.ts";
 import { nextAction } from "../../src/domain/email/nextAction.ts";
 import { redactReply } from "../../src/domain/email/redact.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../src/kernel/time.ts";
@@ -47,7 +47,7 @@ const deferred = (attempt: number, more: object = {}): EmailEvent => ({
   },
 });
 const sent = (attempt: number): EmailEvent => {
-  return { type: "EmailSent", data: { attempt, transport: "smtp", reply: "250 ok" } };
+  return { type: "EmailSent", data: { attempt, transport: "smtp", reply: "250" } };
 };
 const leaseExpired = (attempt: number, at = NOW): EmailEvent =>
   deferred(attempt, { reason: "lease_expired", ambiguous: true, nextAttemptAt: rfc3339(at) });
@@ -57,7 +57,7 @@ const expired = (attempt: number): EmailEvent => {
 };
 const bounced = (attempt: number): EmailEvent => ({
   type: "EmailBounced",
-  data: { attempt, reason: "recipient_refused", code: 550, reply: "550 no" },
+  data: { attempt, reason: "recipient_refused", code: 550, sealedReply: "sealed 550 no" },
 });
 
 /** Messages that have ended, each in its own way. */
@@ -127,22 +127,27 @@ describe("startDelivery", () => {
 
 describe("recordOutcome", () => {
   const record =
-    (verdict: Verdict, attempt = 1, settings = on) =>
+    (verdict: LastingVerdict, attempt = 1, settings = on) =>
     (state: Parameters<typeof recordOutcome>[0]) =>
       recordOutcome(state, attempt, verdict, settings);
-  const sentVerdict: Verdict = { kind: "sent", reply: "250 ok" };
-  const busy: Verdict = {
+  const sentVerdict: LastingVerdict = { kind: "sent", codes: "250" };
+  const busy: LastingVerdict = {
     kind: "deferred",
     reason: "recipient_deferred",
     attemptBurnt: true,
     ambiguous: false,
     relayFault: false,
     code: 450,
-    reply: "450 busy",
+    sealedReply: "sealed 450 busy",
   };
   const busyEvent = (attempt: number, delayMs: number) =>
-    deferred(attempt, { code: 450, reply: "450 busy", nextAttemptAt: rfc3339(NOW + delayMs) });
-  const unknown: Verdict = { ...busy, reason: "no_answer_to_final_dot", ambiguous: true, relayFault: true };
+    deferred(attempt, { code: 450, sealedReply: "sealed 450 busy", nextAttemptAt: rfc3339(NOW + delayMs) });
+  const unknown: LastingVerdict = {
+    ...busy,
+    reason: "no_answer_to_final_dot",
+    ambiguous: true,
+    relayFault: true,
+  };
 
   test("a message that was sent", () => {
     given(...queued, started(1))
@@ -152,11 +157,11 @@ describe("recordOutcome", () => {
   });
 
   test("a bounce", () => {
-    const verdict: Verdict = {
+    const verdict: LastingVerdict = {
       kind: "bounced",
       reason: "recipient_refused",
       code: 550,
-      reply: "550 no",
+      sealedReply: "sealed 550 no",
       suppress: true,
     };
     given(...queued, started(1))
@@ -166,7 +171,7 @@ describe("recordOutcome", () => {
   });
 
   test("a refusal", () => {
-    const facts = { reason: "relay_refused", code: 535, reply: "535 no" };
+    const facts = { reason: "relay_refused", code: 535, sealedReply: "sealed 535 no" };
     given(...queued, started(1))
       .when(record({ kind: "failed", ...facts }))
       .then("recorded", { type: "EmailFailed", data: { attempt: 1, ...facts } })
@@ -206,8 +211,18 @@ describe("recordOutcome", () => {
   });
 
   test("the relay's fault waits for the relay and burns nothing", () => {
-    const verdict: Verdict = { ...busy, reason: "relay_unreachable", attemptBurnt: false, relayFault: true };
-    const facts = { reason: "relay_unreachable", attemptBurnt: false, code: 450, reply: "450 busy" };
+    const verdict: LastingVerdict = {
+      ...busy,
+      reason: "relay_unreachable",
+      attemptBurnt: false,
+      relayFault: true,
+    };
+    const facts = {
+      reason: "relay_unreachable",
+      attemptBurnt: false,
+      code: 450,
+      sealedReply: "sealed 450 busy",
+    };
     const event = deferred(1, { ...facts, nextAttemptAt: rfc3339(NOW + 30 * SECOND_MS) });
     given(...queued, started(1))
       .when(record(verdict))
@@ -217,7 +232,7 @@ describe("recordOutcome", () => {
 
   test("the last attempt is set for the end of the message's life, pauses added", () => {
     const late = { now: END - 10, random: 0.9, pausedMs: 0 };
-    const facts = { code: 450, reply: "450 busy" };
+    const facts = { code: 450, sealedReply: "sealed 450 busy" };
     given(...queued, started(1))
       .when(record(busy, 1, { ...on, moment: late }))
       .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END) }));
@@ -227,7 +242,12 @@ describe("recordOutcome", () => {
   });
 
   test("what may have been sent is held to the end where that is the setting", () => {
-    const facts = { reason: "no_answer_to_final_dot", ambiguous: true, code: 450, reply: "450 busy" };
+    const facts = {
+      reason: "no_answer_to_final_dot",
+      ambiguous: true,
+      code: 450,
+      sealedReply: "sealed 450 busy",
+    };
     given(...queued, started(1))
       .when(record(unknown, 1, { ...on, policy: hold }))
       .then("recorded", deferred(1, { ...facts, nextAttemptAt: rfc3339(END) }));

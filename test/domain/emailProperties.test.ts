@@ -93,7 +93,7 @@ describe("whatever several workers do and however late (properties):", () => {
     forEveryHistory(({ steps }, policy) => {
       for (const { after, attempt, moment } of steps.filter(isOutcome)) {
         const on = { policy, moment, transport: "smtp" };
-        expect(recordOutcome(after, attempt, { kind: "sent", reply: "250 again" }, on).events).toEqual([]);
+        expect(recordOutcome(after, attempt, { kind: "sent", codes: "250" }, on).events).toEqual([]);
       }
     });
   });

@@ -67,8 +67,8 @@ export function writingRelease(): Promise<string> {
     { file: "src/kernel/logFormat.ts", from: "{ reads: 1, writes: 1 }", to: "{ reads: 2, writes: 2 }" },
     {
       file: "src/domain/email/decisions.ts",
-      from: "reply: verdict.reply } };",
-      to: 'reply: verdict.reply, route: { relay: "of the next release" } } };',
+      from: "transport: on.transport, reply, ...facts } };",
+      to: 'transport: on.transport, reply, ...facts, route: { relay: "of the next release" } } };',
     },
   ]);
 }

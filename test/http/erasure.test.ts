@@ -88,7 +88,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
     await transact(
       service.log.store,
       { ...emailAggregate, stream: emailStream(id) },
-      (state) => recordOutcome(state, 1, { kind: "sent", reply }, on),
+      (state) => recordOutcome(state, 1, { kind: "sent", codes: reply }, on),
       occasion,
     );
   };

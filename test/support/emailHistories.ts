@@ -13,6 +13,7 @@ import {
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
+import { lastingVerdict } from "../../src/domain/email/lastingVerdict.ts";
 import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
 import { pausedMs, type WorkspaceState, workspaceDecider } from "../../src/domain/workspace/state.ts";
@@ -193,7 +194,7 @@ function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decide
       return { attempt: attempt + 1, decision: startDelivery(state, request) };
     }
     case "outcome": {
-      const verdict = classifyOutcome(happening.outcome);
+      const verdict = lastingVerdict(classifyOutcome(happening.outcome), () => "sealed", []);
       return { attempt, decision: recordOutcome(state, attempt, verdict, { ...on, transport: "smtp" }) };
     }
     case "leaseExpires":

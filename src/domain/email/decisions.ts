@@ -102,8 +102,8 @@ function outcomeEvent(
 ): EmailEvent {
   switch (verdict.kind) {
     case "sent": {
-      const { kind: _, ...facts } = verdict;
-      return { type: "EmailSent", data: { attempt, transport: on.transport, ...facts } };
+      const { kind: _, codes: reply, ...facts } = verdict;
+      return { type: "EmailSent", data: { attempt, transport: on.transport, reply, ...facts } };
     }
     case "bounced": {
       const { kind: _, suppress: __, ...facts } = verdict;

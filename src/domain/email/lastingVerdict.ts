@@ -6,6 +6,8 @@ export interface LastingReply {
   readonly code?: number;
   readonly enhancedCode?: string;
   readonly sealedReply?: string;
+  /** No verdict that still has the words is taken for one that has not. */
+  readonly reply?: never;
 }
 
 type Kept<V> = V extends { readonly reply?: string } ? Omit<V, "reply" | "code"> & LastingReply : V;
@@ -15,8 +17,7 @@ export type LastingVerdict =
   | Kept<Exclude<Verdict, { readonly kind: "sent" }>>
   | {
       readonly kind: "sent";
-      /** The codes alone. */
-      readonly reply: string;
+      readonly codes: string;
       readonly relayId?: string;
       readonly sealedReply?: string;
     };
@@ -62,12 +63,12 @@ export function lastingVerdict(
   const sealedReply = seal(reply);
   if (facts.kind === "sent") {
     const relayId = relayIdOf(reply, addresses);
-    return { kind: "sent", reply: replyCodes(reply), sealedReply, ...(relayId ? { relayId } : {}) };
+    return { kind: "sent", codes: replyCodes(reply), sealedReply, ...(relayId ? { relayId } : {}) };
   }
   const enhanced = facts.code === undefined ? "" : enhancedCode(reply);
   return { ...facts, sealedReply, ...(enhanced === "" ? {} : { enhancedCode: enhanced }) };
 }
 
 function withoutReply({ reply: _, ...facts }: Verdict): LastingVerdict {
-  return facts.kind === "sent" ? { ...facts, reply: "" } : facts;
+  return facts.kind === "sent" ? { ...facts, codes: "" } : facts;
 }
