@@ -128,7 +128,7 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
 /** One row a message: what lists and filters need, and no address; and how many there were, by hour. */
 export const emails: Projection = {
   name: "emails",
-  version: 6,
+  version: 7,
   events: [...EMAIL_STATUS_EVENTS, "EmailContentErased"],
   tables: [
     {

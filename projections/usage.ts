@@ -1,4 +1,6 @@
+import { DAY_MS, epochMs, HOUR_MS, rfc3339 } from "../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
+import { ROWS_LOOKED_AT_MAX } from "./listOrder.ts";
 import type { ProjectionTable } from "./projection.ts";
 
 /** How a message can end; what it was accepted as counts beside. */
@@ -27,6 +29,14 @@ export const usageTables: readonly ProjectionTable[] = [
     key: ["workspace_id", "day", "hour", "sender_id", "template_id"],
   },
   {
+    // What the rows of an hour add up to: a workspace with many senders and templates has many of those.
+    name: "usage_totals",
+    columns: `workspace_id TEXT NOT NULL, day TEXT NOT NULL, hour INTEGER NOT NULL,
+      ${COUNTS.map((name) => `${name} INTEGER NOT NULL DEFAULT 0`).join(", ")},
+      PRIMARY KEY (workspace_id, day, hour)`,
+    key: ["workspace_id", "day", "hour"],
+  },
+  {
     name: "bounces",
     columns: `workspace_id TEXT NOT NULL, day TEXT NOT NULL, hour INTEGER NOT NULL, domain TEXT NOT NULL,
       bounced INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (workspace_id, day, hour, domain)`,
@@ -40,15 +50,24 @@ const ACCEPTED = `INSERT INTO usage (workspace_id, day, hour, sender_id, templat
 const ACCEPTED_SUPPRESSED = `INSERT INTO usage
   (workspace_id, day, hour, sender_id, template_id, accepted, suppressed) VALUES (?, ?, ?, ?, ?, 1, 1)
   ${ADD} accepted = accepted + 1, suppressed = suppressed + 1`;
+const ACCEPTED_IN_ALL = `INSERT INTO usage_totals (workspace_id, day, hour, accepted, suppressed)
+  VALUES (?, ?, ?, 1, ?) ${ADD} accepted = accepted + 1, suppressed = suppressed + excluded.suppressed`;
+
+/** A statement for each ending, by the statement for one. */
+function byEnding(sql: (ending: Ending) => string): Readonly<Record<Ending, string>> {
+  return Object.fromEntries(ENDINGS.map((ending) => [ending, sql(ending)])) as Record<Ending, string>;
+}
+
 /** A message ends once: one that has ended already is not found. */
-const ENDED_AS = Object.fromEntries(
-  ENDINGS.map((ending) => [
-    ending,
-    `INSERT INTO usage (workspace_id, day, hour, sender_id, template_id, ${ending})
-      SELECT workspace_id, ?, ?, sender_id, ifnull(template_id, '${NONE}'), 1 FROM emails
-      WHERE id = ? AND status NOT IN ${ENDED} ${ADD} ${ending} = ${ending} + 1`,
-  ]),
-) as Record<Ending, string>;
+const ENDED_AS = byEnding(
+  (ending) => `INSERT INTO usage (workspace_id, day, hour, sender_id, template_id, ${ending})
+    SELECT workspace_id, ?, ?, sender_id, ifnull(template_id, '${NONE}'), 1 FROM emails
+    WHERE id = ? AND status NOT IN ${ENDED} ${ADD} ${ending} = ${ending} + 1`,
+);
+const ENDED_IN_ALL = byEnding(
+  (ending) => `INSERT INTO usage_totals (workspace_id, day, hour, ${ending})
+    SELECT workspace_id, ?, ?, 1 FROM emails WHERE id = ? AND status NOT IN ${ENDED} ${ADD} ${ending} = ${ending} + 1`,
+);
 const BOUNCED = `INSERT INTO bounces (workspace_id, day, hour, domain, bounced)
   SELECT workspace_id, ?, ?, ?, 1 FROM emails WHERE id = ? AND status NOT IN ${ENDED}
   ${ADD} bounced = bounced + 1`;
@@ -75,12 +94,15 @@ export interface AcceptedMessage {
 export function countAccepted(db: ReadDatabase, message: AcceptedMessage): void {
   const { workspaceId, senderId, templateId, acceptedAt, isSuppressed } = message;
   const sql = isSuppressed ? ACCEPTED_SUPPRESSED : ACCEPTED;
-  db.run(sql, workspaceId, utcDay(acceptedAt), utcHour(acceptedAt), senderId, templateId ?? NONE);
+  const hour = [utcDay(acceptedAt), utcHour(acceptedAt)] as const;
+  db.run(sql, workspaceId, ...hour, senderId, templateId ?? NONE);
+  db.run(ACCEPTED_IN_ALL, workspaceId, ...hour, isSuppressed ? 1 : 0);
 }
 
 /** Counts the end of a message, unless it has ended before. Comes before its row is told of it. */
 export function countEnded(db: ReadDatabase, id: string, ending: Ending, at: string): void {
   db.run(ENDED_AS[ending], utcDay(at), utcHour(at), id);
+  db.run(ENDED_IN_ALL[ending], utcDay(at), utcHour(at), id);
 }
 
 /** Counts a bounce at a domain, beside {@link countEnded} and as it does; undefined: which one is not known. */
@@ -90,7 +112,7 @@ export function countBounced(db: ReadDatabase, id: string, domain: string | unde
 
 /** How many messages the workspace was given on the UTC day of `at` (RFC 3339), suppressed ones as well. */
 export function emailsOfDay(db: ReadDatabase, workspaceId: string, at: string): number {
-  const sql = "SELECT sum(accepted) AS accepted FROM usage WHERE workspace_id = ? AND day = ?";
+  const sql = "SELECT sum(accepted) AS accepted FROM usage_totals WHERE workspace_id = ? AND day = ?";
   return Number(db.get(sql, workspaceId, utcDay(at))?.accepted ?? 0);
 }
 
@@ -100,6 +122,8 @@ export interface UsageRange {
   readonly from: string;
   readonly before: string;
   readonly by: "hour" | "day";
+  /** The last row of the page before. */
+  readonly after?: UsagePlace;
   readonly limit: number;
 }
 
@@ -109,8 +133,6 @@ export interface UsageQuery extends UsageRange {
   readonly templateId?: string;
   /** One row of a bucket for each sender, or for each template; else one for all. */
   readonly groupBy?: "sender" | "template";
-  /** The last row of the page before. */
-  readonly after?: UsagePlace;
 }
 
 /** Where a row stands. `group` is the sender, the template or the domain; "" for none, or where nothing is grouped. */
@@ -123,68 +145,180 @@ export interface UsagePlace {
 /** What became of messages in one hour or day. */
 export interface UsageRow extends UsagePlace, Readonly<Record<(typeof COUNTS)[number], number>> {}
 
-/** A query that is put together: its conditions, and what stands for their question marks. */
-interface Where {
-  readonly conditions: string[];
-  readonly values: SqlValue[];
+/** One page, and where the next one begins: null when nothing comes after. */
+export interface UsagePage<Row> {
+  readonly rows: readonly Row[];
+  readonly next: UsagePlace | null;
 }
 
-function inRange({ workspaceId, from, before }: UsageRange): Where {
-  const conditions = ["workspace_id = ?", "(day, hour) >= (?, ?)", "(day, hour) < (?, ?)"];
-  return { conditions, values: [workspaceId, utcDay(from), utcHour(from), utcDay(before), utcHour(before)] };
+/** What is done in steps, between which others have their turn: each makes one query. */
+export type InSteps<Result> = Generator<void, Result, void>;
+
+/** A table of counts by hour, and which of its rows are wanted by which name. */
+interface Source {
+  readonly table: string;
+  /** What stands behind day and hour in its key. */
+  readonly key: readonly string[];
+  readonly counts: readonly string[];
+  readonly group: (row: SqlRow) => string;
+  readonly isWanted: (row: SqlRow) => boolean;
 }
 
-/** Rows of a table of usage by bucket and `group`, newest first and of one bucket in the group's order. */
-function bucketRows(
+/** Counts of one hour or day, by their groups. */
+interface Bucket {
+  readonly start: string;
+  readonly groups: Map<string, number[]>;
+}
+
+/** The counts of one bucket and group, in the order of the source's `counts`. */
+interface Counted extends UsagePlace {
+  readonly counts: readonly number[];
+}
+
+/** Rows that a page looks at, before it ends with the bucket that it is in. */
+const PAGE_ROWS_LOOKED_AT_MAX = 10 * ROWS_LOOKED_AT_MAX;
+/** Comes after the names of all groups, which are ASCII. */
+const BEHIND_ALL_GROUPS = "~";
+
+/** Counts by bucket and group, newest first and of one bucket in the groups' order. */
+function* countedRows(db: ReadDatabase, source: Source, range: UsageRange): InSteps<UsagePage<Counted>> {
+  const counting = new PageCount(source, range);
+  let rows: readonly SqlRow[] = [];
+  do {
+    rows = rowsBelow(db, source, range, rows.at(-1));
+    for (const row of rows) {
+      const page = counting.take(row);
+      if (page !== null) return page;
+    }
+    yield;
+  } while (rows.length === ROWS_LOOKED_AT_MAX);
+  return counting.end();
+}
+
+/**
+ * Counts the rows of a page, bucket by bucket. A bucket is always told whole, so a page goes on to the end of the one
+ * that it is in; else it looks at a bounded number of rows.
+ */
+class PageCount {
+  readonly #found: Counted[] = [];
+  #bucket: Bucket | null = null;
+  #looked = 0;
+
+  constructor(
+    private readonly source: Source,
+    private readonly range: UsageRange,
+  ) {}
+
+  /** The page, when it ends before this row. */
+  take(row: SqlRow): UsagePage<Counted> | null {
+    const start = startOf(row, this.range.by);
+    if (this.#bucket !== null && this.#bucket.start !== start) {
+      const page = this.#endedWith(this.#bucket);
+      if (page !== null) return page;
+      this.#bucket = null;
+    }
+    this.#bucket ??= { start, groups: new Map() };
+    if (this.source.isWanted(row)) count(this.#bucket, this.source, row);
+    this.#looked += 1;
+    return null;
+  }
+
+  /** The page, when there are no rows any more. */
+  end(): UsagePage<Counted> {
+    if (this.#bucket) this.#found.push(...countedIn(this.#bucket, this.range.after));
+    return pageOf(this.#found, this.range.limit);
+  }
+
+  #endedWith(bucket: Bucket): UsagePage<Counted> | null {
+    const found = this.#found;
+    found.push(...countedIn(bucket, this.range.after));
+    if (found.length > this.range.limit) return pageOf(found, this.range.limit);
+    if (this.#looked < PAGE_ROWS_LOOKED_AT_MAX) return null;
+    return { rows: found, next: { start: bucket.start, group: BEHIND_ALL_GROUPS } };
+  }
+}
+
+function pageOf(found: readonly Counted[], limit: number): UsagePage<Counted> {
+  const rows = found.slice(0, limit);
+  const last = rows.at(-1);
+  return { rows, next: found.length > limit && last ? { start: last.start, group: last.group } : null };
+}
+
+function count({ groups }: Bucket, { counts, group }: Source, row: SqlRow): void {
+  const name = group(row);
+  const before = groups.get(name);
+  groups.set(
+    name,
+    counts.map((column, index) => Number(row[column]) + (before?.[index] ?? 0)),
+  );
+}
+
+/** The groups of a bucket that come after a place. */
+function countedIn({ start, groups }: Bucket, after: UsagePlace | undefined): readonly Counted[] {
+  return [...groups]
+    .filter(([group]) => after === undefined || start < after.start || group > after.group)
+    .map(([group, counts]) => ({ start, group, counts }))
+    .sort((one, other) => (one.group < other.group ? -1 : 1));
+}
+
+/** The next rows of the range, going back in time from a row, or from where the page begins. */
+function rowsBelow(
   db: ReadDatabase,
-  { table, counts, group }: { readonly table: string; readonly counts: string; readonly group: string },
-  { by, limit, after }: UsageRange & { readonly after?: UsagePlace },
-  { conditions, values }: Where,
+  { table, key, counts }: Source,
+  range: UsageRange,
+  last: SqlRow | undefined,
 ): readonly SqlRow[] {
-  const bucket = by === "hour" ? "day, hour" : "day";
-  const [place, ...placed] = by === "hour" ? ["(day, hour)", "(?, ?)"] : ["day", "?"];
-  const having =
-    after === undefined ? "" : `HAVING ${place} < ${placed} OR (${place} = ${placed} AND part > ?)`;
-  const start =
-    after === undefined ? [] : [utcDay(after.start), ...(by === "hour" ? [utcHour(after.start)] : [])];
-  const sql = `SELECT ${bucket}, ${group} AS part, ${counts} FROM ${table} WHERE ${conditions.join(" AND ")}
-    GROUP BY ${bucket}, part ${having} ORDER BY ${bucket.replace(",", " DESC,")} DESC, part LIMIT ?`;
-  return db.all(sql, ...values, ...start, ...start, ...(after ? [after.group] : []), limit);
+  const columns = ["day", "hour", ...key];
+  const end = endOf(range);
+  const below = last
+    ? columns.map((column) => last[column] as SqlValue)
+    : [utcDay(end), utcHour(end), ...key.map(() => NONE)];
+  const sql = `SELECT ${[...columns, ...counts].join(", ")} FROM ${table}
+    WHERE workspace_id = ? AND (day, hour) >= (?, ?) AND (${columns.join(", ")}) < (${columns.map(() => "?").join(", ")})
+    ORDER BY ${columns.map((column) => `${column} DESC`).join(", ")} LIMIT ${ROWS_LOOKED_AT_MAX}`;
+  return db.all(sql, range.workspaceId, utcDay(range.from), utcHour(range.from), ...below);
 }
 
-function startOf({ day, hour = 0 }: SqlRow): string {
-  return `${day}T${String(hour).padStart(2, "0")}:00:00.000Z`;
+const BUCKET_MS = { hour: HOUR_MS, day: DAY_MS };
+
+/** Where a page ends: with the range, or with the bucket that the page before ended in. */
+function endOf({ before, by, after }: UsageRange): string {
+  if (after === undefined) return before;
+  const end = rfc3339(epochMs(after.start) + BUCKET_MS[by]);
+  return end < before ? end : before;
+}
+
+function startOf({ day, hour }: SqlRow, by: UsageRange["by"]): string {
+  return `${day}T${String(by === "hour" ? hour : 0).padStart(2, "0")}:00:00.000Z`;
 }
 
 const GROUPS = { sender: "sender_id", template: "template_id" } as const;
 
 /** Counts by hour or day, newest first. Buckets and groups in which nothing happened are left out. */
-export function listUsage(db: ReadDatabase, query: UsageQuery): readonly UsageRow[] {
-  const where = inRange(query);
-  for (const [column, value] of [
-    ["sender_id", query.senderId],
-    ["template_id", query.templateId],
-  ] as const) {
-    if (value === undefined) continue;
-    where.conditions.push(`${column} = ?`);
-    where.values.push(value);
-  }
-  const counts = COUNTS.map((name) => `sum(${name}) AS ${name}`).join(", ");
-  const group = query.groupBy === undefined ? `'${NONE}'` : GROUPS[query.groupBy];
-  return bucketRows(db, { table: "usage", counts, group }, query, where).map((row) => {
-    const numbers = Object.fromEntries(COUNTS.map((name) => [name, Number(row[name])]));
-    return {
-      start: startOf(row),
-      group: String(row.part),
-      ...(numbers as Record<(typeof COUNTS)[number], number>),
-    };
-  });
+export function* listUsage(db: ReadDatabase, query: UsageQuery): InSteps<UsagePage<UsageRow>> {
+  const { senderId, templateId, groupBy } = query;
+  const isOfAll = senderId === undefined && templateId === undefined && groupBy === undefined;
+  const source: Source = {
+    table: isOfAll ? "usage_totals" : "usage",
+    key: isOfAll ? [] : ["sender_id", "template_id"],
+    counts: COUNTS,
+    group: (row) => (groupBy === undefined ? NONE : String(row[GROUPS[groupBy]])),
+    isWanted: (row) =>
+      (senderId === undefined || row.sender_id === senderId) &&
+      (templateId === undefined || row.template_id === templateId),
+  };
+  const { rows, next } = yield* countedRows(db, source, query);
+  return { rows: rows.map(usageRow), next };
+}
+
+function usageRow({ start, group, counts }: Counted): UsageRow {
+  const numbers = Object.fromEntries(COUNTS.map((name, index) => [name, counts[index] ?? 0]));
+  return { start, group, ...(numbers as Record<(typeof COUNTS)[number], number>) };
 }
 
 /** Which bounces to answer. */
 export interface BouncesQuery extends UsageRange {
   readonly domain?: string;
-  readonly after?: UsagePlace;
 }
 
 /** How many messages bounced at a domain (`group`; "": it is not known) in one hour or day. */
@@ -193,14 +327,15 @@ export interface BouncesRow extends UsagePlace {
 }
 
 /** Bounces by domain and hour or day, newest first. */
-export function listBounces(db: ReadDatabase, query: BouncesQuery): readonly BouncesRow[] {
-  const where = inRange(query);
-  if (query.domain !== undefined) {
-    where.conditions.push("domain = ?");
-    where.values.push(query.domain);
-  }
-  const columns = { table: "bounces", counts: "sum(bounced) AS bounced", group: "domain" };
-  return bucketRows(db, columns, query, where).map((row) => {
-    return { start: startOf(row), group: String(row.part), bounced: Number(row.bounced) };
-  });
+export function* listBounces(db: ReadDatabase, query: BouncesQuery): InSteps<UsagePage<BouncesRow>> {
+  const { domain } = query;
+  const source: Source = {
+    table: "bounces",
+    key: ["domain"],
+    counts: ["bounced"],
+    group: (row) => String(row.domain),
+    isWanted: (row) => domain === undefined || row.domain === domain,
+  };
+  const { rows, next } = yield* countedRows(db, source, query);
+  return { rows: rows.map(({ start, group, counts: [bounced = 0] }) => ({ start, group, bounced })), next };
 }

@@ -38,6 +38,19 @@ export async function inTurn<Result>(
   return read(db);
 }
 
+/** What `read` comes to that makes one query after another, each when it is its turn. */
+export async function inTurns<Result>(
+  { db, turns }: ReadModel,
+  read: (db: ReadDatabase) => Generator<void, Result, void>,
+): Promise<Result> {
+  const steps = read(db);
+  for (;;) {
+    await turns.next();
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
 /** Queries that one page takes at most: what they have not found by then is looked for by the next page. */
 const QUERIES_PER_PAGE_MAX = 10;
 

@@ -3,6 +3,7 @@ import {
   type BouncesRow,
   listBounces,
   listUsage,
+  type UsagePage,
   type UsagePlace,
   type UsageRange,
   type UsageRow,
@@ -14,7 +15,7 @@ import { dateTime } from "./dateTime.ts";
 import { authorize, principalOf } from "./frontDoor.ts";
 import { decodeCursor, encodeCursor, pageItems } from "./paging.ts";
 import { invalid } from "./problem.ts";
-import { currentRows, type ReadModel } from "./readModel.ts";
+import { inTurns, type ReadModel, whenCurrent } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { BouncesQuery, RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, UsageQuery } from "./usageSchemas.ts";
 
@@ -38,8 +39,9 @@ export function usageController({ services, emails }: UsageOptions) {
           ...(templateId === undefined ? {} : { templateId: templateId.toLowerCase() }),
           ...(groupBy === undefined ? {} : { groupBy }),
         };
-        const rows = listUsage(await currentRows(emails), wanted);
-        return pageOf(rows, wanted.limit - 1, (row) => usageJson(row, groupBy));
+        await whenCurrent(emails);
+        const page = await inTurns(emails, (db) => listUsage(db, wanted));
+        return pageJson(page, (row) => usageJson(row, groupBy));
       },
       { transform: authorize(services, routes.showUsage), query: UsageQuery },
     )
@@ -50,8 +52,9 @@ export function usageController({ services, emails }: UsageOptions) {
           ...rangeOf(principalOf(request).workspaceId, query, now()),
           ...(query.domain === undefined ? {} : { domain: domainOf(query.domain) }),
         };
-        const rows = listBounces(await currentRows(emails), wanted);
-        return pageOf(rows, wanted.limit - 1, bouncesJson);
+        await whenCurrent(emails);
+        const page = await inTurns(emails, (db) => listBounces(db, wanted));
+        return pageJson(page, bouncesJson);
       },
       { transform: authorize(services, routes.showBounces), query: BouncesQuery },
     );
@@ -71,8 +74,8 @@ function nextStart(at: EpochMs, by: "hour" | "day"): string {
   return rfc3339(Math.ceil(at / sizeMs) * sizeMs);
 }
 
-/** What a query asks for: one row more than a page holds, which only tells that there is more. */
-function rangeOf(workspaceId: string, query: RangeQuery, now: EpochMs): UsageRange & { after?: UsagePlace } {
+/** What a query asks for. */
+function rangeOf(workspaceId: string, query: RangeQuery, now: EpochMs): UsageRange {
   const { by = "day", cursor } = query;
   const to = query.to === undefined ? now : epochMs(dateTime("/to", query.to));
   const from =
@@ -87,7 +90,7 @@ function rangeOf(workspaceId: string, query: RangeQuery, now: EpochMs): UsageRan
     from: nextStart(from, by),
     before: nextStart(to, by),
     by,
-    limit: limit + 1,
+    limit,
     ...(cursor === undefined ? {} : { after: placeOf(cursor) }),
   };
 }
@@ -99,12 +102,9 @@ function placeOf(cursor: string): UsagePlace {
   return { start, group };
 }
 
-function pageOf<Row extends UsagePlace, Json>(rows: readonly Row[], limit: number, json: (row: Row) => Json) {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  const nextCursor =
-    rows.length > limit && last ? encodeCursor({ createdAt: last.start, id: last.group }) : null;
-  return { data: shown.map(json), next_cursor: nextCursor };
+function pageJson<Row, Json>({ rows, next }: UsagePage<Row>, json: (row: Row) => Json) {
+  const nextCursor = next && encodeCursor({ createdAt: next.start, id: next.group });
+  return { data: rows.map(json), next_cursor: nextCursor };
 }
 
 function usageJson({ start, group, ...counts }: UsageRow, groupBy: UsageQuery["group_by"]) {

@@ -1,12 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { contentBytesOf, emails } from "../../projections/emails.ts";
+import { ROWS_LOOKED_AT_MAX } from "../../projections/listOrder.ts";
 import {
   type BouncesQuery,
   type BouncesRow,
+  countAccepted,
   ENDINGS,
+  emailsOfDay,
+  type InSteps,
   listBounces,
   listUsage,
+  type UsagePage,
   type UsagePlace,
   type UsageQuery,
   type UsageRow,
@@ -147,13 +152,23 @@ function expectedBounces(messages: readonly Told[], query: BouncesQuery): readon
 
 /** All rows of a list, fetched a page at a time. */
 function inPages<Row extends UsagePlace>(
-  page: (after: UsagePlace | undefined) => readonly Row[],
+  page: (after: UsagePlace | undefined) => InSteps<UsagePage<Row>>,
 ): readonly Row[] {
   const rows: Row[] = [];
+  let after: UsagePlace | undefined;
   for (;;) {
-    const next = page(rows.at(-1));
-    if (next.length === 0) return rows;
-    rows.push(...next);
+    const { result } = run(page(after));
+    rows.push(...result.rows);
+    if (result.next === null) return rows;
+    after = result.next;
+  }
+}
+
+/** What steps come to, and how many there were. */
+function run<Result>(steps: InSteps<Result>): { readonly result: Result; readonly taken: number } {
+  for (let taken = 0; ; taken += 1) {
+    const step = steps.next();
+    if (step.done) return { result: step.value, taken };
   }
 }
 
@@ -246,4 +261,83 @@ test("the content of a workspace is that of its messages which was not erased", 
     }),
     RUNS,
   );
+});
+
+describe("a workspace with very many senders and templates", () => {
+  const DAYS = 3;
+  /** Of one hour; more than one query looks at, and in all more than a page does. */
+  const PAIRS = 4 * ROWS_LOOKED_AT_MAX + 100;
+  const FROM = rfc3339(ACCEPTED_AT);
+  const BEFORE = rfc3339(ACCEPTED_AT + DAYS * DAY_MS);
+  const range = { workspaceId: "w", from: FROM, before: BEFORE, by: "day", limit: 2 } as const;
+
+  function withMany(check: (db: ReadDatabaseFile) => void): void {
+    withRows([], (db) => {
+      db.begin();
+      for (let pair = 0; pair < DAYS * PAIRS; pair += 1) {
+        const acceptedAt = rfc3339(ACCEPTED_AT + (pair % DAYS) * DAY_MS);
+        const names = { workspaceId: "w", senderId: `s${pair % 7}`, templateId: `t${pair}` };
+        countAccepted(db, { ...names, acceptedAt, isSuppressed: pair % 2 === 0 });
+      }
+      db.commit();
+      check(db);
+    });
+  }
+
+  test("the whole is counted by one query, whatever it is made of", () => {
+    withMany((db) => {
+      const { result, taken } = run(listUsage(db, { ...range, limit: 25 }));
+      expect(taken).toBe(1);
+      expect(result.next).toBeNull();
+      expect(result.rows.map(({ accepted }) => accepted)).toEqual([PAIRS, PAIRS, PAIRS]);
+      expect(emailsOfDay(db, "w", FROM)).toBe(PAIRS);
+    });
+  });
+
+  test("a query looks at a bounded number of rows, and a page ends with the bucket in which it has seen enough", () => {
+    withMany((db) => {
+      const nothing = { ...range, templateId: "t-none" };
+      const { result, taken } = run(listUsage(db, nothing));
+      expect(taken).toBe(Math.ceil((DAYS * PAIRS) / ROWS_LOOKED_AT_MAX));
+      expect(result).toEqual({ rows: [], next: null });
+      const first = run(listUsage(db, { ...range, groupBy: "sender", limit: 100 })).result;
+      expect(first.rows).toHaveLength(7 * DAYS);
+      expect(sum(first.rows)).toBe(DAYS * PAIRS);
+    });
+  });
+
+  test("a group of a day is told once, on whichever page", () => {
+    withMany((db) => {
+      const rows = inPages((after) =>
+        listUsage(db, { ...range, groupBy: "sender", ...(after ? { after } : {}) }),
+      );
+      expect(rows).toHaveLength(7 * DAYS);
+      expect(sum(rows)).toBe(DAYS * PAIRS);
+      expect([...rows].sort(newestFirst)).toEqual([...rows]);
+    });
+  });
+
+  function sum(rows: readonly UsageRow[]): number {
+    return rows.reduce((all, { accepted }) => all + accepted, 0);
+  }
+});
+
+test("a page that has looked at enough ends with a bucket, and the next one goes on behind it", () => {
+  const HOURS = 15;
+  withRows([], (db) => {
+    db.begin();
+    for (let row = 0; row < HOURS * ROWS_LOOKED_AT_MAX; row += 1) {
+      const acceptedAt = rfc3339(ACCEPTED_AT + (row % HOURS) * HOUR_MS);
+      const names = { workspaceId: "w", senderId: `s${row}`, templateId: row < HOURS ? "t" : null };
+      countAccepted(db, { ...names, acceptedAt, isSuppressed: false });
+    }
+    db.commit();
+    const range = { workspaceId: "w", from: rfc3339(ACCEPTED_AT), by: "hour", limit: 100 } as const;
+    const query = { ...range, before: rfc3339(ACCEPTED_AT + HOURS * HOUR_MS), templateId: "t" };
+    const { result } = run(listUsage(db, query));
+    expect(result.rows).toHaveLength(10);
+    expect(result.next).toEqual({ start: rfc3339(ACCEPTED_AT + 5 * HOUR_MS), group: "~" });
+    const rows = inPages((after) => listUsage(db, { ...query, ...(after ? { after } : {}) }));
+    expect(rows.map(({ accepted }) => accepted)).toEqual(Array.from({ length: HOURS }, () => 1));
+  });
 });
