@@ -1,5 +1,6 @@
 import type { Services } from "./commands/services.ts";
 import type { Config } from "./config.ts";
+import { RELAY_DETAILS } from "./domain/email/waiting.ts";
 import type { InstanceState } from "./domain/instance/state.ts";
 import type { Check } from "./http/health.ts";
 import { rfc3339 } from "./kernel/time.ts";
@@ -29,13 +30,15 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
   const readModels = readModelCheck(options);
   return async () => {
     const free = services.disk.freeBytes();
-    const trouble = delivery.relayTrouble;
+    // Anybody may ask, so the relay's own words, which may name it, stay in the log.
+    const fault = delivery.relayFault;
+    const relay = fault === null ? "Taking mail." : RELAY_DETAILS[fault.trouble];
     return {
       store: await storeCheck(services),
       read_models: readModels(),
       disk: { ok: free >= config.diskFreeBytesMin, required: true, detail: `${free} bytes free` },
       ...(await standingChecks(options)),
-      relay: { ok: trouble === null, required: false, detail: trouble ?? "taking mail" },
+      relay: { ok: fault === null, required: false, detail: relay },
     };
   };
 }

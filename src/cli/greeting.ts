@@ -16,7 +16,7 @@ export function greeting(config: Config, started: Started): string {
     ["Data", dataPlace(config)],
     ["Mail", mailPlace(config)],
     ...(started.hasBootstrapKey ? [["API key", bootstrapKeyPath(config.dataDir)]] : []),
-    ["Stop", "Ctrl-C finishes what was begun; again after a second ends at once"],
+    ["Stop", "Ctrl-C, which finishes what was begun"],
   ];
   const lines = facts.map(([name = "", fact = ""]) => `  ${name.padEnd(11)}${fact}`);
   return `${[`Postledger ${version} listens on ${url}`, "", ...lines, "", ...nextSteps(config, url, started)].join("\n")}\n`;
@@ -40,8 +40,8 @@ function nextSteps(
     "",
     firstCurl(url, config.dataDir),
     "",
-    "The key in bootstrap.key may do everything: make keys of your own with `postledger api-key create`, then revoke it",
-    "with `postledger api-key revoke` and delete the file.",
+    "Its key may do everything and does not expire: make keys of your own with `bun run postledger api-key create`, then",
+    "revoke it with `api-key revoke` and delete bootstrap.key.",
     "",
   ];
 }

@@ -12,9 +12,10 @@ export async function serve(config: Config): Promise<void> {
   // Before it claims anything and before anybody is told that it listens.
   const stopAsked = firstSignal(logger);
   const app = await startApp(config, logger);
-  if (process.stdout.isTTY) process.stdout.write(greeting(config, app));
+  const isGreeted = process.stdout.isTTY === true;
+  if (isGreeted) process.stdout.write(greeting(config, app));
   logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");
-  for (const warning of startWarnings(config, app)) logger.warn(warning);
+  for (const warning of startWarnings(config, { ...app, isGreeted })) logger.warn(warning);
   const signal = await stopAsked;
   tellOfDrain(config, logger, { app, signal });
   await app.stop();
@@ -60,6 +61,7 @@ function tellOfDrain({ drainTimeoutMs }: Config, logger: Logger, { app, signal }
 }
 
 function drainSentence(requests: number, deliveries: number): string {
+  if (requests + deliveries === 0) return "\nStopping…\n";
   const finished = `${count(requests, "request", "requests")} and ${count(deliveries, "delivery", "deliveries")}`;
   return `\nFinishing ${finished}… press Ctrl-C again to stop at once.\n`;
 }

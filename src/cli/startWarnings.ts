@@ -2,28 +2,33 @@ import type { RunningApp } from "../app.ts";
 import { type Config, isLoopback } from "../config.ts";
 import { bootstrapKeyPath } from "../firstRun.ts";
 
-/** What works and should not stay so, a sentence each for the operator. */
+interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace"> {
+  /** Whether somebody has read the greeting, which says the same of what is left from a first run. */
+  readonly isGreeted: boolean;
+}
+
+/** What works and should not stay so, a sentence each for the log. */
 export function startWarnings(
   config: Pick<Config, "host" | "baseUrl" | "trustedProxies" | "dataDir">,
-  { hasBootstrapKey, isWithoutWorkspace }: Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace">,
+  { hasBootstrapKey, isWithoutWorkspace, isGreeted }: Started,
 ): readonly string[] {
-  return [
-    ...(isOpenWithoutTls(config)
-      ? [
-          `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES tells of a proxy with TLS: keys and mail can be read on the way. Put a proxy with TLS before it`,
-        ]
-      : []),
-    ...(isWithoutWorkspace
-      ? [
-          "the log has no workspace, so nobody can use it: `postledger workspace create`, then `sender add`, `sender verify` and `api-key create`, or BOOTSTRAP=on",
-        ]
-      : []),
-    ...(hasBootstrapKey
-      ? [
-          `${bootstrapKeyPath(config.dataDir)} holds a key that may do everything and does not expire: make keys of your own with \`postledger api-key create\`, revoke it with \`postledger api-key revoke\`, and delete the file`,
-        ]
-      : []),
-  ];
+  const warnings: string[] = [];
+  if (isOpenWithoutTls(config)) {
+    warnings.push(
+      `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES tells of a proxy with TLS: keys and mail can be read on the way. Put a proxy with TLS before it`,
+    );
+  }
+  if (isWithoutWorkspace && !isGreeted) {
+    warnings.push(
+      "the log has no workspace, so nobody can use it: `postledger workspace create`, then `sender add`, `sender verify` and `api-key create`, or BOOTSTRAP=on",
+    );
+  }
+  if (hasBootstrapKey && !isGreeted) {
+    warnings.push(
+      `${bootstrapKeyPath(config.dataDir)} holds a key that may do everything and does not expire: make keys of your own with \`postledger api-key create\`, revoke it with \`postledger api-key revoke\`, and delete the file`,
+    );
+  }
+  return warnings;
 }
 
 function isOpenWithoutTls({

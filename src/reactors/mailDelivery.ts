@@ -6,6 +6,7 @@ import type { DeliveryPolicy } from "../domain/email/decisions.ts";
 import { nextAction } from "../domain/email/nextAction.ts";
 import type { Waiting } from "../domain/email/waiting.ts";
 import { authorityOf } from "../domain/sender/state.ts";
+import type { RelayFault } from "../kernel/mailOutcome.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
@@ -132,8 +133,13 @@ export class MailDelivery {
   }
 
   /** What keeps the relay from taking mail; null while nothing does. */
+  get relayFault(): RelayFault | null {
+    return this.breaker.trouble;
+  }
+
+  /** The same in words for the operator. */
   get relayTrouble(): string | null {
-    return this.breaker.trouble?.reason ?? null;
+    return this.relayFault?.reason ?? null;
   }
 
   /** Messages that are being delivered here. */

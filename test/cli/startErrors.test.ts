@@ -149,7 +149,7 @@ describe("a service that cannot start", () => {
 });
 
 describe("a service that starts warns", () => {
-  const nothing = { hasBootstrapKey: false, isWithoutWorkspace: false };
+  const nothing = { hasBootstrapKey: false, isWithoutWorkspace: false, isGreeted: false };
   const warnings = (env: Readonly<Record<string, string>>) =>
     startWarnings(readConfig({ SMTP_URL: "outbox:", ...env }), nothing);
 
@@ -163,6 +163,15 @@ describe("a service that starts warns", () => {
     expect(warnings({ HOST: "0.0.0.0", BASE_URL: "https://mail.example.com" })).toEqual([]);
     expect(warnings({ HOST: "0.0.0.0", TRUSTED_PROXIES: "10.0.0.0/8" })).toEqual([]);
     expect(warnings({ HOST: "0.0.0.0", BASE_URL: "http://127.0.0.1:3000" })).toEqual([]);
+  });
+
+  test("of the key of a first run for as long as it is there, unless the greeting has said so", () => {
+    const settings = readConfig({ DATA_DIR: "/data" });
+    const started = { ...nothing, hasBootstrapKey: true };
+    expect(startWarnings(settings, started)).toEqual([
+      expect.stringMatching(/^\/data\/bootstrap\.key .*revoke/),
+    ]);
+    expect(startWarnings(settings, { ...started, isGreeted: true })).toEqual([]);
   });
 
   test(

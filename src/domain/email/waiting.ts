@@ -47,8 +47,8 @@ export interface WaitingFacts {
   readonly relay: { readonly trouble: RelayTrouble; readonly nextTryAt: EpochMs } | null;
 }
 
-/** A tenant is told what kind of trouble it is, not where the relay is. */
-const RELAY_DETAILS: Readonly<Record<RelayTrouble, string>> = {
+/** What is told to whoever asks: what kind of trouble it is, not where the relay is. */
+export const RELAY_DETAILS: Readonly<Record<RelayTrouble, string>> = {
   login_refused: "The relay refuses the service's log-in.",
   tls_failed: "No secure connection to the relay comes about.",
   unreachable: "The relay cannot be reached.",
