@@ -12,6 +12,7 @@ import {
   Nullable,
   pageSchema,
   Text,
+  UploadId,
   Uuid,
 } from "./schemas.ts";
 
@@ -53,7 +54,7 @@ export const SendEmailBody = Type.Object(
       }),
     ),
     attachments: Type.Optional(
-      Type.Array(Type.Union([Uuid, DirectAttachment]), {
+      Type.Array(Type.Union([UploadId, DirectAttachment]), {
         description:
           "Uploaded attachments by id and files sent inline, delivered in this order: 10 at most, 10,000,000 bytes in all.",
       }),

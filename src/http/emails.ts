@@ -26,7 +26,8 @@ import { invalid, Problem, refusedFor } from "./problem.ts";
 import { findPage, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
-import { sendRequest } from "./sendRequest.ts";
+import { sendFaults, sendRequest } from "./sendRequest.ts";
+import { withRules } from "./validation.ts";
 
 interface EmailsOptions {
   readonly services: Services;
@@ -65,7 +66,7 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
         if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
         return receiptJson(outcome.receipt);
       },
-      { parse: send, body: SendEmailBody },
+      { parse: send, body: withRules(SendEmailBody, sendFaults) },
     )
     .get(
       routes.listEmails.path,

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "../kernel/json.ts";
 import { wholeNumber } from "../kernel/wholeNumber.ts";
 import { BODY_BYTES_MAX, type IncomingBody, SMALL_BYTES_MAX } from "./bodiesInFlight.ts";
-import { invalid, Problem, refusedFor } from "./problem.ts";
+import { ERRORS_MAX, invalid, Problem, refusedFor } from "./problem.ts";
 
 /** The deepest nesting of a request; the top-level object is level 1. */
 const DEPTH_MAX = 32;
@@ -238,7 +238,6 @@ export async function readOptionalJsonBody(request: Request, body: IncomingBody)
 
 /** What a client may send in place of no body, in bytes: white space, or an object without members. */
 const NO_BODY_BYTES_MAX = 4_096;
-const ERRORS_MAX = 20;
 const NOT_TAKEN = "is not taken: this operation has no body";
 
 /**

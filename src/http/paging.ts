@@ -10,7 +10,7 @@ const PAGE_ITEMS_MAX = 100;
 export function pageItems(limit: string | undefined): number {
   if (limit === undefined) return PAGE_ITEMS_DEFAULT;
   const items = wholeNumber(limit, { min: 1, max: PAGE_ITEMS_MAX });
-  if (items === null) throw invalid("/limit", `is not a whole number from 1 to ${PAGE_ITEMS_MAX}`);
+  if (items === null) throw invalid("/limit", `must be a whole number from 1 to ${PAGE_ITEMS_MAX}`);
   return items;
 }
 

@@ -141,5 +141,6 @@ export const ERRORS_MAX = 20;
 export function refusedFor(code: ProblemCode, errors: readonly ProblemDetail[]): Problem {
   const [first] = errors;
   if (first === undefined) return new Problem(code);
-  return new Problem(code, { detail: `${first.pointer}: ${first.message}`, errors });
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
+  return new Problem(code, { detail: `${first.pointer || "the body"}: ${first.message}${more}`, errors });
 }

@@ -1,6 +1,7 @@
 import { FormatRegistry, Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from "@sinclair/typebox";
 import { isUuid } from "../kernel/ids.ts";
 import { codePoints } from "../kernel/text.ts";
+import { inWords } from "./validation.ts";
 
 interface TextOptions {
   readonly minLength?: number;
@@ -27,6 +28,9 @@ export const FILENAME_CHARACTERS_MAX = 255;
 
 export const Uuid = Type.String({ format: "uuid" });
 
+/** What the two forms of an element of `attachments` are called. */
+export const UploadId = Type.String({ format: "uuid", title: "the id of an upload" });
+
 /** Any member name: TypeBox's own pattern stops at a line break, and lets the value under such a name go unchecked. */
 export const AnyName = Type.String({ pattern: "^[\\s\\S]*$" });
 
@@ -41,7 +45,7 @@ export const DirectAttachment = Type.Object(
     content_type: Type.String({ description: "The supported MIME type of the extension and the content." }),
     content: Type.String({ description: "Standard Base64 of at most 5,000,000 bytes; no data URL." }),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: "a file sent inline" },
 );
 
 /** RFC 3339, in answers: requests are not checked against it. */
@@ -51,7 +55,10 @@ export function Nullable<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
 
-export const Limit = Type.String({ pattern: "^([1-9][0-9]?|100)$", description: "1 to 100." });
+export const Limit = inWords(
+  "must be a whole number from 1 to 100",
+  Type.String({ pattern: "^([1-9][0-9]?|100)$", description: "1 to 100." }),
+);
 export const Cursor = Type.String({ description: "`next_cursor` of the page before." });
 
 export const NoQuery = Type.Object({}, { additionalProperties: false });

@@ -1,64 +1,94 @@
 import type { RequestedAttachment } from "../commands/resolveAttachments.ts";
 import type { SendEmail } from "../commands/sendEmail.ts";
-import { type Address, parseAddress } from "../kernel/address.ts";
+import { parseAddress } from "../kernel/address.ts";
 import type { JsonObject } from "../kernel/json.ts";
 import { codePoints, isHeaderSafe } from "../kernel/text.ts";
 import type { SendEmailBody } from "./emailSchemas.ts";
-import { invalid } from "./problem.ts";
+import { type ProblemDetail, refusedFor } from "./problem.ts";
 
 const VARIABLES_CHARACTERS_MAX = 100_000;
 const METADATA_KEY_CHARACTERS_MAX = 80;
 const METADATA_BYTES_MAX = 16_000;
 
-function address(pointer: string, text: string): Address {
-  const parsed = parseAddress(text);
-  if ("invalid" in parsed) throw invalid(pointer, parsed.invalid);
-  return parsed;
+/** Nothing is wrong. */
+const NONE: readonly ProblemDetail[] = [];
+
+/** A body of which nobody has looked at any member yet. */
+type Unchecked = { readonly [Member in keyof SendEmailBody]?: unknown };
+
+function fault(pointer: string, message: string): readonly ProblemDetail[] {
+  return [{ pointer, message }];
 }
 
-function checkMetadata(metadata: SendEmailBody["metadata"]): void {
-  if (metadata === undefined) return;
-  for (const key of Object.keys(metadata)) {
-    if (codePoints(key) > METADATA_KEY_CHARACTERS_MAX) {
-      throw invalid("/metadata", `has a key of more than ${METADATA_KEY_CHARACTERS_MAX} characters`);
-    }
+function addressFaults(pointer: string, text: unknown): readonly ProblemDetail[] {
+  if (typeof text !== "string") return NONE;
+  const parsed = parseAddress(text);
+  return "invalid" in parsed ? fault(pointer, parsed.invalid) : NONE;
+}
+
+function metadataFaults(metadata: unknown): readonly ProblemDetail[] {
+  if (typeof metadata !== "object" || metadata === null) return NONE;
+  if (Object.keys(metadata).some((key) => codePoints(key) > METADATA_KEY_CHARACTERS_MAX)) {
+    return fault("/metadata", `has a key of more than ${METADATA_KEY_CHARACTERS_MAX} characters`);
   }
-  if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA_BYTES_MAX) {
-    throw invalid("/metadata", `is over ${METADATA_BYTES_MAX} bytes when encoded`);
-  }
+  const isWithin = Buffer.byteLength(JSON.stringify(metadata)) <= METADATA_BYTES_MAX;
+  return isWithin ? NONE : fault("/metadata", `is over ${METADATA_BYTES_MAX} bytes when encoded`);
 }
 
 /** The bound of `variables` in a send, and in a preview of one. */
-export function checkVariables(variables: SendEmailBody["variables"]): void {
-  if (variables === undefined) return;
-  if (codePoints(JSON.stringify(variables)) > VARIABLES_CHARACTERS_MAX) {
-    throw invalid("/variables", `is over ${VARIABLES_CHARACTERS_MAX} characters when encoded`);
+export function variablesFaults(variables: unknown): readonly ProblemDetail[] {
+  if (variables === undefined) return NONE;
+  if (codePoints(JSON.stringify(variables)) <= VARIABLES_CHARACTERS_MAX) return NONE;
+  return fault("/variables", `is over ${VARIABLES_CHARACTERS_MAX} characters when encoded`);
+}
+
+function subjectFaults({ subject, template_id: templateId }: Unchecked): readonly ProblemDetail[] {
+  if (typeof subject === "string" && !isHeaderSafe(subject)) {
+    return fault("/subject", "must not contain a line break or NUL");
   }
+  const isMissing = subject === undefined && templateId === undefined;
+  return isMissing ? fault("/subject", "is required without template_id") : NONE;
 }
 
 /** Without a template the content must be there; with one it is checked by the schema and not used. */
-function checkContent(body: SendEmailBody): void {
-  if (body.template_version_id !== undefined && body.template_id === undefined) {
-    throw invalid("/template_version_id", "needs template_id beside it");
+function contentFaults(body: Unchecked): readonly ProblemDetail[] {
+  const isOwn = body.template_id === undefined;
+  const faults: ProblemDetail[] = [...subjectFaults(body)];
+  if (isOwn && body.template_version_id !== undefined) {
+    faults.push({ pointer: "/template_version_id", message: "needs template_id beside it" });
   }
-  if (body.subject !== undefined && !isHeaderSafe(body.subject)) {
-    throw invalid("/subject", "must not contain a line break or NUL");
+  if (isOwn && !body.html && !body.text) {
+    faults.push({ pointer: "/html", message: "or text is required without template_id" });
   }
-  if (body.template_id !== undefined) return;
-  if (body.subject === undefined) throw invalid("/subject", "is required without template_id");
-  if (!body.html && !body.text) throw invalid("/html", "or text is required without template_id");
+  return faults;
+}
+
+/** What the schema cannot say of a send: addresses, rules that span members, and sizes in the units of the contract. */
+export function sendFaults(value: unknown): readonly ProblemDetail[] {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return NONE;
+  const body = value as Unchecked;
+  return [
+    ...addressFaults("/from", body.from),
+    ...addressFaults("/to", body.to),
+    ...addressFaults("/reply_to", body.reply_to),
+    ...memberFaults(body),
+  ];
+}
+
+/** All but the addresses, which a sound request has parsed already. */
+function memberFaults(body: Unchecked): readonly ProblemDetail[] {
+  return [...contentFaults(body), ...variablesFaults(body.variables), ...metadataFaults(body.metadata)];
 }
 
 /** The rules that span fields, in the units of the contract; what is left is ready for the command. */
 export function sendRequest(
   body: SendEmailBody,
 ): Omit<SendEmail, "workspaceId" | "idempotencyKey" | "occasion"> {
-  const from = address("/from", body.from);
-  const to = address("/to", body.to);
-  const replyTo = body.reply_to === undefined ? null : address("/reply_to", body.reply_to);
-  checkContent(body);
-  checkVariables(body.variables);
-  checkMetadata(body.metadata);
+  const from = parseAddress(body.from);
+  const to = parseAddress(body.to);
+  const replyTo = body.reply_to === undefined ? null : parseAddress(body.reply_to);
+  const isAddressed = !("invalid" in from || "invalid" in to || (replyTo !== null && "invalid" in replyTo));
+  if (!isAddressed || memberFaults(body).length > 0) throw refusedFor("INVALID_REQUEST", sendFaults(body));
   const content = {
     from: from.sent,
     to: to.sent,

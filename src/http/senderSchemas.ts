@@ -2,15 +2,16 @@ import { type Static, Type } from "@sinclair/typebox";
 import { ADDRESS_CHARACTERS_MAX } from "../kernel/address.ts";
 import type { Operations } from "./operation.ts";
 import { Cursor, Limit, NoQuery, Nullable, Text } from "./schemas.ts";
+import { inWords } from "./validation.ts";
 
 const TAG = "Senders";
 const DOMAIN_CHARACTERS_MAX = 253;
 const DISPLAY_NAME_CHARACTERS_MAX = 200;
 
-export const SenderId = Type.String({
-  pattern: "^[0-9a-f]{64}$",
-  description: "The same for as long as the log exists.",
-});
+export const SenderId = inWords(
+  "must be the id of a sender: 64 digits 0 to 9 and letters a to f",
+  Type.String({ pattern: "^[0-9a-f]{64}$", description: "The same for as long as the log exists." }),
+);
 
 export const AddSenderBody = Type.Object(
   {

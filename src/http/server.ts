@@ -1,4 +1,3 @@
-import { Kind } from "@sinclair/typebox";
 import { type AnyElysia, Elysia, type ErrorContext, ParseError, ValidationError } from "elysia";
 import { StreamBusyError } from "../commands/streamWriters.ts";
 import type { AddressRange } from "../kernel/clientAddress.ts";
@@ -10,10 +9,11 @@ import { BodiesInFlight } from "./bodiesInFlight.ts";
 import { makeDeadlines } from "./deadlines.ts";
 import { type Door, factsOf, openFacts, type RequestFacts, shareFacts } from "./frontDoor.ts";
 import { contentLengthOf } from "./jsonBody.ts";
-import { ERRORS_MAX, Problem, type ProblemDetail, problemResponse } from "./problem.ts";
+import { Problem, problemResponse } from "./problem.ts";
 import { makeRateLimits } from "./rateLimits.ts";
 import type { RequestLine, RequestLog } from "./requestLog.ts";
 import { loggedPath, methodsOf, routes } from "./routes.ts";
+import { validationProblem } from "./validation.ts";
 
 /** The server as far as answering a request needs it. */
 interface Connections {
@@ -45,31 +45,6 @@ const IDLE_TIMEOUT_SECONDS = 30;
  * while a body is read, and what nobody reads Bun throws away as it comes.
  */
 const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER;
-
-/** One finding of TypeBox, as far as we look at it. */
-interface Found {
-  readonly path?: string;
-  readonly message?: string;
-  readonly schema?: { readonly [Kind]?: string; readonly minLength?: number; readonly maxLength?: number };
-}
-
-function textRule({ minLength = 0, maxLength }: NonNullable<Found["schema"]>): string {
-  return `must be a string of ${minLength} to ${maxLength} characters`;
-}
-
-function validationProblem(error: ValidationError): Problem {
-  const errors: ProblemDetail[] = [];
-  for (const { path, message, schema } of error.all as readonly Found[]) {
-    if (errors.length >= ERRORS_MAX) break;
-    errors.push({
-      pointer: path ?? "",
-      message: schema?.[Kind] === "Text" ? textRule(schema) : (message ?? "is invalid"),
-    });
-  }
-  const first = errors[0];
-  const detail = first ? `${first.pointer || "the body"}: ${first.message}` : "the request is invalid";
-  return new Problem("INVALID_REQUEST", { detail, errors });
-}
 
 function asProblem(error: unknown): Problem | null {
   if (error instanceof Problem) return error;

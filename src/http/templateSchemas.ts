@@ -2,6 +2,7 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { VARIABLE_TYPES } from "../domain/template/variables.ts";
 import type { Operations } from "./operation.ts";
 import { AnyName, Cursor, Limit, NoQuery, Text, Uuid } from "./schemas.ts";
+import { inWords } from "./validation.ts";
 
 const SOURCE_CHARACTERS_MAX = 256 * 1_024;
 /** Definitions of one version. */
@@ -21,10 +22,13 @@ const Given = Type.Union([
 
 const VariableType = Type.Union(VARIABLE_TYPES.map((type) => Type.Literal(type)));
 const variableFields = {
-  name: Type.String({
-    pattern: "^[A-Za-z][A-Za-z0-9_]{0,79}$",
-    description: "A letter, then letters, digits and underscores.",
-  }),
+  name: inWords(
+    "must begin with a letter, and have only letters (a to z), digits and underscores, 80 in all",
+    Type.String({
+      pattern: "^[A-Za-z][A-Za-z0-9_]{0,79}$",
+      description: "A letter, then letters, digits and underscores.",
+    }),
+  ),
   type: VariableType,
 };
 const fallback = Type.Optional(Given);

@@ -27,7 +27,7 @@ import { Problem, refusedFor } from "./problem.ts";
 import { currentRows, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
-import { checkVariables } from "./sendRequest.ts";
+import { variablesFaults } from "./sendRequest.ts";
 import { CreateTemplateBody, DraftVersionBody, ListQuery, PreviewBody } from "./templateSchemas.ts";
 
 interface TemplatesOptions {
@@ -156,7 +156,8 @@ function versionsController(services: Services, basePath: string) {
     .post(
       routes.previewTemplateVersion.path,
       async ({ body, params, request }) => {
-        checkVariables(body.variables);
+        const faults = variablesFaults(body.variables);
+        if (faults.length > 0) throw refusedFor("INVALID_REQUEST", faults);
         const place = placeOf(request, params.id);
         const { version } = await existing(services, place, params.version_id);
         const compiled = await services.compiled.get(place.templateId, version);

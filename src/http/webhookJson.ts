@@ -1,15 +1,17 @@
 import type { WebhookEndpointRow } from "../../projections/webhookEndpoints.ts";
 import { WEBHOOK_EVENT_TYPES } from "../domain/webhook/events.ts";
 import { isUuid } from "../kernel/ids.ts";
-import { invalid } from "./problem.ts";
+import { invalid, refusedFor } from "./problem.ts";
 
 /** Refuses types of events that there are none of. Null: all. */
 export function checkEventTypes(types: readonly string[] | null): void {
-  types?.forEach((type, index) => {
-    if (!(WEBHOOK_EVENT_TYPES as readonly string[]).includes(type)) {
-      throw invalid(`/event_types/${index}`, `is not one of ${WEBHOOK_EVENT_TYPES.join(", ")}`);
-    }
-  });
+  const known: readonly string[] = WEBHOOK_EVENT_TYPES;
+  const faults = (types ?? []).flatMap((type, index) =>
+    known.includes(type)
+      ? []
+      : [{ pointer: `/event_types/${index}`, message: `must be one of ${known.join(", ")}` }],
+  );
+  if (faults.length > 0) throw refusedFor("INVALID_REQUEST", faults);
 }
 
 /** An endpoint as its owner sees it, without its secret. */
@@ -29,6 +31,6 @@ export function endpointJson(row: WebhookEndpointRow) {
 
 /** The id of an endpoint or a delivery as streams know it (spec: an identifier that is none is 400). */
 export function webhookId(pointer: string, text: string): string {
-  if (!isUuid(text)) throw invalid(pointer, "is not a UUID");
+  if (!isUuid(text)) throw invalid(pointer, "must be a UUID");
   return text.toLowerCase();
 }

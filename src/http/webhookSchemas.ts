@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES } from "../domain/webhook/events.ts";
 import type { Operations } from "./operation.ts";
 import { Cursor, DateTime, Limit, NoQuery, Nullable, Text, Uuid } from "./schemas.ts";
+import { inWords } from "./validation.ts";
 
 const Destination = Type.String({ description: "A public HTTPS URL on port 443." });
 const Description = Type.Union([Text({ maxLength: 500 }), Type.Null()]);
@@ -40,10 +41,13 @@ export const RotateSecretBody = Type.Object(
 export const RotateSecretQuery = Type.Object(
   {
     overlap_seconds: Type.Optional(
-      Type.String({
-        pattern: "^([0-9]{1,5}|[1-5][0-9]{5}|60[0-3][0-9]{3}|604[0-7][0-9]{2}|604800)$",
-        description: "As in the body, for who sends none: 0 to 604800.",
-      }),
+      inWords(
+        `must be a whole number from 0 to ${OVERLAP_SECONDS_MAX}`,
+        Type.String({
+          pattern: "^([0-9]{1,5}|[1-5][0-9]{5}|60[0-3][0-9]{3}|604[0-7][0-9]{2}|604800)$",
+          description: "As in the body, for who sends none: 0 to 604800.",
+        }),
+      ),
     ),
   },
   { additionalProperties: false },

@@ -113,7 +113,7 @@ const FAULTS: readonly Fault[] = [
     code: "INVALID_REQUEST",
     status: 400,
     what: "a recipient that is no address",
-    detail: /^\/to /,
+    detail: /^\/to: /,
     spoil: (send) => {
       send.body.to = "nobody";
     },
