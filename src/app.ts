@@ -17,7 +17,9 @@ import { type Config, ConfigError } from "./config.ts";
 import { basePathOf, makeControllers } from "./controllers.ts";
 import { bootstrap, bootstrapKeyPath, hasWorkspace } from "./firstRun.ts";
 import { requestLog } from "./http/requestLog.ts";
+import { RequestsAtWork } from "./http/requestsAtWork.ts";
 import { listen, type ServerOptions } from "./http/server.ts";
+import { openLocalControl } from "./localControl.ts";
 import {
   isEmbedded,
   openContentStore,
@@ -32,8 +34,9 @@ import { watchSeal } from "./reactors/sealWatch.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
 import { verifyOnSchedule } from "./scheduledVerify.ts";
+import { serviceStatus } from "./serviceStatus.ts";
 import { directoryError, listenError } from "./startErrors.ts";
-import { makeWorkers } from "./workers.ts";
+import { makeWorkers, type Workers } from "./workers.ts";
 
 /** A service that runs. */
 export interface RunningApp {
@@ -96,30 +99,22 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   const services = servicesOn(config, { store, content, keys: opened.keys, readers });
   if (config.bootstrap) await bootstrap(services, logId, config.dataDir);
   const workers = makeWorkers(config, logger, { services, readers, logId: copyId });
-  const { storeUrl, storeTimeoutMs, dataDir, auditSealIntervalMs, auditSigningKey } = config;
-  const copy = { storeUrl, storeTimeoutMs, dataDir, logId: copyId };
-  const readModels = hostReadModels({
-    start: { ...copy, auditSealIntervalMs, auditSigningKey },
-    onEvent(event) {
-      readers.receive(event);
-      if (event.type === "failed")
-        logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
-      workers.wake();
-    },
-    onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),
-    onSealTrouble: (reason) => logger.warn({ reason }, "the log could not be sealed"),
-  });
+  const readModels = followLog(config, logger, { copyId, readers, workers });
   await readersOpen(readers, config.storeTimeoutMs);
   const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
   let stopping: Promise<void> | undefined;
+  let areWorkersStopped = false;
   const stopWorkers = () => {
-    stopping ??= workers.stop(config.drainTimeoutMs);
+    stopping ??= workers.stop(config.drainTimeoutMs).then(() => {
+      areWorkersStopped = true;
+    });
     return stopping;
   };
   const seal = watchSeal(services.standing, () => {
     logger.error("the log was sealed: nothing is accepted or delivered here any more");
     void stopWorkers();
   });
+  const requests = new RequestsAtWork();
   const controllers = makeControllers(config, { services, readers, seal, ...workers });
   const closeReadModels = async () => {
     await readModels.stop();
@@ -127,21 +122,29 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   };
   let server: ReturnType<typeof serve>;
   try {
-    server = serve(config, logger, { controllers, isClosed: () => seal.isSealed() });
+    server = serve(config, logger, { controllers, requests, isClosed: () => seal.isSealed() });
   } catch (error) {
     seal.stop();
     await closeReadModels();
     throw listenError(config, error);
   }
+  const inFlight = () => ({ requests: server.pending(), deliveries: workers.inFlightCount() });
+  const { delivery } = workers;
+  const status = serviceStatus({ config, services, readers, delivery, logId, url: server.url, inFlight });
+  const control = await openLocalControl(config.dataDir, {
+    status,
+    settled: async () => (await seal.isSealed()) && areWorkersStopped && requests.areOver,
+  });
   // Not before it listens: a service that cannot must not have claimed anything.
   workers.start();
-  const verifying = verifyOnSchedule(config, logger, copy);
+  const verifying = verifyOnSchedule(config, logger, copyOf(config, copyId));
   return {
     url: server.url,
     isWithoutWorkspace,
     hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
-    inFlight: () => ({ requests: server.pending(), deliveries: workers.inFlightCount() }),
+    inFlight,
     async stop() {
+      await control.close();
       const drained = Promise.all([server.stop(), stopWorkers()]);
       seal.stop();
       const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
@@ -154,6 +157,33 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
       release();
     },
   };
+}
+
+/** What a thread opens this copy of the log with. */
+function copyOf({ storeUrl, storeTimeoutMs, dataDir }: Config, copyId: string) {
+  return { storeUrl, storeTimeoutMs, dataDir, logId: copyId };
+}
+
+interface Following {
+  readonly copyId: string;
+  readonly readers: Readers;
+  readonly workers: Workers;
+}
+
+/** Keeps the read models level with the log, on a thread of their own. */
+function followLog(config: Config, logger: Logger, { copyId, readers, workers }: Following) {
+  const { auditSealIntervalMs, auditSigningKey } = config;
+  return hostReadModels({
+    start: { ...copyOf(config, copyId), auditSealIntervalMs, auditSigningKey },
+    onEvent(event) {
+      readers.receive(event);
+      if (event.type === "failed")
+        logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
+      workers.wake();
+    },
+    onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),
+    onSealTrouble: (reason) => logger.warn({ reason }, "the log could not be sealed"),
+  });
 }
 
 interface Opened extends Pick<Services, "store" | "content" | "keys"> {
@@ -196,7 +226,11 @@ async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
   await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
 }
 
-function serve(config: Config, logger: Logger, door: Pick<ServerOptions, "controllers" | "isClosed">) {
+function serve(
+  config: Config,
+  logger: Logger,
+  door: Pick<ServerOptions, "controllers" | "requests" | "isClosed">,
+) {
   return listen({
     host: config.host,
     port: config.port,

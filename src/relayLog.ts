@@ -9,15 +9,27 @@ import { type ReadDatabase, ReadDatabaseError } from "./ports/readDatabase.ts";
 import type { RelayReport } from "./reactors/mail/relayNews.ts";
 
 /** What is wrong, and what to do about it. */
-const TROUBLES: Readonly<Record<RelayTrouble, string>> = {
-  login_refused: "the relay refuses the log-in: check user and password in SMTP_URL",
-  tls_failed:
-    "no secure connection to the relay: smtps:// is for ports that begin with TLS (465), smtp:// for STARTTLS (587), and the certificate must be valid for the host in SMTP_URL",
-  unreachable:
-    "the relay cannot be reached: check host and port in SMTP_URL, and that it runs and no firewall is between",
-  unavailable: "the relay takes no mail now",
-  outbox_unwritable: "the outbox cannot be written: check the directory in SMTP_URL, its owner and the disk",
+const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy?: string]>> = {
+  login_refused: ["the relay refuses the log-in", "check user and password in SMTP_URL"],
+  tls_failed: [
+    "no secure connection to the relay",
+    "smtps:// is for ports that begin with TLS (465), smtp:// for STARTTLS (587), and the certificate must be valid for the host in SMTP_URL",
+  ],
+  unreachable: [
+    "the relay cannot be reached",
+    "check host and port in SMTP_URL, and that it runs and no firewall is between",
+  ],
+  unavailable: ["the relay takes no mail now"],
+  outbox_unwritable: [
+    "the outbox cannot be written",
+    "check the directory in SMTP_URL, its owner and the disk",
+  ],
 };
+
+/** What an operator can do about a relay that takes no mail. */
+export function relayRemedy(trouble: RelayTrouble): string {
+  return TROUBLES[trouble][1] ?? "none: mail waits and is tried again";
+}
 
 /** Messages that are counted for a line; more are told as this many. */
 const WAITING_MAX = 10_000;
@@ -29,13 +41,20 @@ export function relayLog(config: Config, logger: Logger, due: ReadDatabase): (re
     const waiting = waitingNow(due);
     if (report.kind === "began") {
       const { trouble, reason } = report.fault;
-      logger.warn({ relay, reason, waiting }, `${TROUBLES[trouble]}. Mail waits and is tried again`);
+      logger.warn(
+        { relay, reason, waiting },
+        `${TROUBLES[trouble].join(": ")}. Mail waits and is tried again`,
+      );
       return;
     }
     const forSeconds = Math.round(report.forMs / SECOND_MS);
     const facts = { relay, forSeconds, attempts: report.attempts, waiting };
     if (report.kind === "ended") logger.info(facts, "the relay takes mail again");
-    else logger.warn({ ...facts, reason: report.fault.reason }, `still: ${TROUBLES[report.fault.trouble]}`);
+    else
+      logger.warn(
+        { ...facts, reason: report.fault.reason },
+        `still: ${TROUBLES[report.fault.trouble].join(": ")}`,
+      );
   };
 }
 

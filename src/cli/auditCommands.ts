@@ -17,6 +17,7 @@ import { type EpochMs, epochMs, SECOND_MS } from "../kernel/time.ts";
 import { type Command, type Invocation, refuse, UsageError } from "./command.ts";
 import { withStore } from "./openForCommand.ts";
 import { howFar, progressBar } from "./progressBar.ts";
+import { interruptible } from "./readModelWork.ts";
 
 const SEAL_DIGEST = /^[0-9a-f]{64}$/;
 
@@ -133,32 +134,31 @@ const verify: Command = {
     "postledger audit verify",
     "postledger audit verify --public-key seal.key.pub --digest 11b070ec… # With what was kept in another place",
   ],
-  async run(invocation) {
-    const { config, print } = invocation;
-    const trusted = trustedKeys(invocation);
-    const kept = keptDigest(invocation);
-    const interrupted = new AbortController();
-    process.once("SIGINT", () => interrupted.abort());
-    const bar = progressBar("verify");
-    const began = performance.now();
-    const result = await withStore(config, (store) =>
-      verifyLog({
-        store,
-        databases: sqliteReadDatabases,
-        scratchPath: join(config.dataDir, `verify-audit-${crypto.randomUUID()}.db`),
-        trusted,
-        kept,
-        onProgress({ events, position, head }) {
-          const rate = Math.round((events * SECOND_MS) / (performance.now() - began));
-          bar.show(howFar({ position, head }), `${events} events, ${rate}/s`);
-        },
-        signal: interrupted.signal,
-      }),
-    );
-    bar.end();
-    print(result, linesOf(result, Date.now()));
-    return result.findings > 0 ? 1 : 0;
-  },
+  run: (invocation) => interruptible("nothing was decided", (signal) => verifySeals(invocation, signal)),
 };
+
+async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise<number> {
+  const { config, print } = invocation;
+  const trusted = trustedKeys(invocation);
+  const kept = keptDigest(invocation);
+  const bar = progressBar("verify");
+  const began = performance.now();
+  const result = await withStore(config, (store) =>
+    verifyLog({
+      store,
+      databases: sqliteReadDatabases,
+      scratchPath: join(config.dataDir, `verify-audit-${crypto.randomUUID()}.db`),
+      trusted,
+      kept,
+      onProgress({ events, position, head }) {
+        const rate = Math.round((events * SECOND_MS) / (performance.now() - began));
+        bar.show(howFar({ position, head }), `${events} events, ${rate}/s`);
+      },
+      signal,
+    }),
+  ).finally(bar.end);
+  print(result, linesOf(result, Date.now()));
+  return result.findings > 0 ? 1 : 0;
+}
 
 export const auditCommands: readonly Command[] = [keygen, seal, verify];

@@ -48,7 +48,7 @@ export interface Command {
   readonly examples: readonly string[];
   /**
    * What it wants with DATA_DIR: `needed` unless given, so it ends where there is none; `made` where there is none;
-   * or `unused`.
+   * or `unused`: it does without, or looks for it by itself.
    */
   readonly dataDirectory?: "needed" | "made" | "unused";
   /** Answers the exit status: 0 well, 1 something was found. */

@@ -21,14 +21,29 @@ import { type CopiedContent, copyContentAside } from "./copyContentAside.ts";
 import { logImport } from "./importCommand.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
 import { howFar, progressBar } from "./progressBar.ts";
+import { askService } from "./runningService.ts";
 
 const STDOUT = "-";
 /** Instances see the seal within a second; the rest is for a machine that is busy. */
 const SEAL_NOTICED_MS = 2 * SECOND_MS;
 
+/** How often a service is asked whether it is done. */
+const ASK_EVERY_MS = 100;
+const ASK_MS_MAX = 2_000;
+
 /** How long running instances may take to finish what they had begun when the log was sealed. */
 function settleMs({ requestTimeoutMs, drainTimeoutMs }: Config): number {
   return Math.max(requestTimeoutMs, drainTimeoutMs) + SEAL_NOTICED_MS;
+}
+
+/**
+ * Whether the service on this data directory has seen the seal and has nothing under way, or has ended. On a server
+ * others may run that cannot be asked.
+ */
+async function isSettled(config: Config): Promise<boolean> {
+  if (!isEmbedded(config)) return false;
+  const asked = await askService(config.dataDir, "/settled", ASK_MS_MAX);
+  return asked.kind === "none" || (asked.kind === "answered" && asked.body === true);
 }
 
 /** Seals the log and waits until nobody can be writing to it: what was promised by then is in the export. */
@@ -37,12 +52,12 @@ async function sealAndSettle({ log }: OpenForCommand, config: Config, nobodyRuns
   if (nobodyRuns) return;
   const until: EpochMs = (sealedAt ?? 0) + settleMs(config);
   const bar = progressBar("sealed");
-  for (let left = until - Date.now(); left > 0; left = until - Date.now()) {
+  for (let left = until - Date.now(); left > 0 && !(await isSettled(config)); left = until - Date.now()) {
     bar.show(
       1 - left / settleMs(config),
-      `running instances finish what they have begun, ${Math.ceil(left / SECOND_MS)} s`,
+      `running instances finish what they have begun, ${Math.ceil(left / SECOND_MS)} s at most`,
     );
-    await Bun.sleep(Math.min(left, SECOND_MS));
+    await Bun.sleep(Math.min(left, ASK_EVERY_MS));
   }
   bar.end();
 }

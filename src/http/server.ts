@@ -12,6 +12,7 @@ import { contentLengthOf } from "./jsonBody.ts";
 import { Problem, problemResponse } from "./problem.ts";
 import { makeRateLimits } from "./rateLimits.ts";
 import type { RequestLine, RequestLog } from "./requestLog.ts";
+import type { RequestsAtWork } from "./requestsAtWork.ts";
 import { loggedPath, methodsOf, routes } from "./routes.ts";
 import { validationProblem } from "./validation.ts";
 
@@ -33,6 +34,7 @@ export interface ServerOptions {
   /** Whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly AddressRange[];
   readonly controllers: readonly AnyElysia[];
+  readonly requests: RequestsAtWork;
   /** Whether the log goes on elsewhere: then nothing is answered but who asks how the service is. */
   readonly isClosed: () => Promise<boolean>;
   readonly log: RequestLog;
@@ -126,6 +128,8 @@ export function makeFetch(
     trustedProxies: options.trustedProxies,
   };
   const answer = async (request: Request, facts: RequestFacts): Promise<Response> => {
+    // Before it is asked whether the log was sealed: whoever finds none at work then, later finds none that was let in.
+    options.requests.begin();
     try {
       checkFraming(request.headers);
       if (!hasReadablePath(request)) return unreadablePath(facts);
@@ -138,6 +142,7 @@ export function makeFetch(
     } finally {
       // Not before the work is over, be it long after a 503: until then the bytes are in memory.
       facts.body?.release();
+      options.requests.end();
     }
   };
   return async (request, connections) => {

@@ -175,7 +175,7 @@ describe("where there is no data directory", () => {
     const named = (use: string) =>
       commands.filter(({ dataDirectory }) => dataDirectory === use).map(({ name }) => name);
     expect(named("made").sort()).toEqual([...MAKING].sort());
-    expect(named("unused").sort()).toEqual([...UNUSED].sort());
+    expect(named("unused").sort()).toEqual([...UNUSED, "doctor"].sort());
   });
 
   test.each(looking.map((command) => [command.name, command] as const))(

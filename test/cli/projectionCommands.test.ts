@@ -96,8 +96,12 @@ describe("verify and rebuild", () => {
       expect(lines[4]).toMatch(/^emails {2}\d+ rows, 4 differences$/);
       const sick = await run("doctor", "--json");
       expect(sick.exitCode).toBe(1);
-      const finding = { name: "read model emails as the log says", ok: false };
-      expect(sick.json).toContainEqual({ ...finding, detail: expect.stringContaining("4 differences") });
+      const finding = { name: "read model emails as the log says", status: "failed" };
+      expect(sick.json).toContainEqual({
+        ...finding,
+        detail: expect.stringContaining("4 differences"),
+        action: expect.stringContaining("postledger projection rebuild emails"),
+      });
 
       const rebuilt = await run("projection", "rebuild", "emails", "emails", "--json");
       expect(rebuilt).toMatchObject({ exitCode: 0, err: "" });
@@ -107,7 +111,7 @@ describe("verify and rebuild", () => {
       expect(verified.json.differences).toEqual([]);
       const well = await run("doctor");
       expect(well.out).toMatch(
-        /ok {4}read models as the log says: \d+ of \d+ verified, \d+ rows, no difference/,
+        /ok {7}read models as the log says: \d+ of \d+ verified, \d+ rows, no difference/,
       );
     },
     TEST_MS_MAX,

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readLines } from "../../src/adapters/directory/lineFile.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
+import { askService } from "../../src/cli/runningService.ts";
 import { checkExport } from "../../src/commands/importLog.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
@@ -12,6 +13,7 @@ import { type CommandResult, runCommand, startCommand } from "../support/command
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { Load } from "./load.ts";
+import { startRawSink } from "./rawSink.ts";
 
 const MS_MAX = 120_000;
 const KILLS = 3;
@@ -169,9 +171,9 @@ describe("kill -9", () => {
         const first = await killed(env, tookMs, kill, ["log", "import", file]);
         if (first.exitCode !== 0) {
           const { json } = await runCommand(env, "doctor");
-          const findings = json as readonly { name: string; ok: boolean }[] | null;
+          const checks = json as readonly { name: string; status: string }[] | null;
           // It may have been killed when it was done but for saying so, or before there was a log.
-          const isOpen = findings?.some(({ name, ok }) => name === "log" && ok);
+          const isOpen = checks?.some(({ name, status }) => name === "log" && status === "ok");
           if (!isOpen) expect(await runCommand(env, "log", "import", file)).toMatchObject({ exitCode: 0 });
         }
         const ids = await idsOf(env.DATA_DIR ?? "");
@@ -183,11 +185,59 @@ describe("kill -9", () => {
   );
 });
 
+/** Far longer than a test may take: whoever waits for these, and not for what is under way, fails it. */
+const LONG_BOUNDS = { REQUEST_TIMEOUT_MS: "600000", DRAIN_TIMEOUT_MS: "600000" };
+
 describe("a seal under load", () => {
+  test(
+    "waits for a delivery that is under way, which is in the export with its outcome, and no longer",
+    async () => {
+      const sink = await startRawSink();
+      const dataDir = join(folder, "delivering");
+      const env = { ...LONG_BOUNDS, SMTP_URL: `smtp://127.0.0.1:${sink.port}?tls=none` };
+      const service = await startTestProcess({ dataDir, env });
+      try {
+        const answering = Promise.withResolvers<undefined>();
+        const holding = Promise.withResolvers<void>();
+        sink.onStage = (stage) => {
+          if (stage !== "final") return undefined;
+          holding.resolve();
+          return answering.promise;
+        };
+        const mail = { from: "hello@example.com", to: "a@example.net", subject: "Held", text: "Hello." };
+        const { id } = (await service.send("held-by-the-relay", mail)).json;
+        await holding.promise;
+        const out = join(folder, "delivered.zst");
+        const exporting = startCommand(
+          { ...env, DATA_DIR: dataDir },
+          "log",
+          "export",
+          "--seal",
+          "--out",
+          out,
+        );
+        const isRefused = async () => (await service.call("GET", "/api/v1/emails")).status === 503;
+        await until(isRefused, "the service to refuse", 20_000);
+        // What the export is told as well.
+        const told = { kind: "answered" as const, body: false };
+        expect(await askService(dataDir, "/settled", 5_000)).toEqual(told);
+        answering.resolve(undefined);
+        expect(await exporting.result).toMatchObject({ exitCode: 0, err: "", json: { sealed: true } });
+        const lines: string[] = [];
+        for await (const page of readLines(out)) lines.push(...page);
+        expect(lines.filter((line) => line.includes(`"email-${id}"`)).join("\n")).toContain('"EmailSent"');
+      } finally {
+        await service.kill("SIGKILL");
+        await sink.close();
+      }
+    },
+    MS_MAX,
+  );
+
   test(
     "is noticed by the running service, and every 202 is in the export",
     async () => {
-      const env = { REQUEST_TIMEOUT_MS: "1000", DRAIN_TIMEOUT_MS: "1000", SMTP_URL: "outbox:" };
+      const env = { ...LONG_BOUNDS, SMTP_URL: "outbox:" };
       const dataDir = join(folder, "loaded");
       const start = (): Promise<TestProcess> => startTestProcess({ dataDir, env });
       const service = await start();

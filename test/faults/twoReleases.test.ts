@@ -222,9 +222,8 @@ describe.each(stores)("releases on one log on %s", (name) => {
         if (!isRunning) await old.kill("SIGTERM");
         const { exitCode, json } = await command(ROOT, "old", "doctor");
         expect(exitCode).toBe(1);
-        const findings = new Map(
-          (json as { name: string; detail: string }[]).map((one) => [one.name, one.detail]),
-        );
+        const checks = json as { name: string; detail: string; action: string | null }[];
+        const findings = new Map(checks.map(({ name, detail, action }) => [name, `${detail}. ${action}`]));
         expect(findings.get("log format")).toContain("format 2, this one reads 1");
         expect(findings.get("read model due")).toContain(told);
         expect(findings.get("read model due")).toContain("LogFormatRaised, stream instance, revision 1");

@@ -12,8 +12,9 @@ const SECRET = "ana@secret.example.org";
 
 interface Finding {
   readonly name: string;
-  readonly ok: boolean;
+  readonly status: string;
   readonly detail: string;
+  readonly action: string | null;
 }
 
 let app: TestApp;
@@ -49,16 +50,16 @@ function expectNamed({ exitCode, text }: Awaited<ReturnType<typeof doctor>>): vo
   expect(exitCode).toBe(1);
   expect(text).not.toContain(SECRET);
   const findings = JSON.parse(text) as readonly Finding[];
-  const stopped = findings.filter(({ ok }) => !ok);
+  const stopped = findings.filter(({ status }) => status === "failed");
   const names = stopped.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(["read model emails", "read model due"]));
-  for (const { name, detail } of stopped) {
+  for (const { name, detail, action } of stopped) {
     expect(detail).toContain(`projection ${name.slice("read model ".length)} stopped at EmailSent`);
     expect(detail).toContain(`stream ${emailStream(id)}, revision 2`);
     expect(detail).toContain(
       "written by a newer version of this program: upgrade (its version is 9, this one reads 1)",
     );
-    expect(detail).toContain("Then start the service again");
+    expect(action).toContain("Then start the service again");
   }
 }
 

@@ -149,10 +149,10 @@ describe("a service with its content on S3", () => {
       return told.split("\n").find((line) => line.includes("content (")) ?? told;
     };
     const place = `content (S3 bucket ${server.bucket} at ${new URL(server.endpoint).host})`;
-    expect(await doctor({})).toStartWith(`ok    ${place}: answering`);
+    expect(await doctor({})).toStartWith(`ok       ${place}: answering`);
     const denied = await doctor({ S3_ACCESS_KEY_ID: "stranger" });
     expect(denied).toBe(
-      `FAIL  ${place}: the content store cannot be used: the S3 server answered 403 InvalidAccessKeyId`,
+      `failed   ${place}: the content store cannot be used: the S3 server answered 403 InvalidAccessKeyId. To do: check CONTENT_URL and the S3_ settings`,
     );
     await rm(dataDir, { recursive: true });
   }, 30_000);

@@ -74,7 +74,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
 
 /** What puts the parts together: it may reach for everything, and nothing below reaches for it. */
 const COMPOSITION =
-  /^src\/(cli\/\w+|main|app|config|controllers|workers|openParts|firstRun|readiness|relayLog|startErrors|readModelHost|readModelThread|scheduledVerify|verifyThread)\.ts$/;
+  /^src\/(cli\/\w+|main|app|config|controllers|workers|openParts|firstRun|checks|localControl|serviceStatus|verificationChecks|readiness|relayLog|startErrors|readModelHost|readModelThread|scheduledVerify|verifyThread)\.ts$/;
 
 const TESTS = /^test\//;
 const SQLITE = "node:sqlite";

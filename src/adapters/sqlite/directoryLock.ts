@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -7,6 +7,7 @@ export interface DirectoryLock {
   release(): void;
 }
 
+const LOCK_FILE = "lock.db";
 const SQLITE_BUSY = 5;
 
 /**
@@ -15,7 +16,7 @@ const SQLITE_BUSY = 5;
  */
 export function lockDirectory(directory: string): DirectoryLock | null {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const db = new DatabaseSync(join(directory, "lock.db"));
+  const db = new DatabaseSync(join(directory, LOCK_FILE));
   try {
     db.exec("PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE");
   } catch (error) {
@@ -24,4 +25,12 @@ export function lockDirectory(directory: string): DirectoryLock | null {
     throw error;
   }
   return { release: () => db.close() };
+}
+
+/** Whether a process has the lock of a data directory. Makes nothing where there is none. */
+export function isDirectoryLocked(directory: string): boolean {
+  if (!existsSync(join(directory, LOCK_FILE))) return false;
+  const lock = lockDirectory(directory);
+  lock?.release();
+  return lock === null;
 }

@@ -1,6 +1,0 @@
-/** One thing that `doctor` looked at. */
-export interface Finding {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly detail: string;
-}

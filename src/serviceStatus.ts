@@ -1,0 +1,132 @@
+import { version } from "../package.json";
+import { countReady } from "../projections/due.ts";
+import {
+  type Check,
+  contentCheck,
+  diskCheck,
+  failed,
+  formatCheck,
+  lastSealCheck,
+  ok,
+  relayCheck,
+  scannerChecks,
+  standingChecks,
+  stoppedReadModel,
+  warning,
+  webhookChecks,
+} from "./checks.ts";
+import type { Services } from "./commands/services.ts";
+import type { Config } from "./config.ts";
+import { SECOND_MS } from "./kernel/time.ts";
+import { isEmbedded, relayPlace } from "./openParts.ts";
+import type { MailDelivery } from "./reactors/mailDelivery.ts";
+import type { Readers } from "./readModels/readers.ts";
+import { verificationChecks } from "./verificationChecks.ts";
+
+/** How long the store may take before it counts as not answering. */
+const STORE_MS_MAX = 5_000;
+/** Messages that are counted; more are told as this many. */
+const WAITING_MAX = 10_000;
+
+interface StatusOptions {
+  readonly config: Config;
+  readonly services: Services;
+  readonly readers: Readers;
+  readonly delivery: MailDelivery;
+  readonly logId: string;
+  readonly url: URL;
+  inFlight(): { readonly requests: number; readonly deliveries: number };
+}
+
+/** What a running service says of itself and of what it depends on, as it finds it from where it runs. */
+export function serviceStatus(options: StatusOptions): () => Promise<readonly Check[]> {
+  const startedAt = Date.now();
+  return async () => {
+    const { config } = options;
+    const [ofTheLog, content, scanner, relay] = await Promise.all([
+      logChecks(options),
+      contentCheck(config),
+      scannerChecks(config),
+      relayCheck(config),
+    ]);
+    return [
+      serviceCheck(options, startedAt),
+      configurationCheck(config),
+      ...ofTheLog,
+      ...readModelChecks(options.readers),
+      ...verificationChecks(config),
+      content,
+      diskCheck(options.services.disk.freeBytes(), config),
+      ...scanner,
+      relay,
+      workersCheck(options),
+      ...webhookChecks(config),
+    ];
+  };
+}
+
+function serviceCheck({ url, inFlight }: StatusOptions, startedAt: number): Check {
+  const forSeconds = Math.round((Date.now() - startedAt) / SECOND_MS);
+  const { requests } = inFlight();
+  return ok(
+    "service",
+    `running at ${url.origin} for ${forSeconds} s (version ${version}, process ${process.pid}), ${requests} requests under way; what follows is as it finds it`,
+  );
+}
+
+function configurationCheck(config: Config): Check {
+  const store = isEmbedded(config) ? "embedded store" : "EventStoreDB";
+  const delivery = config.deliveryEnabled ? "delivery on" : "delivery off";
+  return ok(
+    "configuration",
+    `${store}, mail to ${relayPlace(config)}, ${delivery}, BASE_URL ${config.baseUrl.href}`,
+  );
+}
+
+/** A store that does not answer is all that there is to say of the log. */
+async function logChecks({ config, services, logId }: StatusOptions): Promise<readonly Check[]> {
+  const { store, standing } = services;
+  const began = performance.now();
+  try {
+    await store.head({ timeoutMs: STORE_MS_MAX });
+    const tookMs = Math.round(performance.now() - began);
+    const { instance } = await standing.get();
+    const where = config.storeUrl.split(":", 1)[0];
+    return [
+      ok("log", `${logId} on ${where}, answering in ${tookMs} ms`),
+      formatCheck(instance?.format ?? 1),
+      ok("master key", "opens the log"),
+      ...standingChecks(instance),
+      await lastSealCheck(store),
+    ];
+  } catch (error) {
+    return [failed("log", (error as Error).message, "start the store, or check STORE_URL of the service")];
+  }
+}
+
+function readModelChecks(readers: Readers): readonly Check[] {
+  return readers.status().map(({ name, state, isCaughtUp, failure }) => {
+    if (failure !== null) return stoppedReadModel(name, failure);
+    const check = `read model ${name}`;
+    if (isCaughtUp) return ok(check, "at the head of the log");
+    const detail = state === "absent" ? "not built yet" : "behind the log";
+    return warning(check, detail, "wait: it follows by itself; lists show what is missing later");
+  });
+}
+
+function workersCheck({ config, readers, services, delivery, inFlight }: StatusOptions): Check {
+  const name = "delivery workers";
+  if (!config.deliveryEnabled) {
+    return warning(name, "off: mail is accepted and not delivered here", "set DELIVERY=on where it is to be");
+  }
+  const due = readers.reader("due");
+  const waiting = countReady(due, services.clock.now(), WAITING_MAX);
+  const detail = `${inFlight().deliveries} deliveries under way, ${waiting} messages due`;
+  const trouble = delivery.relayTrouble;
+  if (trouble === null) return ok(name, detail);
+  return warning(
+    name,
+    `${detail}; the relay took no mail: ${trouble}`,
+    "see relay; mail waits and is tried again",
+  );
+}

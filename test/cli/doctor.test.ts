@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Check } from "../../src/checks.ts";
+import { serviceAddress } from "../../src/localControl.ts";
+import { runCommand } from "../support/runCommand.ts";
+import { startTestProcess } from "../support/service.ts";
+import { testStores } from "../support/stores.ts";
+import { until } from "../support/until.ts";
+
+const TEST_MS_MAX = 60_000;
+const PASSWORD = "not-to-be-told";
+
+/** A port that nobody listens on. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+describe.each(await testStores())("doctor, on $name", (store) => {
+  let dataDir: string;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), "postledger-doctor-"));
+  });
+  afterAll(() => rm(dataDir, { recursive: true, force: true }));
+
+  const checksOf = (json: unknown) => new Map((json as readonly Check[]).map((check) => [check.name, check]));
+
+  test(
+    "asks the running service, whose relay is down and whose settings this command does not have",
+    async () => {
+      const port = await closedPort();
+      const relay = { SMTP_URL: `smtp://user:${PASSWORD}@127.0.0.1:${port}` };
+      const masterKey = crypto.getRandomValues(new Uint8Array(32)).toBase64();
+      const env = { ...store.env, ...(store.isShared ? {} : { MASTER_KEY: masterKey }), ...relay };
+      const service = await startTestProcess({ dataDir, env });
+      try {
+        const settled = async () => {
+          const { exitCode, json } = await runCommand(["doctor", "--json"], dataDir);
+          const checks = checksOf(json);
+          const areLevel = [...checks.values()].filter(({ name }) => name.startsWith("read model "));
+          return { exitCode, checks, isLevel: areLevel.every(({ status }) => status === "ok") };
+        };
+        await until(async () => (await settled()).isLevel, "the read models to be level", TEST_MS_MAX / 2);
+        const { exitCode, checks } = await settled();
+        expect(exitCode).toBe(1);
+        const bad = [...checks.values()].filter(({ status }) => status === "failed");
+        expect(bad).toEqual([
+          {
+            name: "relay (smtp)",
+            status: "failed",
+            detail: expect.stringContaining("ECONNREFUSED"),
+            action: expect.stringContaining("SMTP_URL"),
+          },
+        ]);
+        expect(checks.get("service")?.detail).toContain(`running at ${service.url}`);
+        expect(checks.get("configuration")?.detail).toContain(`mail to 127.0.0.1:${port}, delivery on`);
+        for (const name of ["log", "log format", "master key", "read model due", "disk", "delivery workers"])
+          expect(checks.get(name)).toMatchObject({ status: "ok", action: null });
+        const { out } = await runCommand(["doctor"], dataDir);
+        expect(out).toMatch(/^failed {3}relay \(smtp\): .*\. To do: check host and port in SMTP_URL/m);
+        expect(out).toMatch(/\n\d+ checks: \d+ ok, 0 with a warning, 1 failed\n$/);
+        expect(out + JSON.stringify([...checks.values()])).not.toContain(PASSWORD);
+      } finally {
+        await service.kill("SIGTERM");
+      }
+      expect(await serviceAddress(dataDir)).toBeNull();
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe("doctor", () => {
+  let dataDir: string;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), "postledger-doctor-"));
+  });
+  afterAll(() => rm(dataDir, { recursive: true, force: true }));
+
+  test(
+    "says that no service runs, also where one was killed, and looks for itself",
+    async () => {
+      const service = await startTestProcess({ dataDir });
+      await service.kill("SIGKILL");
+      expect(await serviceAddress(dataDir)).not.toBeNull();
+      const { exitCode, out } = await runCommand(["doctor"], dataDir);
+      expect(exitCode).toBe(0);
+      expect(out).toMatch(/^warning {2}service: none runs on .*To do: `postledger serve` starts one$/m);
+      expect(out).toMatch(/^ok {7}relay \(outbox\): taking mail$/m);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "is answered for the token of this run alone, which nobody else can read",
+    async () => {
+      const service = await startTestProcess({ dataDir });
+      try {
+        const address = await serviceAddress(dataDir);
+        const asked = (authorization?: string) =>
+          fetch(`${address?.url}/status`, authorization === undefined ? {} : { headers: { authorization } });
+        expect((await stat(join(dataDir, "service.json"))).mode & 0o777).toBe(0o600);
+        const key = (await readFile(join(dataDir, "bootstrap.key"), "utf8")).trim();
+        for (const wrong of [undefined, "", "Bearer ", `Bearer ${key}`, `Bearer ${address?.token}x`]) {
+          const { status, headers } = await asked(wrong);
+          expect([status, headers.get("content-length")]).toEqual([401, "0"]);
+        }
+        expect((await asked(`Bearer ${address?.token}`)).status).toBe(200);
+        await writeFile(join(dataDir, "service.json"), JSON.stringify({ ...address, token: "another" }));
+        const { exitCode, out } = await runCommand(["doctor"], dataDir);
+        expect(exitCode).toBe(1);
+        expect(out).toMatch(/^failed {3}service: the one on .* does not answer/m);
+      } finally {
+        await service.kill("SIGKILL");
+      }
+    },
+    TEST_MS_MAX,
+  );
+});
