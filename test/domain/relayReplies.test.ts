@@ -438,6 +438,11 @@ const OTHERS: readonly Row[] = [
   ["rcpt", "failed", "policy_rejected", "550 Your host is listed at b.barracudacentral.org"],
   ["rcpt", "failed", "policy_rejected", "550 5.7.1 Unknown user of ours has asked us to refuse you"],
   ["rcpt", "failed", "sender_rejected", "550 Sender verify failed"],
+  ["rcpt", "failed", "sender_rejected", "550 From address is invalid"],
+  ["rcpt", "failed", "sender_rejected", "550 Sender address unknown"],
+  ["rcpt", "bounced", "recipient_refused", "550 IP address 192.0.2.1 not found in DNS"],
+  ["rcpt", "bounced", "recipient_refused", "550 SMTP user account suspended"],
+  ["rcpt", "bounced", "recipient_refused", "550 Recipient address rejected: Access denied"],
   [
     "final",
     "bounced",

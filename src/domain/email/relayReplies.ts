@@ -93,7 +93,7 @@ export const REPLY_RULES: readonly ReplyRule[] = [
     reason: "sender_rejected",
     // Exchange Online: not allowed to send as this sender.
     enhanced: /^(?:[45]\.1\.[78]|5\.7\.60|5\.2\.252)$/,
-    text: /email address is not verified|sender (?:address )?(?:rejected|verify failed|denied|not (?:allowed|verified))|sender ?signature|sendasdenied|send as this sender|verified sender identity|unauthenticated senders|not (?:owned by|allowed to send as)|mail from (?:address )?(?:domain )?(?:is )?(?:not verified|must be)|invalid mail from|bad outbound sender|domain (?:\S+ )?is (?:not verified|not allowed to send|unverified)|sandbox subdomains/i,
+    text: /email address is not verified|(?:sender|from address|return.?path|envelope.from)\b[^.;]{0,40}\b(?:unknown|invalid|not found|does not exist|doesn't exist)|sender (?:address )?(?:rejected|verify failed|denied|not (?:allowed|verified))|sender ?signature|sendasdenied|send as this sender|verified sender identity|unauthenticated senders|not (?:owned by|allowed to send as)|mail from (?:address )?(?:domain )?(?:is )?(?:not verified|must be)|invalid mail from|bad outbound sender|domain (?:\S+ )?is (?:not verified|not allowed to send|unverified)|sandbox subdomains/i,
   },
   {
     reason: "relay_suppressed",
@@ -133,20 +133,21 @@ export const REPLY_RULES: readonly ReplyRule[] = [
   },
   {
     reason: "mailbox_disabled",
-    text: /(?:account|mailbox|user|address)\b[^.;]{0,60}\b(?:disabled|inactive|suspended|deactivated|discontinued|closed)\b/i,
+    text: /(?:mailbox|recipient|email account)\b[^.;]{0,60}\b(?:disabled|inactive|suspended|deactivated|discontinued|closed)\b/i,
     textUnless: /^[45]\.7\.\d+$/,
   },
   {
     reason: "recipient_address_rejected",
     // 5.7.17 and 5.7.18: the mailbox or domain has another owner since (RFC 7293).
     enhanced: /^5\.(?:1\.(?:1|2|3|6|10|351)|7\.1[78])$/,
-    text: /(?:user|recipient|mailbox|account|address|alias)\b[^.;]{0,40}\b(?:unknown|not found|(?:does not|doesn't|doesn’t) (?:exist|have an?)|invalid)|(?:unknown|invalid|no such|bad|nonexistent) (?:local |virtual )?(?:user|recipient|mailbox|address|account)|no mailbox (?:here )?by that name|recipient address rejected: (?:user|undeliverable|unknown|access denied)|unrouteable address|not (?:a valid|our) (?:mailbox|customer|recipient)|doesn't have an? \S+ account/i,
+    // Not of any account or address: relays say so of ours, and of where we come from.
+    text: /(?:user|recipient|mailbox|email (?:account|address)|alias)\b[^.;]{0,40}\b(?:unknown|not found|(?:does not|doesn't|doesn’t) (?:exist|have an?)|invalid)|(?:unknown|invalid|no such|nonexistent) (?:local |virtual )?(?:user|recipient|mailbox)|no mailbox (?:here )?by that name|recipient address rejected: (?:user|undeliverable|unknown)|unrouteable address|not (?:a valid|our) (?:mailbox|customer|recipient)|doesn't have an? \S+ account/i,
     textUnless: /^[45]\.7\.\d+$/,
   },
   {
-    // Outlook.com says it of addresses that do not exist; elsewhere it may mean anything.
+    // Microsoft says it of addresses that do not exist; elsewhere it may mean anything.
     reason: "recipient_address_rejected",
-    text: /^\d{3}[ -]5\.5\.0 .*mailbox unavailable/i,
+    text: /^\d{3}[ -](?:5\.5\.0 .*mailbox unavailable|5\.4\.1 recipient address rejected)/i,
   },
   { reason: "no_route", enhanced: /^[45]\.4\.\d+$/, text: /too many hops|mail loop|loops back to myself/i },
   { reason: "policy_rejected", enhanced: /^5\.7\.\d+$/ },
