@@ -56,14 +56,14 @@ export const WEBHOOK_PLANTS = {
   /** One endpoint of each workspace is never owed anything. */
   "deaf-fan-out": {
     file: "projections/webhookDeliveries.ts",
-    from: "FROM endpoints WHERE workspace_id = ? AND active = 1",
-    to: "FROM endpoints WHERE workspace_id = ? AND active = 1 ORDER BY id LIMIT -1 OFFSET 1",
+    from: 'FROM endpoints WHERE workspace_id = ?";',
+    to: 'FROM endpoints WHERE workspace_id = ? ORDER BY active, id LIMIT -1 OFFSET 1";',
   },
   /** What an endpoint did not ask for goes to it all the same. */
   "no-filter": {
     file: "projections/webhookDeliveries.ts",
-    from: "if (types === null || types.includes(type)) deliverTo",
-    to: "deliverTo",
+    from: "if (types !== null && !types.includes(type)) continue;",
+    to: "",
   },
   /** Claims last for ever: what a dead worker had claimed is never told. */
   "no-lease": PLANTS["no-lease"],

@@ -106,9 +106,15 @@ function unexplainedOf(id: string, calls: readonly SeenCall[], story: DeliverySt
 function strangers(told: ReadonlyMap<string, readonly DeliveryStory[]>, log: WebhookLog): string[] {
   return [...told].flatMap(([about, stories]) => {
     const ids = stories.map(({ id }) => id).join(", ");
-    if (!log.owed.has(about)) return [`${ids} (${about}) was delivered to an endpoint that was not owed it`];
+    const isAskedFor = log.missed.has(about) && stories.every(beginsWithRequest);
+    if (!log.owed.has(about) && !isAskedFor)
+      return [`${ids} (${about}) was delivered to an endpoint that was not owed it`];
     return stories.length > 1 ? [`${about} has more than one webhook-id: ${ids}`] : [];
   });
+}
+
+function beginsWithRequest({ entries: [first] }: DeliveryStory): boolean {
+  return first?.event.type === "WebhookRedeliveryRequested";
 }
 
 function storyProblems(

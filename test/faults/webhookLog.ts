@@ -61,7 +61,9 @@ export class WebhookLog {
   events = 0;
   /** `<event> <endpoint>` of everything that is owed, with the event's place. */
   readonly owed = new Map<string, number>();
-  /** Of these, the tests. */
+  /** `<event> <endpoint>` of what endpoints missed while they were disabled: theirs once they ask for it. */
+  readonly missed = new Set<string>();
+  /** Of what is owed, the tests. */
   readonly tests = new Set<string>();
   readonly stories = new Map<string, DeliveryStory>();
   /** When endpoints were disabled or deleted, by endpoint. */
@@ -100,8 +102,9 @@ export class WebhookLog {
     const told = TOLD.get(recorded.type) ?? "";
     for (const [id, endpoint] of this.endpoints) {
       const isAsking = endpoint.types === null || endpoint.types.includes(told);
-      if (endpoint.workspaceId === workspaceId && endpoint.isActive && isAsking)
-        this.owed.set(`${recorded.id} ${id}`, this.place);
+      if (endpoint.workspaceId !== workspaceId || !isAsking) continue;
+      if (endpoint.isActive) this.owed.set(`${recorded.id} ${id}`, this.place);
+      else this.missed.add(`${recorded.id} ${id}`);
     }
   }
 
