@@ -344,18 +344,13 @@ function trustedProxies(reader: Reader): readonly AddressRange[] {
   return ranges.filter((range) => range !== null);
 }
 
-/** What a connection string of EventStoreDB can set; the client passes over all else with a warning. */
+/**
+ * What a connection string of EventStoreDB can set. The client passes over all else, tlsVerifyCert too, with a warning
+ * that shows the whole string, password and all.
+ */
 const STORE_PARAMETERS: ReadonlySet<string> = new Set(
   [
-    ...[
-      "tls",
-      "tlsVerifyCert",
-      "tlsCAFile",
-      "userCertFile",
-      "userKeyFile",
-      "nodePreference",
-      "connectionName",
-    ],
+    ...["tls", "tlsCAFile", "userCertFile", "userKeyFile", "nodePreference", "connectionName"],
     ...["keepAliveInterval", "keepAliveTimeout", "maxDiscoverAttempts", "discoveryInterval", "gossipTimeout"],
     ...["dnsDiscover", "defaultDeadline", "throwOnAppendFailure"],
   ].map((name) => name.toLowerCase()),
@@ -369,7 +364,7 @@ function storeUrl(reader: Reader, dataDir: string): string {
   const unknown = [...parameters].find((name) => !STORE_PARAMETERS.has(name.toLowerCase()));
   if (unknown !== undefined) {
     reader.errors.push(
-      `STORE_URL must not have the parameter ${JSON.stringify(unknown)}: EventStoreDB's own are tls, tlsVerifyCert, tlsCAFile, userCertFile, userKeyFile, nodePreference, keepAliveInterval, keepAliveTimeout and the like`,
+      `STORE_URL must not have the parameter ${JSON.stringify(unknown)}: those it can have are tls, tlsCAFile, userCertFile, userKeyFile, nodePreference, keepAliveInterval, keepAliveTimeout and the like`,
     );
   }
   return url;

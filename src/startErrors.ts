@@ -59,9 +59,10 @@ export function listenError({ host, port }: Pick<Config, "host" | "port">, error
 /** Why the log cannot be opened, when its store is why; other errors are given back as they are. */
 export function storeError({ storeUrl }: Pick<Config, "storeUrl">, error: unknown): unknown {
   if (!(error instanceof StoreError) || !storeUrl.startsWith("esdb")) return error;
-  const fault = /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(error.message)?.[1];
+  const told = error.message.replace(/^EventStoreDB: cannot [^:]*: /, "");
+  const fault = /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(told)?.[1] ?? told;
   return new ConfigError([
-    `STORE_URL: EventStoreDB at ${storeHosts(storeUrl)} does not answer as it should: ${fault ?? error.message}. Start it, or set STORE_URL to where it is (tls=false for a node without TLS)`,
+    `STORE_URL: EventStoreDB at ${storeHosts(storeUrl)} does not answer as it should: ${fault}. Start it, or set STORE_URL to where it is (tls=false for a node without TLS)`,
   ]);
 }
 

@@ -85,6 +85,10 @@ describe("a service that cannot start", () => {
       env: { STORE_URL: "esdb://u:s3cret@127.0.0.1:2113?tlz=false", MASTER_KEY },
       says: [/STORE_URL must not have the parameter "tlz": .*tls/],
     }),
+    "STORE_URL with a parameter that the client would show with all the rest": () => ({
+      env: { STORE_URL: "esdb://u:s3cret@127.0.0.1:1?tls=true&tlsVerifyCert=false", MASTER_KEY },
+      says: [/STORE_URL must not have the parameter "tlsVerifyCert": .*tlsCAFile/],
+    }),
     "STORE_URL where nothing listens": () => ({
       env: { STORE_URL: "esdb://u:s3cret@127.0.0.1:1?tls=false", MASTER_KEY, STORE_TIMEOUT_MS: "500" },
       says: [/STORE_URL: EventStoreDB at 127\.0\.0\.1:1 /, /ECONNREFUSED/, /Start it, or set STORE_URL/],
