@@ -27,6 +27,7 @@ import {
   resolveAttachments,
 } from "./resolveAttachments.ts";
 import { type SenderAuthority, senderAuthority } from "./senderAuthority.ts";
+import { landed, sharedOutcome } from "./sendFlights.ts";
 import type { Services } from "./services.ts";
 import { toNewEvents } from "./transact.ts";
 
@@ -90,16 +91,22 @@ export async function sendEmail(services: Services, send: SendEmail): Promise<Se
   const prepared = await prepare(services, send);
   // We look for a replay before a refusal, so a retry of what was accepted is never refused by what happened since.
   if (prepared.kind === "refused") {
-    await services.sends.landed(id);
+    await landed(services.sends, id);
     return (await replay(services, request)) ?? prepared;
   }
-  const { outcome, isShared } = await services.sends.share(
-    request,
-    () => acceptOrRefuse(services, { ...send, ...request, ...prepared }),
-    // Where another message has the key, or none, it has to be seen what this request finds there.
-    (other) => (other.kind === "accepted" ? { kind: "conflict" } : null),
-  );
-  return isShared && outcome.kind === "accepted" ? { ...outcome, replayed: true } : outcome;
+  let other = services.sends.get(id);
+  while (other !== undefined) {
+    const shared = await sharedOutcome(other, fingerprint);
+    if (shared) return shared;
+    other = services.sends.get(id);
+  }
+  const outcome = acceptOrRefuse(services, { ...send, ...request, ...prepared });
+  services.sends.set(id, { fingerprint, outcome });
+  try {
+    return await outcome;
+  } finally {
+    services.sends.delete(id);
+  }
 }
 
 async function acceptOrRefuse(services: Services, send: PreparedSend): Promise<SendOutcome> {

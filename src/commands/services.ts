@@ -35,11 +35,10 @@ import type { TemplateEngine } from "../ports/templateEngine.ts";
 import { type CompiledVersions, compiledVersions } from "./compiledVersions.ts";
 import { type ContentAllowance, contentAllowance } from "./contentAllowance.ts";
 import { type DailyQuota, dailyQuota } from "./dailyQuota.ts";
-import { Flights } from "./flights.ts";
 import { type FoldCache, foldCache } from "./foldCache.ts";
 import { type StandingCache, standingCache } from "./instanceStanding.ts";
 import type { RecentEmails } from "./recentEmails.ts";
-import type { SendOutcome } from "./sendEmail.ts";
+import type { SendFlights } from "./sendFlights.ts";
 import { type StorageLedger, storageLedger } from "./storageLedger.ts";
 
 export const apiKeyAggregate = { decider: apiKeyDecider, codec: apiKeyCodec };
@@ -95,7 +94,7 @@ export interface Services {
   readonly storage: StorageLedger;
   readonly contentAllowance: ContentAllowance;
   /** The sends under way. */
-  readonly sends: Flights<SendOutcome>;
+  readonly sends: SendFlights;
   /** Whether the log goes on here, and what of it is held. */
   readonly standing: StandingCache;
 }
@@ -133,7 +132,7 @@ export function makeServices(given: Given): Services {
     quota: dailyQuota({ ...given, workspaces }),
     storage: storageLedger({ ...given, workspaces }),
     contentAllowance: contentAllowance(given.contentUsage ?? { bytesOf: () => null }),
-    sends: new Flights(),
+    sends: new Map(),
     standing: standingCache(given.store),
   };
 }
