@@ -44,12 +44,14 @@ export interface OpenStoreOptions {
    * imports a log and does nothing else.
    */
   readonly inOrder?: boolean;
+  /** Opens also an embedded log that somebody has tampered with: only to say how. */
+  readonly evenIfFaulty?: boolean;
 }
 
 /** Opens the log that STORE_URL names. */
 export async function openStore(
   config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
-  { cacheKib, inOrder = false }: OpenStoreOptions = {},
+  { cacheKib, inOrder = false, evenIfFaulty = false }: OpenStoreOptions = {},
 ): Promise<EventStore> {
   const { storeUrl, storeTimeoutMs: timeoutMs } = config;
   if (isEmbedded(config)) {
@@ -58,8 +60,10 @@ export async function openStore(
     // It always keeps the order: its appends wait in line.
     const path = join(directory, "events.db");
     try {
-      return openSqliteEventStore({ path, timeoutMs, ...(cacheKib === undefined ? {} : { cacheKib }) });
+      const cache = cacheKib === undefined ? {} : { cacheKib };
+      return openSqliteEventStore({ path, timeoutMs, evenIfFaulty, ...cache });
     } catch (error) {
+      if (error instanceof StoreError) throw error;
       throw directoryError("STORE_URL", storeUrl, error);
     }
   }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { sqliteReadDatabases } from "../adapters/sqlite/readDatabase.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import { LogSealer } from "../commands/sealLog.ts";
-import { type LogVerification, verifyLog } from "../commands/verifyLog.ts";
+import { verifyLog } from "../commands/verifyLog.ts";
 import { reasonOf } from "../kernel/reason.ts";
 import {
   newSigningKey,
@@ -13,7 +13,9 @@ import {
   parseSigningKey,
   publicKeyPem,
 } from "../kernel/signingKey.ts";
-import { type EpochMs, epochMs, SECOND_MS } from "../kernel/time.ts";
+import { SECOND_MS } from "../kernel/time.ts";
+import type { EventStore } from "../ports/eventStore.ts";
+import { auditReport } from "./auditReport.ts";
 import { type Command, type Invocation, refuse, UsageError } from "./command.ts";
 import { withStore } from "./openForCommand.ts";
 import { howFar, progressBar } from "./progressBar.ts";
@@ -99,25 +101,11 @@ function keptDigest(invocation: Invocation): string | null {
   return digest;
 }
 
-function linesOf(result: LogVerification, now: EpochMs): readonly string[] {
-  const { events, chain, uncovered, findings, shown } = result;
-  const { seals, signed, covered, lastAt, lastLeaf } = chain;
-  const secondsAgo = lastAt === null ? 0 : Math.round((now - epochMs(lastAt)) / SECOND_MS);
-  return [
-    ...shown.map(({ kind, stream, revision, detail }) => `${kind}  ${stream}@${revision}  ${detail}`),
-    ...(findings > shown.length ? [`and ${findings - shown.length} more`] : []),
-    `${events} events read; ${covered} are sealed, in ${seals} seals of which ${signed} are signed; ${findings} findings`,
-    lastAt === null
-      ? "there is no seal: nothing but the order of each stream was checked"
-      : `the last seal is ${secondsAgo} s old, ${uncovered} events came since; its digest, to be kept elsewhere: ${lastLeaf}`,
-  ];
-}
-
 const verify: Command = {
   name: "audit verify",
-  summary: "Compare the log with its seals: what was changed, removed or inserted",
+  summary: "Check the store, the log and its seals: what was changed, removed, inserted or hidden",
   description:
-    "Reads the whole log, also beside a running service, and needs neither master key nor content. Exit status 1 when anything was found.",
+    "Looks through the store's own files or settings, reads the whole log and compares it with its seals; also beside a running service. Needs neither master key nor content. Exit status 1 when anything was found.",
   options: [
     {
       name: "public-key",
@@ -143,7 +131,7 @@ async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise
   const kept = keptDigest(invocation);
   const bar = progressBar("verify");
   const began = performance.now();
-  const result = await withStore(config, (store) =>
+  const check = (store: EventStore) =>
     verifyLog({
       store,
       databases: sqliteReadDatabases,
@@ -155,9 +143,9 @@ async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise
         bar.show(howFar({ position, head }), `${events} events, ${rate}/s`);
       },
       signal,
-    }),
-  ).finally(bar.end);
-  print(result, linesOf(result, Date.now()));
+    });
+  const result = await withStore(config, check, { evenIfFaulty: true }).finally(bar.end);
+  print(result, auditReport(result, Date.now()));
   return result.findings > 0 ? 1 : 0;
 }
 

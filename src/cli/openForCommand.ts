@@ -9,7 +9,14 @@ import { makeServices, type Services } from "../commands/services.ts";
 import type { Config } from "../config.ts";
 import { INSTANCE_STREAM } from "../domain/instance/events.ts";
 import { IMPORT_STREAM } from "../kernel/ofTheLog.ts";
-import { type LogUse, openContentStore, openInspector, openLogInstance, openStore } from "../openParts.ts";
+import {
+  type LogUse,
+  type OpenStoreOptions,
+  openContentStore,
+  openInspector,
+  openLogInstance,
+  openStore,
+} from "../openParts.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
 
@@ -45,8 +52,9 @@ async function isUnused(store: EventStore): Promise<boolean> {
 export async function withStore<Result>(
   config: Config,
   work: (store: EventStore) => Promise<Result>,
+  options: OpenStoreOptions = {},
 ): Promise<Result> {
-  const store = await openStore(config);
+  const store = await openStore(config, options);
   try {
     if (await isUnused(store)) refuseEmptyStore();
     return await work(store);

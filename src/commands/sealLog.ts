@@ -14,7 +14,14 @@ import { newRequestId } from "../kernel/ids.ts";
 import { isOfTheLog } from "../kernel/ofTheLog.ts";
 import type { SigningKey } from "../kernel/signingKey.ts";
 import type { Clock } from "../ports/clock.ts";
-import { type EventStore, LOG_START, type Position, type RecordedEvent } from "../ports/eventStore.ts";
+import {
+  type EventStore,
+  LOG_START,
+  type Position,
+  placeOfFault,
+  type RecordedEvent,
+  type StoreFault,
+} from "../ports/eventStore.ts";
 import { toNewEvents } from "./transact.ts";
 
 export interface LogSealerOptions {
@@ -31,6 +38,15 @@ interface Resumption {
   readonly end: ChainEnd;
   readonly position: Position;
   readonly named: Set<string>;
+}
+
+/** Somebody has tampered with what keeps the log: no seal is put over that. */
+export class UnsoundLogError extends Error {
+  override readonly name = "UnsoundLogError";
+  constructor(faults: readonly StoreFault[]) {
+    const told = faults.map((fault) => `${placeOfFault(fault)}: ${fault.detail}`);
+    super(`the log is not sealed, because it is not as it was written: ${told.join("; ")}`);
+  }
 }
 
 /**
@@ -65,9 +81,13 @@ export class LogSealer {
     while (!(await this.readToHead(onBatch))) this.isResumed = false;
   }
 
-  /** Appends a seal of what waits, if anything does. False when another instance has sealed meanwhile. */
+  /**
+   * Appends a seal of what waits, if anything does. False when another instance has sealed meanwhile. Throws
+   * {@link UnsoundLogError} for a log that somebody has tampered with: a seal would make that good.
+   */
   async seal(): Promise<boolean> {
     if (this.places.length === 0) return true;
+    await this.requireSound();
     const { store, clock, signingKey, actor } = this.options;
     const places = this.places.slice(0, SEAL_EVENTS_MAX);
     const at = clock.now();
@@ -84,6 +104,11 @@ export class LogSealer {
     this.end = endAfter({ ...event, stream: AUDIT_STREAM, revision: result.revision }, data);
     this.isResumed = true;
     return true;
+  }
+
+  private async requireSound(): Promise<void> {
+    const faults = await this.options.store.faults("quick");
+    if (faults.length > 0) throw new UnsoundLogError(faults);
   }
 
   /** False when another instance has sealed what we were reading. */

@@ -92,6 +92,23 @@ export interface Truncation {
   readonly before: number;
 }
 
+/** Something wrong with how a store keeps the log, which who only reads the log would not see. */
+export interface StoreFault {
+  /** Hidden: it is there, and some of those who read the log do not see it. */
+  readonly kind: "changed" | "removed" | "inserted" | "hidden";
+  /** The event's place; both null when it is not one event that is wrong. */
+  readonly stream: string | null;
+  readonly revision: number | null;
+  /** What is wrong, when it is not one event: `trigger spy`, `position 17`, `stream email-…`. */
+  readonly object: string | null;
+  readonly detail: string;
+}
+
+/** Where a fault is, as people name it. */
+export function placeOfFault({ stream, revision, object }: Omit<StoreFault, "kind" | "detail">): string {
+  return object ?? `${stream}@${revision}`;
+}
+
 /** What a store says of its own disks after it has scrubbed them. */
 export interface ScrubReport {
   /** What may still hold events that were truncated, a sentence each for the operator; none: nothing does. */
@@ -132,6 +149,11 @@ export interface EventStore {
   truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void>;
   /** Every stream of which something is not read any more, at least once and at last as it is, in pages of bounded size. */
   truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]>;
+  /**
+   * What is wrong with how the store keeps the log; a bounded number of each kind. `quick` looks at what costs no
+   * reading of the log, before every seal; `whole` looks at all of it and may take minutes.
+   */
+  faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]>;
   /**
    * Makes what was truncated before this call unreadable on the store's own disks, as far as it can within the
    * time, and says what remains. May take minutes: without `timeoutMs` the store has a bound of its own. Repeatable,

@@ -5,13 +5,15 @@ import { join } from "node:path";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
 import { LogSealer, readLastSeal } from "../../src/commands/sealLog.ts";
 import { verifyLog } from "../../src/commands/verifyLog.ts";
+import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { AUDIT_STREAM, auditCodec } from "../../src/domain/audit/events.ts";
-import { placesOf, SEAL_EVENTS_MAX } from "../../src/domain/audit/seal.ts";
+import { SEAL_EVENTS_MAX } from "../../src/domain/audit/seal.ts";
 import type { Instance } from "../../src/domain/instance/state.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { newSigningKey, parseSigningKey } from "../../src/kernel/signingKey.ts";
 import { APPEND_BYTES_MAX, type EventStore, type NewEvent, StoreError } from "../../src/ports/eventStore.ts";
 import { LogSealing } from "../../src/reactors/logSealing.ts";
+import { AuditedLog } from "../support/auditedLog.ts";
 import { memoryEventStore } from "../support/memoryEventStore.ts";
 import { until } from "../support/until.ts";
 
@@ -24,14 +26,14 @@ function sealerOn(store: EventStore): LogSealer {
   return new LogSealer({ store, clock, signingKey: null, actor: "test" });
 }
 
-function event(data: object = {}): NewEvent {
-  return { id: newId(), type: "Happened", data, metadata: { at: "2026-01-01T00:00:00.000Z" } };
+function event(data: object = {}, type = "ApiKeyRevoked"): NewEvent {
+  return { id: newId(), type, data, metadata: { at: "2026-01-01T00:00:00.000Z" } };
 }
 
 /** Appends `count` events, each to a stream of its own. */
 async function happen(store: EventStore, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1)
-    await store.append(`thing-${newId()}`, [event()], "noStream");
+    await store.append(apiKeyStream(newId()), [event()], "noStream");
 }
 
 async function sealAll(sealer: LogSealer): Promise<void> {
@@ -81,16 +83,14 @@ describe("a sealer", () => {
   test("goes on behind the last seal when it begins again, whatever was erased of what that names", async () => {
     const store = memoryEventStore();
     await happen(store, 2);
-    const [stream, held] = [`suppression-${newId()}`, event({ address: "a@example.com" })];
-    await store.append(stream, [held], "noStream");
+    const log = new AuditedLog(store);
+    await log.play([{ kind: "upload", at: 0 }]);
     await sealAll(sealerOn(store));
-    const last = await readLastSeal(store);
-    const leaf = placesOf(last?.seal as never)?.at(-1)?.leaf;
-    await store.append(stream, [event({ erased: [{ revision: 0, leaf }] })], 0);
-    await store.truncateBefore(stream, 1);
+    // All that is told of the upload goes, and it was sealed last.
+    await log.play([{ kind: "discard", at: 0 }]);
     await happen(store, 1);
     await sealAll(sealerOn(store));
-    expect((await sealsOf(store)).map(({ order }) => order.length)).toEqual([3, 2]);
+    expect((await sealsOf(store)).map(({ order }) => order.length)).toEqual([4, 7]);
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
   });
 
@@ -98,9 +98,9 @@ describe("a sealer", () => {
     const store = memoryEventStore();
     await happen(store, 2);
     await sealAll(sealerOn(store));
-    await store.append("storage-w", [event()], "noStream");
+    await store.append("storage-w", [event({}, "StorageReserved")], "noStream");
     await sealAll(sealerOn(store));
-    await store.append("storage-w", [{ ...event(), type: "StorageCounted" }], 0);
+    await store.append("storage-w", [event({ open: [], before: 1 }, "StorageCounted")], 0);
     await store.truncateBefore("storage-w", 1);
     await sealAll(sealerOn(store));
     expect((await sealsOf(store)).map(({ order }) => order.length)).toEqual([2, 1, 1]);

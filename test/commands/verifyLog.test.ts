@@ -12,6 +12,7 @@ import { newSigningKey, parseSigningKey } from "../../src/kernel/signingKey.ts";
 import { type EventStore, LOG_START } from "../../src/ports/eventStore.ts";
 import { AuditedLog, type Deed, deeds } from "../support/auditedLog.ts";
 import {
+  closeGaps,
   flip,
   flipInFile,
   type Pick,
@@ -49,7 +50,7 @@ function verify(store: EventStore, options: Partial<VerifyLogOptions> = {}) {
 
 /** Opens the log at `path` for `work`. */
 async function on<Result>(path: string, work: (store: EventStore) => Promise<Result>): Promise<Result> {
-  const store = openSqliteEventStore({ path });
+  const store = openSqliteEventStore({ path, evenIfFaulty: true });
   try {
     return await work(store);
   } finally {
@@ -130,7 +131,13 @@ async function plantAndVerify(
   return results;
 }
 
-function nameOf({ stream, revision }: { readonly stream: string; readonly revision: number }): string {
+function nameOf({
+  stream,
+  revision,
+}: {
+  readonly stream: string | null;
+  readonly revision: number | null;
+}): string {
   return `${stream}@${revision}`;
 }
 
@@ -185,8 +192,9 @@ describe("among sealed events", async () => {
       remove,
       5,
     )) {
-      expect(found).toEqual(planted);
-      expect(findings).toBe(1);
+      expect(found).toEqual(expect.arrayContaining([...planted]));
+      // The seal, and the hole in the positions.
+      expect(findings).toBe(2);
     }
   });
 });
@@ -206,6 +214,7 @@ describe("a chain that is hashed again", async () => {
     const db = new DatabaseSync(copy);
     db.exec(`DELETE FROM events WHERE stream = (SELECT id FROM streams WHERE name = '${AUDIT_STREAM}')`);
     db.exec(`DELETE FROM streams WHERE name = '${AUDIT_STREAM}'`);
+    closeGaps(db);
     db.close();
     await on(copy, (store) => new AuditedLog(store, pem === null ? null : parseSigningKey(pem)).seal());
     return copy;
@@ -293,6 +302,8 @@ describe("what seals do not prove", async () => {
     db.exec(
       `DELETE FROM events WHERE position > 2; UPDATE streams SET revision = 0 WHERE name = '${AUDIT_STREAM}'`,
     );
+    db.exec("DELETE FROM streams WHERE id NOT IN (SELECT stream FROM events)");
+    closeGaps(db);
     db.close();
     expect(await on(path, (store) => verify(store))).toMatchObject({ findings: 0, chain: { seals: 1 } });
     expect((await on(path, (store) => verify(store, { kept }))).findings).toBe(1);

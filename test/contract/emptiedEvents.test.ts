@@ -18,7 +18,7 @@ const LENGTHS = [300, 1_500, 9_000];
 
 /** A log of messages whose content and later events lie beside each other, and what marks each content. */
 function filled(path: string, lengthMax: number, random: () => number) {
-  const db = openLogDatabase(path, CACHE_KIB);
+  const db = openLogDatabase(path, { cacheKib: CACHE_KIB });
   const stream = db.prepare("INSERT INTO streams (id, name, revision) VALUES (?, ?, 1)");
   const event = db.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, '{}', ?)");
   const markers: string[] = [];

@@ -55,6 +55,7 @@ describe.each(await testStores())("truncation that races a verification, on $nam
       head: store.head.bind(store),
       truncateBefore: store.truncateBefore.bind(store),
       truncations: store.truncations.bind(store),
+      faults: store.faults.bind(store),
       scrub: store.scrub.bind(store),
       close: store.close.bind(store),
       async *readAll(...reading) {

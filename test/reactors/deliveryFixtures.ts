@@ -154,6 +154,7 @@ export function watchedStore(store: EventStore = memoryEventStore()): WatchedSto
     head: (options) => store.head(options),
     truncateBefore: (stream, revision, options) => store.truncateBefore(stream, revision, options),
     truncations: (options) => store.truncations(options),
+    faults: (depth, options) => store.faults(depth, options),
     scrub: (options) => store.scrub(options),
     close: () => store.close(),
   };

@@ -1,20 +1,32 @@
 import fc from "fast-check";
 import { sealContent } from "../../src/commands/emailContent.ts";
+import { erasePersonsSuppression } from "../../src/commands/erasePersonalEvents.ts";
 import { LogSealer } from "../../src/commands/sealLog.ts";
+import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
+import { attachmentStream } from "../../src/domain/attachment/events.ts";
+import { emailStream } from "../../src/domain/email/events.ts";
+import { erasureStream } from "../../src/domain/erasure/events.ts";
+import { INSTANCE_STREAM } from "../../src/domain/instance/events.ts";
+import { suppressionStream } from "../../src/domain/suppression/events.ts";
 import { encodeData } from "../../src/kernel/codec.ts";
-import { eventLeaf } from "../../src/kernel/eventLeaf.ts";
+import { leavesOf } from "../../src/kernel/erasedEvents.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { metadataOf } from "../../src/kernel/metadata.ts";
 import type { SigningKey } from "../../src/kernel/signingKey.ts";
+import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import { memoryContentStore } from "./memoryContentStore.ts";
 
 /** What happens to a log; `at` picks one of the streams that there are. */
 export type Deed =
   | { readonly kind: "send"; readonly length: number; readonly suppressed: boolean }
-  | { readonly kind: "attempt" | "erase" | "retry"; readonly at: number }
-  | { readonly kind: "suppress" | "forget" | "upload" | "discard" | "key" | "template"; readonly at: number }
-  | { readonly kind: "reserve" | "count" }
+  | {
+      readonly kind: "attempt" | "deliver" | "erase" | "eraseClaimed" | "retire" | "retry";
+      readonly at: number;
+    }
+  | { readonly kind: "suppress" | "churn" | "forget" | "upload" | "discard"; readonly at: number }
+  | { readonly kind: "key" | "template"; readonly at: number }
+  | { readonly kind: "reserve" | "count" | "restore" }
   | { readonly kind: "seal"; readonly sealer: number };
 
 const at = fc.nat(1_000);
@@ -31,26 +43,42 @@ export const deeds: fc.Arbitrary<readonly Deed[]> = fc.array(
         suppressed: fc.boolean(),
       }),
     },
-    { weight: 6, arbitrary: fc.record({ kind: fc.constantFrom("attempt", "erase", "retry"), at }) },
     {
-      weight: 6,
+      weight: 8,
       arbitrary: fc.record({
-        kind: fc.constantFrom("suppress", "forget", "upload", "discard", "key", "template"),
+        kind: fc.constantFrom("attempt", "deliver", "erase", "eraseClaimed", "retire", "retry"),
         at,
       }),
     },
-    { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom("reserve", "reserve", "count") }) },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        kind: fc.constantFrom("suppress", "churn", "forget", "upload", "discard", "key", "template"),
+        at,
+      }),
+    },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom("reserve", "reserve", "count", "restore") }) },
     { weight: 3, arbitrary: fc.record({ kind: fc.constant("seal" as const), sealer: fc.nat(1) }) },
   ),
   { minLength: 5, maxLength: 40, size: "max" },
 );
 
+interface SentMail {
+  readonly stream: string;
+  readonly recipientHash: string;
+  readonly events: readonly NewEvent[];
+  state: "waits" | "ended" | "erased";
+}
+
 /** A log that things happen to as they do in the service, without the service. */
 export class AuditedLog {
+  readonly workspaceId = newId();
   private readonly content = memoryContentStore();
-  private readonly ids = new Map<string, string[]>();
-  private readonly sends = new Map<string, readonly NewEvent[]>();
+  private readonly mails: SentMail[] = [];
+  private readonly suppressions: { readonly recipientHash: string; isLifted: boolean }[] = [];
+  private readonly uploads: { readonly id: string; isErased: boolean }[] = [];
   private readonly sealers: readonly LogSealer[];
+  private keyId: string | null = null;
   private now = Date.parse("2026-01-01T00:00:00Z");
 
   constructor(
@@ -75,109 +103,212 @@ export class AuditedLog {
     while (!(await one.seal()));
   }
 
-  private async do(deed: Deed): Promise<void> {
+  private async do(deed: Deed): Promise<unknown> {
     switch (deed.kind) {
       case "send":
-        return this.send(deed.length, deed.suppressed);
+        return this.send(deed.length, { suppressed: deed.suppressed });
       case "retry":
-        return this.retry(deed.at);
       case "attempt":
-        return this.attempt(deed.at);
+      case "deliver":
       case "erase":
-        return this.erase(deed.at);
+      case "eraseClaimed":
+      case "retire":
+        return this.doToMail(deed.kind, this.mails[deed.at % this.mails.length]);
       case "suppress":
-        return this.begin("suppression", ["SuppressionAddressStored", "RecipientSuppressed"]);
+        return this.suppress(`${newId()}${newId()}`.replaceAll("-", ""));
+      case "churn":
+        return this.churn(deed.at);
       case "forget":
-        return this.forget("suppression", "SuppressionAddressErased", deed.at, 1);
+        return this.forget(deed.at);
       case "upload":
-        return this.begin("attachment", ["AttachmentUploaded", "AttachmentValidated"]);
+        return this.upload();
       case "discard":
-        return this.forget("attachment", "AttachmentErased", deed.at, 2);
+        return this.discard(deed.at);
       case "key":
-        return this.begin("apikey", deed.at % 2 === 0 ? ["ApiKeyIssued", "ApiKeyRevoked"] : ["ApiKeyIssued"]);
+        return this.add(apiKeyStream(newId()), this.issued(deed.at % 2 === 0 ? ["ApiKeyRevoked"] : []));
       case "template":
         return this.template(deed.at * 20);
       case "reserve":
-        await this.add("storage-w", ["StorageReserved"]);
-        return;
+        return this.add("storage-w", [this.event("StorageReserved", { note: "of storage-w" })]);
       case "count":
         return this.count();
+      case "restore":
+        return this.add(INSTANCE_STREAM, [this.event("InstanceRestored", { at: rfc3339(this.now) })]);
       case "seal":
         return this.seal(deed.sealer);
     }
   }
 
-  private event(type: string, data: object): NewEvent {
-    const metadata = metadataOf({ at: this.now, correlationId: newId(), actor: "test" });
-    return { id: newId(), type, data, metadata };
+  private event(type: string, data: object, actor = "worker:1"): NewEvent {
+    const occasion = { at: this.now, correlationId: newId(), actor, workspaceId: this.workspaceId };
+    return { id: newId(), type, data, metadata: metadataOf(occasion) };
   }
 
-  private async add(stream: string, types: readonly string[], data: object = {}): Promise<number> {
+  private issued(more: readonly string[]): readonly NewEvent[] {
+    const facts = { workspaceId: this.workspaceId, name: "a key", hash: newId(), scopes: ["email:send"] };
+    return [this.event("ApiKeyIssued", facts, "cli"), ...more.map((type) => this.event(type, {}, "cli"))];
+  }
+
+  /** Names the caller of a request: a key of the workspace, issued when it is first needed. */
+  private async caller(): Promise<string> {
+    if (this.keyId === null) {
+      this.keyId = newId();
+      await this.add(apiKeyStream(this.keyId), this.issued([]));
+    }
+    return `api-key:${this.keyId}`;
+  }
+
+  private async add(stream: string, events: readonly NewEvent[]): Promise<number> {
     const last = await this.store.lastRevision(stream);
-    const events = types.map((type) => this.event(type, { ...data, note: `${type} of ${stream}` }));
     await this.store.append(stream, events, last ?? "noStream");
     return (last ?? -1) + events.length;
   }
 
-  private async begin(kind: string, types: readonly string[]): Promise<void> {
-    const stream = `${kind}-${newId()}`;
-    this.ids.set(kind, [...(this.ids.get(kind) ?? []), stream]);
-    await this.add(stream, types);
-  }
-
-  private pick(kind: string, index: number): string | undefined {
-    const streams = this.ids.get(kind) ?? [];
-    return streams[index % streams.length];
-  }
-
-  private async send(length: number, suppressed: boolean): Promise<void> {
+  private async send(
+    length: number,
+    { suppressed, uploadId }: { readonly suppressed: boolean; readonly uploadId?: string },
+  ): Promise<SentMail> {
     const id = newId();
     const contentEventId = newId();
-    const folder = { workspaceId: newId(), ownerId: id, folderId: contentEventId };
+    const folder = { workspaceId: this.workspaceId, ownerId: id, folderId: contentEventId };
     const text = `${id} `.repeat(Math.ceil(length / 37));
     const content = { from: "a@example.com", to: "b@example.com", subject: "Hello", text };
     const sealed = await sealContent(this.content, folder, content);
-    const accepted = { contentEventId, contentDigest: sealed.digest, contentBytes: sealed.bytes };
-    const type = suppressed ? "EmailSuppressed" : "EmailQueued";
+    const recipientHash = newId().replaceAll("-", "");
+    const accepted = {
+      ...{ workspaceId: this.workspaceId, senderId: "sender", recipientHash, fingerprint: newId() },
+      ...{ acceptedAt: rfc3339(this.now), contentEventId },
+      ...{ contentDigest: sealed.digest, contentBytes: sealed.bytes },
+      ...(uploadId === undefined ? {} : { uploadIds: [uploadId] }),
+      ...(suppressed ? { reason: "suppressed" } : {}),
+    };
     const stored = this.event("EmailContentStored", sealed.event);
+    const acceptance = this.event(suppressed ? "EmailSuppressed" : "EmailQueued", accepted);
     const events = [
       { ...stored, id: contentEventId },
-      { ...this.event(type, accepted), metadata: stored.metadata },
+      { ...acceptance, metadata: stored.metadata },
     ];
-    const stream = `email-${id}`;
-    this.ids.set("email", [...(this.ids.get("email") ?? []), stream]);
-    this.sends.set(stream, events);
-    await this.store.append(stream, events, "noStream");
+    const mail: SentMail = {
+      ...{ stream: emailStream(id), recipientHash, events },
+      state: suppressed ? "ended" : "waits",
+    };
+    this.mails.push(mail);
+    await this.store.append(mail.stream, events, "noStream");
+    return mail;
   }
 
-  private async retry(index: number): Promise<void> {
-    const stream = this.pick("email", index);
-    if (stream !== undefined) await this.store.append(stream, this.sends.get(stream) ?? [], "noStream");
+  private async doToMail(kind: string, mail: SentMail | undefined): Promise<unknown> {
+    if (mail === undefined) return;
+    const { stream } = mail;
+    const started = this.event("EmailDeliveryStarted", { note: `a claim of ${stream}` });
+    switch (kind) {
+      case "retry":
+        return this.store.append(stream, mail.events, "noStream");
+      case "attempt":
+        return this.add(stream, [started, this.event("EmailDeferred", { note: `of ${stream}` })]);
+      case "deliver":
+        if (mail.state === "waits") mail.state = "ended";
+        return this.add(stream, [started, this.event("EmailSent", { note: `of ${stream}` })]);
+      case "retire":
+        if (mail.state !== "ended") return;
+        this.now += 2 * DAY_MS;
+        return this.erase(mail, { reason: "retention" });
+      case "eraseClaimed":
+        if (mail.state !== "waits") return;
+        await this.add(stream, [
+          started,
+          this.event("EmailContentErasureRequested", { reason: "requested" }, await this.caller()),
+          this.event("EmailSent", { note: `of ${stream}` }),
+        ]);
+        mail.state = "ended";
+        return this.erase(mail, { reason: "requested" });
+      default:
+        return this.erase(mail, { reason: "requested" }, await this.caller());
+    }
   }
 
-  private async attempt(index: number): Promise<void> {
-    const stream = this.pick("email", index);
-    if (stream !== undefined) await this.add(stream, ["EmailDeliveryStarted", "EmailDeferred"]);
+  private async erase(mail: SentMail, why: object, actor?: string): Promise<void> {
+    const waited = mail.state === "waits";
+    const erased = this.event("EmailContentErased", { ...why, ...(waited ? { canceled: true } : {}) }, actor);
+    if (mail.state !== "erased")
+      await this.add(mail.stream, [...(waited ? [this.event("EmailCanceled", {}, actor)] : []), erased]);
+    mail.state = "erased";
+    await this.store.truncateBefore(mail.stream, 1);
   }
 
-  private async erase(index: number): Promise<void> {
-    const stream = this.pick("email", index);
-    if (stream === undefined) return;
-    await this.add(stream, ["EmailContentErased"]);
-    await this.store.truncateBefore(stream, 1);
+  /** Asks that a person be erased; what that takes is done by the caller. */
+  private async request(recipientHash: string): Promise<string> {
+    const id = newId();
+    const person = { workspaceId: this.workspaceId, recipientHash };
+    await this.add(erasureStream(id), [this.event("ErasureRequested", person, await this.caller())]);
+    for (const mail of this.mails.filter((one) => one.recipientHash === recipientHash))
+      await this.erase(mail, { reason: "person", erasureId: id });
+    return id;
   }
 
-  /** Lets go of the first `count` events of a stream, whose leaves a later one keeps. */
-  private async forget(kind: string, type: string, index: number, count: number): Promise<void> {
-    const stream = this.pick(kind, index);
-    if (stream === undefined) return;
-    const events = await this.store.read(stream, 0, count);
-    const erased = events
-      .filter(({ revision }) => revision < count)
-      .map((event) => ({ revision: event.revision, leaf: eventLeaf(event) }));
-    if (erased.length === 0) return;
-    await this.add(stream, [type], { erased });
-    await this.store.truncateBefore(stream, count);
+  private async suppress(recipientHash: string): Promise<void> {
+    const known = this.suppressions.find((one) => one.recipientHash === recipientHash);
+    if (known === undefined) this.suppressions.push({ recipientHash, isLifted: false });
+    else known.isLifted = false;
+    const facts = { workspaceId: this.workspaceId, recipientHash, reason: "manual" };
+    await this.add(suppressionStream(recipientHash), [
+      this.event("SuppressionAddressStored", { address: "b@example.com" }),
+      this.event("RecipientSuppressed", facts),
+    ]);
+  }
+
+  /** Lifts a suppression, or suppresses the recipient again. */
+  private async churn(index: number): Promise<void> {
+    const one = this.suppressions[index % this.suppressions.length];
+    if (one === undefined) return;
+    const { recipientHash } = one;
+    if (one.isLifted) return this.suppress(recipientHash);
+    const facts = { workspaceId: this.workspaceId, recipientHash };
+    await this.add(suppressionStream(recipientHash), [this.event("RecipientUnsuppressed", facts)]);
+    one.isLifted = true;
+  }
+
+  private async forget(index: number): Promise<void> {
+    const one = this.suppressions[index % this.suppressions.length];
+    if (one === undefined) return;
+    const erasureId = await this.request(one.recipientHash);
+    const occasion = {
+      at: this.now,
+      correlationId: newId(),
+      actor: "worker:1",
+      workspaceId: this.workspaceId,
+    };
+    await erasePersonsSuppression(this.store, one.recipientHash, erasureId, occasion);
+  }
+
+  private async upload(): Promise<void> {
+    const id = newId();
+    this.uploads.push({ id, isErased: false });
+    const note = { note: `of ${id}` };
+    await this.add(attachmentStream(id), [
+      this.event("AttachmentUploaded", note),
+      this.event("AttachmentValidated", note),
+    ]);
+  }
+
+  /** Sends an upload to one person, who is then erased, and the upload's name with all else of the person. */
+  private async discard(index: number): Promise<void> {
+    const one = this.uploads[index % this.uploads.length];
+    if (one === undefined || one.isErased) return;
+    one.isErased = true;
+    const { recipientHash } = await this.send(10, { suppressed: false, uploadId: one.id });
+    const erasureId = await this.request(recipientHash);
+    const stream = attachmentStream(one.id);
+    await this.add(stream, [
+      this.event("AttachmentExpired", { reason: "deleted" }),
+      this.event("AttachmentBytesRemoved", {}),
+    ]);
+    const events = await this.store.read(stream, 0, 100);
+    const times = { uploadedAt: rfc3339(this.now), expiresAt: rfc3339(this.now) };
+    const left = { workspaceId: this.workspaceId, contentType: "text/plain", bytes: 1, ...times };
+    const data = { ...left, erasureId, erased: leavesOf(events) };
+    const revision = await this.add(stream, [this.event("AttachmentErased", data)]);
+    await this.store.truncateBefore(stream, revision);
   }
 
   private async template(length: number): Promise<void> {
@@ -188,7 +319,8 @@ export class AuditedLog {
   }
 
   private async count(): Promise<void> {
-    const revision = await this.add("storage-w", ["StorageCounted"]);
-    await this.store.truncateBefore("storage-w", revision);
+    const before = ((await this.store.lastRevision("storage-w")) ?? -1) + 1;
+    await this.add("storage-w", [this.event("StorageCounted", { open: [], before })]);
+    await this.store.truncateBefore("storage-w", before);
   }
 }

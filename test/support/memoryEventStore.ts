@@ -161,6 +161,10 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
       requireStore();
       yield [...truncations].map(([stream, before]) => ({ stream, before }));
     },
+    async faults() {
+      requireStore();
+      return [];
+    },
     async scrub() {
       requireStore();
       return { remains: [] };

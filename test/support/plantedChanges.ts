@@ -29,6 +29,16 @@ export type Plant = (db: DatabaseSync, rows: readonly Row[], pick: Pick) => read
 const ROWS = `SELECT e.position, e.stream, s.name, e.revision, e.id, e.type, e.metadata, e.data
   FROM events e JOIN streams s ON s.id = e.stream WHERE e.type <> '' ORDER BY e.position`;
 
+/** Every event of a log's file, in the order of the log. */
+export function rowsOf(path: string): readonly Row[] {
+  const db = new DatabaseSync(path, { readOnly: true });
+  try {
+    return db.prepare(ROWS).all() as unknown as readonly Row[];
+  } finally {
+    db.close();
+  }
+}
+
 function one<Item>(items: readonly Item[], pick: Pick): Item {
   const item = items[pick(items.length)];
   if (item === undefined) throw new Error("there is nothing to pick from");
@@ -65,6 +75,14 @@ export function flip(column: "data" | "metadata" | "type" | "id"): Plant {
     db.prepare(`UPDATE events SET ${column} = ? WHERE position = ?`).run(value, row.position);
     return [row];
   };
+}
+
+/** Numbers the positions anew, as a careful forger does who has taken events out. */
+export function closeGaps(db: DatabaseSync): void {
+  db.exec(
+    `UPDATE events SET position = -(SELECT count(*) FROM events e WHERE e.position <= events.position)`,
+  );
+  db.exec("UPDATE events SET position = -position; UPDATE log SET head = (SELECT max(position) FROM events)");
 }
 
 /** The free position behind `position`, which the rows behind it make room for. */

@@ -9,12 +9,14 @@ import type {
   Position,
   RecordedEvent,
   ScrubReport,
+  StoreFault,
   Truncation,
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision } from "./append.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
+import { readFaults } from "./faults.ts";
 import { readHead } from "./head.ts";
 import { followLog, readLog } from "./logReads.ts";
 import { OrderedAppends } from "./orderedAppends.ts";
@@ -105,6 +107,14 @@ class EventStoreDb implements EventStore {
     this.requireOpen();
     const reading = { from: LOG_START, signal: this.closing.signal };
     yield* readTruncations(this.connection.reads, reading, options?.timeoutMs ?? this.timeoutMs);
+  }
+
+  async faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]> {
+    this.requireOpen();
+    // The server checks its own files, and tells nothing of them that could be asked for in a moment.
+    if (depth === "quick") return [];
+    const { signal } = this.closing;
+    return readFaults(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
   }
 
   scrub(options?: CallOptions): Promise<ScrubReport> {

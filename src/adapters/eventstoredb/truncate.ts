@@ -7,9 +7,10 @@ import { type LogReading, readLog } from "./logReads.ts";
 import { metadataStream, readMetadata, truncatedBefore } from "./streamReads.ts";
 
 /** What the server writes when a stream's metadata changes, and when a stream is deleted for good. */
-const METADATA_CHANGED = "$metadata";
+export const METADATA_CHANGED = "$metadata";
 const STREAM_DELETED = "$streamDeleted";
 const METADATA_STREAM = metadataStream("");
+const SYSTEM_PREFIX = "$";
 
 /**
  * Every change of what is read of a stream, in the order of the log. A stream whose metadata bound it in another way
@@ -37,6 +38,12 @@ export async function* readTruncations(
 function boundOf(metadata: Readonly<Record<string, unknown>>): number {
   const isOurs = metadata.$maxAge === undefined && metadata.$maxCount === undefined;
   return isOurs ? truncatedBefore(metadata) : Number.POSITIVE_INFINITY;
+}
+
+/** The stream of ours whose metadata this one holds; null when it is one of the server's own. */
+export function ownStream(metadataOf: string): string | null {
+  const stream = metadataOf.slice(METADATA_STREAM.length);
+  return stream.startsWith(SYSTEM_PREFIX) ? null : stream;
 }
 
 /**

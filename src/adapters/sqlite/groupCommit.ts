@@ -60,7 +60,9 @@ export class GroupCommit {
       stream: db.prepare("SELECT id, revision FROM streams WHERE name = ?"),
       newStream: db.prepare("INSERT INTO streams (name, revision) VALUES (?, ?) ON CONFLICT DO NOTHING"),
       setRevision: db.prepare("UPDATE streams SET revision = ? WHERE id = ?"),
-      event: db.prepare("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"),
+      event: db.prepare(
+        "INSERT INTO events (position, stream, revision, id, type, metadata, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      ),
       ids: db.prepare(
         "SELECT revision, position, id FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT ?",
       ),

@@ -17,10 +17,12 @@ const BATCH_POSITIONS_MAX = 10_000;
 const COLUMNS = "e.position, e.revision, e.id, e.type, e.metadata, e.data";
 /**
  * One statement, which the index of names answers without the streams' rows: on a long log every page that is
- * looked at is another read of the file.
+ * looked at is another read of the file. No decision is taken on what is not between the ends of the log, where
+ * nobody who reads the log as a whole comes past.
  */
 const OF_STREAM = `SELECT ${COLUMNS} FROM events e WHERE e.stream = (SELECT id FROM streams WHERE name = ?)
-  AND e.revision >= ? AND e.type <> '' ORDER BY e.revision LIMIT ?`;
+  AND e.revision >= ? AND e.position BETWEEN 1 AND (SELECT head FROM log) AND e.type <> ''
+  ORDER BY e.revision LIMIT ?`;
 const FROM = "FROM events e CROSS JOIN streams s ON s.id = e.stream";
 
 const TRUNCATED = `SELECT id, name, truncate_before FROM streams WHERE truncate_before > 0 AND id > ?
@@ -82,8 +84,11 @@ export class LogReader {
     return row ? Number(row.revision) : null;
   }
 
+  /** Throws for a head that somebody has made none: a reading up to it would have no end. */
   head(): number {
-    return Number(this.prepare("SELECT head FROM log").get()?.head);
+    const head = this.prepare("SELECT head FROM log").get()?.head;
+    if (!Number.isSafeInteger(head)) throw new TypeError("the log's head is no position");
+    return Number(head);
   }
 
   /** Some of the streams that were truncated, in the order of their ids, after `id`; `next` is null after the last. */

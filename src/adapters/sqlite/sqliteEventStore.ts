@@ -15,12 +15,15 @@ import {
   type RecordedEvent,
   type ScrubReport,
   StoreError,
+  type StoreFault,
   type Truncation,
 } from "../../ports/eventStore.ts";
 import { emptyEvents } from "./emptiedEvents.ts";
 import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
 import { openLogDatabase } from "./logSchema.ts";
+import { quickFaults } from "./quickFaults.ts";
+import { wholeFaults } from "./wholeFaults.ts";
 
 export interface SqliteEventStoreOptions {
   /** The log's file; its folder is made when it is missing. */
@@ -29,6 +32,8 @@ export interface SqliteEventStoreOptions {
   readonly timeoutMs?: number;
   /** Bounds the pages that the connection keeps in memory, in KiB. */
   readonly cacheKib?: number;
+  /** Opens also a file that somebody has tampered with: for `faults` to say how. */
+  readonly evenIfFaulty?: boolean;
 }
 
 const TIMEOUT_MS = 5_000;
@@ -48,9 +53,9 @@ const WRITE_AHEAD_LOG_REMAINS = "the write-ahead log of the log's database, whic
 
 /** The embedded log: one SQLite file, shared safely by threads and processes of one machine. */
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
-  const { path, timeoutMs = TIMEOUT_MS, cacheKib = CACHE_KIB } = options;
+  const { path, timeoutMs = TIMEOUT_MS, cacheKib = CACHE_KIB, evenIfFaulty = false } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  return new SqliteEventStore(openLogDatabase(path, cacheKib), timeoutMs);
+  return new SqliteEventStore(openLogDatabase(path, { cacheKib, evenIfFaulty }), timeoutMs);
 }
 
 class SqliteEventStore implements EventStore {
@@ -160,6 +165,11 @@ class SqliteEventStore implements EventStore {
     return { remains: [] };
   }
 
+  async faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]> {
+    const look = depth === "quick" ? quickFaults : wholeFaults;
+    return this.whenFree(() => inOneMoment(this.db, look), options);
+  }
+
   async *truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]> {
     for (let id: number | null = 0; id !== null; ) {
       const after: number = id;
@@ -252,6 +262,16 @@ function prepare(event: NewEvent): PreparedEvent & { bytes: number } {
   const dataBytes = typeof data === "string" ? Buffer.byteLength(data) : data.byteLength;
   const bytes = dataBytes + Buffer.byteLength(metadata);
   return { id: event.id, type: event.type, metadata, data, bytes };
+}
+
+/** What `look` sees of one moment, whatever others commit meanwhile. */
+function inOneMoment<Result>(db: DatabaseSync, look: (db: DatabaseSync) => Result): Result {
+  db.exec("BEGIN");
+  try {
+    return look(db);
+  } finally {
+    db.exec("COMMIT");
+  }
 }
 
 function isBusy(error: unknown): boolean {

@@ -1,3 +1,4 @@
+import { placeOfFault, type StoreFault } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 
 /** What is wrong at one place of the log. */
@@ -10,45 +11,64 @@ export type FindingKind =
   | "inserted"
   /** It is not where it was in the order of the log. */
   | "moved"
-  /** It is in the log but its stream does not show it any more, and nothing let go of it. */
+  /** It is in the log but some readers do not see it, and nothing let go of it. */
   | "hidden"
+  /** It says that something was erased, and the log knows of no reason for that. */
+  | "unfounded"
+  /** Postledger writes no such event, or no such stream. */
+  | "unknown"
   /** A seal is not signed by whom it has to be. */
   | "unsigned";
 
 export interface Finding {
   readonly kind: FindingKind;
-  readonly stream: string;
-  readonly revision: number;
+  /** The event's place; both null when it is not one event that is wrong. */
+  readonly stream: string | null;
+  readonly revision: number | null;
+  /** What of the store is wrong, when it is not one event: `trigger spy`, `position 17`. */
+  readonly object: string | null;
   /** The seal that proves it, by its revision; null where the order of the stream does. */
   readonly seal: number | null;
   readonly detail: string;
 }
 
+/** What is wrong with one event. */
+export type EventFinding = Omit<Finding, "stream" | "revision" | "object"> & {
+  readonly stream: string;
+  readonly revision: number;
+};
+
 /** All that was found: one finding for each event, the first. On disk, for a log may be wrong all over. */
 export interface Findings {
-  add(finding: Finding): void;
+  add(finding: EventFinding): void;
+  addFault(fault: StoreFault): void;
   count(): number;
   first(limit: number): readonly Finding[];
+  /** How many of each kind, the most first. */
+  byKind(): readonly { readonly kind: FindingKind; readonly count: number }[];
 }
 
 export function findingsIn(db: ReadDatabase): Findings {
-  db.run(`CREATE TABLE findings (at INTEGER PRIMARY KEY, kind TEXT NOT NULL, stream TEXT NOT NULL,
-    revision INTEGER NOT NULL, seal INTEGER, detail TEXT NOT NULL, UNIQUE (stream, revision))`);
+  db.run(`CREATE TABLE findings (at INTEGER PRIMARY KEY, kind TEXT NOT NULL, stream TEXT, revision INTEGER,
+    object TEXT, seal INTEGER, detail TEXT NOT NULL, place TEXT NOT NULL UNIQUE)`);
+  const add = (finding: Finding) => {
+    const { kind, stream, revision, object, seal, detail } = finding;
+    db.run(
+      "INSERT INTO findings VALUES (NULL, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+      ...[kind, stream, revision, object, seal, detail, placeOfFault(finding)],
+    );
+  };
   return {
-    add({ kind, stream, revision, seal, detail }) {
-      db.run(
-        "INSERT INTO findings VALUES (NULL, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        kind,
-        stream,
-        revision,
-        seal,
-        detail,
-      );
-    },
+    add: (finding) => add({ ...finding, object: null }),
+    addFault: (fault) => add({ ...fault, seal: null }),
     count: () => Number(db.get("SELECT count(*) AS found FROM findings")?.found),
     first: (limit) =>
       db
-        .all("SELECT kind, stream, revision, seal, detail FROM findings ORDER BY at LIMIT ?", limit)
+        .all("SELECT kind, stream, revision, object, seal, detail FROM findings ORDER BY at LIMIT ?", limit)
         .map((row) => ({ ...row }) as unknown as Finding),
+    byKind: () =>
+      db
+        .all("SELECT kind, count(*) AS count FROM findings GROUP BY kind ORDER BY count DESC, kind")
+        .map(({ kind, count }) => ({ kind: kind as FindingKind, count: Number(count) })),
   };
 }

@@ -1,7 +1,7 @@
 import { type Place, SEAL_EVENTS_MAX } from "../../domain/audit/seal.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
+import { losesLeaves } from "./erasures.ts";
 import type { FindingKind, Findings } from "./findings.ts";
-import { losesLeaves } from "./letGo.ts";
 import type { ReadSeal } from "./sealChain.ts";
 import type { StreamOrder } from "./streamOrder.ts";
 
@@ -38,6 +38,9 @@ const TABLES = [
  * that was moved, or as the leaf of one that was erased.
  */
 export class SealedPlaces {
+  /** Whether seals before the next one are lost, and what they named may still wait. */
+  private areSealsLost = false;
+
   constructor(
     private readonly db: ReadDatabaseFile,
     private readonly findings: Findings,
@@ -65,6 +68,7 @@ export class SealedPlaces {
 
   /** Takes a seal: what it names must have been read before it, in this order, and nothing else between. */
   compare({ revision: seal, places, isNext }: ReadSeal): void {
+    this.areSealsLost ||= !isNext;
     const open = new Map(places.map((place, index) => [nameOf(place), index]));
     const found: Found[] = [];
     let others: Waiting[] = [];
@@ -76,12 +80,13 @@ export class SealedPlaces {
         continue;
       }
       // What lost seals named cannot be told from what was put in.
-      if (isNext || found.length > 0) this.leaveOver(others, seal);
+      if (!this.areSealsLost || found.length > 0) this.leaveOver(others, seal);
       others = [];
       found.push({ row, index });
       open.delete(nameOf(row));
       if (open.size === 0) break;
     }
+    if (found.length > 0) this.areSealsLost = false;
     this.compareFound(found, places, seal);
     for (const index of open.values()) this.miss(places[index] as Place, seal);
     this.db.run("DELETE FROM waiting WHERE seq <= ?", found.at(-1)?.row.seq ?? 0);

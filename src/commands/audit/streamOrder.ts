@@ -18,6 +18,14 @@ interface Revisions {
   readonly why: string;
 }
 
+/** A stream, and its last revision. */
+export interface StreamEnd {
+  readonly stream: string;
+  readonly last: number;
+}
+
+/** Streams that are asked about in one go. */
+const PAGE_STREAMS = 1_000;
 /** Streams whose progress is in memory; the others are on disk. */
 const STREAMS_IN_MEMORY_MAX = 20_000;
 /** A gap that is longer is told of as one. */
@@ -36,6 +44,7 @@ export class StreamOrder {
   ) {
     db.run(`CREATE TABLE streams (name TEXT PRIMARY KEY, next INTEGER NOT NULL, released INTEGER NOT NULL)
       WITHOUT ROWID`);
+    db.run("CREATE TABLE ends (stream TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID");
     db.run("CREATE TABLE truncated (stream TEXT PRIMARY KEY, before INTEGER NOT NULL) WITHOUT ROWID");
     db.run(`CREATE TABLE gaps (stream TEXT NOT NULL, first INTEGER NOT NULL, upto INTEGER NOT NULL,
       PRIMARY KEY (stream, first)) WITHOUT ROWID`);
@@ -51,6 +60,32 @@ export class StreamOrder {
       progress.next = revision + 1;
     }
     return Math.min(next, revision);
+  }
+
+  /** Takes an event that lies behind what is checked: only that its stream has it. */
+  advance({ stream, revision }: Pick<RecordedEvent, "stream" | "revision">): void {
+    const progress = this.progressOf(stream);
+    progress.next = Math.max(progress.next, revision + 1);
+  }
+
+  /** Streams that came by and what their last revision was, in pages; not those of which nothing is read. */
+  *lastSeen(): Iterable<readonly StreamEnd[]> {
+    this.spill();
+    const after = `SELECT name AS stream, next - 1 AS last FROM streams s WHERE name > ? AND next > 0 AND NOT EXISTS
+      (SELECT 1 FROM truncated t WHERE t.stream = s.name AND t.before >= s.next) ORDER BY name LIMIT ${PAGE_STREAMS}`;
+    for (let last = ""; ; ) {
+      const page = this.db.all(after, last) as unknown as readonly StreamEnd[];
+      if (page.length > 0) yield page;
+      if (page.length < PAGE_STREAMS) return;
+      last = page.at(-1)?.stream ?? "";
+    }
+  }
+
+  /** What the store says is the last revision of a stream whose last one that came by was `seen`; null: no such stream. */
+  compareEnd({ stream, last: seen }: StreamEnd, last: number | null): void {
+    if (last !== null && last > seen) this.db.run("INSERT OR REPLACE INTO ends VALUES (?, ?)", stream, last);
+    const why = "it is in the log, and its stream ends before it";
+    this.tell("hidden", { stream, from: (last ?? -1) + 1, upto: seen + 1, why });
   }
 
   /** Takes a placeholder: it is no event, and what it stands for must have been let go of. */
@@ -86,6 +121,11 @@ export class StreamOrder {
       const from = Math.max(Number(first), this.released(String(stream)));
       const why = "it is missing, and nothing let go of it";
       this.tell("removed", { stream: String(stream), from, upto: Number(upto), why });
+    }
+    for (const row of this.db.rows("SELECT * FROM ends")) {
+      const [stream, last] = [String(row.stream), Number(row.last)];
+      const why = "its stream says that it was there, and the log does not show it";
+      this.tell("removed", { stream, from: this.progressOf(stream).next, upto: last + 1, why });
     }
     for (const { stream, before } of this.db.rows("SELECT * FROM truncated")) {
       const { next, released } = this.progressOf(String(stream));

@@ -1,0 +1,99 @@
+import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
+
+/** What an erasure of a message is judged by. */
+export interface MessageFacts {
+  readonly workspaceId: string;
+  readonly recipientHash: string;
+  readonly acceptedAt: string;
+  readonly hasEnded: boolean;
+  /** Whether its erasure was asked for while a worker was at it. */
+  readonly isErasureRequested: boolean;
+}
+
+/** A request to erase all of a person. */
+export interface PersonRequest {
+  readonly workspaceId: string;
+  readonly recipientHash: string;
+}
+
+/** Messages whose facts are in memory; the others are on disk. */
+const MESSAGES_IN_MEMORY_MAX = 20_000;
+
+/**
+ * What the log has said so far that an erasure can be founded on: messages, keys, requests, whom uploads were sent to,
+ * and where recipients were suppressed. Memory does not grow with the log.
+ */
+export class ErasureFacts {
+  private readonly recent = new Map<string, MessageFacts>();
+
+  constructor(private readonly db: ReadDatabaseFile) {
+    db.run("CREATE TABLE messages (stream TEXT PRIMARY KEY, facts TEXT NOT NULL) WITHOUT ROWID");
+    db.run("CREATE TABLE keys (stream TEXT PRIMARY KEY, workspace TEXT NOT NULL) WITHOUT ROWID");
+    db.run(`CREATE TABLE requests (stream TEXT PRIMARY KEY, workspace TEXT NOT NULL, recipient TEXT NOT NULL)
+      WITHOUT ROWID`);
+    db.run(`CREATE TABLE sent_to (upload TEXT NOT NULL, recipient TEXT NOT NULL, PRIMARY KEY (upload, recipient))
+      WITHOUT ROWID`);
+    db.run(`CREATE TABLE suppressions (stream TEXT NOT NULL, revision INTEGER NOT NULL, type TEXT NOT NULL,
+      PRIMARY KEY (stream, revision)) WITHOUT ROWID`);
+  }
+
+  noteMessage(stream: string, facts: MessageFacts): void {
+    if (this.recent.size >= MESSAGES_IN_MEMORY_MAX) this.spill();
+    this.recent.set(stream, facts);
+  }
+
+  message(stream: string): MessageFacts | null {
+    const known = this.recent.get(stream);
+    if (known) return known;
+    const row = this.db.get("SELECT facts FROM messages WHERE stream = ?", stream);
+    return row === undefined ? null : (JSON.parse(String(row.facts)) as MessageFacts);
+  }
+
+  noteKey(stream: string, workspaceId: string): void {
+    this.db.run("INSERT OR IGNORE INTO keys VALUES (?, ?)", stream, workspaceId);
+  }
+
+  /** The workspace that a key was issued in; null for a key that never was. */
+  workspaceOfKey(stream: string): string | null {
+    const row = this.db.get("SELECT workspace FROM keys WHERE stream = ?", stream);
+    return row === undefined ? null : String(row.workspace);
+  }
+
+  noteRequest(stream: string, { workspaceId, recipientHash }: PersonRequest): void {
+    this.db.run("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", stream, workspaceId, recipientHash);
+  }
+
+  request(stream: string): PersonRequest | null {
+    const row = this.db.get("SELECT workspace, recipient FROM requests WHERE stream = ?", stream);
+    return row === undefined
+      ? null
+      : { workspaceId: String(row.workspace), recipientHash: String(row.recipient) };
+  }
+
+  noteSent(uploadId: string, recipientHash: string): void {
+    this.db.run("INSERT OR IGNORE INTO sent_to VALUES (?, ?)", uploadId, recipientHash);
+  }
+
+  wasSentTo(uploadId: string, recipientHash: string): boolean {
+    const sql = "SELECT 1 FROM sent_to WHERE upload = ? AND recipient = ?";
+    return this.db.get(sql, uploadId, recipientHash) !== undefined;
+  }
+
+  noteSuppressionEvent(stream: string, revision: number, type: string): void {
+    this.db.run("INSERT OR IGNORE INTO suppressions VALUES (?, ?, ?)", stream, revision, type);
+  }
+
+  /** The type of an event of a suppression's stream; null for one that was not seen. */
+  suppressionEvent(stream: string, revision: number): string | null {
+    const sql = "SELECT type FROM suppressions WHERE stream = ? AND revision = ?";
+    const row = this.db.get(sql, stream, revision);
+    return row === undefined ? null : String(row.type);
+  }
+
+  private spill(): void {
+    for (const [stream, facts] of this.recent) {
+      this.db.run("INSERT OR REPLACE INTO messages VALUES (?, ?)", stream, JSON.stringify(facts));
+    }
+    this.recent.clear();
+  }
+}

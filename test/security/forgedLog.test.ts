@@ -1,0 +1,119 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
+import { verifyLog } from "../../src/commands/verifyLog.ts";
+import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
+import { type EventStore, placeOfFault } from "../../src/ports/eventStore.ts";
+import { AuditedLog, type Deed, deeds } from "../support/auditedLog.ts";
+import { FILE_FORGERIES, type Forgery } from "../support/forgedFiles.ts";
+import { type Pick, type Row, rowsOf } from "../support/plantedChanges.ts";
+
+const TEST_MS_MAX = 120_000;
+/** Logs that each kind of forgery is tried on, each grown from histories of its own. */
+const LOGS = 3;
+const KINDS_MIN = 40;
+
+const folder = mkdtempSync(join(tmpdir(), "postledger-forged-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function fresh(): string {
+  return join(folder, `${crypto.randomUUID()}.db`);
+}
+
+async function on<Result>(path: string, work: (store: EventStore) => Promise<Result>): Promise<Result> {
+  const store = openSqliteEventStore({ path, evenIfFaulty: true });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** The places of all that a verification finds. */
+async function foundIn(path: string): Promise<readonly string[]> {
+  const result = await on(path, (store) =>
+    verifyLog({
+      store,
+      databases: sqliteReadDatabases,
+      scratchPath: fresh(),
+      trusted: [],
+      kept: null,
+      signal: new AbortController().signal,
+    }),
+  );
+  return result.shown.map(placeOfFault);
+}
+
+/** Everything that a log may hold, so that every kind of forgery finds something to forge. */
+const ALL_OF_IT: readonly Deed[] = [
+  { kind: "key", at: 1 },
+  { kind: "send", length: 10, suppressed: false },
+  { kind: "send", length: 10, suppressed: true },
+  { kind: "deliver", at: 0 },
+  { kind: "erase", at: 0 },
+  { kind: "suppress", at: 0 },
+  { kind: "upload", at: 0 },
+  { kind: "restore" },
+];
+
+interface Log {
+  readonly path: string;
+  readonly rows: readonly Row[];
+}
+
+/** A generated log, sealed to its end. */
+async function generated(seed: number): Promise<Log> {
+  const path = fresh();
+  await on(path, async (store) => {
+    const log = new AuditedLog(store);
+    await log.play(ALL_OF_IT);
+    for (const history of fc.sample(deeds, { numRuns: 3, seed })) {
+      await log.play(history.filter((deed) => deed.kind !== "send" || deed.length < 100_000));
+    }
+    await log.seal();
+  });
+  return { path, rows: rowsOf(path).filter(({ name }) => name !== AUDIT_STREAM) };
+}
+
+function pickerOf(seed: number): Pick {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor(((state >>> 8) / 2 ** 24) * below);
+  };
+}
+
+describe("a forged file", async () => {
+  const logs = await Promise.all(Array.from({ length: LOGS }, (_, seed) => generated(seed + 1)));
+
+  test.each(Object.entries(FILE_FORGERIES))(
+    "with %s is found, and what of it",
+    async (_, forge: Forgery) => {
+      let forged = 0;
+      for (const [index, { path, rows }] of logs.entries()) {
+        const copy = fresh();
+        copyFileSync(path, copy);
+        const planted = forge({ path: copy, rows, pick: pickerOf(index + 1) });
+        if (planted !== null) {
+          forged += 1;
+          expect(await foundIn(copy)).toEqual(expect.arrayContaining([...planted]));
+        }
+        rmSync(copy);
+      }
+      expect(forged).toBeGreaterThan(0);
+    },
+    TEST_MS_MAX,
+  );
+
+  test("is of so many kinds at least", () => {
+    expect(Object.keys(FILE_FORGERIES).length).toBeGreaterThanOrEqual(KINDS_MIN);
+  });
+
+  test("finds nothing where nothing was forged", async () => {
+    for (const { path } of logs) expect(await foundIn(path)).toEqual([]);
+  });
+});
