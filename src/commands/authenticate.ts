@@ -10,18 +10,28 @@ export interface Principal {
   readonly scopes: ReadonlySet<string>;
 }
 
+/** Why nobody is let in. What a key that exists is told beyond `unknown`, only its owner gets to hear. */
+export type AuthenticationFault = "missing" | "noBearer" | "malformed" | "unknown" | "revoked" | "expired";
+
 const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
 
-/** The principal behind an Authorization header; null for a missing, malformed, unknown, revoked or expired key. */
+/**
+ * The principal behind an Authorization header, or why there is none. Whoever has not the whole secret is told the same
+ * of a key that exists and of one that does not.
+ */
 export async function authenticate(
   services: Services,
   authorization: string | null,
-): Promise<Principal | null> {
-  const token = BEARER.exec(authorization ?? "")?.[1];
-  const keyId = token === undefined ? null : apiKeyId(token);
-  if (token === undefined || keyId === null) return null;
+): Promise<Principal | AuthenticationFault> {
+  if (authorization === null || authorization === "") return "missing";
+  const token = BEARER.exec(authorization)?.[1];
+  if (token === undefined) return "noBearer";
+  const keyId = apiKeyId(token);
+  if (keyId === null) return "malformed";
+  const hash = services.keys.hashApiKey(token);
   const key = await services.apiKeys.get(keyId);
-  if (!isUsable(key, services.clock.now())) return null;
-  if (!equalInConstantTime(services.keys.hashApiKey(token), key.hash)) return null;
-  return { keyId, workspaceId: key.workspaceId, scopes: key.scopes };
+  if (key === null || !equalInConstantTime(hash, key.hash)) return "unknown";
+  const { workspaceId, scopes, revoked } = key;
+  if (isUsable(key, services.clock.now())) return { keyId, workspaceId, scopes };
+  return revoked ? "revoked" : "expired";
 }

@@ -1,4 +1,4 @@
-import { versionForSend } from "../domain/template/state.ts";
+import { type TemplateFault, templateFault, versionForSend } from "../domain/template/state.ts";
 import { fillVariables } from "../domain/template/variables.ts";
 import { codePoints, isHeaderSafe } from "../kernel/text.ts";
 import type { CompileResult } from "../ports/templateEngine.ts";
@@ -19,7 +19,7 @@ export interface TemplateRequest {
   readonly variables: Readonly<Record<string, unknown>>;
 }
 
-/** One wrong variable: `pointer` is a JSON Pointer (RFC 6901) into the request's body. */
+/** One wrong value, mostly a variable: `pointer` is a JSON Pointer (RFC 6901) into the request's body. */
 export interface TemplateDataFault {
   readonly pointer: string;
   readonly message: string;
@@ -33,7 +33,7 @@ export type RenderOutcome =
       readonly html?: string;
       readonly text?: string;
     }
-  | { readonly kind: "unavailable" }
+  | { readonly kind: "unavailable"; readonly fault: TemplateDataFault }
   | { readonly kind: "invalidData"; readonly faults: readonly TemplateDataFault[] };
 
 /** What a version comes to with these variables: a message's parts within the limits, or all that is wrong. */
@@ -41,14 +41,32 @@ export type VersionOutput =
   | { readonly kind: "rendered"; readonly subject: string; readonly html?: string; readonly text?: string }
   | { readonly kind: "invalidData"; readonly faults: readonly TemplateDataFault[] };
 
+/** What is wrong with a template, and what to do about it. Those of other workspaces are unknown here. */
+const FAULTS: Readonly<Record<TemplateFault, TemplateDataFault>> = {
+  unknown: { pointer: "/template_id", message: "is not a template of this workspace" },
+  archived: { pointer: "/template_id", message: "is archived, for good: send with another template" },
+  unpublished: {
+    pointer: "/template_id",
+    message:
+      "has no published version: publish one (POST /api/v1/templates/{id}/versions/{version_id}/publish)",
+  },
+  unknownVersion: { pointer: "/template_version_id", message: "is not a version of this template" },
+  draftVersion: {
+    pointer: "/template_version_id",
+    message: "is a draft: publish it (POST /api/v1/templates/{id}/versions/{version_id}/publish)",
+  },
+};
+
 /** Renders a send's template at acceptance, so that an accepted message can always be built. */
 export async function renderForSend(services: Services, request: TemplateRequest): Promise<RenderOutcome> {
   const { workspaceId, templateId, versionId, variables } = request;
   const template = await services.templates.get(templateId);
   const version = versionForSend(template, workspaceId, versionId);
-  if (version === null) return { kind: "unavailable" };
+  if (version === null) {
+    return { kind: "unavailable", fault: FAULTS[templateFault(template, workspaceId, versionId)] };
+  }
   const compiled = await services.compiled.get(templateId, version);
-  if (compiled === null) return { kind: "unavailable" };
+  if (compiled === null) return { kind: "unavailable", fault: FAULTS.unknown };
   const output = renderVersion(compiled, variables);
   return output.kind === "rendered" ? { ...output, versionId: version.id } : output;
 }

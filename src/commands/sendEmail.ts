@@ -6,6 +6,7 @@ import {
   emailStream,
 } from "../domain/email/events.ts";
 import { type Email, emailDecider } from "../domain/email/state.ts";
+import type { SenderFault } from "../domain/sender/state.ts";
 import type { Address } from "../kernel/address.ts";
 import { invariant } from "../kernel/assert.ts";
 import type { DomainEvent } from "../kernel/decider.ts";
@@ -151,11 +152,24 @@ const STORAGE_EXCEEDED: SendRefusal = {
   detail: "the workspace's allowance for temporary files (storage_bytes) cannot take the direct files",
 };
 
+/** What a sender lacks, and what to do about it. Those of other workspaces are unknown here. */
+const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
+  unknown:
+    "is not a sending address of this workspace: add it or its domain (POST /api/v1/senders), then verify it",
+  unverified: "is not verified yet: ask for its link (POST /api/v1/senders/{id}/verification) and open that",
+  disabled: "is disabled: enable it again (POST /api/v1/senders/{id}/enable)",
+  domainUnverified:
+    "is of a domain that is not verified yet: publish its dns_record, then ask to look for it (POST /api/v1/senders/{id}/verification)",
+  domainDisabled: "is of a domain that is disabled: enable it again (POST /api/v1/senders/{id}/enable)",
+};
+
 /** Everything that depends on state but takes nothing, in the order of answers (design: HTTP). */
 async function prepare(services: Services, send: SendEmail): Promise<Prepared | SendRefusal> {
   const { workspaceId } = send;
   const sender = await senderAuthority(services, workspaceId, send.from);
-  if (sender === null) return refused("SENDER_UNAVAILABLE");
+  if (typeof sender === "string") {
+    return refused("SENDER_UNAVAILABLE", [{ pointer: "/from", message: SENDER_FAULTS[sender] }]);
+  }
   const workspace = await services.workspaces.get(workspaceId);
   if (workspace?.paused) return refused("SENDING_PAUSED");
   const rendered = await renderedContent(services, send);
@@ -192,7 +206,7 @@ async function renderedContent(services: Services, send: SendEmail): Promise<Ren
     versionId: template.versionId,
     variables,
   });
-  if (outcome.kind === "unavailable") return refused("TEMPLATE_UNAVAILABLE");
+  if (outcome.kind === "unavailable") return refused("TEMPLATE_UNAVAILABLE", [outcome.fault]);
   if (outcome.kind === "invalidData") return refused("INVALID_TEMPLATE_DATA", outcome.faults);
   const { html: _html, text: _text, ...rest } = content;
   const { kind: _kind, versionId, ...output } = outcome;

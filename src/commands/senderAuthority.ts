@@ -1,4 +1,4 @@
-import { authorityOf } from "../domain/sender/state.ts";
+import { authorityOf, type SenderFault, senderFault } from "../domain/sender/state.ts";
 import type { Address } from "../kernel/address.ts";
 import { domainSenderIdOf } from "./manageSender.ts";
 import type { Services } from "./services.ts";
@@ -12,17 +12,18 @@ export interface SenderAuthority {
   readonly displayName: string | null;
 }
 
-/** Who lets this address send; null when nobody does. An address that can send by itself costs one look. */
+/** Who lets this address send, or why nobody does. An address that can send by itself costs one look. */
 export async function senderAuthority(
   { keys, senders }: Pick<Services, "keys" | "senders">,
   workspaceId: string,
   from: Address,
-): Promise<SenderAuthority | null> {
+): Promise<SenderAuthority | SenderFault> {
   const senderId = keys.hashAddress(workspaceId, from.canonical);
   const address = await senders.get(senderId);
   const displayName = address?.displayName ?? null;
   if (authorityOf(address, null) === "address") return { senderId, domainSenderId: null, displayName };
   const domainSenderId = domainSenderIdOf(keys, workspaceId, from);
-  const authority = authorityOf(address, await senders.get(domainSenderId));
-  return authority === "domain" ? { senderId, domainSenderId, displayName } : null;
+  const domain = await senders.get(domainSenderId);
+  if (authorityOf(address, domain) === null) return senderFault(address, domain);
+  return { senderId, domainSenderId, displayName };
 }

@@ -1,4 +1,4 @@
-import { authenticate, type Principal } from "../commands/authenticate.ts";
+import { type AuthenticationFault, authenticate, type Principal } from "../commands/authenticate.ts";
 import type { Services } from "../commands/services.ts";
 import { limitsOf } from "../domain/workspace/limits.ts";
 import { invariant } from "../kernel/assert.ts";
@@ -13,7 +13,7 @@ import {
   requireJson,
   requireNoBody,
 } from "./jsonBody.ts";
-import { invalid, PRIVATE_HEADERS, Problem } from "./problem.ts";
+import { invalid, PRIVATE_HEADERS, Problem, refusedFor } from "./problem.ts";
 import type { RateLimits } from "./rateLimits.ts";
 import type { Route } from "./routes.ts";
 
@@ -103,7 +103,7 @@ export function occasionOf(request: Request, services: Services): WorkspaceOccas
 export function authorize(services: Services, route: Route) {
   return async ({ request }: { request: Request }): Promise<void> => {
     const principal = await authenticate(services, request.headers.get("authorization"));
-    if (principal === null) throw await unauthorized(request);
+    if (typeof principal === "string") throw await unauthorized(request, principal);
     const opened = factsOf(request);
     const limits = limitsOf(await services.workspaces.get(principal.workspaceId), services.limitsDefault);
     const { headers, retryAfterSeconds } = await opened.door.rateLimits.count(principal, limits);
@@ -128,14 +128,25 @@ function rateLimited(retryAfterSeconds: number): Problem {
   return new Problem("RATE_LIMITED", { headers: { "retry-after": String(retryAfterSeconds) } });
 }
 
+const UNAUTHORIZED: Readonly<Record<AuthenticationFault, string>> = {
+  missing: "is required: the word Bearer, a space and an API key",
+  noBearer: "must be the word Bearer, a space and one API key",
+  malformed:
+    "holds no API key: one begins with pl_ and has 53 characters; this one may have been cut or mistyped",
+  unknown: "holds an API key that this service does not know: it may be of another installation, or made up",
+  revoked: "holds an API key that was revoked: issue another one",
+  expired: "holds an API key that has expired: issue another one",
+};
+
 /** A client that keeps on failing is told to wait. Whoever has a valid key at the same address is not affected. */
-async function unauthorized(request: Request): Promise<Problem> {
+async function unauthorized(request: Request, fault: AuthenticationFault): Promise<Problem> {
   const { door, peer } = factsOf(request);
   const other = peer();
-  if (other === null) return new Problem("UNAUTHORIZED");
+  const problem = refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message: UNAUTHORIZED[fault] }]);
+  if (other === null) return problem;
   const address = clientAddress(other, request.headers.get("x-forwarded-for"), door.trustedProxies);
   const retryAfterSeconds = await door.rateLimits.countFailure(address);
-  return retryAfterSeconds === null ? new Problem("UNAUTHORIZED") : rateLimited(retryAfterSeconds);
+  return retryAfterSeconds === null ? problem : rateLimited(retryAfterSeconds);
 }
 
 /** For an operation that takes no body: one that says anything is refused. */
@@ -185,14 +196,14 @@ const BETWEEN_VALUES = ", ";
 export function idempotencyKeyOf(headers: Headers): string {
   const key = (headers.get("idempotency-key") ?? "").trim();
   if (key.includes(BETWEEN_VALUES)) {
-    throw new Problem("IDEMPOTENCY_KEY_REQUIRED", {
-      detail: "the Idempotency-Key header must be sent once, and hold no comma followed by a space",
-    });
+    throw invalidKey("must be sent once, and hold no comma followed by a space");
   }
   if (!/^[\x20-\x7e]{8,200}$/.test(key)) {
-    throw new Problem("IDEMPOTENCY_KEY_REQUIRED", {
-      detail: "the Idempotency-Key header must hold 8 to 200 printable ASCII characters",
-    });
+    throw invalidKey("must hold 8 to 200 printable ASCII characters");
   }
   return key;
+}
+
+function invalidKey(message: string): Problem {
+  return refusedFor("IDEMPOTENCY_KEY_REQUIRED", [{ pointer: "/Idempotency-Key", message }]);
 }

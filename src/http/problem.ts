@@ -61,7 +61,7 @@ export function problemFacts(code: ProblemCode): ProblemFacts {
   return TABLE[code];
 }
 
-/** One wrong value: `pointer` is a JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter. */
+/** One wrong value: `pointer` is a JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter or a header. */
 export interface ProblemDetail {
   readonly pointer: string;
   readonly message: string;

@@ -15,7 +15,8 @@ export const ProblemBody = Type.Object(
       Type.Object(
         {
           pointer: Type.String({
-            description: "A JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter.",
+            description:
+              "A JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter or a header.",
           }),
           message: Type.String(),
         },

@@ -83,6 +83,38 @@ describe.each(await testStores())("API keys on $name", (store) => {
       });
     }
 
+    /** What each refusal says, and nothing more of a key that exists than of one that does not. */
+    const cases: readonly [string, (key: string) => string | null, RegExp][] = [
+      ["no header", () => null, /is required: the word Bearer, a space and an API key/],
+      ["the key alone", (key) => key, /must be the word Bearer, a space and one API key/],
+      ["another scheme", (key) => `Basic ${key}`, /must be the word Bearer/],
+      ["a key that was cut", (key) => `Bearer ${key.slice(0, -1)}`, /holds no API key.*cut or mistyped/],
+      ["a text that is no key", () => "Bearer letmein", /holds no API key/],
+      ["a key that never was", () => `Bearer ${newApiKey().key}`, /does not know/],
+      ["a right id with a wrong secret", (key) => `Bearer ${withOtherSecret(key)}`, /does not know/],
+    ];
+    test.each(cases)("and told that it is because of %s", async (_, header, message) => {
+      const { json } = await withHeader(header(tenant.apiKey));
+      expect(json.errors).toEqual([{ pointer: "/Authorization", message: expect.stringMatching(message) }]);
+    });
+
+    test("and only the owner of a key is told that it was revoked or has expired", async () => {
+      const [revoked, expired] = [
+        await tenant.withKey({}),
+        await tenant.withKey({ expiresAt: Date.now() - 1 }),
+      ];
+      await revokeKey(service.log, revoked.keyId, systemOccasion("test"));
+      const told = async (authorization: string) => (await withHeader(authorization)).json.errors[0].message;
+      const unknown = await told(`Bearer ${newApiKey().key}`);
+      for (const [{ apiKey }, message] of [
+        [revoked, "was revoked"],
+        [expired, "has expired"],
+      ] as const) {
+        expect(await told(`Bearer ${apiKey}`)).toContain(message);
+        expect(await told(`Bearer ${withOtherSecret(apiKey)}`)).toBe(unknown);
+      }
+    });
+
     test("with a key that has expired", async () => {
       const expired = await tenant.withKey({ expiresAt: Date.now() - 1 });
       expectUnauthorized(await expired.call("GET", LIST));

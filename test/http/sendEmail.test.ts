@@ -218,21 +218,45 @@ describe.each(await testStores())("sending on $name", (store) => {
   });
 
   describe("state that refuses a new send", () => {
+    /** A refusal that says why its sender cannot send. */
+    const expectSenderFault = (answer: Answer, why: RegExp) => {
+      expectProblem(answer, 422, "SENDER_UNAVAILABLE");
+      expect(answer.json.errors).toEqual([{ pointer: "/from", message: expect.stringMatching(why) }]);
+    };
+
     test("an address that was never added is SENDER_UNAVAILABLE", async () => {
       const answer = await tenant.send(newKey(), message({ from: "nobody@example.com" }));
-      expectProblem(answer, 422, "SENDER_UNAVAILABLE");
+      expectSenderFault(answer, /^is not a sending address of this workspace: add it/);
+    });
+
+    test("an address that was disabled is SENDER_UNAVAILABLE, whatever its domain is", async () => {
+      const own = await service.tenant();
+      await service.addSenderEvent(own.workspaceId, SENDER, { type: "SenderDisabled", data: {} });
+      expectSenderFault(await own.send(newKey(), message()), /^is disabled: enable it again/);
+    });
+
+    test("an address of a domain that is not verified, or was disabled, is SENDER_UNAVAILABLE", async () => {
+      const own = await service.tenant({ sender: null });
+      const { json } = await own.call("POST", "/api/v1/senders", { body: { domain: "fault.example" } });
+      const from = "anybody@fault.example";
+      expectSenderFault(
+        await own.send(newKey(), message({ from })),
+        /^is of a domain that is not verified yet/,
+      );
+      await own.call("POST", `/api/v1/senders/${json.id}/disable`);
+      expectSenderFault(await own.send(newKey(), message({ from })), /^is of a domain that is disabled/);
     });
 
     test("an address that was not verified is SENDER_UNAVAILABLE", async () => {
       const own = await service.tenant({ sender: null });
       const added = { workspaceId: own.workspaceId, address: SENDER };
       await service.addSenderEvent(own.workspaceId, SENDER, { type: "SenderAdded", data: added });
-      expectProblem(await own.send(newKey(), message()), 422, "SENDER_UNAVAILABLE");
+      expectSenderFault(await own.send(newKey(), message()), /^is not verified yet/);
     });
 
     test("another workspace's sender is SENDER_UNAVAILABLE", async () => {
       const own = await service.tenant({ sender: "own@example.com" });
-      expectProblem(await own.send(newKey(), message()), 422, "SENDER_UNAVAILABLE");
+      expectSenderFault(await own.send(newKey(), message()), /^is not a sending address of this workspace/);
     });
 
     test("a verified sender is known in any letter case", async () => {

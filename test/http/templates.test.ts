@@ -574,43 +574,54 @@ describe.each(await testStores())("templates on $name", (store) => {
     });
 
     describe("is TEMPLATE_UNAVAILABLE", () => {
-      const refused = async (parts: Record<string, unknown>) =>
-        expectProblem(await tenant.send(newKey(), bySend("", parts)), 422, "TEMPLATE_UNAVAILABLE");
+      const UNKNOWN = ["/template_id", "is not a template of this workspace"] as const;
+      const UNKNOWN_VERSION = ["/template_version_id", "is not a version of this template"] as const;
+      const DRAFT = ["/template_version_id", "is a draft: publish it"] as const;
+      const UNPUBLISHED = ["/template_id", "has no published version"] as const;
+      const ARCHIVED = ["/template_id", "is archived"] as const;
+      const refused = async (
+        parts: Record<string, unknown>,
+        [pointer, message]: readonly [string, string],
+      ) => {
+        const answer = await tenant.send(newKey(), bySend("", parts));
+        expectProblem(answer, 422, "TEMPLATE_UNAVAILABLE");
+        expect(answer.json.errors).toEqual([{ pointer, message: expect.stringContaining(message) }]);
+      };
 
-      test("with an unknown template", () => refused({ template_id: newId() }));
+      test("with an unknown template", () => refused({ template_id: newId() }, UNKNOWN));
 
       test("with a template that has no version, or only drafts", async () => {
         const { id } = await create();
-        await refused({ template_id: id });
+        await refused({ template_id: id }, UNPUBLISHED);
         const version = await draft(id);
-        await refused({ template_id: id });
-        await refused({ template_id: id, template_version_id: version.id });
+        await refused({ template_id: id }, UNPUBLISHED);
+        await refused({ template_id: id, template_version_id: version.id }, DRAFT);
       });
 
       test("with a draft of a published template, and an unknown version", async () => {
         const { id } = await publishedTemplate();
-        await refused({ template_id: id, template_version_id: (await draft(id)).id });
-        await refused({ template_id: id, template_version_id: newId() });
+        await refused({ template_id: id, template_version_id: (await draft(id)).id }, DRAFT);
+        await refused({ template_id: id, template_version_id: newId() }, UNKNOWN_VERSION);
       });
 
       test("with an archived template, and each of its versions", async () => {
         const { id, versionId } = await publishedTemplate();
         await archive(id);
-        await refused({ template_id: id });
-        await refused({ template_id: id, template_version_id: versionId });
+        await refused({ template_id: id }, ARCHIVED);
+        await refused({ template_id: id, template_version_id: versionId }, ARCHIVED);
       });
 
       test("with another workspace's template, or its version in one's own", async () => {
         const { id, versionId } = await publishedTemplate({}, await service.tenant());
-        await refused({ template_id: id });
-        await refused({ template_id: id, template_version_id: versionId });
+        await refused({ template_id: id }, UNKNOWN);
+        await refused({ template_id: id, template_version_id: versionId }, UNKNOWN);
         const own = await publishedTemplate();
-        await refused({ template_id: own.id, template_version_id: versionId });
+        await refused({ template_id: own.id, template_version_id: versionId }, UNKNOWN_VERSION);
       });
 
       test("with a version of another template of one's own", async () => {
         const [one, other] = [await publishedTemplate(), await publishedTemplate()];
-        await refused({ template_id: one.id, template_version_id: other.versionId });
+        await refused({ template_id: one.id, template_version_id: other.versionId }, UNKNOWN_VERSION);
       });
     });
 

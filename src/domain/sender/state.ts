@@ -122,3 +122,12 @@ export function authorityOf(address: SenderState, domain: SenderState): "address
   if (address?.disabled) return null;
   return canSend(domain) ? "domain" : null;
 }
+
+/** Why mail may not leave from an address of which {@link authorityOf} says null. */
+export type SenderFault = "unknown" | "unverified" | "disabled" | "domainUnverified" | "domainDisabled";
+
+export function senderFault(address: SenderState, domain: SenderState): SenderFault {
+  if (address !== null) return address.disabled ? "disabled" : "unverified";
+  if (domain === null) return "unknown";
+  return domain.disabled ? "domainDisabled" : "domainUnverified";
+}

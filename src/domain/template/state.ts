@@ -86,6 +86,21 @@ export function findVersion(template: Template, versionId: string): TemplateVers
   return template.versions.find(({ id }) => id === versionId) ?? null;
 }
 
+/** Why a template or a version of it cannot be sent with. */
+export type TemplateFault = "unknown" | "archived" | "unpublished" | "unknownVersion" | "draftVersion";
+
+/** Why there is no {@link versionForSend}. */
+export function templateFault(
+  state: TemplateState,
+  workspaceId: string,
+  versionId: string | null,
+): TemplateFault {
+  if (state === null || state.workspaceId !== workspaceId) return "unknown";
+  if (state.isArchived) return "archived";
+  if (versionId === null) return "unpublished";
+  return findVersion(state, versionId) === null ? "unknownVersion" : "draftVersion";
+}
+
 /** The version that a send of this workspace uses; null when the template is not available to it. */
 export function versionForSend(
   state: TemplateState,
