@@ -37,6 +37,7 @@ import { createTables } from "../../src/readModels/generation.ts";
 import {
   ACCEPTED_AT,
   type Accepting,
+  HISTORY_CONTENT_BYTES,
   type History,
   play,
   stepsArbitrary,
@@ -261,6 +262,7 @@ describe("the rows of random logs (properties):", () => {
           attempts: state.attempts,
           reason,
           is_retained: isTerminal(state.status) && !state.contentErased ? 1 : 0,
+          content_bytes: state.contentErased ? 0 : HISTORY_CONTENT_BYTES,
         };
       });
       expect(rows.map((row) => ({ ...row }))).toEqual(

@@ -22,6 +22,9 @@ import type { MailOutcome, MailStage } from "../../src/kernel/mailOutcome.ts";
 import { type EpochMs, rfc3339 } from "../../src/kernel/time.ts";
 
 /** When the messages of histories are accepted. */
+/** What every message of these histories says of the size of its content. */
+export const HISTORY_CONTENT_BYTES = 2;
+
 export const ACCEPTED_AT = Date.parse("2030-01-01T00:00:00Z");
 
 /** What happens to a message. `attemptsAgo` 0 is the newest attempt; older ones are late. */
@@ -160,7 +163,7 @@ export function acceptance(accepting: Accepting = {}): readonly EmailEvent[] {
     acceptedAt: rfc3339(at),
     contentEventId: crypto.randomUUID(),
     contentDigest: "digest",
-    contentBytes: 2,
+    contentBytes: HISTORY_CONTENT_BYTES,
     ...(accepting.templateId === undefined ? {} : { templateId: accepting.templateId }),
   };
   const content = { from: "shop@example.com", to: "ana@example.org", subject: "Hello", text: "Hello" };
