@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { contentBytesOf } from "../projections/emails.ts";
@@ -15,7 +14,7 @@ import { recentEmails } from "./commands/recentEmails.ts";
 import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { basePathOf, makeControllers } from "./controllers.ts";
-import { bootstrap, bootstrapKeyPath, hasWorkspace } from "./firstRun.ts";
+import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { requestLog } from "./http/requestLog.ts";
 import { RequestsAtWork } from "./http/requestsAtWork.ts";
 import { listen, type ServerOptions } from "./http/server.ts";
@@ -54,7 +53,10 @@ export interface RunningApp {
 /** Starts the service: one process for each DATA_DIR. Throws what says why it cannot start. */
 export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
   const lock = lockData(config.dataDir);
-  const store = await openStore(config, { cacheKib: config.logCacheKib });
+  const store = await openStore(config, { cacheKib: config.logCacheKib }).catch((error: unknown) => {
+    lock.release();
+    throw error;
+  });
   try {
     return await startOn(config, logger, { store, release: () => lock.release() });
   } catch (error) {
@@ -65,23 +67,16 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
 }
 
 function lockData(dataDir: string): DirectoryLock {
-  const lock = attempted(
-    () => lockDirectory(dataDir),
-    (error) => directoryError("DATA_DIR", dataDir, error),
-  );
+  let lock: DirectoryLock | null;
+  try {
+    lock = lockDirectory(dataDir);
+  } catch (error) {
+    throw directoryError("DATA_DIR", dataDir, error);
+  }
   if (lock !== null) return lock;
   throw new ConfigError([
     `DATA_DIR ${dataDir} is in use by another running service: stop that one, or set DATA_DIR to another directory`,
   ]);
-}
-
-/** What `work` makes; when it throws, `told` says what is thrown in its place. */
-function attempted<Result>(work: () => Result, told: (error: unknown) => unknown): Result {
-  try {
-    return work();
-  } catch (error) {
-    throw told(error);
-  }
 }
 
 interface Held {
@@ -141,7 +136,7 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   return {
     url: server.url,
     isWithoutWorkspace,
-    hasBootstrapKey: existsSync(bootstrapKeyPath(config.dataDir)),
+    hasBootstrapKey: hasBootstrapKey(config.dataDir),
     inFlight,
     async stop() {
       await control.close();

@@ -2,6 +2,7 @@ import { formatTrouble } from "./commands/enterLogFormat.ts";
 import { readLastSeal } from "./commands/sealLog.ts";
 import type { Config } from "./config.ts";
 import type { InstanceState } from "./domain/instance/state.ts";
+import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, hasBootstrapKey } from "./firstRun.ts";
 import { UnreadableEventError } from "./kernel/codec.ts";
 import { epochMs, rfc3339, SECOND_MS } from "./kernel/time.ts";
 import { openContentStore, openScanner, openTransport } from "./openParts.ts";
@@ -138,4 +139,10 @@ export function webhookChecks({ webhooks }: Config): readonly Check[] {
   if (hosts === "") return [];
   const detail = `may be called at private addresses (WEBHOOK_ALLOW_PRIVATE_HOSTS, for development): ${hosts}`;
   return [ok("webhook destinations", detail)];
+}
+
+/** For as long as the key of a first run is in its file. */
+export function firstKeyChecks({ dataDir }: Pick<Config, "dataDir">): readonly Check[] {
+  if (!hasBootstrapKey(dataDir)) return [];
+  return [warning("first key", bootstrapKeyDetail(dataDir), BOOTSTRAP_KEY_REMEDY)];
 }

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { apiKeyAggregate, type Services, senderAggregate, workspaceAggregate } from "./commands/services.ts";
@@ -20,6 +21,19 @@ const BOOTSTRAP_SENDER = "hello@example.com";
 export function bootstrapKeyPath(dataDir: string): string {
   return join(dataDir, "bootstrap.key");
 }
+
+/** Whether the key of a first run is still in its file. */
+export function hasBootstrapKey(dataDir: string): boolean {
+  return existsSync(bootstrapKeyPath(dataDir));
+}
+
+/** What is wrong with leaving it there. */
+export function bootstrapKeyDetail(dataDir: string): string {
+  return `${bootstrapKeyPath(dataDir)} holds a key that may do everything and does not expire`;
+}
+
+export const BOOTSTRAP_KEY_REMEDY =
+  "make keys of your own with `postledger api-key create`, revoke it with `postledger api-key revoke`, and delete the file";
 
 /**
  * Gives a new log a workspace, a verified sender and a key, and writes the key to `bootstrap.key`. The workspace

@@ -5,6 +5,7 @@ import {
   contentCheck,
   diskCheck,
   failed,
+  firstKeyChecks,
   formatCheck,
   lastSealCheck,
   ok,
@@ -61,6 +62,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
       relay,
       workersCheck(options),
       ...webhookChecks(config),
+      ...firstKeyChecks(config),
     ];
   };
 }

@@ -4,6 +4,7 @@ import {
   contentCheck,
   diskCheck,
   failed,
+  firstKeyChecks,
   formatCheck,
   lastSealCheck,
   ok,
@@ -67,6 +68,7 @@ async function ownChecks(config: Config, service: Check): Promise<readonly Check
     ...(await scannerChecks(config)),
     await relayCheck(config),
     ...webhookChecks(config),
+    ...firstKeyChecks(config),
   ];
 }
 

@@ -1,6 +1,6 @@
 import type { RunningApp } from "../app.ts";
 import { type Config, isLoopback } from "../config.ts";
-import { bootstrapKeyPath } from "../firstRun.ts";
+import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail } from "../firstRun.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace"> {
   /** Whether somebody has read the greeting, which says the same of what is left from a first run. */
@@ -24,9 +24,7 @@ export function startWarnings(
     );
   }
   if (hasBootstrapKey && !isGreeted) {
-    warnings.push(
-      `${bootstrapKeyPath(config.dataDir)} holds a key that may do everything and does not expire: make keys of your own with \`postledger api-key create\`, revoke it with \`postledger api-key revoke\`, and delete the file`,
-    );
+    warnings.push(`${bootstrapKeyDetail(config.dataDir)}: ${BOOTSTRAP_KEY_REMEDY}`);
   }
   return warnings;
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -62,6 +62,13 @@ describe.each(await testStores())("doctor, on $name", (store) => {
         expect(checks.get("configuration")?.detail).toContain(`mail to 127.0.0.1:${port}, delivery on`);
         for (const name of ["log", "log format", "master key", "read model due", "disk", "delivery workers"])
           expect(checks.get(name)).toMatchObject({ status: "ok", action: null });
+        expect(checks.get("first key")).toEqual({
+          name: "first key",
+          status: "warning",
+          detail: expect.stringContaining(join(dataDir, "bootstrap.key")),
+          action: expect.stringContaining("api-key revoke"),
+        });
+        await rename(join(dataDir, "bootstrap.key"), join(dataDir, "elsewhere"));
         const { out } = await runCommand(["doctor"], dataDir);
         expect(out).toMatch(/^failed {3}relay \(smtp\): .*\. To do: check host and port in SMTP_URL/m);
         expect(out).toMatch(/\n\d+ checks: \d+ ok, 0 with a warning, 1 failed\n$/);
