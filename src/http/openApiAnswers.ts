@@ -81,10 +81,10 @@ function answer(
 /** The codes that an operation can answer: those of its kind, and its own. */
 function codesOf({ scope, path }: Route, { body, multipart, problems }: Operation): readonly ProblemCode[] {
   const isGuarded: readonly ProblemCode[] =
-    scope === null ? [] : ["UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED", "INVALID_REQUEST"];
-  const isRead: readonly ProblemCode[] = body || multipart ? ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE"] : [];
+    scope === null ? [] : ["UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED"];
+  const isRead: readonly ProblemCode[] = body || multipart ? ["PAYLOAD_TOO_LARGE"] : [];
   const isStateful: readonly ProblemCode[] = scope !== null || path.includes(":") ? ["INTERNAL_ERROR"] : [];
-  return [...new Set([...isGuarded, ...isRead, ...problems, ...isStateful])];
+  return [...new Set<ProblemCode>(["INVALID_REQUEST", ...isGuarded, ...isRead, ...problems, ...isStateful])];
 }
 
 function problemsByStatus(codes: readonly ProblemCode[]): ReadonlyMap<number, readonly ProblemCode[]> {

@@ -35,8 +35,8 @@ export interface Operation {
   /** Further answers: 304 to a conditional request, 200 to a repeat, a page for people in place of a problem. */
   readonly also?: readonly OperationAnswer[];
   /**
-   * Codes of its own. What every operation of its kind can answer is added by the document: UNAUTHORIZED,
-   * FORBIDDEN, RATE_LIMITED and INVALID_REQUEST with a scope; INVALID_REQUEST and PAYLOAD_TOO_LARGE with a body;
+   * Codes of its own. What every operation of its kind can answer is added by the document: INVALID_REQUEST, be it for
+   * the framing of the request; UNAUTHORIZED, FORBIDDEN and RATE_LIMITED with a scope; PAYLOAD_TOO_LARGE with a body;
    * INTERNAL_ERROR with a scope or a path parameter, because it then reads what is stored.
    */
   readonly problems: readonly ProblemCode[];

@@ -50,6 +50,18 @@ describe.each(await testStores())("every operation on $name", (store) => {
     code: json?.code,
   });
 
+  test.each([...described])(
+    "$name refuses a request whose Host names no host, before all else",
+    async (one) => {
+      for (const Host of ["", "a b", "a.example, b.example"]) {
+        const answer = await rawCall(service.url, [one.method, pathOf(one)], { Host });
+        expect(answer.status).toBe(400);
+        expect(JSON.parse(answer.text)).toMatchObject({ code: "INVALID_REQUEST" });
+        expect(answer.text).toContain("Host");
+      }
+    },
+  );
+
   test.each(guarded)("$name refuses what it does not know by name", async (one) => {
     const hasBody = one.operation.requestBody !== undefined;
     const answer = await tenant.call(one.method, hasBody ? pathOf(one) : `${pathOf(one)}?nonsense=1`, {
