@@ -123,7 +123,7 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
   test("is cut off later where that failed", async () => {
     const { id } = await published();
     const events = await readLog(id);
-    const occasion = { ...systemOccasion("test"), workspaceId: tenant.workspaceId };
+    const occasion = { ...systemOccasion("cli"), workspaceId: tenant.workspaceId };
     const data = { workspaceId: tenant.workspaceId, at: rfc3339(occasion.at), erased: leavesOf(events) };
     const deletion = toNewEvents([{ type: "TemplateDeleted", data }], occasion);
     await service.log.store.append(templateStream(id), deletion, events.length - 1);
