@@ -7,7 +7,7 @@ import { placeOfFault } from "../ports/eventStore.ts";
 const MEANINGS: Readonly<Record<FindingKind, string>> = {
   changed: "it was sealed, or made, as something else than it is now",
   removed: "it was there, and no erasure and no retention of the log accounts for its going",
-  inserted: "it was put in past the service, which would have appended it at the end",
+  inserted: "it was put in past the service, which appends events at the end and adds nothing else",
   moved: "it lies elsewhere in the order of the log than when it was sealed",
   hidden: "it is there, but whoever asks for its stream, or reads the log, is not shown it",
   unfounded: "it says that something was erased that nobody asked for, or that no erasure takes",
@@ -33,6 +33,10 @@ function under(heading: string, texts: readonly string[]): readonly string[] {
   return texts.map((text, index) => line(index === 0 ? heading : "", text));
 }
 
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** One finding: what it is, where, and why. Names may hold anything once somebody has forged them. */
 function findingLine(finding: Finding): string {
   const { kind, seal, detail } = finding;
@@ -48,10 +52,10 @@ function checkedLines({ events, streams, chain }: LogVerification): readonly str
   const { seals, signed, covered } = chain;
   return under("checked", [
     "how the store keeps the log: its files or settings, its schema and indexes",
-    `${events} events in ${streams} streams: order, gaps, ends, kinds, and a reason for everything erased`,
+    `${counted(events, "event")} in ${counted(streams, "stream")}: order, gaps, ends, kinds, and a reason for everything erased`,
     seals === 0
       ? "no seal: there is none, so a change that keeps the order of each stream would not show"
-      : `${covered} of them against ${seals} seals, of which ${signed} are signed`,
+      : `${covered} of them against ${counted(seals, "seal")}, ${signed} of them signed`,
   ]);
 }
 
@@ -59,7 +63,7 @@ function foundLines({ findings, kinds }: LogVerification): readonly string[] {
   if (findings === 0) return [line("found", "nothing: what was checked is as it was written")];
   const told = kinds.map(({ kind, count }) => `${count} ${kind}`).join(", ");
   return [
-    line("found", `${findings} findings: ${told}`),
+    line("found", `${counted(findings, "finding")}: ${told}`),
     ...under(
       "which is",
       kinds.map(({ kind }) => `${kind}: ${MEANINGS[kind]}`),
@@ -73,7 +77,7 @@ function sealLines({ chain, uncovered }: LogVerification, now: EpochMs): readonl
   if (lastAt === null) return [];
   const secondsAgo = Math.round((now - epochMs(lastAt)) / SECOND_MS);
   return [
-    line("not sealed", `${uncovered} events that came since the last seal, ${secondsAgo} s ago`),
+    line("not sealed", `${counted(uncovered, "event")} that came since the last seal, ${secondsAgo} s ago`),
     line("keep", `the last seal's digest, elsewhere, for --digest next time: ${lastLeaf}`),
   ];
 }

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { projections } from "../../projections/index.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
@@ -6,6 +8,7 @@ import { noteCopy } from "../../src/commands/changeInstance.ts";
 import { sendEmail } from "../../src/commands/sendEmail.ts";
 import { emailAggregate } from "../../src/commands/services.ts";
 import { transact } from "../../src/commands/transact.ts";
+import { verifyLog } from "../../src/commands/verifyLog.ts";
 import { DELIVERY_POLICY, recordOutcome } from "../../src/domain/email/decisions.ts";
 import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
 import { erasureStream } from "../../src/domain/erasure/events.ts";
@@ -468,5 +471,23 @@ describe.each(await testStores())("erasure on $name", (store) => {
       for (const id of [young, waiting])
         expect(await get(id)).toMatchObject({ content_erased: false, subject: "Old" });
     });
+  });
+
+  // The log of all suites holds what others have planted in it.
+  test.skipIf(store.isShared)("leaves a log in which a verification finds nothing", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "postledger-erasure-"));
+    try {
+      const { shown } = await verifyLog({
+        store: service.log.store,
+        databases: sqliteReadDatabases,
+        scratchPath: join(folder, "scratch.db"),
+        trusted: [],
+        kept: null,
+        signal: new AbortController().signal,
+      });
+      expect(shown).toEqual([]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });

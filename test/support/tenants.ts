@@ -170,7 +170,8 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     async addEmailEvents(id, ...events) {
       const aggregate = { ...emailAggregate, stream: emailStream(id) };
       const { state } = await load(log.store, emailAggregate, aggregate.stream);
-      const occasion = { ...systemOccasion("test"), workspaceId: state?.workspaceId ?? "" };
+      // An erasure among them is one that the operator has asked for.
+      const occasion = { ...systemOccasion("cli"), workspaceId: state?.workspaceId ?? "" };
       await transact(log.store, aggregate, () => ({ outcome: null, events }), occasion);
     },
     async suppress(workspaceId, address) {

@@ -1,0 +1,245 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
+import { verifyLog } from "../../src/commands/verifyLog.ts";
+import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
+import { erasureStream } from "../../src/domain/erasure/events.ts";
+import { leavesOf } from "../../src/kernel/erasedEvents.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { metadataOf } from "../../src/kernel/metadata.ts";
+import { type EventStore, placeOfFault } from "../../src/ports/eventStore.ts";
+import { AuditedLog } from "../support/auditedLog.ts";
+import { rowsOf } from "../support/plantedChanges.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "postledger-forged-erasures-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A sealed log in front of whoever can append to it. */
+interface Desk {
+  readonly store: EventStore;
+  readonly workspaceId: string;
+  /** A message that was delivered, and one that waits. */
+  readonly sent: string;
+  readonly waiting: string;
+  readonly suppression: string;
+  readonly upload: string;
+  readonly key: string;
+  /** Appends an event at a stream's end as a worker, or as whom `metadata` says; its revision. */
+  append(stream: string, type: string, data: object, metadata?: object): Promise<number>;
+  /** Names all events of a stream below `revision` as erased, appends that and cuts them off. */
+  eraseBelow(stream: string, type: string, revision: number, data: object): Promise<readonly string[]>;
+}
+
+const ANOTHER = "00000000-0000-4000-8000-000000000000";
+
+async function onSealedLog<Result>(work: (desk: Desk) => Promise<Result>): Promise<Result> {
+  const path = join(folder, `${crypto.randomUUID()}.db`);
+  const store = openSqliteEventStore({ path });
+  try {
+    const log = new AuditedLog(store);
+    await log.play([
+      { kind: "send", length: 10, suppressed: false },
+      { kind: "send", length: 10, suppressed: false },
+      { kind: "deliver", at: 0 },
+      { kind: "suppress", at: 0 },
+      { kind: "upload", at: 0 },
+      { kind: "key", at: 1 },
+    ]);
+    await log.seal();
+    return await work(deskOf(path, store, log.workspaceId));
+  } finally {
+    await store.close();
+  }
+}
+
+function deskOf(path: string, store: EventStore, workspaceId: string): Desk {
+  const names = [...new Set(rowsOf(path).map(({ name }) => name))];
+  const first = (prefix: string, at = 0) => names.filter((name) => name.startsWith(prefix))[at] ?? "";
+  const append = async (stream: string, type: string, data: object, more: object = {}) => {
+    const occasion = {
+      at: Date.parse("2026-01-01T00:00:30Z"),
+      correlationId: "test",
+      actor: "worker:1",
+      workspaceId,
+    };
+    const event = { id: newId(), type, data, metadata: { ...metadataOf(occasion), ...more } };
+    const last = await store.lastRevision(stream);
+    const result = await store.append(stream, [event], last ?? "noStream");
+    if (result.outcome !== "appended") throw new Error("nobody else appends");
+    return result.revision;
+  };
+  return {
+    ...{ store, workspaceId, append },
+    ...{ sent: first("email-"), waiting: first("email-", 1), suppression: first("suppression-") },
+    ...{ upload: first("attachment-"), key: first("apikey-").slice("apikey-".length) },
+    async eraseBelow(stream, type, revision, data) {
+      const events = await store.read(stream, 0, revision);
+      const erasing = await append(stream, type, { ...data, erased: leavesOf(events) });
+      await store.truncateBefore(stream, revision);
+      return [...events.map((event) => event.revision), erasing].map((at) => `${stream}@${at}`);
+    },
+  };
+}
+
+/** What a verification finds, each by its place and kind. */
+async function foundIn(store: EventStore): Promise<ReadonlyMap<string, string>> {
+  const scratchPath = join(folder, `${crypto.randomUUID()}.db`);
+  const signal = new AbortController().signal;
+  const result = await verifyLog({
+    ...{ store, databases: sqliteReadDatabases, scratchPath, trusted: [], kept: null, signal },
+  });
+  return new Map(result.shown.map((finding) => [placeOfFault(finding), finding.kind]));
+}
+
+/** Each erases what it must not; the places that have to be named, the erasing event's own last. */
+const FORGERIES: Readonly<Record<string, (desk: Desk) => Promise<readonly string[]>>> = {
+  "content's erasure that names acceptance, claim and outcome": ({ sent, eraseBelow }) =>
+    eraseBelow(sent, "EmailContentErased", 4, { reason: "retention" }),
+  "address's erasure that names the suppression": (desk) => withRequest(desk, desk.suppression, 2),
+  "address's erasure without a request": ({ suppression, workspaceId, eraseBelow }) =>
+    eraseBelow(suppression, "SuppressionAddressErased", 1, {
+      ...{ workspaceId, cutsHistory: false, erasureId: newId() },
+      recipientHash: suppression.slice("suppression-".length),
+    }),
+  "address's erasure on another person's request": async (desk) => {
+    const { workspaceId, suppression, eraseBelow } = desk;
+    const erasureId = await request(desk, "somebody-else");
+    const recipientHash = suppression.slice("suppression-".length);
+    const data = { workspaceId, recipientHash, cutsHistory: false, erasureId };
+    return eraseBelow(suppression, "SuppressionAddressErased", 1, data);
+  },
+  "address's erasure among the events of a message": ({ sent, workspaceId, eraseBelow }) =>
+    eraseBelow(sent, "SuppressionAddressErased", 4, {
+      ...{ workspaceId, recipientHash: "x", cutsHistory: true, erasureId: newId() },
+    }),
+  "upload's erasure for somebody whom it was never sent to": async (desk) => {
+    const erasureId = await request(desk, "somebody-else");
+    return desk.eraseBelow(desk.upload, "AttachmentErased", 2, uploadLeft(desk, erasureId));
+  },
+  "upload's erasure without a request": (desk) =>
+    desk.eraseBelow(desk.upload, "AttachmentErased", 2, uploadLeft(desk, newId())),
+  "content's erasure of a message that waits": (desk) =>
+    contentErased(desk, desk.waiting, { reason: "retention" }),
+  "content's erasure by retention, too soon": (desk) =>
+    contentErased(desk, desk.sent, { reason: "retention" }),
+  "content's erasure that nobody asked for": (desk) =>
+    contentErased(desk, desk.sent, { reason: "requested" }),
+  "content's erasure by a key that was never issued": (desk) =>
+    contentErased(desk, desk.sent, { reason: "requested" }, { actor: `api-key:${newId()}` }),
+  "content's erasure by a key of another workspace": async (desk) => {
+    const id = newId();
+    const issued = { workspaceId: ANOTHER, name: "a key", hash: "x", scopes: [] };
+    await desk.append(apiKeyStream(id), "ApiKeyIssued", issued, { workspaceId: ANOTHER });
+    return contentErased(desk, desk.sent, { reason: "requested" }, { actor: `api-key:${id}` });
+  },
+  "content's erasure for a person, without a request": (desk) =>
+    contentErased(desk, desk.sent, { reason: "person", erasureId: newId() }),
+  "content's erasure for another person": async (desk) =>
+    contentErased(desk, desk.sent, { reason: "person", erasureId: await request(desk, "somebody-else") }),
+  "content's erasure for a reason that there is not": (desk) =>
+    contentErased(desk, desk.sent, { reason: "tidying" }, { actor: "cli" }),
+  "content's erasure of another workspace": (desk) =>
+    contentErased(desk, desk.sent, { reason: "requested" }, { actor: "cli", workspaceId: ANOTHER }),
+  "content's erasure before there is a message": async ({ append }) => {
+    const stream = `email-${newId()}`;
+    return [`${stream}@${await append(stream, "EmailContentErased", { reason: "requested" })}`];
+  },
+};
+
+/** Erasing events that erase nothing by their kind, and name leaves all the same: what they name is missing. */
+const PRETENDERS: Readonly<Record<string, (desk: Desk) => Promise<readonly string[]>>> = {
+  "a deferral": ({ sent, eraseBelow }) => eraseBelow(sent, "EmailDeferred", 4, {}),
+  "a new suppression": ({ suppression, eraseBelow }) => eraseBelow(suppression, "RecipientSuppressed", 2, {}),
+  "a check of an upload": ({ upload, eraseBelow }) => eraseBelow(upload, "AttachmentValidated", 2, {}),
+  "a revocation": ({ key, eraseBelow }) => eraseBelow(apiKeyStream(key), "ApiKeyRevoked", 1, {}),
+};
+
+async function request({ append, workspaceId, key }: Desk, recipientHash: string): Promise<string> {
+  const id = newId();
+  const actor = { actor: `api-key:${key}` };
+  await append(erasureStream(id), "ErasureRequested", { workspaceId, recipientHash }, actor);
+  return id;
+}
+
+async function withRequest(desk: Desk, suppression: string, below: number): Promise<readonly string[]> {
+  const { workspaceId, eraseBelow } = desk;
+  const recipientHash = suppression.slice("suppression-".length);
+  const erasureId = await request(desk, recipientHash);
+  const data = { workspaceId, recipientHash, cutsHistory: true, erasureId };
+  return eraseBelow(suppression, "SuppressionAddressErased", below, data);
+}
+
+function uploadLeft({ workspaceId }: Desk, erasureId: string): object {
+  const at = "2026-01-01T00:00:00.000Z";
+  return { workspaceId, contentType: "text/plain", bytes: 1, uploadedAt: at, expiresAt: at, erasureId };
+}
+
+async function contentErased(desk: Desk, stream: string, data: object, metadata: object = {}) {
+  const revision = await desk.append(stream, "EmailContentErased", data, metadata);
+  await desk.store.truncateBefore(stream, 1);
+  return [`${stream}@0`, `${stream}@${revision}`];
+}
+
+describe("a forged erasure", () => {
+  test.each(Object.entries(FORGERIES))("a %s is found, with all that it hides", async (_, forge) => {
+    await onSealedLog(async (desk) => {
+      const planted = await forge(desk);
+      const found = await foundIn(desk.store);
+      expect([...found.keys()]).toEqual(expect.arrayContaining([...planted]));
+      expect(["unfounded", "unknown"]).toContain(found.get(planted.at(-1) ?? "") ?? "");
+    });
+  });
+
+  test.each(Object.entries(PRETENDERS))("%s that names leaves hides nothing", async (_, forge) => {
+    await onSealedLog(async (desk) => {
+      const hidden = (await forge(desk)).slice(0, -1);
+      const found = await foundIn(desk.store);
+      expect([...found.keys()]).toEqual(expect.arrayContaining(hidden));
+    });
+  });
+
+  test("is told from a real one: the suppression's address alone, on the person's request", async () => {
+    await onSealedLog(async (desk) => {
+      await withRequest(desk, desk.suppression, 1);
+      expect(await foundIn(desk.store)).toEqual(new Map());
+    });
+  });
+});
+
+describe("an event before the beginning of the log", () => {
+  /** A log with a key of nobody's at position -1, and the name of its stream. */
+  async function withForgedKey(): Promise<{ readonly path: string; readonly stream: string }> {
+    const path = join(folder, `${crypto.randomUUID()}.db`);
+    const stream = apiKeyStream(newId());
+    const store = openSqliteEventStore({ path });
+    await new AuditedLog(store).play([{ kind: "key", at: 1 }]);
+    await store.close();
+    return { path, stream };
+  }
+
+  function forge(path: string, stream: string): void {
+    const db = new DatabaseSync(path);
+    const { lastInsertRowid } = db.prepare("INSERT INTO streams (name, revision) VALUES (?, 0)").run(stream);
+    db.prepare("INSERT INTO events VALUES (-1, ?, 0, 'x', 'ApiKeyIssued', '{}', '{}')").run(lastInsertRowid);
+    db.close();
+  }
+
+  test("is read by no decision, and no seal is put over it", async () => {
+    const { path, stream } = await withForgedKey();
+    const store = openSqliteEventStore({ path });
+    forge(path, stream);
+    expect(await store.read(stream, 0, 10)).toEqual([]);
+    await expect(new AuditedLog(store).seal()).rejects.toThrow("position -1");
+    await store.close();
+  });
+
+  test("keeps the log from being opened, and says what it is", async () => {
+    const { path, stream } = await withForgedKey();
+    forge(path, stream);
+    expect(() => openSqliteEventStore({ path })).toThrow("position -1: the log begins at position 1");
+  });
+});
