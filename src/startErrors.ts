@@ -61,9 +61,11 @@ export function storeError({ storeUrl }: Pick<Config, "storeUrl">, error: unknow
   if (!(error instanceof StoreError) || !storeUrl.startsWith("esdb")) return error;
   const told = error.message.replace(/^EventStoreDB: cannot [^:]*: /, "");
   const fault = /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(told)?.[1] ?? told;
-  return new ConfigError([
+  return new StoreError(
+    error.failure,
     `STORE_URL: EventStoreDB at ${storeHosts(storeUrl)} does not answer as it should: ${fault}. Start it, or set STORE_URL to where it is (tls=false for a node without TLS)`,
-  ]);
+    { cause: error },
+  );
 }
 
 /** What to say of a connection string that the vendor's client does not take; it may hold a password, so none of it is told. */
@@ -84,7 +86,9 @@ export function contentError({ contentUrl }: Pick<Config, "contentUrl">, error: 
   const remedy = contentUrl.startsWith("s3:")
     ? "Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key"
     : "Set CONTENT_URL to a directory that this user can write to";
-  return new ConfigError([
-    `CONTENT_URL ${contentUrl} cannot be used: ${faultOf(error.cause ?? error)}. ${remedy}`,
-  ]);
+  const text = `CONTENT_URL ${contentUrl} cannot be used: ${faultOf(error.cause ?? error)}. ${remedy}`;
+  // A bucket may be there again in a moment; a directory is a matter of the setting.
+  return contentUrl.startsWith("s3:")
+    ? new StoreError(error.failure, text, { cause: error })
+    : new ConfigError([text]);
 }
