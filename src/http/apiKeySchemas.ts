@@ -19,7 +19,7 @@ export const IssueApiKeyBody = Type.Object(
       ),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ name: "Shop", scopes: ["email:send", "email:read"] }] },
 );
 
 export const ListApiKeysQuery = Type.Object(
@@ -28,7 +28,7 @@ export const ListApiKeysQuery = Type.Object(
 );
 
 const fields = {
-  id: Type.String({ pattern: "^[0-9A-Za-z]{12}$" }),
+  id: Type.String({ pattern: "^[0-9A-Za-z]{12}$", examples: ["4fQ9sXb2LmZk"] }),
   object: Type.Literal("api_key"),
   name: Type.String(),
   scopes: Type.Array(Scope, { uniqueItems: true }),
@@ -44,6 +44,7 @@ const IssuedApiKey = Type.Object(
     ...fields,
     key: Type.String({
       pattern: "^pl_[0-9A-Za-z]{50}$",
+      examples: [`pl_${"0".repeat(50)}`],
       description: "The key itself. Nothing but this answer ever shows it.",
     }),
   },
@@ -57,7 +58,9 @@ const ApiKeyList = Type.Object(
 
 const tag = "API keys";
 
-const KeyParams = Type.Object({ id: Type.String({ pattern: "^[0-9A-Za-z]{12}$" }) });
+const KeyParams = Type.Object({
+  id: Type.String({ pattern: "^[0-9A-Za-z]{12}$", examples: ["4fQ9sXb2LmZk"] }),
+});
 
 export const apiKeyOperations = {
   issueApiKey: {

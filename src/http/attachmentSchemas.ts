@@ -18,6 +18,7 @@ const AttachmentBody = Type.Object(
     sha256: Nullable(
       Type.String({
         pattern: "^[0-9a-f]{64}$",
+        examples: ["5d".repeat(32)],
         description: "The SHA-256 of the bytes, in lower-case hex; null once the name was erased.",
       }),
     ),

@@ -97,12 +97,28 @@ export function fieldsOf(schema: JsonSchema, schemas: Schemas, depth = 0): reado
   });
 }
 
+/** What texts of these names may hold, in examples. */
+const SAMPLE_TEXTS: Readonly<Record<string, string>> = {
+  subject: "Your order",
+  html: "<p>It is on its way.</p>",
+  text: "It is on its way.",
+  name: "Shop",
+  display_name: "Example",
+  domain: "example.com",
+  filename: "note.txt",
+  content_type: "text/plain",
+  next_cursor: "WyIyMDMwLTAxLTAxVDAwOjAwOjAwLjAwMFoiXQ",
+  reason: "connection_failed",
+  transport: "smtp",
+  reply: "250 2.0.0 Ok: queued",
+};
+
 function sampleText(name: string, { format }: JsonSchema): string {
   if (format === "uuid") return "0192f8a1-7c1e-7b6e-9d55-0f3f4d1c2b3a";
   if (format === "date-time") return "2030-01-01T00:00:00Z";
   if (/url/.test(name)) return "https://hooks.example.com/postledger";
   if (/^(from|to|email|address|reply_to)$/.test(name)) return `${name.replace("_", "-")}@example.com`;
-  return name || "text";
+  return SAMPLE_TEXTS[name] ?? (name || "text");
 }
 
 /** A value that `schema` takes, for an example: its own example where it has one. */

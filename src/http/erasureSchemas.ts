@@ -11,7 +11,7 @@ export const RequestErasureBody = Type.Object(
       description: "One bare address: the person's. It is not kept; the request holds a keyed hash of it.",
     }),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ address: "ana@example.com" }] },
 );
 
 export const ListErasuresQuery = Type.Object(

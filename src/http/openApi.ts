@@ -28,7 +28,14 @@ export interface DocumentHeader {
 }
 
 /** Bodies by their media type. */
-export type DocumentContent = Readonly<Record<string, { readonly schema: JsonSchema }>>;
+export type DocumentContent = Readonly<Record<string, DocumentMedia>>;
+
+/** One body: its schema, and what it may look like. `examples` are by the name of each. */
+export interface DocumentMedia {
+  readonly schema: JsonSchema;
+  readonly example?: Json;
+  readonly examples?: Readonly<Record<string, { readonly value: Json }>>;
+}
 
 export interface DocumentAnswer {
   readonly description: string;

@@ -1,8 +1,10 @@
-import type { TObject } from "@sinclair/typebox";
+import type { TObject, TSchema } from "@sinclair/typebox";
+import type { Json } from "../kernel/json.ts";
+import { type Schemas, sample } from "./docsSchema.ts";
 import { type Components, jsonSchema } from "./jsonSchema.ts";
-import type { DocumentAnswer, DocumentHeader } from "./openApi.ts";
+import type { DocumentAnswer, DocumentHeader, DocumentMedia } from "./openApi.ts";
 import type { Operation, OperationAnswer } from "./operation.ts";
-import { type ProblemCode, problemFacts } from "./problem.ts";
+import { Problem, type ProblemCode, problemBody, problemFacts } from "./problem.ts";
 import { type Route, routes } from "./routes.ts";
 
 const TITLES: Readonly<Record<OperationAnswer["status"], string>> = {
@@ -74,8 +76,15 @@ function answer(
         : {}),
       ...ownHeaders(told.headers, components),
     },
-    ...(schema === null ? {} : { content: { [mediaType]: { schema: jsonSchema(schema, components) } } }),
+    ...(schema === null ? {} : { content: { [mediaType]: media(mediaType, schema, components) } }),
   };
+}
+
+/** What is JSON has an example. */
+function media(mediaType: string, schema: TSchema, components: Components): DocumentMedia {
+  const told = jsonSchema(schema, components);
+  if (mediaType !== "application/json") return { schema: told };
+  return { schema: told, example: sample(told, Object.fromEntries(components) as Schemas) };
 }
 
 /** The codes that an operation can answer: those of its kind, and its own. */
@@ -105,6 +114,14 @@ function retryAfter(status: number, codes: readonly ProblemCode[]): Headers {
   return passing.length === 0 ? {} : { "Retry-After": { ...RETRY_AFTER, required: false } };
 }
 
+function problemExample(code: ProblemCode, status: number): Json {
+  const unavailable = status === 503;
+  return problemBody(
+    new Problem(code, unavailable ? { unavailable, detail: UNAVAILABLE_TITLE } : {}),
+    "0123456789abcdefghjk",
+  );
+}
+
 function problemAnswer(route: Route, status: number, codes: readonly ProblemCode[]): DocumentAnswer {
   const titles = codes.map(
     (code) => `${code}: ${status === 503 ? UNAVAILABLE_TITLE : problemFacts(code).title}`,
@@ -120,6 +137,7 @@ function problemAnswer(route: Route, status: number, codes: readonly ProblemCode
     content: {
       "application/problem+json": {
         schema: { allOf: [{ $ref: "#/components/schemas/Problem" }, { properties: narrowed }] },
+        examples: Object.fromEntries(codes.map((code) => [code, { value: problemExample(code, status) }])),
       },
     },
   };

@@ -101,10 +101,10 @@ function isRetryable({ code, status }: Problem): boolean {
 /** Of whatever somebody's key opened, no copy is kept on the way, and nothing is taken for what it is not. */
 export const PRIVATE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
-/** A problem as an answer: `application/problem+json` (RFC 9457). Nothing internal, nothing that was sent. */
-export function problemResponse(problem: Problem, requestId: string): Response {
+/** What the answer to a request that is refused says. Nothing internal, nothing that was sent. */
+export function problemBody(problem: Problem, requestId: string) {
   const { code, status, options } = problem;
-  const body = {
+  return {
     type: `urn:postledger:problem:${code.toLowerCase().replaceAll("_", "-")}`,
     title: TABLE[code].title,
     status,
@@ -112,8 +112,13 @@ export function problemResponse(problem: Problem, requestId: string): Response {
     code,
     request_id: requestId,
     retryable: isRetryable(problem),
-    errors: (options.errors ?? []).slice(0, ERRORS_MAX),
+    errors: (options.errors ?? []).slice(0, ERRORS_MAX).map(({ pointer, message }) => ({ pointer, message })),
   };
+}
+
+/** A problem as an answer: `application/problem+json` (RFC 9457). */
+export function problemResponse(problem: Problem, requestId: string): Response {
+  const { code, status, options } = problem;
   const headers: Record<string, string> = {
     "content-type": "application/problem+json",
     "x-request-id": requestId,
@@ -123,7 +128,7 @@ export function problemResponse(problem: Problem, requestId: string): Response {
   if (status === 503 || problemFacts(code).isRetryable)
     headers["retry-after"] ??= String(RETRY_AFTER_SECONDS);
   if (status === 401) headers["www-authenticate"] = "Bearer";
-  return new Response(JSON.stringify(body), { status, headers });
+  return new Response(JSON.stringify(problemBody(problem, requestId)), { status, headers });
 }
 
 /** The refusal of one value of the body. */

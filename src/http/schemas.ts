@@ -45,7 +45,11 @@ export const DirectAttachment = Type.Object(
     content_type: Type.String({ description: "The supported MIME type of the extension and the content." }),
     content: Type.String({ description: "Standard Base64 of at most 5,000,000 bytes; no data URL." }),
   },
-  { additionalProperties: false, title: "a file sent inline" },
+  {
+    additionalProperties: false,
+    title: "a file sent inline",
+    examples: [{ filename: "note.txt", content_type: "text/plain", content: "VGhhbmsgeW91Lgo=" }],
+  },
 );
 
 /** RFC 3339, in answers: requests are not checked against it. */

@@ -10,7 +10,11 @@ const DISPLAY_NAME_CHARACTERS_MAX = 200;
 
 export const SenderId = inWords(
   "must be the id of a sender: 64 digits 0 to 9 and letters a to f",
-  Type.String({ pattern: "^[0-9a-f]{64}$", description: "The same for as long as the log exists." }),
+  Type.String({
+    pattern: "^[0-9a-f]{64}$",
+    examples: ["5d".repeat(32)],
+    description: "The same for as long as the log exists.",
+  }),
 );
 
 export const AddSenderBody = Type.Object(
@@ -39,7 +43,10 @@ export const AddSenderBody = Type.Object(
       ),
     ),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [{ address: "billing@example.com", display_name: "Example billing" }],
+  },
 );
 export type AddSenderBody = Static<typeof AddSenderBody>;
 
@@ -49,7 +56,7 @@ export const VerifySenderBody = Type.Object(
       description: "email for an address, dns for a domain.",
     }),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ method: "email" }] },
 );
 
 export const ListSendersQuery = Type.Object(

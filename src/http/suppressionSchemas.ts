@@ -17,7 +17,7 @@ export const AddSuppressionBody = Type.Object(
       Nullable(Text({ maxLength: NOTE_CHARACTERS_MAX, description: "Why, in your own words." })),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ address: "ana@example.com", note: "Asked for it by phone." }] },
 );
 
 /** Why an address is suppressed. */

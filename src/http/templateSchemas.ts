@@ -33,7 +33,10 @@ const variableFields = {
 };
 const fallback = Type.Optional(Given);
 
-export const CreateTemplateBody = Type.Object({ name: Text({ minLength: 1, maxLength: 200 }) }, Closed);
+export const CreateTemplateBody = Type.Object(
+  { name: Text({ minLength: 1, maxLength: 200 }) },
+  { ...Closed, examples: [{ name: "Order confirmation" }] },
+);
 
 export const DraftVersionBody = Type.Object(
   {
@@ -54,13 +57,26 @@ export const DraftVersionBody = Type.Object(
       ),
     ),
   },
-  Closed,
+  {
+    ...Closed,
+    examples: [
+      {
+        subject: "Your order {{ order }}",
+        html: "<p>Hello {{ name }}, your order {{ order }} is on its way.</p>",
+        text: "Hello {{ name }}, your order {{ order }} is on its way.",
+        variables: [
+          { name: "name", type: "string", default: "there" },
+          { name: "order", type: "number", required: true },
+        ],
+      },
+    ],
+  },
 );
 export type DraftVersionBody = Static<typeof DraftVersionBody>;
 
 export const PreviewBody = Type.Object(
   { variables: Type.Optional(Type.Record(AnyName, Type.Unknown())) },
-  Closed,
+  { ...Closed, examples: [{ variables: { name: "Ana", order: 1042 } }] },
 );
 
 export const ListQuery = Type.Object({ limit: Type.Optional(Limit), cursor: Type.Optional(Cursor) }, Closed);

@@ -13,7 +13,7 @@ import { recoverWebhooks } from "../commands/recoverWebhooks.ts";
 import type { Services } from "../commands/services.ts";
 import { toldEvent } from "../commands/webhookPayload.ts";
 import type { DeliveryOrigin } from "../domain/webhookDelivery/events.ts";
-import { epochMs } from "../kernel/time.ts";
+import { type EpochMs, rfc3339 } from "../kernel/time.ts";
 import { dateTime } from "./dateTime.ts";
 import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
 import { decodeCursor, pageItems } from "./paging.ts";
@@ -105,10 +105,7 @@ export function webhookDeliveriesController({
     .post(
       routes.recoverWebhook.path,
       async ({ body, ...call }) => {
-        const since = dateTime("/since", body.since);
-        if (epochMs(since) < services.clock.now() - MISSED_KEPT_MS) {
-          throw invalid("/since", "is more than 14 days ago");
-        }
+        const since = recoveredSince(body.since, services.clock.now());
         const { id } = await activeEndpointOf(call);
         const rows = await failedSince(deliveries, id, since);
         const failed = rows.slice(0, RECOVER_DELIVERIES_MAX).map(requestOf);
@@ -118,6 +115,15 @@ export function webhookDeliveriesController({
       },
       { parse: authorizeThenRead(services, routes.recoverWebhook), body: RecoverWebhookBody },
     );
+}
+
+/** As far back as it goes, unless the caller says since when. */
+function recoveredSince(text: string | undefined, now: EpochMs): string {
+  const earliest = rfc3339(now - MISSED_KEPT_MS);
+  if (text === undefined) return earliest;
+  const since = dateTime("/since", text);
+  if (since < earliest) throw invalid("/since", "is more than 14 days ago");
+  return since;
 }
 
 /** A delivery with its attempts, and with what it tells. */

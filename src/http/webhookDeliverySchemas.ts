@@ -25,8 +25,12 @@ export const ListWebhookDeliveriesQuery = Type.Object(
 export type ListWebhookDeliveriesQuery = Static<typeof ListWebhookDeliveriesQuery>;
 
 export const RecoverWebhookBody = Type.Object(
-  { since: Type.String({ description: "RFC 3339; at most 14 days ago." }) },
-  { additionalProperties: false },
+  {
+    since: Type.Optional(
+      Type.String({ description: "RFC 3339; at most 14 days ago, which is also what its absence means." }),
+    ),
+  },
+  { additionalProperties: false, examples: [{}] },
 );
 
 const deliveryFields = {

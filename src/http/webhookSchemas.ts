@@ -12,12 +12,21 @@ const EventTypes = Type.Union([Type.Array(Type.String(), { minItems: 1, uniqueIt
 
 export const RegisterWebhookBody = Type.Object(
   { url: Destination, description: Type.Optional(Description), event_types: Type.Optional(EventTypes) },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    examples: [
+      {
+        url: "https://hooks.example.com/postledger",
+        description: "Order status",
+        event_types: ["email.sent", "email.bounced"],
+      },
+    ],
+  },
 );
 
 export const UpdateWebhookBody = Type.Partial(
   Type.Object({ url: Destination, description: Description, event_types: EventTypes }),
-  { additionalProperties: false, minProperties: 1 },
+  { additionalProperties: false, minProperties: 1, examples: [{ event_types: null }] },
 );
 export type UpdateWebhookBody = Static<typeof UpdateWebhookBody>;
 
@@ -35,7 +44,7 @@ export const RotateSecretBody = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, examples: [{ overlap_seconds: 3_600 }] },
 );
 
 export const RotateSecretQuery = Type.Object(
@@ -93,6 +102,7 @@ const NewWebhookEndpoint = Type.Object(
     ...endpointFields,
     secret: Type.String({
       pattern: "^whsec_[A-Za-z0-9+/]{43}=$",
+      examples: [`whsec_${"A".repeat(43)}=`],
       description: "Signs every delivery (Standard Webhooks). It is not shown again.",
     }),
   },

@@ -160,3 +160,14 @@ export function answerFault(method: string, path: string, seen: SeenAnswer): str
   const at = pointer("paths", found.path, found.method.toLowerCase(), "responses", String(seen.status));
   return headersFault(told, seen.headers) ?? bodyFault(method, at, told.content, seen);
 }
+
+/** Why an example of an answer is not what its schema says; null when it is. */
+export function exampleFault(
+  one: Described,
+  status: string,
+  mediaType: string,
+  example: unknown,
+): string | null {
+  const at = pointer("paths", one.path, one.method.toLowerCase(), "responses", status);
+  return schemaFault(`${at}${pointer("content", mediaType, "schema")}`, example);
+}
