@@ -26,7 +26,7 @@ const MAIN = join(import.meta.dir, "../../src/main.ts");
 const SETTINGS = { DELIVERY: "off" };
 
 /** A log of so many messages, and where they are. */
-interface Grown {
+export interface Grown {
   readonly fresh: FreshStore;
   readonly workspaceId: string;
   readonly messages: number;
@@ -38,7 +38,12 @@ function start({ env }: FreshStore): Promise<TestProcess> {
 }
 
 /** Lets a service make its workspace and its sender, and fills the log with messages of theirs. */
-async function grown(store: BenchStore, fresh: FreshStore, messages: number, report: Report): Promise<Grown> {
+export async function grown(
+  store: BenchStore,
+  fresh: FreshStore,
+  messages: number,
+  report: Report,
+): Promise<Grown> {
   const service = await start(fresh);
   const workspaceId: string = (await service.call("GET", "/api/v1/workspace")).json.id;
   const senders = (await service.call("GET", "/api/v1/senders")).json.data as readonly { id: string }[];
@@ -97,7 +102,7 @@ async function measureRebuild(store: BenchStore, { fresh, events }: Grown, repor
 }
 
 /** Until the service says that it is ready, every read model level with the log. */
-async function timedStart(fresh: FreshStore): Promise<{ service: TestProcess; seconds: number }> {
+export async function timedStart(fresh: FreshStore): Promise<{ service: TestProcess; seconds: number }> {
   const startedAt = performance.now();
   const service = await start(fresh);
   await until(
@@ -131,7 +136,7 @@ interface Side {
   readonly gets: LoadResult[];
 }
 
-function median(values: readonly number[]): number {
+export function median(values: readonly number[]): number {
   return [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? 0;
 }
 

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { append, type Bench, deliver, memory, project, send, template } from "./benches.ts";
 import { benchStores } from "./benchStores.ts";
 import { growth } from "./growth.ts";
+import { queries } from "./queries.ts";
 import { newReport } from "./report.ts";
 import { isolation } from "./webhookIsolation.ts";
 import { webhooks } from "./webhooks.ts";
@@ -17,15 +18,16 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   webhooks,
   isolation,
   growth,
+  queries,
 };
 
-/** It takes many minutes, so it is run only when it is named. */
-const ONLY_BY_NAME: ReadonlySet<string> = new Set(["growth"]);
+/** They take many minutes, so they are run only when they are named. */
+const ONLY_BY_NAME: ReadonlySet<string> = new Set(["growth", "queries"]);
 const MESSAGES_DEFAULT = "1000000";
 
 /**
  * `bun run bench [name…] [--json] [--messages N]`: with `--json` the last line is one JSON object; `--messages` is
- * for `growth` alone.
+ * for `growth` and `queries`.
  */
 async function main(words: readonly string[]): Promise<number> {
   const { values, positionals: names } = parseArgs({
