@@ -1,5 +1,6 @@
 import { apiKeys } from "./apiKeys.ts";
 import { attachments } from "./attachments.ts";
+import { auditLog } from "./auditLog.ts";
 import { due } from "./due.ts";
 import { emails } from "./emails.ts";
 import { erasures } from "./erasures.ts";
@@ -26,6 +27,7 @@ const all: readonly Projection[] = [
   templates,
   storage,
   erasures,
+  auditLog,
 ];
 
 /** Every read model of Postledger. */

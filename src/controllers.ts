@@ -5,6 +5,7 @@ import type { Services } from "./commands/services.ts";
 import { type Config, isLoopbackUrl } from "./config.ts";
 import { apiKeysController } from "./http/apiKeys.ts";
 import { attachmentsController } from "./http/attachments.ts";
+import { auditLogController } from "./http/auditLog.ts";
 import { currentEndpoints } from "./http/currentEndpoints.ts";
 import { emailsController } from "./http/emails.ts";
 import { erasuresController } from "./http/erasures.ts";
@@ -77,6 +78,7 @@ export function makeControllers(
     webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
     suppressionsController({ services, basePath, suppressions: readModel("suppressions") }),
     workspaceController({ services, emails: readModel("emails"), templates: readModel("templates") }),
+    auditLogController({ services, auditLog: readModel("audit-log") }),
     erasuresController({ services, basePath, erasures: readModel("erasures") }),
     apiKeysController({ services, basePath, apiKeys: readModel("api-keys") }),
     sendersController({

@@ -15,6 +15,7 @@ import {
 } from "../kernel/signingKey.ts";
 import { SECOND_MS } from "../kernel/time.ts";
 import type { EventStore } from "../ports/eventStore.ts";
+import { auditLogCommand } from "./auditLogCommand.ts";
 import { auditReport } from "./auditReport.ts";
 import { type Command, type Invocation, refuse, UsageError } from "./command.ts";
 import { withStore } from "./openForCommand.ts";
@@ -149,4 +150,4 @@ async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise
   return result.findings > 0 ? 1 : 0;
 }
 
-export const auditCommands: readonly Command[] = [keygen, seal, verify];
+export const auditCommands: readonly Command[] = [auditLogCommand, keygen, seal, verify];

@@ -1,5 +1,6 @@
 import { apiKeyOperations } from "./apiKeySchemas.ts";
 import { attachmentOperations } from "./attachmentSchemas.ts";
+import { auditLogOperations } from "./auditLogSchemas.ts";
 import { emailOperations } from "./emailSchemas.ts";
 import { erasureOperations } from "./erasureSchemas.ts";
 import { healthOperations } from "./healthSchemas.ts";
@@ -22,6 +23,7 @@ export const operations: Operations = {
   ...suppressionOperations,
   ...senderOperations,
   ...workspaceOperations,
+  ...auditLogOperations,
   ...erasureOperations,
   ...apiKeyOperations,
   ...webhookOperations,

@@ -61,6 +61,7 @@ export const routes = {
   getWorkspace: { method: "GET", path: "/api/v1/workspace", scope: "workspace:manage" },
   pauseSending: { method: "POST", path: "/api/v1/workspace/pause", scope: "workspace:manage" },
   resumeSending: { method: "POST", path: "/api/v1/workspace/resume", scope: "workspace:manage" },
+  listAuditLog: { method: "GET", path: "/api/v1/audit-log", scope: "workspace:manage" },
   requestErasure: { method: "POST", path: "/api/v1/erasures", scope: "workspace:manage" },
   listErasures: { method: "GET", path: "/api/v1/erasures", scope: "workspace:manage" },
   getErasure: { method: "GET", path: "/api/v1/erasures/:id", scope: "workspace:manage" },

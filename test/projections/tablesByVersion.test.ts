@@ -6,6 +6,7 @@ import { projections } from "../../projections/index.ts";
  * the same, so what changes here without a new version never reaches an installation that is there already.
  */
 const TABLES: Readonly<Record<string, { readonly since: number; readonly digest: string }>> = {
+  "audit-log": { since: 1, digest: "056b4ee9bdc1bb90" },
   "api-keys": { since: 2, digest: "1a698dfa7e40ec04" },
   attachments: { since: 3, digest: "f75783c4c9d679fb" },
   due: { since: 3, digest: "830638ac648cd86a" },

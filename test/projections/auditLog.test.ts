@@ -1,0 +1,213 @@
+import { describe, expect, test } from "bun:test";
+import { type AuditRow, auditLog, DECIDED_TYPES, listAuditLog } from "../../projections/auditLog.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { codecs } from "../../src/commands/codecs.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import type { ProjectedEvent, ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
+import { createTables } from "../../src/readModels/generation.ts";
+import { readCorpus, storedOf } from "../events/goldenEvents.ts";
+
+const START = Date.parse("2030-01-01T12:00:00Z");
+
+type Told = Pick<ProjectedEvent, "type" | "stream" | "data"> & {
+  readonly id?: string;
+  readonly revision?: number;
+  readonly actor?: string;
+};
+
+/** The rows of a log that tells these, one a second. */
+function withRows(events: readonly Told[], check: (db: ReadDatabaseFile) => void): void {
+  const db = sqliteReadDatabases.open(":memory:", "build");
+  try {
+    createTables(db, auditLog, "log");
+    events.forEach(({ actor = "cli", revision = 0, id, ...event }, second) => {
+      const metadata = { at: rfc3339(START + second * 1_000), actor, correlationId: `request-${second}` };
+      auditLog.apply({ id: id ?? `event-${second}`, revision, metadata, ...event }, db);
+    });
+    check(db);
+  } finally {
+    db.close();
+  }
+}
+
+function entries(db: ReadDatabase, workspaceId: string | null = "w"): readonly AuditRow[] {
+  return listAuditLog(db, { workspaceId, limit: 100 }).rows.toReversed();
+}
+
+const suppressed = (reason: string) => ({ workspaceId: "w", recipientHash: "h", reason });
+const unsuppressed = { workspaceId: "w", recipientHash: "h" };
+const issued = { workspaceId: "w", name: "shop", hash: "x", scopes: ["email:send"] };
+
+test("of every type of event it was decided what it says, whichever noun it is of", () => {
+  expect([...DECIDED_TYPES].sort()).toEqual(codecs.flatMap((codec) => [...codec.types]).sort());
+});
+
+test("whatever was ever written is told, without an address", () => {
+  withRows([], (db) => {
+    for (const golden of readCorpus().goldens.values()) {
+      if (!auditLog.events.includes(golden.type)) continue;
+      for (const sample of golden.samples) {
+        const stored = storedOf(golden, sample);
+        auditLog.apply({ ...stored, ...at(golden.type), metadata: sample.metadata }, db);
+      }
+    }
+    const rows = JSON.stringify(db.all("SELECT * FROM audit_log JOIN audited"));
+    expect(rows).not.toContain("@");
+    expect(db.all("SELECT DISTINCT action FROM audit_log").length).toBeGreaterThan(20);
+  });
+});
+
+/** Somewhere of its own in the log. */
+function at(type: string) {
+  return { id: crypto.randomUUID(), stream: `${type.toLowerCase()}-${crypto.randomUUID()}`, revision: 0 };
+}
+
+describe("who did it", () => {
+  test("is an API key by its name, the command line, a verification link or the service", () => {
+    const paused = (actor: string): Told => ({
+      type: "SendingPaused",
+      stream: "workspace-w",
+      data: { at: rfc3339(START) },
+      actor,
+    });
+    const actors = ["api-key:k1", "api-key:k2", "cli", "verification-link", "worker:x", "system"];
+    withRows([{ type: "ApiKeyIssued", stream: "apikey-k1", data: issued }, ...actors.map(paused)], (db) => {
+      const none = { id: null, name: null };
+      expect(entries(db).map(({ actor }) => actor)).toEqual([
+        { type: "command_line", ...none },
+        { type: "api_key", id: "k1", name: "shop" },
+        { type: "api_key", id: "k2", name: null },
+        { type: "command_line", ...none },
+        { type: "verification_link", ...none },
+        { type: "system", ...none },
+        { type: "system", ...none },
+      ]);
+    });
+  });
+});
+
+describe("what is told of a target", () => {
+  test("is its workspace and its name, also by events that say neither", () => {
+    const events: readonly Told[] = [
+      { type: "ApiKeyIssued", stream: "apikey-k", data: issued },
+      { type: "ApiKeyRevoked", stream: "apikey-k", data: {} },
+    ];
+    withRows(events, (db) => {
+      const [first, second] = entries(db);
+      expect(first).toMatchObject({ action: "api_key.issued", details: { scopes: ["email:send"] } });
+      expect(second).toMatchObject({
+        action: "api_key.revoked",
+        target: { type: "api_key", id: "k", label: "shop" },
+        requestId: "request-1",
+        createdAt: rfc3339(START + 1_000),
+      });
+    });
+  });
+
+  test("is of an endpoint the host alone, and which fields changed", () => {
+    const url = "https://hooks.example.com/services/secret";
+    const facts = { description: null, eventTypes: null, sealedSecret: "s" };
+    const events: readonly Told[] = [
+      {
+        type: "WebhookEndpointRegistered",
+        stream: "webhooks-w",
+        data: { endpointId: "p", workspaceId: "w", url, ...facts },
+      },
+      { type: "WebhookEndpointUpdated", stream: "webhooks-w", data: { endpointId: "p", eventTypes: [] } },
+    ];
+    withRows(events, (db) => {
+      expect(entries(db).map(({ target: { label }, details }) => ({ label, details }))).toEqual([
+        { label: "hooks.example.com", details: {} },
+        { label: "hooks.example.com", details: { changed: ["event_types"] } },
+      ]);
+    });
+  });
+
+  test("is the same id when a suppression is added and removed; bounces are not in it", () => {
+    const stream = "suppression-h";
+    const events: readonly Told[] = [
+      { type: "RecipientSuppressed", stream, id: "first", revision: 1, data: suppressed("manual") },
+      { type: "RecipientUnsuppressed", stream, revision: 2, data: unsuppressed },
+      { type: "RecipientSuppressed", stream, id: "second", revision: 4, data: suppressed("bounce") },
+      { type: "RecipientUnsuppressed", stream, revision: 5, data: unsuppressed },
+    ];
+    withRows(events, (db) => {
+      expect(entries(db).map(({ action, target }) => `${action} ${target.id}`)).toEqual([
+        "suppression.added first",
+        "suppression.removed first",
+        "suppression.removed second",
+      ]);
+    });
+  });
+});
+
+describe("what a log that was cut off still says", () => {
+  const suppression = "suppression-h";
+  const erased = (...revisions: readonly number[]) => revisions.map((revision) => ({ revision, leaf: "l" }));
+  const cases: Readonly<Record<string, { readonly events: readonly Told[]; readonly cut: number }>> = {
+    "of a suppression": {
+      cut: 3,
+      events: [
+        {
+          type: "RecipientSuppressed",
+          stream: suppression,
+          id: "s1",
+          revision: 1,
+          data: suppressed("manual"),
+        },
+        { type: "RecipientUnsuppressed", stream: suppression, revision: 2, data: unsuppressed },
+        {
+          type: "RecipientSuppressed",
+          stream: suppression,
+          id: "s4",
+          revision: 4,
+          data: suppressed("manual"),
+        },
+        {
+          type: "SuppressionAddressErased",
+          stream: suppression,
+          revision: 5,
+          data: { ...unsuppressed, cutsHistory: true, erasureId: "e", erased: erased(0, 1, 2, 3) },
+        },
+        { type: "RecipientUnsuppressed", stream: suppression, revision: 6, data: unsuppressed },
+      ],
+    },
+    "of a template": {
+      cut: 0,
+      events: [
+        {
+          type: "TemplateCreated",
+          stream: "template-t",
+          revision: 0,
+          data: { workspaceId: "w", name: "Ana", at: rfc3339(START) },
+        },
+        {
+          type: "TemplateDeleted",
+          stream: "template-t",
+          revision: 1,
+          data: { workspaceId: "w", at: rfc3339(START), erased: erased(0) },
+        },
+      ],
+    },
+  };
+
+  test.each(Object.entries(cases))("%s is what was told of the whole", (_, { events, cut }) => {
+    const rows = (told: readonly Told[], from: number) => {
+      let found: unknown;
+      const numbered = told.map((event, index) => ({ id: `event-${index}`, ...event }));
+      withRows([], (db) => {
+        numbered.forEach((event, second) => {
+          if ((event.revision ?? 0) <= from) return;
+          const metadata = { at: rfc3339(START + second), actor: "cli", correlationId: "r" };
+          auditLog.apply({ revision: 0, metadata, ...event }, db);
+        });
+        found = {
+          entries: db.all("SELECT * FROM audit_log ORDER BY id"),
+          audited: db.all("SELECT * FROM audited ORDER BY type, id"),
+        };
+      });
+      return found;
+    };
+    expect(rows(events, -1)).toEqual(rows(events, cut));
+  });
+});
