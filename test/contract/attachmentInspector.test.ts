@@ -89,6 +89,10 @@ describe("a name", () => {
     ["exe.pdf"],
     ["letter.doc.pdf"],
     ["1.0.0-rc.1.pdf"],
+    ["می‌خواهم.pdf"],
+    ["क्‍ष.pdf"],
+    ["👨‍👩‍👧‍👦 ❤️ 👩🏽‍🚀.pdf"],
+    ["报告：第一季度。附件….pdf"],
   ])("%s is sound", (filename) => {
     expect(reasonOf(named(filename))).toBe("sound");
   });
@@ -115,6 +119,26 @@ describe("a name", () => {
     ["a.EXE .pdf", ".EXE before its extension"],
     ["a.js.b.pdf", ".js before its extension"],
     ["a.docm.pdf", ".docm before its extension"],
+    ["a\u200b.pdf", "U+200B, which cannot be seen"],
+    ["invoice\u200f.pdf", "U+200F, which cannot be seen"],
+    ["\ufeffa.pdf", "U+FEFF, which cannot be seen"],
+    ["a\u00ad.pdf", "U+00AD, which cannot be seen"],
+    ["a\u2060b.pdf", "U+2060, which cannot be seen"],
+    ["a\u3164.pdf", "U+3164, which cannot be seen"],
+    ["a\u2800.pdf", "U+2800, which cannot be seen"],
+    ["a\u034fb.pdf", "U+034F, which cannot be seen"],
+    ["a\u{e0041}.pdf", "U+E0041, which cannot be seen"],
+    ["pay\u200dment.pdf", "U+200D, which cannot be seen"],
+    ["счёт\u200c.pdf", "U+200C, which cannot be seen"],
+    ["invoice\u2024exe.pdf", "U+2024, which looks like"],
+    ["invoice\uff0eexe.pdf", "U+FF0E, which looks like"],
+    ["a\ufe52exe.pdf", "U+FE52, which looks like"],
+    ["..\u2215etc.pdf", "U+2215, which looks like"],
+    ["a\u2044b.pdf", "U+2044, which looks like"],
+    ["a\uff0fb.pdf", "U+FF0F, which looks like"],
+    ["a\uff3cb.pdf", "U+FF3C, which looks like"],
+    ["c\u2236a.pdf", "U+2236, which looks like"],
+    ["c\ua789a.pdf", "U+A789, which looks like"],
   ])("%j is invalid", (filename, reason) => {
     expect(named(filename).kind).toBe("invalid");
     expect(reasonOf(named(filename))).toContain(reason);
@@ -312,6 +336,197 @@ describe("a document", () => {
   ] as const)("with %s is sound", async (_, more) => {
     expect(reasonOf(await inspect("docx", ooxml("docx", more)))).toBe("sound");
     expect(reasonOf(await inspect("ods", odf("spreadsheet", more)))).toBe("sound");
+  });
+
+  const relationships = (...all: readonly string[]): ZipPart => ({
+    name: "word/_rels/settings.xml.rels",
+    content: `<?xml version="1.0"?><Relationships>${all.join("")}</Relationships>`,
+  });
+  const relationship = (kind: string, target: string, mode = ' TargetMode="External"') =>
+    `<Relationship Id="rId1" Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/${kind}" Target="${target}"${mode}/>`;
+  const part = (content: string | Uint8Array, name = "word/header9.xml"): ZipPart => ({ name, content });
+  const paragraph = (markup: string) => part(`<w:hdr xmlns:w="w"><w:p>${markup}</w:p></w:hdr>`);
+  const begin = '<w:fldChar w:fldCharType="begin"/>';
+  const end = '<w:fldChar w:fldCharType="separate"/><w:t>DDE</w:t><w:fldChar w:fldCharType="end"/>';
+  const instruction = (...runs: readonly string[]) =>
+    runs.map((run) => `<w:r><w:instrText xml:space="preserve">${run}</w:instrText></w:r>`).join("");
+  const field = (...runs: readonly string[]) => paragraph(begin + instruction(...runs) + end);
+
+  const OUTSIDE = "a link to a template or object outside of it";
+  const LINK = "a DDE or OLE link";
+  const OLE = "an OLE object";
+  const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
+
+  test.each([
+    [
+      "a template on the web",
+      relationships(relationship("attachedTemplate", "https://a.example/t.dotm")),
+      OUTSIDE,
+    ],
+    ["a template on a share", relationships(relationship("attachedTemplate", "\\\\host\\t.dotx")), OUTSIDE],
+    [
+      "a template on a share by URL",
+      relationships(relationship("attachedTemplate", "file://host/t.dotx")),
+      OUTSIDE,
+    ],
+    [
+      "one in strict OOXML",
+      part(
+        '<r:Relationship xmlns:r="r" Type="http://purl.oclc.org/ooxml/officeDocument/relationships/attachedTemplate" Target="http://a.example/" TargetMode="External"/>',
+        "word/_rels/document.xml.rels",
+      ),
+      OUTSIDE,
+    ],
+    [
+      "one with its mode written otherwise",
+      relationships(
+        relationship("attachedTemplate", "http://a.example/", " TargetMode = '&#69;xtern&#x00000061;l'"),
+      ),
+      OUTSIDE,
+    ],
+    [
+      "one behind a comment that looks like it",
+      relationships('<!-- <Relationship a=" -->', relationship("frame", "http://a.example/")),
+      OUTSIDE,
+    ],
+    [
+      "one with a > in a value",
+      relationships(
+        relationship("frame", "http://a.example/").replace("<Relationship", '<Relationship x=">"'),
+      ),
+      OUTSIDE,
+    ],
+    [
+      "one in UTF-16",
+      part(utf16(`<Relationships>${relationship("attachedTemplate", "http://a.example/")}</Relationships>`)),
+      OUTSIDE,
+    ],
+    [
+      "one behind white space",
+      part(" ".repeat(90_000) + relationship("attachedTemplate", "http://a.example/")),
+      OUTSIDE,
+    ],
+    ["a picture on a share", relationships(relationship("image", "file:////host/a.png")), OUTSIDE],
+    ["a linked object", relationships(relationship("oleObject", "mhtml:http://a.example/")), OLE],
+    ["an embedded object", relationships(relationship("oleObject", "embeddings/oleObject1.bin", "")), OLE],
+    [
+      "an OLE file under any name",
+      part(Buffer.from("d0cf11e0a1b11ae10000", "hex"), "word/media/image1.png"),
+      OLE,
+    ],
+    ["a part in another format", relationships(relationship("aFChunk", "a.rtf", "")), "another format"],
+    ["a DDEAUTO field", field(' DDEAUTO c:\\\\windows\\\\system32\\\\cmd.exe "/k calc"'), LINK],
+    ["a DDE field", field("dde excel a b"), LINK],
+    ["a LINK field", field(" LINK Excel.Sheet.12 a b"), LINK],
+    ["one in pieces", field(" D", "DEA", "UTO ", "x"), LINK],
+    ["one in references", field("&#68;&#x0000000044;E x"), LINK],
+    ["one in a CDATA section", field("<![CDATA[DDEAUTO x]]>"), LINK],
+    [
+      "one within a field",
+      paragraph(begin + instruction(" IF ") + begin + instruction("DDE x") + end + end),
+      LINK,
+    ],
+    [
+      "one that a field spells",
+      paragraph(begin + begin + instruction(" QUOTE 68 68 69") + end + instruction(" x") + end),
+      LINK,
+    ],
+    [
+      "one that a field spells the end of",
+      paragraph(begin + instruction("DDE") + begin + instruction(" QUOTE 65") + end + end),
+      LINK,
+    ],
+    ["one without an end", paragraph(begin + instruction("DDEAUTO x") + begin), LINK],
+    ["a simple DDE field", paragraph('<w:fldSimple w:instr=" DDEAUTO a b"/>'), LINK],
+    [
+      "a DDE link of a sheet",
+      part(
+        '<externalLink><ddeLink ddeService="cmd" ddeTopic="/c calc"/></externalLink>',
+        "xl/externalLinks/externalLink1.xml",
+      ),
+      LINK,
+    ],
+    [
+      "an OLE link of a sheet",
+      part("<x:externalLink xmlns:x='x'><x:oleLink/></x:externalLink>", "xl/a.bin"),
+      LINK,
+    ],
+    [
+      "a DDE source of ODF",
+      part('<office:dde-source office:dde-application="soffice"/>', "content2.xml"),
+      LINK,
+    ],
+    [
+      "a slide that runs a program",
+      part('<a:hlinkMouseOver action="ppaction://program"/>', "ppt/slides/slide9.xml"),
+      "makes something run",
+    ],
+    ["a DOCTYPE", part('<!DOCTYPE a [<!ENTITY b "External">]><a/>'), "DOCTYPE"],
+    ["XML in another encoding", part('<?xml version="1.0" encoding="UTF-7"?><a/>'), "not Unicode"],
+    [
+      "XML in another encoding that says so and is not",
+      part(Buffer.from('<?xml version="1.0"?><a>\xff</a>', "latin1")),
+      "not Unicode",
+    ],
+    [
+      "a tag of two megabytes",
+      part(`<a b="${Buffer.from(randomBytes(1_500_000)).toString("hex")}"/>`),
+      "cannot be looked through",
+    ],
+  ] as const)("with %s is invalid", async (_, more, reason) => {
+    for (const [extension, bytes] of [
+      ["docx", ooxml("docx", [more])],
+      ["pptx", ooxml("pptx", [more])],
+      ["ods", odf("spreadsheet", [more])],
+    ] as const) {
+      expect(reasonOf(await inspect(extension, bytes))).toContain(reason);
+    }
+    const embedded = ooxml("docx", [{ name: "word/embeddings/a.xlsx", content: ooxml("xlsx", [more]) }]);
+    expect(reasonOf(await inspect("docx", embedded))).toContain(reason);
+  });
+
+  test.each([
+    [
+      "links for readers",
+      relationships(
+        relationship("hyperlink", "https://a.example/"),
+        relationship("hyperlink", "mailto:a@example.com"),
+      ),
+    ],
+    [
+      "the template of its writer",
+      relationships(relationship("attachedTemplate", "file:///C:\\Users\\ana\\Letter.dotx")),
+    ],
+    ["another workbook beside it", relationships(relationship("externalLinkPath", "Prices%202026.xlsx"))],
+    ["the usual fields", field(" HYPERLINK &quot;https://a.example/dde&quot; ")],
+    [
+      "a field within a formula",
+      paragraph(begin + instruction("=") + begin + instruction("PAGE") + end + instruction("-1") + end),
+    ],
+    [
+      "a field within a field",
+      paragraph(
+        begin + instruction(" IF ") + begin + instruction(" PAGE ") + end + instruction(' = 1 "a"') + end,
+      ),
+    ],
+    ["text about DDE", paragraph("<w:t>DDEAUTO and &lt;ddeLink&gt;</w:t>")],
+    [
+      "a drawing in SVG",
+      part('<?xml version="1.0"?><!DOCTYPE svg PUBLIC "a" "b"><svg/>', "word/media/image2.svg"),
+    ],
+    [
+      "a font that begins like XML",
+      part(Buffer.concat([Buffer.from("<"), randomBytes(50_000)]), "word/fonts/a.odttf"),
+    ],
+    ["a long text in UTF-16", part(utf16(`<a>${randomBytes(100_000).toString("hex")}</a>`))],
+    [
+      "a text of many megabytes",
+      part(
+        `<w:hdr>${"<w:p><w:t>a text</w:t></w:p>".repeat(5_000)}${randomBytes(500_000).toString("hex")}</w:hdr>`,
+      ),
+    ],
+  ] as const)("with %s is sound", async (_, more) => {
+    expect(reasonOf(await inspect("docx", ooxml("docx", [more])))).toBe("sound");
   });
 
   test("with a macro part under any name is invalid: its type is in the list of content types", async () => {
@@ -515,6 +730,14 @@ describe("whatever the bytes are", () => {
     );
   });
 
+  /** A document that unpacks to as much of this as may be: a little noise keeps it from being a bomb. */
+  const documentOf = (markup: string): Buffer => {
+    const block = () =>
+      markup.repeat(Math.ceil(100_000 / markup.length)) + randomBytes(3_000).toString("hex");
+    const count = Math.floor(90_000_000 / block().length);
+    return ooxml("docx", [{ name: "word/a.xml", content: Array.from({ length: count }, block).join("") }]);
+  };
+
   /** Content that takes a careless pattern or parser seconds or minutes: a test ends after five. */
   test.each([
     ["json", `[${'"\\"'.repeat(1_200_000)}`],
@@ -528,6 +751,14 @@ describe("whatever the bytes are", () => {
     ["txt", "\u0300".repeat(2_400_000)],
     ["docx", Buffer.concat([ooxml("docx"), Buffer.from("PK\x05\x06".repeat(1_200_000))])],
     ["docx", Buffer.from("PK\x03\x04".repeat(1_200_000))],
+    ["docx", documentOf("<a/>")],
+    ["docx", documentOf("<")],
+    ["docx", documentOf("<!--")],
+    ["docx", documentOf(`<${"a".repeat(900_000)}>`)],
+    ["docx", documentOf(`<a ${"b ".repeat(400_000)}>`)],
+    ["docx", documentOf('<a b="')],
+    ["docx", documentOf("<instrText>a</instrText>")],
+    ["docx", documentOf(`<instrText>${"&#x0".repeat(200_000)}</instrText>`)],
     ["mp3", Buffer.from("ID3\x04\0\0\0\0\0\0".repeat(490_000))],
     ["tiff", Buffer.concat([Buffer.from("II*\0\x08\0\0\0\xff\xff", "latin1"), Buffer.alloc(4_900_000, 1)])],
     ["mp4", Buffer.alloc(5_000_000, "ftyp")],

@@ -1,7 +1,8 @@
 import { createInflateRaw } from "node:zlib";
 import { isBlockedExtension } from "./blockedExtensions.ts";
 import { extensionOf } from "./fileName.ts";
-import { isArchive, isProgram } from "./programs.ts";
+import { OfficeMarkup } from "./officeMarkup.ts";
+import { isArchive, isOleFile, isProgram } from "./programs.ts";
 import { readZipDirectory, type ZipEntry } from "./zipDirectory.ts";
 
 const ENTRIES_MAX = 2_000;
@@ -73,13 +74,15 @@ async function contentFault(
   allowance: Allowance,
 ): Promise<string | null> {
   if (isBomb(entry.declaredBytes, entry.data.length)) return `holds a file over ${RATIO_MAX} times its size`;
-  const content = await unpack(entry);
-  if (content === null) return "holds a file that does not unpack to its size";
+  const unpacked = await unpack(entry, document ? new OfficeMarkup() : null);
+  if (typeof unpacked === "string") return unpacked;
+  const { content } = unpacked;
   const extension = extensionOf(entry.name);
   // Fonts in OOXML begin with scrambled bytes (ECMA-376 part 4 §2.8.1), which may look like anything.
   if (extension === "odttf") return null;
   if (isProgram(content)) return "holds a program";
   if (document && isMacroPackage(entry.name, content)) return "holds macros or controls";
+  if (document && isOleFile(content)) return "holds an OLE object";
   if (!isArchive(content)) return null;
   const isWhole = content.length === entry.declaredBytes;
   if (!DOCUMENT.test(extension) || !isWhole || depth >= DEPTH_MAX) return "holds another archive";
@@ -90,9 +93,16 @@ function isMacroPackage(name: string, content: Uint8Array): boolean {
   return name.toLowerCase() === CONTENT_TYPES && CODE_TYPE.test(Buffer.from(content).toString("latin1"));
 }
 
-/** The beginning of a file's content, of which all is unpacked; null when that is not as long as it says. */
-async function unpack(entry: ZipEntry): Promise<Uint8Array | null> {
-  if (entry.method === 0) return entry.data.length === entry.declaredBytes ? entry.data : null;
+/** The beginning of a file's content, of which all is unpacked; a text says what is wrong with it. */
+async function unpack(
+  entry: ZipEntry,
+  markup: OfficeMarkup | null,
+): Promise<{ readonly content: Uint8Array } | string> {
+  const isLie = "holds a file that does not unpack to its size";
+  if (entry.method === 0) {
+    if (entry.data.length !== entry.declaredBytes) return isLie;
+    return markup?.read(entry.data, true) ?? { content: entry.data };
+  }
   const chunks: Buffer[] = [];
   let bytes = 0;
   const inflate = createInflateRaw();
@@ -101,10 +111,12 @@ async function unpack(entry: ZipEntry): Promise<Uint8Array | null> {
     for await (const chunk of inflate as AsyncIterable<Buffer>) {
       if (bytes < KEPT_BYTES_MAX) chunks.push(chunk);
       bytes += chunk.length;
-      if (bytes > entry.declaredBytes) return null;
+      if (bytes > entry.declaredBytes) return isLie;
+      const fault = markup?.read(chunk, bytes === entry.declaredBytes) ?? null;
+      if (fault !== null) return fault;
     }
   } catch {
-    return null;
+    return isLie;
   }
-  return bytes === entry.declaredBytes ? Buffer.concat(chunks) : null;
+  return bytes === entry.declaredBytes ? { content: Buffer.concat(chunks) } : isLie;
 }

@@ -11,6 +11,8 @@ const PROGRAMS: readonly string[] = [
 ];
 /** The first bytes of zip, RAR and 7-Zip archives. */
 const ARCHIVES: readonly string[] = ["504b0304", "504b0506", "526172211a07", "377abcaf271c"];
+/** The first bytes of an OLE compound file: old Office files, packaged objects, Visual Basic projects. */
+const OLE_FILE: readonly string[] = ["d0cf11e0a1b11ae1"];
 
 const SIGNATURE_BYTES_MAX = 8;
 
@@ -25,4 +27,8 @@ export function isProgram(bytes: Uint8Array): boolean {
 
 export function isArchive(bytes: Uint8Array): boolean {
   return beginsWith(bytes, ARCHIVES);
+}
+
+export function isOleFile(bytes: Uint8Array): boolean {
+  return beginsWith(bytes, OLE_FILE);
 }

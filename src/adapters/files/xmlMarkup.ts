@@ -1,0 +1,131 @@
+/** One start tag, its names without their prefixes; references in values are resolved. */
+export interface XmlTag {
+  readonly name: string;
+  readonly attributes: ReadonlyMap<string, string>;
+}
+
+/** What comes by in XML that is read in parts. */
+export interface XmlVisitor {
+  tag(tag: XmlTag): void;
+  /** An element ends; an empty one has only a tag. */
+  end(name: string): void;
+  /** A piece of text, as it stands: one text may come in several. */
+  text(text: string): void;
+}
+
+/** A tag, comment or the like that is longer than this is there to hide something. */
+const MARKUP_CHARS_MAX = 1_000_000;
+/** Of a DOCTYPE so much is looked at. */
+const DOCTYPE_CHARS = 20;
+const NAMED: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+const SPECIAL = [
+  ["<!--", "-->"],
+  ["<?", "?>"],
+  ["<![CDATA[", "]]>"],
+] as const;
+
+/** Resolves references to characters (XML 1.0 §4.1); others cannot be without a DOCTYPE. */
+export function unescapeXml(text: string): string {
+  if (!text.includes("&")) return text;
+  return text.replace(/&(?:#x0*([\da-f]{1,6})|#0*(\d{1,7})|(\w{2,4}));/gi, (whole, hex, decimal, name) => {
+    if (name !== undefined) return NAMED[name] ?? whole;
+    const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+  });
+}
+
+function localName(name: string): string {
+  return name.slice(name.indexOf(":") + 1);
+}
+
+/** Where a tag ends, past any > within its values; -1 when that has not come yet. */
+function tagEnd(text: string, start: number): number {
+  const first = text.indexOf(">", start);
+  if (first < 0) return -1;
+  if (!/["']/.test(text.slice(start, first))) return first;
+  const quoteOrEnd = /["'>]/g;
+  quoteOrEnd.lastIndex = start;
+  for (let found = quoteOrEnd.exec(text); found !== null; found = quoteOrEnd.exec(text)) {
+    if (found[0] === ">") return found.index;
+    const close = text.indexOf(found[0], found.index + 1);
+    if (close < 0) return -1;
+    quoteOrEnd.lastIndex = close + 1;
+  }
+  return -1;
+}
+
+const NONE: XmlTag["attributes"] = new Map();
+
+function readTag(markup: string): XmlTag {
+  if (!markup.includes("="))
+    return { name: localName(/^[^\s/>]*/.exec(markup)?.[0] ?? ""), attributes: NONE };
+  const attributes = new Map<string, string>();
+  for (const [, name = "", double, single] of markup.matchAll(
+    /(?<=\s)([^\s"'=<>/]+)\s*=\s*(?:"([^"]*)"|'([^']*)')/g,
+  )) {
+    attributes.set(localName(name), unescapeXml(double ?? single ?? ""));
+  }
+  return { name: localName(/^[^\s/>]*/.exec(markup)?.[0] ?? ""), attributes };
+}
+
+/**
+ * Reads XML as it comes, and no more of it than tags and text: it need not be well-formed, but whoever takes it for
+ * well-formed finds the same tags. Texts are given unresolved.
+ */
+export class XmlReader {
+  private rest = "";
+
+  constructor(private readonly visitor: XmlVisitor) {}
+
+  /** Takes the next piece; what is wrong with it, as the end of a sentence, or null. */
+  read(piece: string): string | null {
+    const text = this.rest + piece;
+    let at = 0;
+    for (let open = text.indexOf("<"); open >= 0; open = text.indexOf("<", at)) {
+      if (open > at) this.visitor.text(text.slice(at, open));
+      at = open;
+      const end = this.readMarkup(text, open);
+      if (end === null) return "holds XML with a DOCTYPE";
+      if (end < 0) break;
+      at = end;
+    }
+    const isOpen = text[at] === "<";
+    if (!isOpen && at < text.length) this.visitor.text(text.slice(at));
+    this.rest = isOpen ? text.slice(at) : "";
+    return this.rest.length > MARKUP_CHARS_MAX ? "holds XML that cannot be looked through" : null;
+  }
+
+  /** Where the markup ends; -1 when that has not come yet, null for a DOCTYPE. */
+  private readMarkup(text: string, open: number): number | null {
+    const next = text[open + 1];
+    if (next === "!" || next === "?") return this.readSpecial(text, open);
+    const close = next === undefined ? -1 : tagEnd(text, open + 1);
+    if (close < 0) return -1;
+    if (next === "/") this.visitor.end(localName(text.slice(open + 2, close).trim()));
+    else {
+      const tag = readTag(text.slice(open + 1, close));
+      this.visitor.tag(tag);
+      if (text[close - 1] === "/") this.visitor.end(tag.name);
+    }
+    return close + 1;
+  }
+
+  private readSpecial(text: string, open: number): number | null {
+    for (const [begin, end] of SPECIAL) {
+      // Its first letters may be all that has come.
+      const head = text.slice(open, open + begin.length);
+      if (head.length < begin.length && begin.startsWith(head)) return -1;
+      if (head !== begin) continue;
+      const close = text.indexOf(end, open + begin.length);
+      if (close < 0) return -1;
+      if (begin === "<![CDATA[") this.visitor.text(text.slice(open + begin.length, close));
+      return close + end.length;
+    }
+    // Pictures in SVG begin with one; no part of a document may.
+    if (!/^<!DOCTYPE\s+svg\b/i.test(text.slice(open, open + DOCTYPE_CHARS))) {
+      return text.length < open + DOCTYPE_CHARS ? -1 : null;
+    }
+    const close = tagEnd(text, open + 2);
+    return close < 0 ? -1 : close + 1;
+  }
+}
