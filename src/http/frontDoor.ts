@@ -138,14 +138,28 @@ const UNAUTHORIZED: Readonly<Record<AuthenticationFault, string>> = {
   expired: "holds an API key that has expired: issue another one",
 };
 
-/** A client that keeps on failing is told to wait. Whoever has a valid key at the same address is not affected. */
-async function unauthorized(request: Request, fault: AuthenticationFault): Promise<Problem> {
+/** The address that a request comes from, behind proxies that are trusted; null when it is not known. */
+function clientOf(request: Request): string | null {
   const { door, peer } = factsOf(request);
   const other = peer();
+  if (other === null) return null;
+  return clientAddress(other, request.headers.get("x-forwarded-for"), door.trustedProxies);
+}
+
+/** Counts a page that is large and needs no key. Throws when its client has had too many of them. */
+export async function countPage(request: Request): Promise<void> {
+  const address = clientOf(request);
+  const { rateLimits } = factsOf(request).door;
+  const retryAfterSeconds = address === null ? null : await rateLimits.countPage(address);
+  if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
+}
+
+/** A client that keeps on failing is told to wait. Whoever has a valid key at the same address is not affected. */
+async function unauthorized(request: Request, fault: AuthenticationFault): Promise<Problem> {
+  const address = clientOf(request);
   const problem = refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message: UNAUTHORIZED[fault] }]);
-  if (other === null) return problem;
-  const address = clientAddress(other, request.headers.get("x-forwarded-for"), door.trustedProxies);
-  const retryAfterSeconds = await door.rateLimits.countFailure(address);
+  if (address === null) return problem;
+  const retryAfterSeconds = await factsOf(request).door.rateLimits.countFailure(address);
   return retryAfterSeconds === null ? problem : rateLimited(retryAfterSeconds);
 }
 

@@ -18,10 +18,14 @@ export interface RateLimits {
   count(principal: Principal, limits: WorkspaceLimits): Promise<RateVerdict>;
   /** Counts a request whose key was not accepted; the seconds to wait when its address has had too many of them. */
   countFailure(address: string): Promise<number | null>;
+  /** Counts a large page that needs no key; the seconds to wait when its address has had too many of them. */
+  countPage(address: string): Promise<number | null>;
 }
 
 const WINDOW_SECONDS = 1;
-const FAILURE_WINDOW_SECONDS = 60;
+const ADDRESS_WINDOW_SECONDS = 60;
+/** Large pages for one client address in a minute: what it does not read is some 40 MB at most. */
+export const PAGES_PER_MINUTE_MAX = 120;
 /** Client addresses that are counted at once; the oldest make room. */
 const ADDRESSES_MAX = 50_000;
 const UNLIMITED: RateVerdict = { headers: {}, retryAfterSeconds: null };
@@ -51,14 +55,34 @@ function verdictOf(counts: readonly Count[]): RateVerdict {
   return { headers: { "ratelimit-policy": policy, ratelimit: state }, retryAfterSeconds };
 }
 
+/** Counts something for client addresses: says how many seconds to wait once one has had `perMinuteMax`; 0: no limit. */
+function addressCounter(perMinuteMax: number): (address: string) => Promise<number | null> {
+  const counts = new RateLimiterMemory({ points: perMinuteMax, duration: ADDRESS_WINDOW_SECONDS });
+  const addresses = new Set<string>();
+  const remember = (address: string): void => {
+    addresses.delete(address);
+    addresses.add(address);
+    const [oldest] = addresses;
+    if (addresses.size <= ADDRESSES_MAX || oldest === undefined) return;
+    addresses.delete(oldest);
+    void counts.delete(oldest);
+  };
+  return async (address) => {
+    if (perMinuteMax === 0) return null;
+    const group = addressGroup(address);
+    const { consumedPoints, msBeforeNext, isFirstInDuration } = await counts.penalty(group);
+    if (isFirstInDuration) remember(group);
+    return consumedPoints > perMinuteMax ? wholeSeconds(msBeforeNext) : null;
+  };
+}
+
 /** `failuresPerMinute` 0: failures are not counted. */
 export function makeRateLimits(failuresPerMinute: number): RateLimits {
   // Workspaces differ in their limits, so the limiters only count: `penalty` never refuses.
+  const countFailure = addressCounter(failuresPerMinute);
+  const countPage = addressCounter(PAGES_PER_MINUTE_MAX);
   const keys = new RateLimiterMemory({ points: 0, duration: WINDOW_SECONDS });
   const workspaces = new RateLimiterMemory({ points: 0, duration: WINDOW_SECONDS });
-  const failures = new RateLimiterMemory({ points: failuresPerMinute, duration: FAILURE_WINDOW_SECONDS });
-  const addresses = new Set<string>();
-
   const countIn = async (
     limiter: RateLimiterMemory,
     id: string,
@@ -67,15 +91,6 @@ export function makeRateLimits(failuresPerMinute: number): RateLimits {
     const { consumedPoints: used, msBeforeNext } = await limiter.penalty(id);
     return { ...limit, used, resetSeconds: wholeSeconds(msBeforeNext) };
   };
-  const remember = (address: string): void => {
-    addresses.delete(address);
-    addresses.add(address);
-    const [oldest] = addresses;
-    if (addresses.size <= ADDRESSES_MAX || oldest === undefined) return;
-    addresses.delete(oldest);
-    void failures.delete(oldest);
-  };
-
   return {
     async count({ keyId, workspaceId }, { keyRequestsPerSecond, workspaceRequestsPerSecond }) {
       const counts: Count[] = [];
@@ -91,12 +106,7 @@ export function makeRateLimits(failuresPerMinute: number): RateLimits {
       }
       return counts.length === 0 ? UNLIMITED : verdictOf(counts);
     },
-    async countFailure(address) {
-      if (failuresPerMinute === 0) return null;
-      const group = addressGroup(address);
-      const { consumedPoints, msBeforeNext, isFirstInDuration } = await failures.penalty(group);
-      if (isFirstInDuration) remember(group);
-      return consumedPoints > failuresPerMinute ? wholeSeconds(msBeforeNext) : null;
-    },
+    countFailure,
+    countPage,
   };
 }

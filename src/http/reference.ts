@@ -1,6 +1,7 @@
 import { Elysia } from "elysia";
 import { docsPage } from "./docsPage.ts";
 import { DOCS_STYLE } from "./docsStyle.ts";
+import { countPage } from "./frontDoor.ts";
 import { pageHeaders } from "./html.ts";
 import type { OpenApiDocument } from "./openApi.ts";
 import { routes } from "./routes.ts";
@@ -14,34 +15,58 @@ interface ReferenceOptions {
 /** Something that stays the same for as long as the process runs. */
 interface Page {
   readonly text: string;
+  /** The same, compressed once: an answer that nobody reads stays in memory until its connection ends. */
+  readonly gzip: Uint8Array<ArrayBuffer>;
   readonly headers: Readonly<Record<string, string>>;
+  readonly digest: string;
 }
 
 function page(text: string, headers: Page["headers"]): Page {
   const digest = new Bun.CryptoHasher("sha256").update(text).digest("base64url");
   return {
     text,
+    gzip: Bun.gzipSync(Buffer.from(text), { level: 9 }),
     headers: {
       ...headers,
-      etag: `"${digest}"`,
       // Whoever keeps it asks whether it has changed, which costs an answer without a body.
       "cache-control": "public, no-cache",
+      vary: "Accept-Encoding",
     },
+    digest,
   };
 }
 
 /** Whether the caller has this very text (RFC 9110, If-None-Match: a list of tags, weak ones too, or `*`). */
-function isKept(request: Request, etag: string | undefined): boolean {
+function isKept(request: Request, etag: string): boolean {
   const asked = (request.headers.get("if-none-match") ?? "").split(",").map((tag) => tag.trim());
   return asked.some((tag) => tag === "*" || tag.replace(/^W\//, "") === etag);
 }
 
-function answer({ text, headers }: Page) {
-  return ({ request, set }: { request: Request; set: { status?: number | string; headers: object } }) => {
-    Object.assign(set.headers, headers);
-    if (!isKept(request, headers.etag)) return text;
-    set.status = 304;
-    return null;
+/** Whether the caller takes gzip (RFC 9110, Accept-Encoding). */
+function takesGzip(request: Request): boolean {
+  const codings = (request.headers.get("accept-encoding") ?? "").toLowerCase().split(",");
+  return codings.some((coding) => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)|$)/.test(coding));
+}
+
+function answer({ text, gzip, headers, digest }: Page) {
+  return async ({
+    request,
+    set,
+  }: {
+    request: Request;
+    set: { status?: number | string; headers: object };
+  }) => {
+    const isGzip = takesGzip(request);
+    const etag = isGzip ? `"${digest}-gzip"` : `"${digest}"`;
+    Object.assign(set.headers, headers, { etag });
+    if (isKept(request, etag)) {
+      set.status = 304;
+      return null;
+    }
+    await countPage(request);
+    if (!isGzip) return text;
+    Object.assign(set.headers, { "content-encoding": "gzip" });
+    return new Response(gzip);
   };
 }
 

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { HealthStatus } from "./healthSchemas.ts";
 import type { Operations } from "./operation.ts";
 
-const Cached = Type.Object({ ETag: Type.String(), "Cache-Control": Type.String() });
+const Cached = Type.Object({ ETag: Type.String(), "Cache-Control": Type.String(), Vary: Type.String() });
 const Conditional = Type.Object({ "If-None-Match": Type.Optional(Type.String()) });
 const unchanged = {
   status: 304,
@@ -46,7 +46,7 @@ export const referenceOperations = {
     headers: Conditional,
     success: { status: 200, schema: Type.Object({ openapi: Type.Literal("3.1.1") }), headers: Cached },
     also: [unchanged],
-    problems: [],
+    problems: ["RATE_LIMITED"],
   },
   docs: {
     summary: "Read the reference as a page",
@@ -54,6 +54,6 @@ export const referenceOperations = {
     headers: Conditional,
     success: { status: 200, schema: Type.String(), contentType: "text/html; charset=utf-8", headers: Cached },
     also: [unchanged],
-    problems: [],
+    problems: ["RATE_LIMITED"],
   },
 } satisfies Operations;
