@@ -128,7 +128,7 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
 /** One row a message: what lists and filters need, and no address; and how many there were, by hour. */
 export const emails: Projection = {
   name: "emails",
-  version: 7,
+  version: 8,
   events: [...EMAIL_STATUS_EVENTS, "EmailContentErased"],
   tables: [
     {
@@ -139,7 +139,6 @@ export const emails: Projection = {
       key: ["id"],
       indexes: [
         "CREATE INDEX emails_by_time ON emails (workspace_id, created_at)",
-        "CREATE INDEX emails_by_sender ON emails (sender_id, created_at)",
         `CREATE INDEX emails_by_recipient ON emails (${RECIPIENT_KEY}, created_at)`,
         `CREATE INDEX emails_by_rare_status ON emails (workspace_id, status, created_at) WHERE ${IS_RARE}`,
         // Those that have ended and whose content was not erased.
@@ -211,7 +210,7 @@ export function listEmails(db: ReadDatabase, query: EmailQuery): Found<EmailRow>
 }
 
 /** The index that leads past the fewest rows that are not wanted. */
-function wayTo({ workspaceId, status, senderId, recipientHash }: EmailQuery) {
+function wayTo({ workspaceId, status, recipientHash }: EmailQuery) {
   if (recipientHash !== undefined) {
     return { index: "emails_by_recipient", along: equals(RECIPIENT_KEY, recipientKey(recipientHash)) };
   }
@@ -223,7 +222,6 @@ function wayTo({ workspaceId, status, senderId, recipientHash }: EmailQuery) {
       along: [...equals("workspace_id", workspaceId), ...equals("status", status), isRare],
     };
   }
-  if (senderId !== undefined) return { index: "emails_by_sender", along: equals("sender_id", senderId) };
   return { index: "emails_by_time", along: equals("workspace_id", workspaceId) };
 }
 

@@ -10,7 +10,7 @@ const TABLES: Readonly<Record<string, { readonly since: number; readonly digest:
   "api-keys": { since: 2, digest: "1a698dfa7e40ec04" },
   attachments: { since: 3, digest: "f75783c4c9d679fb" },
   due: { since: 3, digest: "830638ac648cd86a" },
-  emails: { since: 7, digest: "fa5a4c41ba3c9fca" },
+  emails: { since: 8, digest: "585dbcca0a450d4b" },
   erasures: { since: 2, digest: "50a50e6000aac9c5" },
   "message-files": { since: 2, digest: "39e9406f1d47ae85" },
   senders: { since: 3, digest: "eeaba3a631893e3c" },
