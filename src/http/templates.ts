@@ -24,7 +24,7 @@ import { draftRequest } from "./draftRequest.ts";
 import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
 import { decodeCursor, notACursor, pageItems, pageOf } from "./paging.ts";
 import { Problem, refusedFor } from "./problem.ts";
-import { currentRows, type ReadModel } from "./readModel.ts";
+import { currentRows, nearlyCurrentRows, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
 import { variablesFaults } from "./sendRequest.ts";
@@ -54,7 +54,7 @@ export function templatesController({ services, basePath, templates }: Templates
         const occasion = occasionOf(request, services);
         // One after the other, so that each is counted before the next one is made.
         const id = await inTurn(services.store, `templates of ${workspaceId}`, async () => {
-          if (countTemplates(await currentRows(templates), workspaceId) >= TEMPLATES_MAX) {
+          if (countTemplates(await nearlyCurrentRows(templates), workspaceId) >= TEMPLATES_MAX) {
             const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
             throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
           }

@@ -10,6 +10,7 @@ import { emailStream } from "../../src/domain/email/events.ts";
 import { EVENT_ERASED, isOfTheLog } from "../../src/kernel/ofTheLog.ts";
 import { systemOccasion } from "../../src/openParts.ts";
 import { type EventStore, LOG_START } from "../../src/ports/eventStore.ts";
+import type { RowDifference } from "../../src/readModels/compare.ts";
 import { runCommand } from "../support/commandProcess.ts";
 import { eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
 import { openLog, startService } from "../support/tenants.ts";
@@ -51,6 +52,11 @@ async function streamsOf(store: EventStore) {
     views[stream] = { last: await store.lastRevision(stream), events };
   }
   return { views, order };
+}
+
+/** Not what a store's own audit log adds: that the log was brought there, copied from there, and resumed. */
+function isOfTheSame({ table, live, rebuilt }: RowDifference): boolean {
+  return !(table === "audit_log" && live === null && rebuilt?.stream === "instance");
 }
 
 describe.skipIf(!hasServer)("a log that outgrows its machine", () => {
@@ -167,8 +173,8 @@ describe.skipIf(!hasServer)("a log that outgrows its machine", () => {
       for (const { log } of [source, server, back]) models.push(await buildReadModels(log.store));
       const [here, there, again] = models as [BuiltReadModels, BuiltReadModels, BuiltReadModels];
       const { differences, rows } = compareReadModels(here, there);
-      expect(differences).toEqual([]);
-      expect(compareReadModels(here, again).differences).toEqual([]);
+      expect(differences.filter(isOfTheSame)).toEqual([]);
+      expect(compareReadModels(here, again).differences.filter(isOfTheSame)).toEqual([]);
       const empty = [...rows].filter(([, count]) => count === 0).map(([name]) => name);
       expect(empty).toEqual([]);
     },
