@@ -21,7 +21,7 @@ const GET_CONNECTIONS = 2;
 const STARTS = 3;
 const START_MS_MAX = 60_000;
 const MB = 1_024 * 1_024;
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+export const MAIN = join(import.meta.dir, "../../src/main.ts");
 /** Mail is held, and no content is old enough to be erased. */
 const SETTINGS = { DELIVERY: "off" };
 
@@ -65,7 +65,7 @@ export async function grown(
 }
 
 /** A process of its own: the most memory it had, in MB, how long it ran, in s, and what it said. */
-async function run(command: readonly string[], env: Readonly<Record<string, string>>) {
+export async function run(command: readonly string[], env: Readonly<Record<string, string>>) {
   const startedAt = performance.now();
   const child = Bun.spawn([process.execPath, ...command], {
     env: { ...process.env, ...env },

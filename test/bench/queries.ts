@@ -3,7 +3,7 @@ import type { TestProcess } from "../support/service.ts";
 import { type BenchOptions, CONNECTIONS } from "./benches.ts";
 import { onFresh } from "./benchService.ts";
 import type { BenchStore } from "./benchStores.ts";
-import { grown, median, timedStart } from "./growth.ts";
+import { grown, MAIN, median, run, timedStart } from "./growth.ts";
 import { httpLoad } from "./httpLoad.ts";
 import { add, addRatio, type Report } from "./report.ts";
 
@@ -96,6 +96,7 @@ async function measureQueries(store: BenchStore, service: TestProcess, report: R
 export async function queries(store: BenchStore, report: Report, { messages }: BenchOptions): Promise<void> {
   await onFresh(store, async (fresh) => {
     await grown(store, fresh, messages, report);
+    await run([MAIN, "projection", "rebuild"], fresh.env);
     const { service } = await timedStart(fresh);
     try {
       await measureQueries(store, service, report);
