@@ -144,7 +144,7 @@ export function sample(given: JsonSchema, schemas: Schemas, name = ""): Json {
     case "number":
       return Number(schema.minimum ?? 1);
     case "boolean":
-      return true;
+      return false;
     default:
       return sampleText(name, schema);
   }
