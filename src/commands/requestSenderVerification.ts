@@ -2,13 +2,20 @@ import { requestVerification } from "../domain/sender/decisions.ts";
 import { suppressionStream } from "../domain/suppression/events.ts";
 import {
   ADDRESS_RULE,
+  ADDRESS_RULE_OF_FIRST,
   type AllowanceRule,
   allowedAgainAt,
   countVerificationMail,
+  hasMailToday,
+  SENDER_RULE,
   utcDay,
   WORKSPACE_RULE,
 } from "../domain/verificationAllowance/decisions.ts";
-import { addressAllowanceStream, workspaceAllowanceStream } from "../domain/verificationAllowance/events.ts";
+import {
+  addressAllowanceStream,
+  senderAllowanceStream,
+  workspaceAllowanceStream,
+} from "../domain/verificationAllowance/events.ts";
 import { parseAddress } from "../kernel/address.ts";
 import { invariant } from "../kernel/assert.ts";
 import { newId } from "../kernel/ids.ts";
@@ -45,14 +52,20 @@ export async function requestSenderVerification(
   if (suppression.state !== null) return { kind: "suppressed" };
 
   const now = occasion.at;
+  const ofSender = senderAllowanceStream(id);
   const ofAddress = addressAllowanceStream(keys.hashAddressOfAll(address.canonical));
   const ofWorkspace = workspaceAllowanceStream(workspaceId, utcDay(now));
-  // Looked at before the workspace's is counted, so that asking too often does not use that up.
-  const known = await load(store, verificationAllowanceAggregate, ofAddress);
+  const allowance = async (stream: string) =>
+    (await load(store, verificationAllowanceAggregate, stream)).state;
+  const known = await allowance(ofSender);
+  const addressRule = hasMailToday(known, now) ? ADDRESS_RULE : ADDRESS_RULE_OF_FIRST;
+  // Looked at before anything is counted, so that asking in vain uses nothing up.
   const againAt =
-    allowedAgainAt(known.state, ADDRESS_RULE, now) ??
+    allowedAgainAt(known, SENDER_RULE, now) ??
+    allowedAgainAt(await allowance(ofAddress), addressRule, now) ??
     (await count(services, ofWorkspace, WORKSPACE_RULE, occasion)) ??
-    (await count(services, ofAddress, ADDRESS_RULE, occasion));
+    (await count(services, ofSender, SENDER_RULE, occasion)) ??
+    (await count(services, ofAddress, addressRule, occasion));
   if (againAt !== null) return { kind: "limited", againAt };
 
   const requestId = newId();

@@ -8,6 +8,7 @@ import {
 import { senderStream } from "../domain/sender/events.ts";
 import { equalInConstantTime } from "../kernel/instanceKeys.ts";
 import type { Occasion } from "../kernel/metadata.ts";
+import { plainName } from "../kernel/text.ts";
 import type { EpochMs } from "../kernel/time.ts";
 import {
   decodeVerificationToken,
@@ -44,12 +45,42 @@ function presented({ requestId, secret }: VerificationToken, now: EpochMs): Pres
   return { requestId, secretHash: secretHashOf(secret), now };
 }
 
-/** What a link is good for. Changes nothing: scanners of mail open every link. */
-export async function readVerificationLink(services: Services, text: string): Promise<LinkStanding> {
+/** Who asks for an address, as its mail and the page of its link tell. */
+export interface VerificationRequester {
+  readonly workspaceId: string;
+  /** What the operator called the workspace, without anything that could lead somewhere; may be empty. */
+  readonly workspaceName: string;
+  /** The requester sees the same one. */
+  readonly code: string;
+}
+
+const WORKSPACE_NAME_CHARACTERS_MAX = 60;
+
+/** Who has asked for one link of a sender. */
+export async function verificationRequester(
+  { workspaces, keys }: Pick<Services, "workspaces" | "keys">,
+  workspaceId: string,
+  { senderId, requestId }: Pick<VerificationToken, "senderId" | "requestId">,
+): Promise<VerificationRequester> {
+  const name = (await workspaces.get(workspaceId))?.name ?? "";
+  return {
+    workspaceId,
+    workspaceName: plainName(name, WORKSPACE_NAME_CHARACTERS_MAX),
+    code: keys.verificationCode(senderId, requestId),
+  };
+}
+
+/** What a link is good for, and of one that is open who asks. Changes nothing: scanners of mail open every link. */
+export async function readVerificationLink(
+  services: Services,
+  text: string,
+): Promise<{ readonly standing: LinkStanding; readonly requester: VerificationRequester | null }> {
   const token = openToken(services, text);
-  if (token === null) return "unknown";
+  if (token === null) return { standing: "unknown", requester: null };
   const { state } = await load(services.store, senderAggregate, senderStream(token.senderId));
-  return linkStanding(state, presented(token, services.clock.now()));
+  const standing = linkStanding(state, presented(token, services.clock.now()));
+  if (state === null || standing !== "open") return { standing, requester: null };
+  return { standing, requester: await verificationRequester(services, state.workspaceId, token) };
 }
 
 /** Verifies the sender that the link was mailed to, once. */

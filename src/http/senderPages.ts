@@ -1,4 +1,6 @@
+import type { VerificationRequester } from "../commands/verificationLink.ts";
 import type { LinkStanding } from "../domain/sender/decisions.ts";
+import { escapeHtml } from "./html.ts";
 
 const STYLE =
   "body{font:1rem/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;padding:0 1rem;color:#222}" +
@@ -24,7 +26,7 @@ const PAGES = {
   open: {
     status: 200,
     title: "Confirm your sending address",
-    text: "Somebody has asked to send email from the address that this link was mailed to. If that was not you, close this page.",
+    text: "Somebody has asked to send email from the address that this link was mailed to. If that was not you, or you were shown another code than this one where you asked, close this page.",
   },
   verified: {
     status: 200,
@@ -44,13 +46,23 @@ const PAGES = {
   },
 } as const;
 
+function requesterHtml({ workspaceName, workspaceId, code }: VerificationRequester): string {
+  const name = workspaceName === "" ? "" : `<dt>Workspace</dt><dd>${escapeHtml(workspaceName)}</dd>`;
+  return `<dl>${name}<dt>Workspace id</dt><dd>${escapeHtml(workspaceId)}</dd><dt>Code</dt><dd><strong>${escapeHtml(code)}</strong></dd></dl>`;
+}
+
 /** A page of the verification link. Nothing that a caller sent is in it. */
-export function senderPage(of: LinkStanding | "verified", requestId: string): Response {
+export function senderPage(
+  of: LinkStanding | "verified",
+  requestId: string,
+  requester: VerificationRequester | null = null,
+): Response {
   const { status, title, text } = PAGES[of];
+  const asked = requester === null ? "" : requesterHtml(requester);
   const body =
     '<!doctype html><html lang="en"><head><meta charset="utf-8">' +
     '<meta name="viewport" content="width=device-width, initial-scale=1">' +
     `<title>${title}</title><style>${STYLE}</style></head>` +
-    `<body><main><h1>${title}</h1><p>${text}</p>${of === "open" ? FORM : ""}</main></body></html>\n`;
+    `<body><main><h1>${title}</h1><p>${text}</p>${asked}${of === "open" ? FORM : ""}</main></body></html>\n`;
   return new Response(body, { status, headers: { ...HEADERS, "x-request-id": requestId } });
 }

@@ -73,6 +73,19 @@ const DnsRecord = Type.Object(
   { additionalProperties: false },
 );
 
+const Verification = Type.Object(
+  {
+    code: Type.String({
+      pattern: "^[2-9B-DF-HJ-KMNP-TV-XZ]{4}-[2-9B-DF-HJ-KMNP-TV-XZ]{4}$",
+      description: "Stands in the mail and on its page too: show it, so that the address' owner can compare.",
+      examples: ["K7QX-2M9P"],
+    }),
+    requested_at: Type.String({ format: "date-time" }),
+    expires_at: Type.String({ format: "date-time" }),
+  },
+  { additionalProperties: false, description: "The newest link that was mailed; null once it is over." },
+);
+
 export const SenderResource = Type.Object(
   {
     id: SenderId,
@@ -90,6 +103,7 @@ export const SenderResource = Type.Object(
         Type.Literal("dns"),
       ]),
     ),
+    verification: Nullable(Verification),
     dns_record: Nullable(DnsRecord),
     created_at: Type.String({ format: "date-time" }),
     updated_at: Type.String({ format: "date-time" }),
@@ -144,8 +158,10 @@ export const senderOperations = {
     params: Params,
     summary: "Verify a sender",
     description:
-      "email: mails a link to the address, which works once within 24 hours; one mail in 10 minutes and five a UTC " +
-      "day for an address, 20 a UTC day for a workspace. dns: looks for the domain's record now. The answer is the " +
+      "email: mails a link to the address, which works once within 24 hours. The mail names the workspace and holds the " +
+      "code that the answer shows. A workspace may have one mail in 10 minutes and five a UTC day for an address, and 20 " +
+      "a UTC day in all; an address gets 20 a UTC day, and one more for each workspace that asks for the first time that " +
+      "day, up to 100. dns: looks for the domain's record now. The answer is the " +
       "sender as it is afterwards; one that is verified already is answered as it is.",
     tag: TAG,
     query: NoQuery,

@@ -9,7 +9,7 @@ import { domainRecordOf, domainVerification } from "../commands/verifySenderDoma
 import type { Sender } from "../domain/sender/state.ts";
 import { parseAddress, parseDomain } from "../kernel/address.ts";
 import { invariant } from "../kernel/assert.ts";
-import { type EpochMs, SECOND_MS } from "../kernel/time.ts";
+import { type EpochMs, rfc3339, SECOND_MS } from "../kernel/time.ts";
 import { type DnsResolver, DnsUnavailableError } from "../ports/dnsResolver.ts";
 import {
   authorize,
@@ -107,9 +107,10 @@ export function sendersController({ services, basePath, senders, dns, mailsLinks
 /** The pages behind a mailed link: whoever holds it needs no key. */
 export function senderPagesController(services: Services) {
   return new Elysia({ normalize: false })
-    .get(routes.showSenderVerification.path, async ({ params, request }) =>
-      senderPage(await readVerificationLink(services, params.token), factsOf(request).requestId),
-    )
+    .get(routes.showSenderVerification.path, async ({ params, request }) => {
+      const { standing, requester } = await readVerificationLink(services, params.token);
+      return senderPage(standing, factsOf(request).requestId, requester);
+    })
     .post(
       routes.confirmSenderVerification.path,
       async ({ params, request }) => {
@@ -220,7 +221,22 @@ function statusOf({ disabled, verifiedBy }: Sender): SenderResource["status"] {
   return verifiedBy === null ? "unverified" : "verified";
 }
 
-function senderJson({ keys }: Services, { id, sender, createdAt, updatedAt }: SenderView): SenderResource {
+/** The newest link of an address that is not verified, unless it is over. */
+function verificationJson(
+  { keys, clock }: Services,
+  id: string,
+  { verifiedBy, requests }: Sender,
+): SenderResource["verification"] {
+  const newest = requests.at(-1);
+  if (verifiedBy !== null || newest === undefined || clock.now() >= newest.expiresAt) return null;
+  return {
+    code: keys.verificationCode(id, newest.id),
+    requested_at: rfc3339(newest.requestedAt),
+    expires_at: rfc3339(newest.expiresAt),
+  };
+}
+
+function senderJson(services: Services, { id, sender, createdAt, updatedAt }: SenderView): SenderResource {
   const { workspaceId, kind, name, displayName, verifiedBy } = sender;
   const isDomain = kind === "domain";
   return {
@@ -232,7 +248,8 @@ function senderJson({ keys }: Services, { id, sender, createdAt, updatedAt }: Se
     display_name: displayName,
     status: statusOf(sender),
     verified_by: verifiedBy,
-    dns_record: isDomain ? { type: "TXT", ...domainRecordOf(keys, workspaceId, name) } : null,
+    verification: verificationJson(services, id, sender),
+    dns_record: isDomain ? { type: "TXT", ...domainRecordOf(services.keys, workspaceId, name) } : null,
     created_at: createdAt,
     updated_at: updatedAt,
   };

@@ -70,6 +70,8 @@ export interface InstanceKeys {
   domainProof(workspaceId: string, domain: string): string;
   /** The secret of one verification link: made again from the same two ids whenever its mail is built. */
   verificationSecret(senderId: string, requestId: string): string;
+  /** What a requester and whoever gets its verification mail compare; it opens nothing. */
+  verificationCode(senderId: string, requestId: string): string;
   /** What two requests with one Idempotency-Key are compared by. */
   fingerprint(workspaceId: string, canonicalRequest: string): string;
   /**
@@ -83,6 +85,21 @@ export interface InstanceKeys {
   sealSecret(plain: Uint8Array, of: SecretHolder): string;
   /** The inverse of `sealSecret`. Secrets from before they were bound to their endpoint open for any. */
   unsealSecret(sealed: string, of: SecretHolder): Uint8Array | null;
+}
+
+/** No vowels, so that it spells nothing, and nothing that reads like something else. */
+const CODE_LETTERS = "23456789BCDFGHJKMNPQRSTVWXZ";
+const CODE_LENGTH = 8;
+
+/** The beginning of a hash as people compare it: `K7QX-2M9P`. */
+function comparable(hash: string): string {
+  let rest = BigInt(`0x${hash}`);
+  let code = "";
+  while (code.length < CODE_LENGTH) {
+    code += CODE_LETTERS[Number(rest % BigInt(CODE_LETTERS.length))];
+    rest /= BigInt(CODE_LETTERS.length);
+  }
+  return `${code.slice(0, CODE_LENGTH / 2)}-${code.slice(CODE_LENGTH / 2)}`;
 }
 
 /** Derives the instance's keyed functions from its data key. */
@@ -104,6 +121,8 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
     hashAddressOfAll: (address) => hmac(everyWorkspaceKey, address),
     domainProof: (workspaceId, domain) => hmac(domainKey, `${workspaceId}\n${domain}`),
     verificationSecret: (senderId, requestId) => hmac(verificationKey, `${senderId}\n${requestId}`),
+    verificationCode: (senderId, requestId) =>
+      comparable(hmac(verificationKey, `code\n${senderId}\n${requestId}`)),
     fingerprint: (workspaceId, request) => hmac(fingerprintKey, `${workspaceId}\n${request}`),
     sealWithSalt: (salt, text) => seal(saltedKey(salt), Buffer.from(text)),
     unsealWithSalt(salt, sealed) {

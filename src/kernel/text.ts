@@ -24,3 +24,12 @@ export function isHeaderSafe(value: string): boolean {
 export function excerpt(value: string, unitsMax: number): string {
   return value.length <= unitsMax ? value : value.slice(0, unitsMax).replace(/[\uD800-\uDBFF]$/, "");
 }
+
+/**
+ * A name as somebody may read it whom it was not meant for: letters, digits and a little between them, so that it holds
+ * no link, no address and no line of its own. Empty when nothing is left.
+ */
+export function plainName(name: string, charactersMax: number): string {
+  const plain = name.replace(/[^\p{L}\p{M}\p{N}&'-]+/gu, " ").trim();
+  return [...plain].slice(0, charactersMax).join("").trim();
+}

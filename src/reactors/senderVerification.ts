@@ -6,7 +6,11 @@ import {
 import { transactSender } from "../commands/manageSender.ts";
 import { type Services, suppressionAggregate } from "../commands/services.ts";
 import { load } from "../commands/transact.ts";
-import { verificationTokenOf } from "../commands/verificationLink.ts";
+import {
+  type VerificationRequester,
+  verificationRequester,
+  verificationTokenOf,
+} from "../commands/verificationLink.ts";
 import { classifyOutcome, type Verdict } from "../domain/email/classifyOutcome.ts";
 import {
   type ClaimedMail,
@@ -58,15 +62,21 @@ const LEASE_MARGIN = 0.1;
 const SUBJECT = "Confirm your sending address";
 
 /** Nothing in it comes from whoever asked: the mail must be of no use for telling somebody something. */
-function textOf(link: string): string {
+function textOf(link: string, { workspaceName, workspaceId, code }: VerificationRequester): string {
   return [
     "Somebody has asked to send email from this address.",
     "",
-    "If that was you, open this link and press the button on the page. It works once, within 24 hours:",
+    ...(workspaceName === "" ? [] : [`Workspace: ${workspaceName}`]),
+    `Workspace id: ${workspaceId}`,
+    `Code: ${code}`,
+    "",
+    "If that was you, compare the code: you are shown the same one where you asked. Then open this link and press",
+    "the button on the page. It works once, within 24 hours:",
     "",
     link,
     "",
-    "If it was not you, do nothing: without your confirmation no email is sent from your address.",
+    "If it was not you, or the code is another one, do nothing: without your confirmation no email is sent from your",
+    "address.",
     "",
   ].join("\r\n");
 }
@@ -206,14 +216,16 @@ export class SenderVerification {
     // The sender's id is the same keyed hash of workspace and address that a suppression is found by.
     const suppression = await load(services.store, suppressionAggregate, suppressionStream(senderId));
     if (suppression.state !== null) return { kind: "failed", reason: "recipient_suppressed", isFinal: true };
-    const outcome = await session.send(this.message(senderId, claimed), deadline);
+    const outcome = await session.send(await this.message(senderId, claimed), deadline);
     return resultOf(classifyOutcome(outcome), transport.name);
   }
 
   /** The same for every attempt, so that receivers can drop a repeat. */
-  private message(senderId: string, { sender, request }: ClaimedMail): MailMessage {
+  private async message(senderId: string, { sender, request }: ClaimedMail): Promise<MailMessage> {
     const { services, from, baseUrl } = this.options;
     const token = verificationTokenOf(services, senderId, request.id);
+    const of = { senderId, requestId: request.id };
+    const requester = await verificationRequester(services, sender.workspaceId, of);
     return {
       id: request.id,
       messageId: `<${request.id}@${domainOf(from)}>`,
@@ -221,7 +233,7 @@ export class SenderVerification {
       from,
       to: sender.name,
       subject: SUBJECT,
-      text: textOf(`${baseUrl}/senders/verify/${token}`),
+      text: textOf(`${baseUrl}/senders/verify/${token}`, requester),
     };
   }
 

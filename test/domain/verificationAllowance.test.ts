@@ -3,7 +3,9 @@ import fc from "fast-check";
 import { verificationAllowanceAggregate } from "../../src/commands/services.ts";
 import {
   ADDRESS_RULE,
+  ADDRESS_RULE_OF_FIRST,
   countVerificationMail,
+  SENDER_RULE,
   utcDay,
   WORKSPACE_RULE,
 } from "../../src/domain/verificationAllowance/decisions.ts";
@@ -19,41 +21,54 @@ const counted = (at: number): VerificationAllowanceEvent => ({
   data: { at: rfc3339(at) },
 });
 
-describe("the allowance of an address", () => {
+describe("the allowance of a workspace for an address", () => {
   test("is one mail in ten minutes", () => {
     given(counted(NOON))
-      .when((state) => countVerificationMail(state, ADDRESS_RULE, NOON + 10 * MINUTE_MS - 1))
+      .when((state) => countVerificationMail(state, SENDER_RULE, NOON + 10 * MINUTE_MS - 1))
       .then(NOON + 10 * MINUTE_MS);
     given(counted(NOON))
-      .when((state) => countVerificationMail(state, ADDRESS_RULE, NOON + 10 * MINUTE_MS))
+      .when((state) => countVerificationMail(state, SENDER_RULE, NOON + 10 * MINUTE_MS))
       .then(null, counted(NOON + 10 * MINUTE_MS));
   });
 
   test("is one in ten minutes over midnight too, and by another clock that is ahead", () => {
     given(counted(MIDNIGHT - 1))
-      .when((state) => countVerificationMail(state, ADDRESS_RULE, MIDNIGHT))
+      .when((state) => countVerificationMail(state, SENDER_RULE, MIDNIGHT))
       .then(MIDNIGHT - 1 + 10 * MINUTE_MS);
     given(counted(NOON + MINUTE_MS))
-      .when((state) => countVerificationMail(state, ADDRESS_RULE, NOON))
+      .when((state) => countVerificationMail(state, SENDER_RULE, NOON))
       .then(NOON + 11 * MINUTE_MS);
   });
 
   test("is five a UTC day", () => {
     const five = [0, 1, 2, 3, 4].map((hours) => counted(NOON + hours * HOUR_MS));
     given(...five)
-      .when((state) => countVerificationMail(state, ADDRESS_RULE, NOON + 5 * HOUR_MS))
+      .when((state) => countVerificationMail(state, SENDER_RULE, NOON + 5 * HOUR_MS))
       .then(MIDNIGHT);
     given(...five)
-      .when((state) => countVerificationMail(state, ADDRESS_RULE, MIDNIGHT))
+      .when((state) => countVerificationMail(state, SENDER_RULE, MIDNIGHT))
       .then(null, counted(MIDNIGHT));
   });
 
   test("is one in ten minutes after the last of a full day, too", () => {
     const last = MIDNIGHT - MINUTE_MS;
     given(...[0, 1, 2, 3].map((hours) => counted(NOON + hours * HOUR_MS)), counted(last))
-      .when((state) => countVerificationMail(state, ADDRESS_RULE, last + 1))
+      .when((state) => countVerificationMail(state, SENDER_RULE, last + 1))
       .then(last + 10 * MINUTE_MS);
   });
+});
+
+test("the allowance of an address is 20 a UTC day for those that have asked, and up to 100 for others", () => {
+  const some = (count: number) => Array.from({ length: count }, () => counted(NOON));
+  given(...some(20))
+    .when((state) => countVerificationMail(state, ADDRESS_RULE, NOON))
+    .then(MIDNIGHT);
+  given(...some(99))
+    .when((state) => countVerificationMail(state, ADDRESS_RULE_OF_FIRST, NOON))
+    .then(null, counted(NOON));
+  given(...some(100))
+    .when((state) => countVerificationMail(state, ADDRESS_RULE_OF_FIRST, NOON))
+    .then(MIDNIGHT);
 });
 
 test("the allowance of a workspace is 20 a UTC day, close together or not", () => {
@@ -74,7 +89,7 @@ test("whenever it is asked for, no rule is ever broken (property)", () => {
   );
   const start = fc.integer({ min: MIDNIGHT - 2 * HOUR_MS, max: MIDNIGHT });
   const waits = fc.array(wait, { maxLength: 60, size: "max" });
-  const rules = fc.constantFrom(ADDRESS_RULE, WORKSPACE_RULE);
+  const rules = fc.constantFrom(SENDER_RULE, ADDRESS_RULE, ADDRESS_RULE_OF_FIRST, WORKSPACE_RULE);
   fc.assert(
     fc.property(start, waits, rules, (from, waitsMs, rule) => {
       const events: VerificationAllowanceEvent[] = [];

@@ -4,8 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { markVerified, senderIdOf } from "../../src/commands/manageSender.ts";
+import { issueKey, newWorkspace } from "../../src/commands/manageWorkspace.ts";
+import { verificationAllowanceAggregate } from "../../src/commands/services.ts";
+import { transact } from "../../src/commands/transact.ts";
 import { secretHashOf, verificationTokenOf } from "../../src/commands/verificationLink.ts";
+import { SCOPES } from "../../src/domain/apiKey/scopes.ts";
 import { senderStream } from "../../src/domain/sender/events.ts";
+import {
+  addressAllowanceStream,
+  senderAllowanceStream,
+} from "../../src/domain/verificationAllowance/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { systemOccasion } from "../../src/openParts.ts";
@@ -18,6 +26,7 @@ import { until } from "../support/until.ts";
 const FROM = "postmaster@mail.example.net";
 const BASE_URL = "https://mail.example.net/post";
 const LINK = /https:\/\/mail\.example\.net\/post(\/senders\/verify\/([A-Za-z0-9_-]{107}))/;
+const CODE = /[2-9B-DF-HJ-KMNP-TV-XZ]{4}-[2-9B-DF-HJ-KMNP-TV-XZ]{4}/;
 const SENDERS = "/api/v1/senders";
 const WORKSPACE_MAILS_MAX = 20;
 
@@ -140,7 +149,6 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
         expect({ from, to }).toEqual({ from: FROM, to: [address] });
         const text = raw.toString();
         expect(text).not.toContain("prize");
-        expect(text).not.toContain(as.workspaceId);
         expect(text.split(address)).toHaveLength(2);
         const {
           subject,
@@ -153,11 +161,54 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
         expect(sender).toEqual({ address: FROM, name: "" });
         expect(messageId).toMatch(/^<[0-9a-f-]{36}@mail\.example\.net>$/);
         expect(body).toMatch(LINK);
-        return { subject, body: body.replace(LINK, "LINK"), html, attachments };
+        const plain = body.replace(LINK, "LINK").replace(as.workspaceId, "ID").replace(CODE, "CODE");
+        return { subject, body: plain, html, attachments };
       }),
     );
     expect(mails[0]).toEqual(mails[1] as (typeof mails)[0]);
     expect(mails[0]?.subject).toBe("Confirm your sending address");
+  });
+
+  test("the mail, the page and the requester's answer show one code, and the first two name the workspace", async () => {
+    const [own, other] = [await service.tenant({ sender: null }), await service.tenant({ sender: null })];
+    const address = newAddress();
+    const codes: string[] = [];
+    for (const as of [own, other]) {
+      const { id } = await add(address, as);
+      const requested = await ask(id, as);
+      expect(requested.status).toBe(200);
+      const { verification } = requested.json;
+      expect(verification.code).toMatch(new RegExp(`^${CODE.source}$`));
+      expect(Date.parse(verification.expires_at) - Date.parse(verification.requested_at)).toBe(24 * HOUR_MS);
+      expect((await as.call("GET", `${SENDERS}/${id}`)).json.verification).toEqual(verification);
+      const textOf = async ({ raw }: { raw: Buffer }) => (await PostalMime.parse(raw)).text ?? "";
+      const texts = async () => Promise.all(mailsTo(address).map(textOf));
+      await until(async () => (await texts()).some((text) => text.includes(as.workspaceId)), "the mail");
+      const text = (await texts()).find((one) => one.includes(as.workspaceId)) ?? "";
+      expect(text).toContain(`Code: ${verification.code}`);
+      expect(text).toContain("Workspace: test");
+      const { text: html } = await page("GET", LINK.exec(text)?.[1] ?? "");
+      expect(html).toContain(verification.code);
+      expect(html).toContain(as.workspaceId);
+      codes.push(verification.code);
+    }
+    expect(codes[0]).not.toBe(codes[1]);
+  });
+
+  test("a workspace's name that would lead somewhere or make lines of its own is told without that", async () => {
+    const name = "Win: https://evil.example/\r\n\r\nCall <b>0900</b> \u202eAcme & Söhne";
+    const workspaceId = await newWorkspace(service.log, name, systemOccasion("test"));
+    const issue = { workspaceId, name: "test", scopes: SCOPES, expiresAt: null };
+    const key = (await issueKey(service.log, issue, systemOccasion("test")))?.key ?? "";
+    const caller = callerOf(service.url, key);
+    const address = newAddress();
+    const { id } = (await caller.call("POST", SENDERS, { body: { address } })).json;
+    await caller.call("POST", `${SENDERS}/${id}/verification`, { body: { method: "email" } });
+    const path = await linkTo(address);
+    const { text = "" } = await PostalMime.parse((await mailTo(address)).raw);
+    expect(text).toContain("Workspace: Win https evil example Call b 0900 b Acme & Söhne\n");
+    const shown = await page("GET", path);
+    expect(shown.text).toContain("<dd>Win https evil example Call b 0900 b Acme &amp; Söhne</dd>");
   });
 
   test("pages run no script, go into no cache and tell nobody where the link was", async () => {
@@ -283,24 +334,49 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
   });
 
   describe("limits", () => {
-    test("one mail in ten minutes for an address, whichever workspace asks", async () => {
+    test("one mail in ten minutes and 20 a day of a workspace, whatever the others ask", async () => {
       const other = await service.tenant({ sender: null });
       const { id, address } = await asked();
+      const answer = await ask(id);
+      expectProblem(answer, 429, "RATE_LIMITED");
+      expect(Number(answer.headers.get("retry-after"))).toBeWithin(500, 601);
+      expect(answer.json.retryable).toBe(true);
       const theirs = await add(address.toUpperCase(), other);
-      for (const answer of [await ask(id), await ask(theirs.id, other)]) {
-        expectProblem(answer, 429, "RATE_LIMITED");
-        expect(Number(answer.headers.get("retry-after"))).toBeWithin(500, 601);
-        expect(answer.json.retryable).toBe(true);
-      }
-      expect(await eventsOf(theirs.id)).toEqual(["SenderAdded"]);
+      expect((await ask(theirs.id, other)).status).toBe(200);
       // Being refused has cost the other workspace nothing of its own.
-      for (let mail = 0; mail < WORKSPACE_MAILS_MAX; mail += 1) {
+      expectProblem(await ask(theirs.id, other), 429, "RATE_LIMITED");
+      for (let mail = 1; mail < WORKSPACE_MAILS_MAX; mail += 1) {
         expect((await ask((await add(newAddress(), other)).id, other)).status).toBe(200);
       }
       const { id: last } = await add(newAddress(), other);
       const limited = await ask(last, other);
       expectProblem(limited, 429, "RATE_LIMITED");
       expect(Number(limited.headers.get("retry-after"))).toBeWithin(1, 24 * 3_600 + 1);
+    });
+
+    test("an address that many workspaces have asked for today gets no more of them, and one of each other", async () => {
+      const address = newAddress();
+      const canonical = address.toLowerCase();
+      const [again, first] = [await service.tenant({ sender: null }), await service.tenant({ sender: null })];
+      const known = await add(address, again);
+      const count = (stream: string, at: string) =>
+        transact(
+          service.log.store,
+          { ...verificationAllowanceAggregate, stream },
+          () => ({ outcome: null, events: [{ type: "VerificationMailCounted" as const, data: { at } }] }),
+          systemOccasion("test"),
+        );
+      const now = Date.now();
+      const dayStart = now - (now % (24 * HOUR_MS));
+      await count(senderAllowanceStream(known.id), rfc3339(dayStart));
+      const ofAll = addressAllowanceStream(service.log.keys.hashAddressOfAll(canonical));
+      for (let mail = 0; mail < 20; mail += 1) await count(ofAll, rfc3339(now));
+      const refused = await ask(known.id, again);
+      expectProblem(refused, 429, "RATE_LIMITED");
+      expect((await ask((await add(address, first)).id, first)).status).toBe(200);
+      for (let mail = 21; mail < 100; mail += 1) await count(ofAll, rfc3339(now));
+      const late = await service.tenant({ sender: null });
+      expectProblem(await ask((await add(address, late)).id, late), 429, "RATE_LIMITED");
     });
 
     test("8 requests at once for one address get one mail", async () => {

@@ -62,6 +62,7 @@ describe.each(await testStores())("senders on $name", (store) => {
         display_name: "The Shop",
         status: "unverified",
         verified_by: null,
+        verification: null,
         dns_record: null,
         created_at: answer.json.created_at,
         updated_at: answer.json.created_at,
@@ -82,6 +83,7 @@ describe.each(await testStores())("senders on $name", (store) => {
         display_name: null,
         status: "unverified",
         verified_by: null,
+        verification: null,
         dns_record: {
           type: "TXT",
           name: "_postledger.xn--bcher-kva.example",

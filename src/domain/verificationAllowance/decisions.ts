@@ -11,12 +11,23 @@ export interface AllowanceRule {
   readonly spacingMs: number;
 }
 
-/** An address, whichever workspaces ask: nobody can flood a mailbox through us. */
-export const ADDRESS_RULE: AllowanceRule = { perDayMax: 5, spacingMs: 10 * MINUTE_MS };
+/** What one workspace may ask for one address. */
+export const SENDER_RULE: AllowanceRule = { perDayMax: 5, spacingMs: 10 * MINUTE_MS };
+/**
+ * An address, whichever workspaces ask: nobody can flood a mailbox through us. A workspace that has asked for it on this
+ * day already stops sooner than one that has not, so that no few of them can keep out another.
+ */
+export const ADDRESS_RULE: AllowanceRule = { perDayMax: 20, spacingMs: 0 };
+export const ADDRESS_RULE_OF_FIRST: AllowanceRule = { perDayMax: 100, spacingMs: 0 };
 export const WORKSPACE_RULE: AllowanceRule = { perDayMax: 20, spacingMs: 0 };
 
 export function utcDay(time: EpochMs): string {
   return rfc3339(time).slice(0, "YYYY-MM-DD".length);
+}
+
+/** Whether a mail was counted on the UTC day of `now`. */
+export function hasMailToday(state: VerificationAllowanceState, now: EpochMs): boolean {
+  return state.some((at) => utcDay(at) === utcDay(now));
 }
 
 /** When a mail may be counted again; null when it may be now. */

@@ -9,6 +9,11 @@ const schemas = {
 export type VerificationAllowanceEvent = EventOf<typeof schemas>;
 export const verificationAllowanceCodec = makeCodec(schemas);
 
+/** What one workspace may still ask for one address: `senderId` is the keyed hash of both. */
+export function senderAllowanceStream(senderId: string): string {
+  return `verificationallowance-sender-${senderId}`;
+}
+
 /** What one address may still get, whichever workspace asks: `addressHash` is its keyed hash without one. */
 export function addressAllowanceStream(addressHash: string): string {
   return `verificationallowance-address-${addressHash}`;

@@ -3,7 +3,7 @@ import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { VerificationAllowanceEvent } from "./events.ts";
 
 /** As many as any rule looks back on. */
-const TIMES_MAX = 20;
+const TIMES_MAX = 100;
 
 /** When the last verification mails were counted, in the order of the log. */
 export type VerificationAllowanceState = readonly EpochMs[];
