@@ -52,6 +52,7 @@ export interface RunningApp {
 
 /** Starts the service: one process for each DATA_DIR. Throws what says why it cannot start. */
 export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
+  requireListenable(config);
   const lock = lockData(config.dataDir);
   const store = await openStore(config, { cacheKib: config.logCacheKib }).catch((error: unknown) => {
     lock.release();
@@ -63,6 +64,16 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
     await store.close();
     lock.release();
     throw error;
+  }
+}
+
+/** Tries to listen before anything is made, so that a HOST or PORT that cannot be had leaves no data behind. */
+function requireListenable(config: Pick<Config, "host" | "port">): void {
+  try {
+    const fetch = () => new Response(null, { status: 503 });
+    void Bun.serve({ hostname: config.host, port: config.port, fetch }).stop(true);
+  } catch (error) {
+    throw listenError(config, error);
   }
 }
 

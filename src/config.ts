@@ -356,10 +356,15 @@ const STORE_PARAMETERS: ReadonlySet<string> = new Set(
   ].map((name) => name.toLowerCase()),
 );
 
+function namesNoDirectory(variable: string): string {
+  return `${variable} must name a directory after file:, such as file:/var/lib/postledger`;
+}
+
 function storeUrl(reader: Reader, dataDir: string): string {
   const url = reader.secret("STORE_URL") ?? `file:${dataDir}`;
   if (!/^(file:|esdb(\+discover)?:\/\/)/.test(url))
     reader.errors.push("STORE_URL must begin with file: or esdb://");
+  if (url === "file:") reader.errors.push(namesNoDirectory("STORE_URL"));
   const parameters = url.startsWith("esdb") ? new URLSearchParams(url.replace(/^[^?]*/, "")).keys() : [];
   const unknown = [...parameters].find((name) => !STORE_PARAMETERS.has(name.toLowerCase()));
   if (unknown !== undefined) {
@@ -373,6 +378,7 @@ function storeUrl(reader: Reader, dataDir: string): string {
 function contentUrl(reader: Reader, dataDir: string): string {
   const url = reader.text("CONTENT_URL", `file:${dataDir}/content`);
   if (!/^(file:|s3:)/.test(url)) reader.errors.push("CONTENT_URL must begin with file: or s3://");
+  if (url === "file:") reader.errors.push(namesNoDirectory("CONTENT_URL"));
   return url;
 }
 
@@ -429,12 +435,15 @@ function clamavUrl(reader: Reader): string | null {
   return url;
 }
 
+/** Where an installation is whose DATA_DIR is not set. */
+export const DATA_DIR_DEFAULT = "./data";
+
 /** Reads and checks the environment. Throws {@link ConfigError} with everything that is wrong, by variable. */
 export function readConfig(env: Environment): Config {
   const reader = new Reader(env);
   const host = reader.text("HOST", "127.0.0.1");
   const port = reader.integer("PORT", 3000, { min: 0, max: 65_535 });
-  const dataDir = resolve(reader.text("DATA_DIR", "./data"));
+  const dataDir = resolve(reader.text("DATA_DIR", DATA_DIR_DEFAULT));
   const content = contentUrl(reader, dataDir);
   const config: Config = {
     host,

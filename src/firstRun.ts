@@ -74,13 +74,18 @@ export async function hasWorkspace(store: EventStore): Promise<boolean> {
   return false;
 }
 
+/** A text as one word of a shell command, whatever is in it. */
+export function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
 /** A command that sends a first email as it stands, from any folder, with the key read from its file. */
 export function firstCurl(url: string, dataDir: string): string {
   const path = bootstrapKeyPath(dataDir);
   const body = { from: BOOTSTRAP_SENDER, to: "you@example.com", subject: "Hello", text: "It works." };
   return [
     `curl -i ${url}/api/v1/emails`,
-    `  -H "Authorization: Bearer $(cat '${path.replaceAll("'", "'\\''")}')"`,
+    `  -H "Authorization: Bearer $(cat ${shellQuoted(path)})"`,
     `  -H 'Idempotency-Key: hello-${Date.now()}'`,
     "  -H 'Content-Type: application/json'",
     `  -d '${JSON.stringify(body)}'`,

@@ -1,9 +1,9 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { version } from "../../package.json";
 import type { RunningApp } from "../app.ts";
-import type { Config } from "../config.ts";
+import { type Config, DATA_DIR_DEFAULT } from "../config.ts";
 import { basePathOf } from "../controllers.ts";
-import { bootstrapKeyPath, firstCurl } from "../firstRun.ts";
+import { bootstrapKeyPath, firstCurl, shellQuoted } from "../firstRun.ts";
 import { isEmbedded, relayPlace } from "../openParts.ts";
 
 type Started = Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithoutWorkspace">;
@@ -31,7 +31,7 @@ function nextSteps(
     return [
       "The log has no workspace yet. Make one, and a sender and a key for it:",
       "",
-      ...firstCommands(),
+      ...firstCommands(commandHere(config)),
       "",
     ];
   if (!hasBootstrapKey) return [];
@@ -40,27 +40,54 @@ function nextSteps(
     "",
     firstCurl(url, config.dataDir),
     "",
-    "Its key may do everything and does not expire: make keys of your own with `bun run postledger api-key create`, then",
-    "revoke it with `api-key revoke` and delete bootstrap.key.",
+    "Its key may do everything and does not expire. Make keys of your own, revoke it, and delete its file:",
+    "",
+    ...ownKeyCommands(commandHere(config)),
     "",
   ];
 }
 
 /** How to begin where no first run has made a workspace. */
-function firstCommands(): readonly string[] {
-  const run = "  bun run postledger";
+function firstCommands(command: string): readonly string[] {
   return [
-    `${run} workspace create "Acme"`,
-    `${run} sender add hello@acme.example --workspace <id>`,
-    `${run} sender verify hello@acme.example --workspace <id>`,
-    `${run} api-key create --workspace <id> --scopes email:send,email:read`,
+    `  ${command} workspace create "Acme"`,
+    `  ${command} sender add hello@acme.example --workspace <id>`,
+    `  ${command} sender verify hello@acme.example --workspace <id>`,
+    `  ${command} api-key create --workspace <id> --scopes email:send,email:read`,
   ];
 }
 
+function ownKeyCommands(command: string): readonly string[] {
+  return [
+    `  ${command} workspace list`,
+    `  ${command} api-key create --workspace <id> --scopes email:send,email:read`,
+    `  ${command} api-key list --workspace <id>`,
+    `  ${command} api-key revoke <key-id>`,
+  ];
+}
+
+/** The command line for this installation: another terminal may not have the settings that this one was started with. */
+function commandHere(config: Config): string {
+  const settings = [
+    ...(config.dataDir === resolve(DATA_DIR_DEFAULT) ? [] : [`DATA_DIR=${shellQuoted(config.dataDir)}`]),
+    ...(isLogElsewhere(config) ? [`STORE_URL=${shellQuoted(`file:${logDirectory(config)}`)}`] : []),
+  ];
+  return [...settings, "bun run postledger"].join(" ");
+}
+
+function logDirectory({ storeUrl }: Config): string {
+  return resolve(storeUrl.slice("file:".length));
+}
+
+/** Whether the log is a file, but not in DATA_DIR. */
+function isLogElsewhere(config: Config): boolean {
+  return isEmbedded(config) && logDirectory(config) !== config.dataDir;
+}
+
 function dataPlace(config: Config): string {
-  return isEmbedded(config)
-    ? `${config.dataDir} (the log is a file in it)`
-    : `${config.dataDir} (the log is on EventStoreDB)`;
+  if (!isEmbedded(config)) return `${config.dataDir} (the log is on EventStoreDB)`;
+  if (isLogElsewhere(config)) return `${config.dataDir} (the log is in ${logDirectory(config)})`;
+  return `${config.dataDir} (the log is a file in it)`;
 }
 
 function mailPlace(config: Config): string {

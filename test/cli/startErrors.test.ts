@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startWarnings } from "../../src/cli/startWarnings.ts";
 import { readConfig } from "../../src/config.ts";
+import { directoryError } from "../../src/startErrors.ts";
 import { COMMAND_LINE, runCommand } from "../support/runCommand.ts";
-import { startTestApp, startTestProcess } from "../support/service.ts";
+import { ROOT, startTestApp, startTestProcess } from "../support/service.ts";
 import { startOnTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
@@ -19,6 +21,13 @@ interface Case {
   /** 2 unless what is away may be there again with the same settings. */
   readonly status?: number;
 }
+
+/** Takes the lock as somebody whom the rights of a directory bind, and prints the error. */
+const LOCK_AS_ORDINARY_USER = `
+  const { lockDirectory } = await import(${JSON.stringify(join(ROOT, "src/adapters/sqlite/directoryLock.ts"))});
+  if (process.getuid() === 0) process.setuid(65534);
+  try { lockDirectory(process.argv[1]); } catch ({ code, message }) { console.log(JSON.stringify({ code, message })); }
+`;
 
 describe("a service that cannot start", () => {
   let directory: string;
@@ -63,6 +72,10 @@ describe("a service that cannot start", () => {
       env: { SMTP_URL: "smtp://relay.example:25?s3cret@host" },
       says: [/SMTP_URL /],
     }),
+    "SMTP_URL with a sign in the password that a URL does not take": () => ({
+      env: { SMTP_URL: "smtp://user:s3cret#1@relay.example:587" },
+      says: [/SMTP_URL /, /%23 for #/],
+    }),
     "SMTP_URL of another protocol": () => ({
       env: { SMTP_URL: "https://relay.example" },
       says: [/SMTP_URL must begin with smtp:\/\//],
@@ -74,6 +87,14 @@ describe("a service that cannot start", () => {
     "STORE_URL that cannot be made": () => ({
       env: { STORE_URL: "file:/proc/nowhere" },
       says: [/STORE_URL file:\/proc\/nowhere /, /Set STORE_URL to/],
+    }),
+    "STORE_URL that names no directory": () => ({
+      env: { STORE_URL: "file:" },
+      says: [/STORE_URL must name a directory after file:/],
+    }),
+    "CONTENT_URL that names no directory": () => ({
+      env: { CONTENT_URL: "file:" },
+      says: [/CONTENT_URL must name a directory after file:/],
     }),
     "STORE_URL without a host": () => ({
       env: { STORE_URL: "esdb://", MASTER_KEY },
@@ -128,6 +149,33 @@ describe("a service that cannot start", () => {
       expect(err.trim().split("\n")).toHaveLength(1);
       for (const pattern of says) expect(err).toMatch(pattern);
       expect(err).not.toContain("s3cret");
+    },
+    START_MS,
+  );
+
+  test("for a DATA_DIR that this user may not write to says so", async () => {
+    const closed = join(directory, "closed");
+    await mkdir(closed, { mode: 0o555 });
+    await chmod(directory, 0o755);
+    const child = Bun.spawn([process.execPath, "-e", LOCK_AS_ORDINARY_USER, closed], { stdout: "pipe" });
+    const error = JSON.parse(await new Response(child.stdout).text());
+    expect(directoryError("DATA_DIR", closed, error).message).toContain(
+      `DATA_DIR ${closed} cannot be used: this user may not write there (EACCES)`,
+    );
+  });
+
+  test(
+    "because its PORT is taken has made nothing",
+    async () => {
+      const taken = await startTestApp();
+      try {
+        const dataDir = join(directory, "never-made");
+        const { exitCode } = await runCommand(["serve"], dataDir, { PORT: new URL(taken.url).port });
+        expect(exitCode).toBe(2);
+        expect(existsSync(dataDir)).toBe(false);
+      } finally {
+        await taken.remove();
+      }
     },
     START_MS,
   );

@@ -66,10 +66,10 @@ const DEFAULT_PORTS = { "smtp:": 587, "smtps:": 465 } as const;
  */
 export function smtpOptionsFromUrl(text: string): SmtpRelay {
   const url = URL.parse(text);
-  if (!url) throw malformed("it is not a URL like smtp://user:password@host:587");
+  if (!url || url.hash !== "") throw malformed(`it cannot be read. ${ENCODED}`);
   const { protocol } = url;
   if (protocol !== "smtp:" && protocol !== "smtps:") throw malformed("its scheme is neither smtp nor smtps");
-  if (!/^\/?$/.test(url.pathname) || url.hash !== "") throw malformed("it has a path or a fragment");
+  if (!/^\/?$/.test(url.pathname)) throw malformed(`it has a path. ${ENCODED}`);
   const host = hostOf(url);
   const loopback = isLoopback(host);
   const implicitTls = protocol === "smtps:";
@@ -83,6 +83,10 @@ export function smtpOptionsFromUrl(text: string): SmtpRelay {
     ...(credentials === undefined ? {} : { credentials }),
   };
 }
+
+/** What a password with a sign in it that ends the part of a URL comes from. */
+const ENCODED =
+  "User and password are percent-encoded in a URL: %23 for #, %2F for /, %3F for ?, %40 for @, %3A for :, %25 for %";
 
 function malformed(reason: string): Error {
   return new Error(`the SMTP URL is malformed: ${reason}`);

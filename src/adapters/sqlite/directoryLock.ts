@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -16,6 +16,8 @@ const SQLITE_BUSY = 5;
  */
 export function lockDirectory(directory: string): DirectoryLock | null {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
+  // SQLite would only say that it cannot open a file; this says why.
+  accessSync(directory, constants.W_OK | constants.X_OK);
   const db = new DatabaseSync(join(directory, LOCK_FILE));
   try {
     db.exec("PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE");

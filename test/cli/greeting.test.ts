@@ -1,0 +1,53 @@
+import { describe, expect, test } from "bun:test";
+import { resolve } from "node:path";
+import { greeting } from "../../src/cli/greeting.ts";
+import { readConfig } from "../../src/config.ts";
+
+const url = new URL("http://127.0.0.1:3000/");
+const FIRST_RUN = { url, hasBootstrapKey: true, isWithoutWorkspace: false };
+const EMPTY_LOG = { url, hasBootstrapKey: false, isWithoutWorkspace: true };
+
+const shown = (env: Readonly<Record<string, string>>, started = FIRST_RUN) =>
+  greeting(readConfig(env), started);
+
+/** The commands of ours that it shows, without what comes after their name. */
+function commandsIn(text: string): readonly string[] {
+  return text
+    .split("\n")
+    .filter((line) => line.includes("bun run postledger"))
+    .map((line) => line.trim().replace(/(bun run postledger) .*/, "$1"));
+}
+
+describe("the commands that the greeting shows", () => {
+  const starts = { "after a first run": FIRST_RUN, "on a log without a workspace": EMPTY_LOG };
+
+  test.each(Object.entries(starts))("%s mean the installation that shows them", (_name, started) => {
+    const commands = commandsIn(shown({ DATA_DIR: "/srv/it's mail" }, started));
+    expect(commands).toHaveLength(4);
+    expect(new Set(commands)).toEqual(new Set(["DATA_DIR='/srv/it'\\''s mail' bun run postledger"]));
+  });
+
+  test.each(Object.entries(starts))("%s are short where nothing was set", (_name, started) => {
+    expect(new Set(commandsIn(shown({}, started)))).toEqual(new Set(["bun run postledger"]));
+    expect(commandsIn(shown({ DATA_DIR: "data" }, started))[0]).toBe("bun run postledger");
+  });
+
+  test("find a log that is not in DATA_DIR", () => {
+    const [command] = commandsIn(shown({ STORE_URL: "file:/srv/log" }));
+    expect(command).toBe("STORE_URL='file:/srv/log' bun run postledger");
+  });
+
+  test("hold nothing of a connection string, which may have a password in it", () => {
+    const env = {
+      STORE_URL: "esdb://admin:s3cret@db.example:2113",
+      MASTER_KEY: Buffer.alloc(32).toString("base64"),
+    };
+    expect(shown(env, EMPTY_LOG)).not.toContain("s3cret");
+  });
+});
+
+test("the greeting says where the log is", () => {
+  expect(shown({})).toContain(`${resolve("data")} (the log is a file in it)`);
+  expect(shown({ STORE_URL: "file:/srv/log" })).toContain(`${resolve("data")} (the log is in /srv/log)`);
+  expect(shown({ STORE_URL: "file:log" })).toContain(`(the log is in ${resolve("log")})`);
+});
