@@ -17,7 +17,7 @@ import {
   openLogInstance,
   openStore,
 } from "../openParts.ts";
-import type { EventStore } from "../ports/eventStore.ts";
+import { type EventStore, StoreError } from "../ports/eventStore.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */
@@ -41,11 +41,17 @@ interface CommandUse extends LogUse {
 }
 
 /** Whether nothing was ever written to the store. An import that was interrupted has written something. */
-async function isUnused(store: EventStore): Promise<boolean> {
-  for (const stream of [INSTANCE_STREAM, IMPORT_STREAM]) {
-    if ((await store.lastRevision(stream)) !== null) return false;
+async function isUnused(store: EventStore, { evenIfFaulty }: OpenStoreOptions = {}): Promise<boolean> {
+  try {
+    for (const stream of [INSTANCE_STREAM, IMPORT_STREAM]) {
+      if ((await store.lastRevision(stream)) !== null) return false;
+    }
+    return true;
+  } catch (error) {
+    // Whoever looks for faults says why it cannot be read.
+    if (evenIfFaulty && error instanceof StoreError) return false;
+    throw error;
   }
-  return true;
 }
 
 /** Opens the store alone, does the work, and lets go of it. Throws where no log was begun. */
@@ -56,7 +62,7 @@ export async function withStore<Result>(
 ): Promise<Result> {
   const store = await openStore(config, options);
   try {
-    if (await isUnused(store)) refuseEmptyStore();
+    if (await isUnused(store, options)) refuseEmptyStore();
     return await work(store);
   } finally {
     await store.close();

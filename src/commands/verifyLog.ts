@@ -1,4 +1,5 @@
 import { AUDIT_STREAM } from "../domain/audit/events.ts";
+import { UnreadableEventError } from "../kernel/codec.ts";
 import { contentLeaf, eventLeaf } from "../kernel/eventLeaf.ts";
 import { EVENT_ERASED, isOfTheLog } from "../kernel/ofTheLog.ts";
 import type { PublicKey } from "../kernel/signingKey.ts";
@@ -56,6 +57,7 @@ export interface LogVerification {
 const STREAMS_ASKED_MAX = 64;
 /** A whole look at a store's own files may take so long. */
 const FAULTS_TIMEOUT_MS = 10 * MINUTE_MS;
+const NO_LEAF = "";
 /** Findings that are told of one by one; all are counted. */
 const FINDINGS_SHOWN_MAX = 100;
 
@@ -188,7 +190,7 @@ class LogCheck {
     this.checkKnown(event);
     if (event.stream === AUDIT_STREAM) {
       this.order.see(event);
-      const seal = this.chain.take(event);
+      const seal = this.chain.take(event, this.leafOf(event));
       if (seal) this.places.compare(seal);
     } else if (isOfTheLog(event)) this.takeEvent(event);
     else if (event.type === EVENT_ERASED) this.order.seePlaceholder(event);
@@ -217,18 +219,32 @@ class LogCheck {
 
   private checkKnown(event: RecordedEvent): void {
     const { stream, revision } = event;
-    const detail = isOfTheLog(event) ? unknownEvent(event) : null;
+    const detail = event.type === EVENT_ERASED ? null : unknownEvent(event);
     if (detail !== null) this.findings.add({ kind: "unknown", stream, revision, seal: null, detail });
   }
 
   private takeEvent(event: RecordedEvent): void {
     const { stream, revision } = event;
     const firstMissing = this.order.see(event);
-    const content = firstMissing === 0 ? contentLeaf(event) : null;
+    const leaf = this.leafOf(event);
+    // What has no leaf says nothing of others either.
+    const content = firstMissing === 0 && leaf !== NO_LEAF ? contentLeaf(event) : null;
     // Where its content is gone, the acceptance says what the leaf was: it lay right before it.
     if (content !== null) this.places.wait({ stream, revision: 0, leaf: content }, false);
-    this.places.wait({ stream, revision, leaf: eventLeaf(event) }, true);
+    this.places.wait({ stream, revision, leaf }, true);
     this.release(event);
+  }
+
+  /** The leaf of an event; of one that cannot have been written by us it is none that a seal could name. */
+  private leafOf(event: RecordedEvent): string {
+    try {
+      return eventLeaf(event);
+    } catch (error) {
+      if (!(error instanceof UnreadableEventError)) throw error;
+      const { stream, revision } = event;
+      this.findings.add({ kind: "changed", stream, revision, seal: null, detail: error.reason });
+      return NO_LEAF;
+    }
   }
 
   /** Takes of an event what it lets go of, and tells of an erasure that has no reason in the log. */

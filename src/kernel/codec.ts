@@ -1,3 +1,4 @@
+import { zstdDecompressSync } from "node:zlib";
 import type { Static, TObject } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { invariant } from "./assert.ts";
@@ -79,6 +80,9 @@ function compress(data: object): Uint8Array {
   return Bun.zstdCompressSync(JSON.stringify(data), { level: 1 });
 }
 
+/** Far more than any event's data as JSON: whoever writes to the store past us is not to fill our memory. */
+const PLAIN_BYTES_MAX = 16 * 1_024 * 1_024;
+
 const DAMAGED = "its data is damaged";
 const NEWER = "it was written by a newer version of this program: upgrade";
 
@@ -86,7 +90,8 @@ const NEWER = "it was written by a newer version of this program: upgrade";
 export function plainData(stored: StoredEvent): unknown {
   if (!(stored.data instanceof Uint8Array)) return stored.data;
   try {
-    return JSON.parse(new TextDecoder().decode(Bun.zstdDecompressSync(stored.data)));
+    const json = zstdDecompressSync(stored.data, { maxOutputLength: PLAIN_BYTES_MAX });
+    return JSON.parse(new TextDecoder().decode(json));
   } catch {
     // The cause is left out: a parser's message repeats what it has read.
     throw new UnreadableEventError(stored, DAMAGED);

@@ -1,4 +1,4 @@
-import { plainData } from "./codec.ts";
+import { plainData, UnreadableEventError } from "./codec.ts";
 import { isUuid } from "./ids.ts";
 import { canonicalJson, type Json, type JsonObject } from "./json.ts";
 
@@ -39,10 +39,10 @@ export function contentDigest(salt: string, member: "content" | "reference", jso
  * The leaf of an event: SHA-256 in lower-case hex over its stream, revision, type, id and the digest of its payload,
  * which is its data as JSON, however that is compressed, and its metadata. The same on every store, and after export
  * and import. For EmailContentStored a salted digest stands for the data: so the leaf can be had from what is left when
- * the content is gone ({@link contentLeaf}).
+ * the content is gone ({@link contentLeaf}). Throws {@link UnreadableEventError} for what is nested too deep.
  */
 export function eventLeaf(event: LeafSource): string {
-  return leafOf(event, [...dataOf(event), event.metadata]);
+  return leafOf(event, () => [...dataOf(event), event.metadata]);
 }
 
 /** The leaves of earlier events of its stream that an event names in `erased`: it has let go of those. */
@@ -54,7 +54,8 @@ export function erasedLeaves(event: LeafSource): readonly ErasedLeaf[] {
 
 /**
  * The leaf of a message's content, which is revision 0, from its acceptance, which is revision 1 of the same append
- * and has the same metadata but for the version, which each type has for itself; null for any other event.
+ * and has the same metadata but for the version, which each type has for itself; null for any other event. Throws as
+ * {@link eventLeaf} does.
  */
 export function contentLeaf(event: LeafSource): string | null {
   const data = event.revision === CONTENT_REVISION + 1 ? jsonOf(event) : undefined;
@@ -62,12 +63,18 @@ export function contentLeaf(event: LeafSource): string | null {
   const { contentEventId: id, contentDigest: digest, contentSchema: schema = 1 } = data;
   if (typeof id !== "string" || typeof digest !== "string") return null;
   const place = { stream: event.stream, revision: CONTENT_REVISION, type: CONTENT_EVENT, id };
-  return leafOf(place, ["content", digest, { ...event.metadata, schema }]);
+  return leafOf(place, () => ["content", digest, { ...event.metadata, schema }]);
 }
 
-function leafOf(place: Omit<LeafSource, "data" | "metadata">, payload: readonly Json[]): string {
+function leafOf(place: Omit<LeafSource, "data" | "metadata">, payload: () => readonly Json[]): string {
   const { stream, revision, type, id } = place;
-  return sha256(canonicalJson([stream, revision, type, id, sha256(canonicalJson(payload))]));
+  try {
+    return sha256(canonicalJson([stream, revision, type, id, sha256(canonicalJson(payload()))]));
+  } catch (error) {
+    // Deeper than the stack goes: we write nothing like it.
+    if (!(error instanceof RangeError)) throw error;
+    throw new UnreadableEventError(place, "it is nested too deep");
+  }
 }
 
 /** What stands for an event's data in its payload, and what that is. */
@@ -98,7 +105,15 @@ function digestOfContent(data: Json): string | null {
   const [[member, value] = [], ...others] = Object.entries(rest);
   if (typeof salt !== "string" || !isUuid(salt) || others.length > 0 || !isObject(value)) return null;
   if (member !== "content" && member !== "reference") return null;
+  // JSON has no such number: it would be written as null, and read back as another content with the same digest.
+  if (holdsInfinity(value)) return null;
   return contentDigest(salt, member, JSON.stringify(value));
+}
+
+function holdsInfinity(value: Json): boolean {
+  if (typeof value === "number") return !Number.isFinite(value);
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).some(holdsInfinity);
 }
 
 function isErasedLeaf(value: Json): value is Json & ErasedLeaf {

@@ -10,6 +10,8 @@ export type JsonObject = { readonly [key: string]: Json };
  */
 export function canonicalJson(value: Json | undefined): string {
   if (Array.isArray(value)) return `[${value.map((item: Json) => canonicalJson(item)).join(",")}]`;
+  // A number that is too large for one is read as infinite, and must not look like null.
+  if (typeof value === "number" && !Number.isFinite(value)) return String(value);
   if (value === null || typeof value !== "object") return JSON.stringify(value ?? null);
   const object = value as JsonObject;
   const members: string[] = [];

@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
 import { INSTANCE_STREAM } from "../../src/domain/instance/events.ts";
+import { IMPORT_STREAM } from "../../src/kernel/ofTheLog.ts";
 import { closeGaps, type Pick, type Row } from "./plantedChanges.ts";
 
 /** A log's file as a forger has it before him: its sealed events, and something to choose by. */
@@ -104,6 +105,8 @@ function redefined(object: string, place: string, change: (sql: string) => strin
   });
 }
 
+/** So far that nobody comes there step by step; still a whole number to JavaScript. */
+const FAR = Number.MAX_SAFE_INTEGER - 1;
 const INDEX = "events_by_stream";
 
 /** Rebuilds the index without one event and puts its definition back: only the tree itself shows it. */
@@ -300,6 +303,28 @@ export const FILE_FORGERIES: Readonly<Record<string, Forgery>> = {
     db.exec("UPDATE log SET head = head + 5");
     return [`position ${db.prepare("SELECT head FROM log").get()?.head}`];
   }),
+  "a head far away": edit((db) => {
+    db.exec(`UPDATE log SET head = ${FAR}`);
+    return [`position ${FAR}`];
+  }),
+  "the last event and the head far away": edit((db) => {
+    const last = Number(db.prepare("SELECT max(position) AS last FROM events").get()?.last);
+    db.exec(`UPDATE events SET position = ${FAR} WHERE position = ${last}; UPDATE log SET head = ${FAR}`);
+    return [`positions ${last} to ${FAR - 1}`];
+  }),
+  "seals that end far away": edit((db) => {
+    const last = Number(
+      db.prepare("SELECT revision FROM streams WHERE name = ?").get(AUDIT_STREAM)?.revision,
+    );
+    db.prepare("UPDATE streams SET revision = ? WHERE name = ?").run(FAR, AUDIT_STREAM);
+    return [nameOf({ name: AUDIT_STREAM, revision: last + 1 })];
+  }),
+  "the last seal far away": edit((db) => {
+    const stream = db.prepare("SELECT id, revision FROM streams WHERE name = ?").get(AUDIT_STREAM);
+    db.exec(`UPDATE events SET revision = ${FAR} WHERE stream = ${stream?.id} AND revision = ${stream?.revision};
+      UPDATE streams SET revision = ${FAR} WHERE id = ${stream?.id}`);
+    return [nameOf({ name: AUDIT_STREAM, revision: Number(stream?.revision) })];
+  }),
   "a head that is no number": statements("UPDATE log SET head = 'far'", "head"),
   "a second head": statements(
     "PRAGMA ignore_check_constraints = ON; INSERT INTO log SELECT 2, head FROM log",
@@ -364,6 +389,30 @@ export const FILE_FORGERIES: Readonly<Record<string, Forgery>> = {
     "UPDATE events SET data = 'a note' WHERE position = ?",
   ),
   "what is left of an erased event removed": emptiedRow("DELETE FROM events WHERE position = ?"),
+  "data that is nested without end": column(`data = '{"a":' || replace(hex(zeroblob(100000)), '00', '[') ||
+    replace(hex(zeroblob(100000)), '00', ']') || '}'`),
+  "data that is too large to be read": column("data = hex(zeroblob(30000000))"),
+  "metadata that are too large to be read": column("metadata = hex(zeroblob(30000000))"),
+  "an id that is too long": column("id = hex(zeroblob(30000000))"),
+  "a table whose rows cannot be checked in time": redefined("events", "table events", (sql) =>
+    sql.replace("data NOT NULL", "data NOT NULL CHECK (length(hex(zeroblob(400000000 + position))) > 0)"),
+  ),
+  "a view without end in place of the events": edit((db) => {
+    db.exec(`ALTER TABLE events RENAME TO old; CREATE VIEW events AS WITH RECURSIVE n (position) AS
+      (SELECT 1 UNION ALL SELECT position + 1 FROM n)
+      SELECT position, 1 AS stream, position AS revision, 'a' AS id, 'a' AS type, '{}' AS metadata, '{}' AS data FROM n`);
+    return ["table events", "view events"];
+  }),
+  "an index whose rows cannot be checked in time": edit((db) => {
+    db.exec("CREATE INDEX slow ON events (length(hex(zeroblob(1 + position))))");
+    defined(db, "slow", "CREATE INDEX slow ON events (length(hex(zeroblob(400000000 + position))))");
+    return ["index slow"];
+  }),
+  "an event in the stream of imports": appended((row, newStream) => ({
+    ...row,
+    ...newStream(IMPORT_STREAM),
+    type: "ApiKeyIssued",
+  })),
   "a zero-width character in a stream's name": streamRow(`name = name || '${ZERO_WIDTH}'`, nameOf),
   "a look-alike of a stream": appended((row, newStream) => {
     const name = `${CYRILLIC_A}pikey-${crypto.randomUUID()}`;

@@ -30,7 +30,7 @@ const LAYERS: readonly Layer[] = [
     name: "kernel",
     files: KERNEL,
     own: [],
-    modules: ["@sinclair/typebox", "nanoid", "ipaddr.js", "node:crypto", "node:url"],
+    modules: ["@sinclair/typebox", "nanoid", "ipaddr.js", "node:crypto", "node:url", "node:zlib"],
   },
   { name: "domain", files: DOMAIN, own: [KERNEL], modules: ["@sinclair/typebox"] },
   { name: "ports", files: PORTS, own: [KERNEL], modules: [] },

@@ -40,6 +40,22 @@ export function positionText(position: number): Position {
   return String(position).padStart(16, "0") as Position;
 }
 
+function prepareAll(db: DatabaseSync) {
+  return {
+    head: db.prepare("SELECT head FROM log"),
+    setHead: db.prepare("UPDATE log SET head = ?"),
+    stream: db.prepare("SELECT id, revision FROM streams WHERE name = ?"),
+    newStream: db.prepare("INSERT INTO streams (name, revision) VALUES (?, ?) ON CONFLICT DO NOTHING"),
+    setRevision: db.prepare("UPDATE streams SET revision = ? WHERE id = ?"),
+    event: db.prepare(
+      "INSERT INTO events (position, stream, revision, id, type, metadata, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    ),
+    ids: db.prepare(
+      "SELECT revision, position, id FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT ?",
+    ),
+  };
+}
+
 /**
  * Group commit: all appends that wait in one turn of the event loop share one transaction and one fsync.
  * All of them settle only after its COMMIT, losers too, for what a loser saw may be the same transaction's.
@@ -48,25 +64,17 @@ export class GroupCommit {
   private waiting: WaitingAppend[] = [];
   private scheduled = false;
   private closed = false;
-  private readonly statements;
+  private prepared: ReturnType<typeof prepareAll> | null = null;
 
   constructor(
     private readonly db: DatabaseSync,
     private readonly onCommit: () => void,
-  ) {
-    this.statements = {
-      head: db.prepare("SELECT head FROM log"),
-      setHead: db.prepare("UPDATE log SET head = ?"),
-      stream: db.prepare("SELECT id, revision FROM streams WHERE name = ?"),
-      newStream: db.prepare("INSERT INTO streams (name, revision) VALUES (?, ?) ON CONFLICT DO NOTHING"),
-      setRevision: db.prepare("UPDATE streams SET revision = ? WHERE id = ?"),
-      event: db.prepare(
-        "INSERT INTO events (position, stream, revision, id, type, metadata, data) VALUES (?, ?, ?, ?, ?, ?, ?)",
-      ),
-      ids: db.prepare(
-        "SELECT revision, position, id FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT ?",
-      ),
-    };
+  ) {}
+
+  /** Prepared for the first append: a file that is opened only to say what is wrong with it may have no such tables. */
+  private get statements() {
+    this.prepared ??= prepareAll(this.db);
+    return this.prepared;
   }
 
   add(append: WaitingAppend): void {

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { JsonObject } from "../../kernel/json.ts";
 import {
+  APPEND_BYTES_MAX,
   LOG_START,
   type LogBatch,
   type LogFilter,
@@ -14,7 +15,17 @@ import { positionText } from "./groupCommit.ts";
 const BATCH_EVENTS_MAX = 1_000;
 const BATCH_POSITIONS_MAX = 10_000;
 
-const COLUMNS = "e.position, e.revision, e.id, e.type, e.metadata, e.data";
+/** A batch ends behind the event that takes it past this. */
+const BATCH_BYTES_MAX = 16_000_000;
+/** Far longer than any id or name of ours. */
+const NAME_CHARS_MAX = 500;
+
+/** What is longer than anything that we append is left where it is: no reader is to hold it in memory. */
+const COLUMNS = `e.position, e.revision, substr(e.id, 1, ${NAME_CHARS_MAX}) AS id,
+  substr(e.type, 1, ${NAME_CHARS_MAX}) AS type,
+  CASE WHEN octet_length(e.metadata) <= ${APPEND_BYTES_MAX} THEN e.metadata END AS metadata,
+  CASE WHEN octet_length(e.data) <= ${APPEND_BYTES_MAX} THEN e.data END AS data,
+  octet_length(e.metadata) + octet_length(e.data) AS bytes`;
 /**
  * One statement, which the index of names answers without the streams' rows: on a long log every page that is
  * looked at is another read of the file. No decision is taken on what is not between the ends of the log, where
@@ -103,17 +114,30 @@ export class LogReader {
     return Number(this.prepare("PRAGMA data_version").get()?.data_version);
   }
 
+  /** Positions have no gaps; one that somebody has made is passed at once, however wide it is. */
+  private beforeNext(position: number, until: number): number {
+    const row = this.prepare("SELECT min(position) AS next FROM events WHERE position > ? AND position <= ?");
+    const next = row.get(position, until)?.next ?? null;
+    return next === null ? until : Number(next) - 1;
+  }
+
   /** The next batch after `from`, never looking past `until`. */
   batch(from: Position, filter: LogFilter, until: number): LogBatch {
     const after = from === LOG_START ? 0 : Number(from);
     const last = Math.max(after, Math.min(until, after + BATCH_POSITIONS_MAX));
     const { where, values } = conditions(filter);
-    const sql = `SELECT ${COLUMNS}, s.name ${FROM} WHERE e.position > ? AND e.position <= ? ${where}
-      ORDER BY e.position LIMIT ${BATCH_EVENTS_MAX}`;
-    const rows = this.prepare(sql).all(after, last, ...values);
-    const events = rows.map((row) => recorded(row as Row));
-    const full = events.length === BATCH_EVENTS_MAX;
-    const reached = full ? Number(rows.at(-1)?.position) : last;
+    const sql = `SELECT ${COLUMNS}, substr(s.name, 1, ${NAME_CHARS_MAX}) AS name ${FROM}
+      WHERE e.position > ? AND e.position <= ? ${where} ORDER BY e.position LIMIT ${BATCH_EVENTS_MAX}`;
+    const events: RecordedEvent[] = [];
+    let bytes = 0;
+    for (const row of this.prepare(sql).iterate(after, last, ...values)) {
+      events.push(recorded(row as Row));
+      bytes += Number(row.bytes);
+      if (bytes >= BATCH_BYTES_MAX) break;
+    }
+    const isFull = events.length === BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX;
+    let reached = isFull ? Number(events.at(-1)?.position) : last;
+    if (events.length === 0 && last < until) reached = this.beforeNext(last, until);
     return {
       events,
       position: reached === 0 ? LOG_START : positionText(reached),

@@ -32,8 +32,15 @@ export function faultOf(kind: StoreFault["kind"], object: string, detail: string
  */
 export function quickFaults(db: DatabaseSync): readonly StoreFault[] {
   const schema = [...headerFaults(db), ...schemaFaults(db)];
-  const areTablesThere = !schema.some(({ object }) => object?.startsWith("table "));
-  return areTablesThere ? [...schema, ...headFaults(db)] : schema;
+  return areTablesOurs(db) ? [...schema, ...headFaults(db)] : schema;
+}
+
+/** Whether the log's tables are defined as we define them: if not, reading them may do anything. */
+export function areTablesOurs(db: DatabaseSync): boolean {
+  const found = new Map(schemaOf(db));
+  return [...knownSchema()].every(
+    ([object, sql]) => !object.startsWith("table ") || found.get(object) === sql,
+  );
 }
 
 function headerFaults(db: DatabaseSync): readonly StoreFault[] {
@@ -64,8 +71,8 @@ function knownSchema(): ReadonlyMap<string, string> {
   return known;
 }
 
-/** A trigger, view, index or table of somebody else's can make readers see another log than was written. */
-function schemaFaults(db: DatabaseSync): readonly StoreFault[] {
+/** What of the schema is not ours. A trigger, view, index or table of somebody else's can make readers see another log than was written. */
+export function schemaFaults(db: DatabaseSync): readonly StoreFault[] {
   const missing = new Map(knownSchema());
   const faults: StoreFault[] = [];
   for (const [object, sql] of schemaOf(db)) {

@@ -22,7 +22,7 @@ import { emptyEvents } from "./emptiedEvents.ts";
 import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
 import { openLogDatabase } from "./logSchema.ts";
-import { quickFaults } from "./quickFaults.ts";
+import { areTablesOurs, quickFaults } from "./quickFaults.ts";
 import { wholeFaults } from "./wholeFaults.ts";
 
 export interface SqliteEventStoreOptions {
@@ -65,11 +65,14 @@ class SqliteEventStore implements EventStore {
   /** `data_version` does not move with a connection's own commits, so those are counted here. */
   private ownCommits = 0;
   private closed = false;
+  /** False where a file was opened though somebody else has defined its tables: then nothing of it is read. */
+  private readonly areTablesOurs;
 
   constructor(
     private readonly db: DatabaseSync,
     private readonly timeoutMs: number,
   ) {
+    this.areTablesOurs = areTablesOurs(db);
     this.reader = new LogReader(db);
     this.commits = new GroupCommit(db, () => {
       this.ownCommits += 1;
@@ -167,7 +170,7 @@ class SqliteEventStore implements EventStore {
 
   async faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]> {
     const look = depth === "quick" ? quickFaults : wholeFaults;
-    return this.whenFree(() => inOneMoment(this.db, look), options);
+    return this.whenUnlocked(() => inOneMoment(this.db, look), options);
   }
 
   async *truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]> {
@@ -187,8 +190,15 @@ class SqliteEventStore implements EventStore {
     this.db.close();
   }
 
-  /** Runs `work` as soon as no other process holds the file: waits without blocking the event loop. */
+  /** {@link whenUnlocked}, for what reads or writes the tables. */
   private async whenFree<Result>(work: () => Result, options?: CallOptions): Promise<Result> {
+    if (!this.areTablesOurs)
+      throw new StoreError("unavailable", "its tables are not defined as Postledger defines them");
+    return this.whenUnlocked(work, options);
+  }
+
+  /** Runs `work` as soon as no other process holds the file: waits without blocking the event loop. */
+  private async whenUnlocked<Result>(work: () => Result, options?: CallOptions): Promise<Result> {
     const deadline = performance.now() + (options?.timeoutMs ?? this.timeoutMs);
     for (;;) {
       if (this.closed) throw new StoreError("unavailable", "the log is closed");

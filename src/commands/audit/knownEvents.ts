@@ -4,6 +4,7 @@ import { AUDIT_STREAM, auditCodec } from "../../domain/audit/events.ts";
 import { emailCodec, emailStream } from "../../domain/email/events.ts";
 import { erasureCodec, erasureStream } from "../../domain/erasure/events.ts";
 import { INSTANCE_STREAM, instanceCodec } from "../../domain/instance/events.ts";
+import { logImportCodec } from "../../domain/logImport/events.ts";
 import { quotaCodec } from "../../domain/quota/events.ts";
 import { senderCodec, senderStream } from "../../domain/sender/events.ts";
 import { storageCodec, storageStream } from "../../domain/storage/events.ts";
@@ -13,6 +14,7 @@ import { verificationAllowanceCodec } from "../../domain/verificationAllowance/e
 import { webhookCodec, webhooksStream } from "../../domain/webhook/events.ts";
 import { webhookDeliveryCodec, webhookDeliveryStream } from "../../domain/webhookDelivery/events.ts";
 import { workspaceCodec, workspaceStream } from "../../domain/workspace/events.ts";
+import { IMPORT_STREAM } from "../../kernel/ofTheLog.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 
 /** Ids and keyed hashes, and nothing that looks like one of their characters and is another. */
@@ -21,6 +23,7 @@ const NAME = /^([a-z]+)(?:-[A-Za-z0-9_-]{1,200})?$/;
 const SINGLE_STREAMS = [
   [INSTANCE_STREAM, instanceCodec],
   [AUDIT_STREAM, auditCodec],
+  [IMPORT_STREAM, logImportCodec],
 ] as const;
 /** By what stands before the first hyphen. */
 const CATEGORIES = [

@@ -1,9 +1,11 @@
 import { AUDIT_STREAM, auditCodec, type Seal } from "../../domain/audit/events.ts";
 import { type Place, placesOf, signerOf } from "../../domain/audit/seal.ts";
 import { UnreadableEventError } from "../../kernel/codec.ts";
-import { eventLeaf } from "../../kernel/eventLeaf.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { FindingKind, Findings } from "./findings.ts";
+
+/** Seals in a row that are missing and told of one by one: more are told of as one. */
+const MISSING_TOLD_MAX = 1_000;
 
 /** A seal whose events can be compared. */
 export interface ReadSeal {
@@ -47,16 +49,15 @@ export class SealChain {
     private readonly kept: string | null,
   ) {}
 
-  /** Takes the next event of the stream of seals; null when there is nothing in it to compare with. */
-  take(event: RecordedEvent): ReadSeal | null {
+  /** Takes the next event of the stream of seals and its leaf; null when there is nothing in it to compare with. */
+  take(event: RecordedEvent, leaf: string): ReadSeal | null {
     const { revision } = event;
     if (revision < this.next) {
       this.tell("inserted", revision, "a seal of that revision was there already");
       return null;
     }
     const isGap = revision > this.next;
-    for (let missing = this.next; missing < revision; missing += 1)
-      this.tell("removed", missing, "the seal is missing");
+    this.tellMissing(revision - 1);
     const seal = decoded(event);
     const places = seal && placesOf(seal);
     const isNext = !isGap && this.covered !== null;
@@ -64,7 +65,7 @@ export class SealChain {
     if (!seal || !places) this.tell("changed", revision, "the seal is damaged");
     this.seals += 1;
     this.next = revision + 1;
-    this.lastLeaf = eventLeaf(event);
+    this.lastLeaf = leaf;
     this.isKeptSeen ||= this.lastLeaf === this.kept;
     this.covered = (places && seal?.covered) ?? null;
     return places && { revision, places, isNext };
@@ -72,9 +73,7 @@ export class SealChain {
 
   /** Tells of what is missing at the end: `lastRevision` is what the store says of the stream. */
   finish(lastRevision: number | null): ChainReport {
-    for (let missing = this.next; missing <= (lastRevision ?? -1); missing += 1) {
-      this.tell("removed", missing, "the seal is missing");
-    }
+    this.tellMissing(lastRevision ?? -1);
     const last = Math.max(0, this.next - 1);
     if (this.trusted.length > 0 && this.signed === 0) {
       this.tell(
@@ -118,6 +117,14 @@ export class SealChain {
     else if (this.trusted.length > 0 && this.signed > 0) {
       this.tell("unsigned", revision, "the seal is not signed, and seals before it are");
     }
+  }
+
+  /** Whatever somebody has made of the revisions: as many are told of as can be. */
+  private tellMissing(last: number): void {
+    const isMany = last - this.next >= MISSING_TOLD_MAX;
+    const detail = `the seal is missing${isMany ? `; so are the ones up to ${last}` : ""}`;
+    for (let revision = this.next; revision <= (isMany ? this.next : last); revision += 1)
+      this.tell("removed", revision, detail);
   }
 
   private tell(kind: FindingKind, revision: number, detail: string): void {

@@ -1,0 +1,70 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
+import { plainData, UnreadableEventError } from "../../src/kernel/codec.ts";
+import { eventLeaf, type LeafSource } from "../../src/kernel/eventLeaf.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { LOG_START } from "../../src/ports/eventStore.ts";
+
+const BOMB_BYTES = 64 * 1_024 * 1_024;
+const MB = 1_024 * 1_024;
+
+function event(data: object | Uint8Array, type = "EmailQueued"): LeafSource {
+  return { stream: "email-1", revision: 1, type, id: newId(), data, metadata: {} };
+}
+
+describe("what somebody has written to the store past the service", () => {
+  test("is not decompressed without a bound", () => {
+    const bomb = Bun.zstdCompressSync(Buffer.concat([Buffer.from("{}"), Buffer.alloc(BOMB_BYTES, " ")]));
+    expect(bomb.length).toBeLessThan(MB);
+    expect(() => plainData({ type: "EmailQueued", data: bomb })).toThrow(UnreadableEventError);
+  });
+
+  test("has no leaf when it is nested deeper than the stack goes, and says so", () => {
+    const deep = JSON.parse(`{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`);
+    const salted = { salt: crypto.randomUUID(), content: deep };
+    for (const one of [event(deep), event(salted, "EmailContentStored"), { ...event({}), metadata: deep }])
+      expect(() => eventLeaf(one)).toThrow(UnreadableEventError);
+  });
+
+  test("has another leaf when null has become a number that is too large", () => {
+    const salt = crypto.randomUUID();
+    const [id, other] = ["null", "1e999"].map((text) => JSON.parse(`{"a":${text}}`));
+    for (const [one, two] of [
+      [event(id), event(other)],
+      [
+        event({ salt, content: id }, "EmailContentStored"),
+        event({ salt, content: other }, "EmailContentStored"),
+      ],
+    ] as const)
+      expect(eventLeaf({ ...two, id: one.id })).not.toBe(eventLeaf(one));
+  });
+
+  test("does not take a reader of the log step by step through positions that there are not", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "postledger-hostile-"));
+    const path = join(folder, "events.db");
+    const far = Number.MAX_SAFE_INTEGER - 1;
+    const store = openSqliteEventStore({ path });
+    try {
+      for (const stream of ["a", "b"])
+        await store.append(stream, [{ id: newId(), type: "A", data: {}, metadata: {} }], "noStream");
+      const db = new DatabaseSync(path);
+      db.exec(`UPDATE events SET position = ${far} WHERE position = 2; UPDATE log SET head = ${far}`);
+      db.close();
+      const streams: string[] = [];
+      let batches = 0;
+      for await (const { events } of store.readAll(LOG_START, {})) {
+        batches += 1;
+        streams.push(...events.map(({ stream }) => stream));
+      }
+      expect(streams).toEqual(["a", "b"]);
+      expect(batches).toBeLessThan(10);
+    } finally {
+      await store.close();
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
