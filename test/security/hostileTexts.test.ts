@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import { redactAnswer } from "../../src/domain/webhookDelivery/redactAnswer.ts";
+
+/** As much as an endpoint's answer is read of. */
+const ANSWER_BYTES = 16_384;
+/** Between one endpoint's answers everybody else is to be served; so many answers fit into the time of a test. */
+const ANSWERS = 5;
+
+/** Metadata as large as a message may have it. */
+const METADATA: Readonly<Record<string, Readonly<Record<string, string | number>>>> = {
+  "many members": Object.fromEntries(Array.from({ length: 1_000 }, (_, nth) => [`k&${nth}`, nth])),
+  "members that begin alike": Object.fromEntries(
+    Array.from({ length: 30 }, (_, nth) => [`k${nth}`, `${"a".repeat(480 - nth)}b`]),
+  ),
+  "members that are escaped": Object.fromEntries(
+    Array.from({ length: 10 }, (_, nth) => [`k${nth}`, '中&"'.repeat(100) + nth]),
+  ),
+};
+const ANSWERS_OF: Readonly<Record<string, (metadata: object) => string>> = {
+  "words in Base64": () => `${"A".repeat(24)} `.repeat(655),
+  "one letter": () => "a".repeat(ANSWER_BYTES),
+  "letters that nearly match": () => "aaab".repeat(ANSWER_BYTES / 4),
+  quotes: () => '"1"'.repeat(ANSWER_BYTES / 3),
+  "what was sent": (metadata) => JSON.stringify(metadata).repeat(3).slice(0, ANSWER_BYTES),
+};
+
+const cases = Object.keys(METADATA).flatMap((metadata) =>
+  Object.keys(ANSWERS_OF).map((answer) => [answer, metadata] as const),
+);
+
+test.each(cases)(
+  "an answer of %s is looked through for %s at no great cost",
+  (answer, metadata) => {
+    const texts = METADATA[metadata] ?? {};
+    const body = ANSWERS_OF[answer]?.(texts) ?? "";
+    for (let nth = 0; nth < ANSWERS; nth += 1) {
+      expect(redactAnswer(body, texts).length).toBeLessThanOrEqual(1_000);
+    }
+  },
+  5_000,
+);
+
+test("an answer that is cut in the middle of what it repeats shows nothing of it", () => {
+  const name = "Ana Smithson of 12 Long Road";
+  const metadata = { name, filler: "x".repeat(100) };
+  for (let shift = 0; shift < 130; shift += 7) {
+    const body = `${"-".repeat(shift)}${metadata.filler}`.padEnd(128, "x").repeat(31) + name.repeat(200);
+    const kept = redactAnswer(body, metadata);
+    for (const part of ["Ana", "Smith", "Long"]) expect(kept).not.toContain(part);
+  }
+});
