@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { contentBytesOf } from "../projections/emails.ts";
@@ -9,15 +10,17 @@ import { type DirectoryLock, lockDirectory } from "./adapters/sqlite/directoryLo
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { diskSpaceOf } from "./adapters/system/diskSpace.ts";
 import { systemClock } from "./adapters/system/systemClock.ts";
-import { requireUnsealed } from "./commands/openInstance.ts";
+import { type OpenInstance, requireUnsealed } from "./commands/openInstance.ts";
 import { recentEmails } from "./commands/recentEmails.ts";
+import { joinLog, type Membership } from "./commands/serviceRegister.ts";
 import { makeServices, type Services } from "./commands/services.ts";
 import { type Config, ConfigError } from "./config.ts";
 import { basePathOf, makeControllers } from "./controllers.ts";
 import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { requestLog } from "./http/requestLog.ts";
 import { RequestsAtWork } from "./http/requestsAtWork.ts";
-import { listen, type ServerOptions } from "./http/server.ts";
+import { type OpenPort, openPort } from "./http/server.ts";
+import { reasonOf } from "./kernel/reason.ts";
 import { openLocalControl } from "./localControl.ts";
 import {
   isEmbedded,
@@ -26,7 +29,9 @@ import {
   openLogInstance,
   openOutbox,
   openStore,
+  systemOccasion,
 } from "./openParts.ts";
+import type { ContentStore } from "./ports/contentStore.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import { ReadDatabaseError } from "./ports/readDatabase.ts";
 import { watchSeal } from "./reactors/sealWatch.ts";
@@ -95,10 +100,33 @@ interface Held {
   release(): void;
 }
 
-async function startOn(config: Config, logger: Logger, { store, release }: Held): Promise<RunningApp> {
+async function startOn(config: Config, logger: Logger, held: Held): Promise<RunningApp> {
+  // What is to be undone, the last thing first, when the service cannot start after all.
+  await using undo = new AsyncDisposableStack();
+  const { store } = held;
   const content = openContentStore(config);
   const opened = await openLogInstance(config, store, content);
   requireUnsealed(opened);
+  const membership = await joinServices(config, store);
+  undo.defer(membership.leave);
+  const port = openDoor(config, logger);
+  undo.defer(port.kill);
+  const reached = { ...config, baseUrl: withPort(config.baseUrl, port.url.port) };
+  const app = await runOn(reached, logger, { ...held, content, opened, membership, port });
+  undo.move();
+  return app;
+}
+
+/** What a service runs on. */
+interface Ground extends Held {
+  readonly content: ContentStore;
+  readonly opened: OpenInstance;
+  readonly membership: Membership;
+  readonly port: OpenPort;
+}
+
+async function runOn(config: Config, logger: Logger, ground: Ground): Promise<RunningApp> {
+  const { store, content, opened, port } = ground;
   const { logId, copyId } = opened;
   const directory = join(config.dataDir, "projections");
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
@@ -108,61 +136,80 @@ async function startOn(config: Config, logger: Logger, { store, release }: Held)
   const readModels = followLog(config, logger, { copyId, readers, workers });
   await readersOpen(readers, config.storeTimeoutMs);
   const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
+  const requests = new RequestsAtWork();
   let stopping: Promise<void> | undefined;
-  let areWorkersStopped = false;
   const stopWorkers = () => {
-    stopping ??= workers.stop(config.drainTimeoutMs).then(() => {
-      areWorkersStopped = true;
-    });
+    stopping ??= workers.stop(config.drainTimeoutMs);
     return stopping;
   };
+  let isSettled = false;
   const seal = watchSeal(services.standing, () => {
     logger.error("the log was sealed: nothing is accepted or delivered here any more");
-    void stopWorkers();
+    void Promise.all([stopWorkers(), requests.whenOver()]).then(() => {
+      isSettled = true;
+      return leave(ground, logger);
+    });
   });
-  const requests = new RequestsAtWork();
   const controllers = makeControllers(config, { services, readers, seal, ...workers });
-  const closeReadModels = async () => {
-    await readModels.stop();
-    readers.close();
-  };
-  let server: ReturnType<typeof serve>;
-  try {
-    server = serve(config, logger, { controllers, requests, isClosed: () => seal.isSealed() });
-  } catch (error) {
-    seal.stop();
-    await closeReadModels();
-    throw listenError(config, error);
-  }
-  const inFlight = () => ({ requests: server.pending(), deliveries: workers.inFlightCount() });
+  port.answer({ ...doorOptions(config, logger), controllers, requests, isClosed: () => seal.isSealed() });
+  const inFlight = () => ({ requests: port.pending(), deliveries: workers.inFlightCount() });
   const { delivery } = workers;
-  const status = serviceStatus({ config, services, readers, delivery, logId, url: server.url, inFlight });
-  const control = await openLocalControl(config.dataDir, {
-    status,
-    settled: async () => (await seal.isSealed()) && areWorkersStopped && requests.areOver,
-  });
+  const status = serviceStatus({ config, services, readers, delivery, logId, url: port.url, inFlight });
+  const settled = async () => (await seal.isSealed()) && isSettled;
+  const control = await openLocalControl(config.dataDir, { status, settled });
   // Not before it listens: a service that cannot must not have claimed anything.
   workers.start();
   const verifying = verifyOnSchedule(config, logger, copyOf(config, copyId));
   return {
-    url: server.url,
+    url: port.url,
     isWithoutWorkspace,
     hasBootstrapKey: hasBootstrapKey(config.dataDir),
     inFlight,
     async stop() {
       await control.close();
-      const drained = Promise.all([server.stop(), stopWorkers()]);
+      const drained = Promise.all([port.stop(), stopWorkers()]);
       seal.stop();
-      const timer = setTimeout(() => server.kill(), config.drainTimeoutMs);
+      const timer = setTimeout(() => port.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
       await services.quota.stop();
       await verifying.stop();
-      await closeReadModels();
+      await readModels.stop();
+      readers.close();
+      // What has outlived the time for draining may still write until the process ends.
+      if (requests.areOver && workers.inFlightCount() === 0) await leave(ground, logger);
       await store.close();
-      release();
+      ground.release();
     },
   };
+}
+
+/**
+ * Enters the service in the register of those that work on the log, on a store where others cannot be asked. On the
+ * embedded one who seals asks the service on its DATA_DIR.
+ */
+async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<Membership> {
+  if (isEmbedded(config)) return { leave: async () => {} };
+  return joinLog(store, { host: hostname(), dataDir }, () => systemOccasion("system"));
+}
+
+/** Whoever seals the log waits its longest for a service that could not say that it has left. */
+async function leave({ membership }: Ground, logger: Logger): Promise<void> {
+  await membership
+    .leave()
+    .catch((error) =>
+      logger.warn(
+        { reason: reasonOf(error) },
+        "the store could not be told that nothing is under way here: an export that seals the log waits its longest",
+      ),
+    );
+}
+
+/** Port 0 of a base URL stands for the port that was really taken. */
+function withPort(baseUrl: URL, port: string): URL {
+  const url = new URL(baseUrl);
+  if (url.port === "0") url.port = port;
+  return url;
 }
 
 /** What a thread opens this copy of the log with. */
@@ -232,24 +279,29 @@ async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
   await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
 }
 
-function serve(
-  config: Config,
-  logger: Logger,
-  door: Pick<ServerOptions, "controllers" | "requests" | "isClosed">,
-) {
-  return listen({
-    host: config.host,
-    port: config.port,
+function openDoor(config: Config, logger: Logger): OpenPort {
+  try {
+    return openPort({ host: config.host, port: config.port, log: requestLogOf(config, logger) });
+  } catch (error) {
+    throw listenError(config, error);
+  }
+}
+
+function doorOptions(config: Config, logger: Logger) {
+  return {
     basePath: basePathOf(config),
     requestTimeoutMs: config.requestTimeoutMs,
     bodyBytesInFlightMax: config.bodyBytesInFlightMax,
     authFailuresPerMinute: config.authFailuresPerMinute,
     trustedProxies: config.trustedProxies,
-    ...door,
-    log: requestLog({
-      isWhole: config.logRequests === "all",
-      lines: logger,
-      after: (delayMs, act) => void setTimeout(act, delayMs).unref(),
-    }),
+    log: requestLogOf(config, logger),
+  };
+}
+
+function requestLogOf(config: Config, logger: Logger) {
+  return requestLog({
+    isWhole: config.logRequests === "all",
+    lines: logger,
+    after: (delayMs, act) => void setTimeout(act, delayMs).unref(),
   });
 }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { hostname, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { writeCompressed, writeCompressedFile } from "../adapters/directory/lineFile.ts";
 import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
@@ -8,6 +8,7 @@ import { noteCopy, sealLog, unsealLog } from "../commands/changeInstance.ts";
 import { exportLog } from "../commands/exportLog.ts";
 import type { ExportEnd } from "../commands/logLines.ts";
 import { instanceAggregate } from "../commands/openInstance.ts";
+import { servicesAtWork } from "../commands/serviceRegister.ts";
 import { load } from "../commands/transact.ts";
 import type { Config } from "../config.ts";
 import { INSTANCE_STREAM } from "../domain/instance/events.ts";
@@ -36,39 +37,65 @@ function settleMs({ requestTimeoutMs, drainTimeoutMs }: Config): number {
   return Math.max(requestTimeoutMs, drainTimeoutMs) + SEAL_NOTICED_MS;
 }
 
+/** Where services run that may still be writing to a log that was sealed. */
+type Unsettled = () => Promise<readonly string[]>;
+
 /**
- * Whether the service on this data directory has seen the seal and has nothing under way, or has ended. On a server
- * others may run that cannot be asked.
+ * On the embedded store the service on this data directory, until it has seen the seal and has nothing under way, or
+ * has ended. On a server those in the log's register of services, which leave it then.
  */
-async function isSettled(config: Config): Promise<boolean> {
-  if (!isEmbedded(config)) return false;
-  const asked = await askService(config.dataDir, "/settled", ASK_MS_MAX);
-  return asked.kind === "none" || (asked.kind === "answered" && asked.body === true);
+function unsettledServices({ log }: OpenForCommand, config: Config): Unsettled {
+  if (!isEmbedded(config)) {
+    const atWork = servicesAtWork(log);
+    return async () => (await atWork()).map(({ host, dataDir }) => `${host}:${dataDir}`);
+  }
+  return async () => {
+    const asked = await askService(config.dataDir, "/settled", ASK_MS_MAX);
+    const isSettled = asked.kind === "none" || (asked.kind === "answered" && asked.body === true);
+    return isSettled ? [] : [`${hostname()}:${config.dataDir}`];
+  };
 }
 
-/** Seals the log and waits until nobody can be writing to it: what was promised by then is in the export. */
-async function sealAndSettle({ log }: OpenForCommand, config: Config, nobodyRuns: boolean): Promise<void> {
-  const sealedAt = await sealLog(log, systemOccasion("cli"));
-  if (nobodyRuns) return;
+/**
+ * Seals the log and waits until nobody can be writing to it: what was promised by then is in the export. Answers where
+ * services run, or have died, that did not say so in all the time that they may take.
+ */
+async function sealAndSettle(
+  open: OpenForCommand,
+  config: Config,
+  nobodyRuns: boolean,
+): Promise<readonly string[]> {
+  const sealedAt = await sealLog(open.log, systemOccasion("cli"));
+  if (nobodyRuns) return [];
   const until: EpochMs = (sealedAt ?? 0) + settleMs(config);
+  const find = unsettledServices(open, config);
   const bar = progressBar("sealed");
-  for (let left = until - Date.now(); left > 0 && !(await isSettled(config)); left = until - Date.now()) {
+  let unsettled = await find();
+  for (let left = until - Date.now(); left > 0 && unsettled.length > 0; left = until - Date.now()) {
     bar.show(
       1 - left / settleMs(config),
       `running instances finish what they have begun, ${Math.ceil(left / SECOND_MS)} s at most`,
     );
     await Bun.sleep(Math.min(left, ASK_EVERY_MS));
+    unsettled = await find();
   }
   bar.end();
+  return unsettled;
 }
 
-interface Exported extends ExportEnd {
+interface Written extends ExportEnd {
   readonly exportId: string;
   readonly sealed: boolean;
 }
 
+interface Exported extends Written {
+  readonly content: CopiedContent | null;
+  /** Services that were waited for to no avail. */
+  readonly silent: readonly string[];
+}
+
 /** Writes the whole log out, and what is needed to keep it apart in a temporary database. */
-async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Exported> {
+async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Written> {
   const copy = { kind: "export", place: out === STDOUT ? "standard output" : resolve(out) } as const;
   await noteCopy(log, copy, systemOccasion("cli"));
   const { state } = await load(log, instanceAggregate, INSTANCE_STREAM);
@@ -100,7 +127,8 @@ async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Ex
   return { exportId: header.exportId, sealed: header.sealed, ...end };
 }
 
-function linesOf(out: string, exported: Exported, content: CopiedContent | null): readonly string[] {
+function linesOf(out: string, exported: Exported): readonly string[] {
+  const { content, silent } = exported;
   const missing = exported.missing === 0 ? "" : `, ${exported.missing} more were erased or cut off`;
   return [
     `${out}: ${exported.events} events${missing}`,
@@ -108,19 +136,18 @@ function linesOf(out: string, exported: Exported, content: CopiedContent | null)
     exported.sealed
       ? "the log is sealed: no instance accepts or delivers anything on it any more"
       : "the log goes on here: what is accepted from now on is not in the export",
+    ...silent.map(
+      (place) =>
+        `the service at ${place} has not said that it has ended, in all the time that it may take for that: make sure that it does not run`,
+    ),
   ];
 }
 
 /** Standard output is the export's own when it goes there. */
-function report(
-  invocation: Invocation,
-  out: string,
-  exported: Exported,
-  content: CopiedContent | null,
-): void {
-  const lines = linesOf(out, exported, content);
+function report(invocation: Invocation, out: string, exported: Exported): void {
+  const lines = linesOf(out, exported);
   if (out === STDOUT) process.stderr.write(lines.map((line) => `${line}\n`).join(""));
-  else invocation.print({ out, ...exported, content }, lines);
+  else invocation.print({ out, ...exported }, lines);
 }
 
 const exportCommand: Command = {
@@ -167,10 +194,11 @@ const exportCommand: Command = {
       invocation.option("seal") !== undefined && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
     try {
       return await withLog(config, async (open) => {
-        if (invocation.option("seal") !== undefined) await sealAndSettle(open, config, lock !== null);
-        const exported = await writeOut(open, out);
+        const isSealing = invocation.option("seal") !== undefined;
+        const silent = isSealing ? await sealAndSettle(open, config, lock !== null) : [];
+        const written = await writeOut(open, out);
         const content = contentDir === undefined ? null : await copyContentAside(config, contentDir);
-        report(invocation, out, exported, content);
+        report(invocation, out, { ...written, content, silent });
         return 0;
       });
     } finally {

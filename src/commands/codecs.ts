@@ -7,6 +7,7 @@ import { instanceCodec } from "../domain/instance/events.ts";
 import { logImportCodec } from "../domain/logImport/events.ts";
 import { quotaCodec } from "../domain/quota/events.ts";
 import { senderCodec } from "../domain/sender/events.ts";
+import { serviceRegisterCodec } from "../domain/serviceRegister/events.ts";
 import { storageCodec } from "../domain/storage/events.ts";
 import { suppressionCodec } from "../domain/suppression/events.ts";
 import { templateCodec } from "../domain/template/events.ts";
@@ -28,6 +29,7 @@ export const codecs: readonly Codec<DomainEvent>[] = [
   logImportCodec,
   quotaCodec,
   senderCodec,
+  serviceRegisterCodec,
   storageCodec,
   suppressionCodec,
   templateCodec,

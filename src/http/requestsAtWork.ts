@@ -4,6 +4,7 @@
  */
 export class RequestsAtWork {
   private count = 0;
+  private readonly waiting: (() => void)[] = [];
 
   begin(): void {
     this.count += 1;
@@ -11,6 +12,12 @@ export class RequestsAtWork {
 
   end(): void {
     this.count -= 1;
+    if (this.count === 0) for (const settle of this.waiting.splice(0)) settle();
+  }
+
+  /** Settles at the first moment when none is at work. */
+  async whenOver(): Promise<void> {
+    if (!this.areOver) await new Promise<void>((resolve) => this.waiting.push(resolve));
   }
 
   get areOver(): boolean {

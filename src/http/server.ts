@@ -21,9 +21,12 @@ interface Connections {
   requestIP(request: Request): { readonly address: string } | null;
 }
 
-export interface ServerOptions {
+interface PortOptions {
   readonly host: string;
   readonly port: number;
+}
+
+export interface ServerOptions {
   readonly basePath: string;
   /** Every handler answers within this time, in ms; then 503. */
   readonly requestTimeoutMs: number;
@@ -262,17 +265,27 @@ function requestLine(
   };
 }
 
-/** Listens. `stop` lets what is in flight finish and refuses what is new. */
-export function listen(options: ServerOptions): {
+type Fetch = ReturnType<typeof makeFetch>;
+
+/** A port that is taken. */
+export interface OpenPort {
   readonly url: URL;
+  /** From now on requests are answered; those that have come before have waited for it. */
+  answer(options: ServerOptions): void;
   /** Requests that have no whole answer yet. */
   pending(): number;
+  /** Lets what is in flight finish and refuses what is new. */
   stop(): Promise<void>;
   kill(): Promise<void>;
-} {
+}
+
+/** Takes the port: whoever is to be told where the service is reached must know it before the service is made. */
+export function openPort({ host, port, log }: Pick<ServerOptions, "log"> & PortOptions): OpenPort {
+  const made = Promise.withResolvers<Fetch>();
+  let fetch: Fetch = async (request, connections) => (await made.promise)(request, connections);
   const server = Bun.serve({
-    hostname: options.host,
-    port: options.port,
+    hostname: host,
+    port,
     idleTimeout: IDLE_TIMEOUT_SECONDS,
     maxRequestBodySize: BUN_BODY_BYTES_MAX,
     // Else Bun answers what escapes us with a page that shows our source. Out of development it would also let a
@@ -281,13 +294,17 @@ export function listen(options: ServerOptions): {
     reusePort: false,
     error(error) {
       const requestId = newRequestId();
-      options.log.failed(requestId, reasonOf(error));
+      log.failed(requestId, reasonOf(error));
       return problemResponse(new Problem("INTERNAL_ERROR"), requestId);
     },
-    fetch: makeFetch(options),
+    fetch: (request, connections) => fetch(request, connections),
   });
   return {
     url: server.url,
+    answer(options) {
+      fetch = makeFetch(options);
+      made.resolve(fetch);
+    },
     pending: () => server.pendingRequests,
     stop: () => server.stop(false),
     kill: () => server.stop(true),

@@ -7,10 +7,13 @@ export const EVENT_ERASED = "EventErased";
 /** The stream in which a store notes that a log is being imported into it. */
 export const IMPORT_STREAM = "import";
 
+/** The stream in which services note, on a store that others can work on, that they work on its log. */
+export const SERVICES_STREAM = "services";
+
 /**
- * Whether an event is one of the log's own. What an import leaves in a store tells of that store: it is in no export,
- * and no seal is about it.
+ * Whether an event is one of the log's own. What an import leaves in a store, and who works there, tells of that store:
+ * it is in no export, and no seal is about it.
  */
 export function isOfTheLog({ stream, type }: { readonly stream: string; readonly type: string }): boolean {
-  return stream !== IMPORT_STREAM && type !== EVENT_ERASED;
+  return stream !== IMPORT_STREAM && stream !== SERVICES_STREAM && type !== EVENT_ERASED;
 }

@@ -1,0 +1,13 @@
+import { Type } from "@sinclair/typebox";
+import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+
+const schemas = {
+  /** A service works on this log from now on. `host` and `dataDir` tell people which one it is. */
+  ServiceJoined: Type.Object({ serviceId: Type.String(), host: Type.String(), dataDir: Type.String() }),
+  /** It has nothing under way any more, and accepts nothing: it has ended, or has seen that the log is sealed. */
+  ServiceLeft: Type.Object({ serviceId: Type.String() }),
+};
+
+/** The case names are the storage format. */
+export type ServiceRegisterEvent = EventOf<typeof schemas>;
+export const serviceRegisterCodec = makeCodec(schemas);

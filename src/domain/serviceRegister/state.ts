@@ -1,0 +1,32 @@
+import { never } from "../../kernel/assert.ts";
+import type { Decider } from "../../kernel/decider.ts";
+import type { ServiceRegisterEvent } from "./events.ts";
+
+/** Where a service runs. */
+export interface ServicePlace {
+  readonly host: string;
+  readonly dataDir: string;
+}
+
+/** The services that have joined and not left, by id: those that run, and those that died. */
+export type ServiceRegisterState = ReadonlyMap<string, ServicePlace>;
+
+function evolve(state: ServiceRegisterState, event: ServiceRegisterEvent): ServiceRegisterState {
+  const services = new Map(state);
+  switch (event.type) {
+    case "ServiceJoined": {
+      const { serviceId, host, dataDir } = event.data;
+      return services.set(serviceId, { host, dataDir });
+    }
+    case "ServiceLeft":
+      services.delete(event.data.serviceId);
+      return services;
+    default:
+      return never(event);
+  }
+}
+
+export const serviceRegisterDecider: Decider<ServiceRegisterState, ServiceRegisterEvent> = {
+  initialState: new Map(),
+  evolve,
+};
