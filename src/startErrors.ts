@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { type Config, ConfigError } from "./config.ts";
 import { StoreError } from "./ports/eventStore.ts";
 
@@ -37,6 +38,8 @@ export function directoryError(variable: string, directory: string, error: unkno
 /** Why the server cannot listen where HOST and PORT say; what is no matter of the two is given back as it is. */
 export function listenError({ host, port }: Pick<Config, "host" | "port">, error: unknown): unknown {
   const told = (text: string) => new ConfigError([text]);
+  const noAddress = () =>
+    told(`HOST ${host} is no address of this machine: set HOST to one that is (0.0.0.0: all of them)`);
   switch (systemCode(error)) {
     case "EADDRINUSE":
       return told(
@@ -46,14 +49,12 @@ export function listenError({ host, port }: Pick<Config, "host" | "port">, error
     case "EPERM":
       return told(`PORT ${port} is not open to this user: set PORT to one above 1023`);
     case "EADDRNOTAVAIL":
-    case "EINVAL":
-    case "ENOENT":
-    case "ENOTFOUND":
-      return told(
-        `HOST ${host} is no address of this machine: set HOST to one that is (0.0.0.0: all of them)`,
-      );
-    default:
+      return noAddress();
+    case null:
       return error;
+    default:
+      // For a name that is not found Bun gives whatever code the system's last error had.
+      return isIP(host) === 0 ? noAddress() : error;
   }
 }
 
