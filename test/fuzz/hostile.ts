@@ -90,17 +90,18 @@ const PATHS: readonly ((path: string) => string)[] = [
   (path) => `${path}/..%2f..%2fetc%2fpasswd`,
   (path) => `${path}/${"a".repeat(7_000)}`,
   (path) => `http://other.example${path}`,
-  () => "*",
-  () => "/",
-  () => "/api/v1",
-  () => "/api/v1/emails/__proto__",
-  () => "/favicon.ico",
 ];
 
+const PLACES = ["*", "/", "/api/v1", "/api/v1/emails/__proto__", "/favicon.ico"];
+/** How many targets are another place, not the draft's own path written otherwise. */
+const PLACE_SHARE = PLACES.length / (PLACES.length + PATHS.length);
+
 const otherTarget: Mutation = (draft, { random }) => {
-  const make = random.pick(PATHS);
-  const target = make(targetOf(draft));
+  const isElsewhere = random.chance(PLACE_SHARE);
+  const target = isElsewhere ? random.pick(PLACES) : random.pick(PATHS)(targetOf(draft));
   draft.isRaw = true;
+  // What the path named has gone with it: the page at the root is everybody's.
+  if (isElsewhere) draft.isForeign = false;
   draft.target = target;
   // A target that is no path need not reach us.
   draft.isMalformed = !/^(http:|\/)/.test(target) || /[#%]/.test(target);

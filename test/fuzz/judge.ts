@@ -10,8 +10,14 @@ export interface Fault {
   readonly what: string;
 }
 
-/** What a 503 may say: the service has a bound, and says when to come back. */
-const BOUNDS: readonly RegExp[] = [/too many requests with large bodies are on their way in/];
+/**
+ * What a 503 may say: the service has a bound, and says when to come back. A list that stays behind is found all the same:
+ * its operation does not succeed often enough.
+ */
+const BOUNDS: readonly RegExp[] = [
+  /too many requests with large bodies are on their way in/,
+  /the list is not up to date yet/,
+];
 
 function serverError({ status, headers, text }: SeenAnswer): string | null {
   if (status < 500) return null;
