@@ -57,29 +57,25 @@ export interface RunningApp {
 
 /** Starts the service: one process for each DATA_DIR. Throws what says why it cannot start. */
 export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
-  requireListenable(config);
+  // What is to be undone, the last thing first, when the service cannot start after all.
+  await using undo = new AsyncDisposableStack();
+  // Before anything is made: a HOST or PORT that cannot be had leaves no data behind.
+  const port = takePort(config, logger);
+  undo.defer(port.kill);
+  const reached = { ...config, baseUrl: withPort(config.baseUrl, port.url.port) };
   const lock = lockData(config.dataDir);
-  const store = await openStore(config, { cacheKib: config.logCacheKib }).catch((error: unknown) => {
-    lock.release();
-    throw error;
-  });
-  try {
-    return await startOn(config, logger, { store, release: () => lock.release() });
-  } catch (error) {
-    await store.close();
-    lock.release();
-    throw error;
-  }
-}
-
-/** Tries to listen before anything is made, so that a HOST or PORT that cannot be had leaves no data behind. */
-function requireListenable(config: Pick<Config, "host" | "port">): void {
-  try {
-    const fetch = () => new Response(null, { status: 503 });
-    void Bun.serve({ hostname: config.host, port: config.port, fetch }).stop(true);
-  } catch (error) {
-    throw listenError(config, error);
-  }
+  undo.defer(() => lock.release());
+  const store = await openStore(config, { cacheKib: config.logCacheKib });
+  undo.defer(() => store.close());
+  const content = openContentStore(config);
+  const opened = await openLogInstance(config, store, content);
+  requireUnsealed(opened);
+  const membership = await joinServices(config, store);
+  // Why it cannot start is told, and not that the store could not be told of it.
+  undo.defer(() => membership.leave().catch(() => {}));
+  const app = await runOn(reached, logger, { port, lock, store, content, opened, membership });
+  undo.move();
+  return app;
 }
 
 function lockData(dataDir: string): DirectoryLock {
@@ -95,34 +91,14 @@ function lockData(dataDir: string): DirectoryLock {
   ]);
 }
 
-interface Held {
-  readonly store: EventStore;
-  release(): void;
-}
-
-async function startOn(config: Config, logger: Logger, held: Held): Promise<RunningApp> {
-  // What is to be undone, the last thing first, when the service cannot start after all.
-  await using undo = new AsyncDisposableStack();
-  const { store } = held;
-  const content = openContentStore(config);
-  const opened = await openLogInstance(config, store, content);
-  requireUnsealed(opened);
-  const membership = await joinServices(config, store);
-  undo.defer(membership.leave);
-  const port = openDoor(config, logger);
-  undo.defer(port.kill);
-  const reached = { ...config, baseUrl: withPort(config.baseUrl, port.url.port) };
-  const app = await runOn(reached, logger, { ...held, content, opened, membership, port });
-  undo.move();
-  return app;
-}
-
 /** What a service runs on. */
-interface Ground extends Held {
+interface Ground {
+  readonly port: OpenPort;
+  readonly lock: DirectoryLock;
+  readonly store: EventStore;
   readonly content: ContentStore;
   readonly opened: OpenInstance;
   readonly membership: Membership;
-  readonly port: OpenPort;
 }
 
 async function runOn(config: Config, logger: Logger, ground: Ground): Promise<RunningApp> {
@@ -179,7 +155,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
       // What has outlived the time for draining may still write until the process ends.
       if (requests.areOver && workers.inFlightCount() === 0) await leave(ground, logger);
       await store.close();
-      ground.release();
+      ground.lock.release();
     },
   };
 }
@@ -279,7 +255,7 @@ async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
   await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
 }
 
-function openDoor(config: Config, logger: Logger): OpenPort {
+function takePort(config: Config, logger: Logger): OpenPort {
   try {
     return openPort({ host: config.host, port: config.port, log: requestLogOf(config, logger) });
   } catch (error) {

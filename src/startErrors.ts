@@ -49,6 +49,7 @@ export function listenError({ host, port }: Pick<Config, "host" | "port">, error
     case "EPERM":
       return told(`PORT ${port} is not open to this user: set PORT to one above 1023`);
     case "EADDRNOTAVAIL":
+    case "EINVAL":
       return noAddress();
     case null:
       return error;
