@@ -1,15 +1,16 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
-import { LOG_START, type StoreFault } from "../../ports/eventStore.ts";
+import { LOG_START, type LogFilter, type StoreFault } from "../../ports/eventStore.ts";
 import { type LogReading, readLog } from "./logReads.ts";
-import { METADATA_CHANGED, ownStream } from "./truncate.ts";
+import { METADATA_STREAM, membersOf, ownStream } from "./truncate.ts";
 
 /** Faults that are told of one by one. */
 const FAULTS_TOLD_MAX = 1_000;
 /** What points at an event of another stream: it takes a revision, and readers of the log do not come past it. */
 const LINK = "$>";
-/** What a change of the server's default access control is called. */
-const SETTINGS_CHANGED = "update-default-acl";
+/** Holds the server's default access rights; the last event counts, of whatever type it is. */
+const SETTINGS_STREAM = "$settings";
 const SYSTEM_PREFIX = "$";
+const DETAIL_CHARS_MAX = 200;
 /** The one member of a stream's metadata that we write. */
 const TRUNCATE_BEFORE = "$tb";
 
@@ -22,14 +23,19 @@ export async function readFaults(
   reading: Pick<LogReading, "signal">,
   timeoutMs: number,
 ): Promise<readonly StoreFault[]> {
+  const read = (filter: LogFilter) => readLog(client, { ...reading, from: LOG_START, filter }, timeoutMs);
   const metadata = new Map<string, string>();
   const others: StoreFault[] = [];
-  const filter = { types: [METADATA_CHANGED, LINK, SETTINGS_CHANGED] };
-  for await (const { events } of readLog(client, { ...reading, from: LOG_START, filter }, timeoutMs)) {
-    for (const { stream, revision, type, data } of events) {
-      if (type !== METADATA_CHANGED) others.push(...strangerFaults(stream, revision, type));
+  // By their streams: the server takes what stands there whatever the type of its event is.
+  for await (const { events } of read({ streamPrefixes: [METADATA_STREAM, SETTINGS_STREAM] })) {
+    for (const { stream, data } of events) {
+      if (stream === SETTINGS_STREAM) others.push(SETTINGS_FAULT);
       else noteMetadata(metadata, ownStream(stream), data);
     }
+  }
+  for await (const { events } of read({ types: [LINK] })) {
+    for (const { stream, revision } of events)
+      if (others.length < FAULTS_TOLD_MAX) others.push(...linkFaults(stream, revision));
   }
   const bounds = [...metadata].map(([stream, members]): StoreFault => {
     const detail = `the server was told ${members} of it, which Postledger never does`;
@@ -41,16 +47,18 @@ export async function readFaults(
 /** The last word counts, so that what was put right is no fault any more. */
 function noteMetadata(metadata: Map<string, string>, stream: string | null, data: object): void {
   if (stream === null) return;
-  const members = Object.keys(data).filter((name) => name !== TRUNCATE_BEFORE);
+  const members = Object.keys(membersOf(data)).filter((name) => name !== TRUNCATE_BEFORE);
   if (members.length === 0) metadata.delete(stream);
-  else if (metadata.size < FAULTS_TOLD_MAX) metadata.set(stream, members.join(", "));
+  else if (metadata.size < FAULTS_TOLD_MAX)
+    metadata.set(stream, members.join(", ").slice(0, DETAIL_CHARS_MAX));
 }
 
-function strangerFaults(stream: string, revision: number, type: string): readonly StoreFault[] {
-  if (type === SETTINGS_CHANGED) {
-    const detail = "the server's default access rights were changed: others may write to the log";
-    return [{ kind: "changed", stream: null, revision: null, object: stream, detail }];
-  }
+const SETTINGS_FAULT: StoreFault = {
+  ...{ kind: "changed", stream: null, revision: null, object: SETTINGS_STREAM },
+  detail: "the server's default access rights were changed: others may write to the log",
+};
+
+function linkFaults(stream: string, revision: number): readonly StoreFault[] {
   // The server's own streams are full of links.
   if (stream.startsWith(SYSTEM_PREFIX)) return [];
   return [

@@ -30,10 +30,15 @@ export function serverFilter({ types, streamPrefixes }: LogFilter, options: Filt
   return excludeSystemEvents(common);
 }
 
-/** Whether an event is one that the reader asked for: one of the server's own only by the name of its type. */
+/**
+ * Whether an event is one that the reader asked for: one of the server's own only by the name of its type, or by that
+ * of its stream, where events of any type count.
+ */
 export function makeMatcher({ types, streamPrefixes }: LogFilter) {
   const wanted = types && new Set(types);
+  const ofServer = streamPrefixes?.filter((prefix) => prefix.startsWith(SYSTEM_PREFIX)) ?? [];
   return ({ streamId, type }: { readonly streamId: string; readonly type: string }): boolean => {
+    if (ofServer.some((prefix) => streamId.startsWith(prefix))) return wanted?.has(type) ?? true;
     if (wanted ? !wanted.has(type) : type.startsWith(SYSTEM_PREFIX)) return false;
     if (streamId.startsWith(SYSTEM_PREFIX) && !type.startsWith(SYSTEM_PREFIX)) return false;
     return streamPrefixes?.some((prefix) => streamId.startsWith(prefix)) ?? true;

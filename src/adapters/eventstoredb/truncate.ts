@@ -6,33 +6,41 @@ import { type Deadline, leftMs } from "./deadline.ts";
 import { type LogReading, readLog } from "./logReads.ts";
 import { metadataStream, readMetadata, truncatedBefore } from "./streamReads.ts";
 
-/** What the server writes when a stream's metadata changes, and when a stream is deleted for good. */
-export const METADATA_CHANGED = "$metadata";
+/** What we and the server write when a stream's metadata changes, and what it writes when a stream is deleted for good. */
+const METADATA_CHANGED = "$metadata";
 const STREAM_DELETED = "$streamDeleted";
-const METADATA_STREAM = metadataStream("");
+export const METADATA_STREAM = metadataStream("");
 const SYSTEM_PREFIX = "$";
 
 /**
  * Every change of what is read of a stream, in the order of the log. A stream whose metadata bound it in another way
- * than by `$tb`, as we never do, counts as one of which nothing is read. Throws `unavailable`.
+ * than by `$tb`, as we never do, counts as one of which nothing is read. The server takes metadata from an event of any
+ * type in the stream of metadata. Throws `unavailable`.
  */
 export async function* readTruncations(
   client: EventStoreDBClient,
   reading: Omit<LogReading, "filter">,
   timeoutMs: number,
 ): AsyncGenerator<readonly Truncation[]> {
-  const filter = { types: [METADATA_CHANGED, STREAM_DELETED] };
-  for await (const { events } of readLog(client, { ...reading, filter }, timeoutMs)) {
-    const found = events.map(({ stream, type, data }) => {
-      if (type === STREAM_DELETED) return { stream, before: Number.POSITIVE_INFINITY };
-      return {
-        stream: stream.slice(METADATA_STREAM.length),
-        before: boundOf(data as Record<string, unknown>),
-      };
+  const ofMetadata = { streamPrefixes: [METADATA_STREAM] };
+  for await (const { events } of readLog(client, { ...reading, filter: ofMetadata }, timeoutMs)) {
+    yield events.flatMap(({ stream: metadataOf, data }) => {
+      const stream = ownStream(metadataOf);
+      return stream === null ? [] : [{ stream, before: boundOf(membersOf(data)) }];
     });
-    // Of the server's own streams nobody asked.
-    yield found.filter(({ stream }) => !stream.startsWith("$"));
   }
+  // Nothing comes after a deletion, so these are the last word on their streams.
+  const ofDeletions = { types: [STREAM_DELETED] };
+  for await (const { events } of readLog(client, { ...reading, filter: ofDeletions }, timeoutMs)) {
+    const streams = events.map(({ stream }) => stream).filter((stream) => !stream.startsWith(SYSTEM_PREFIX));
+    yield streams.map((stream) => ({ stream, before: Number.POSITIVE_INFINITY }));
+  }
+}
+
+/** What the server reads of an event of metadata: nothing where it is no JSON object. */
+export function membersOf(data: unknown): Readonly<Record<string, unknown>> {
+  const isObject = typeof data === "object" && data !== null && !(data instanceof Uint8Array);
+  return isObject && !Array.isArray(data) ? (data as Readonly<Record<string, unknown>>) : {};
 }
 
 function boundOf(metadata: Readonly<Record<string, unknown>>): number {

@@ -45,7 +45,9 @@ export class StreamOrder {
     db.run(`CREATE TABLE streams (name TEXT PRIMARY KEY, next INTEGER NOT NULL, released INTEGER NOT NULL)
       WITHOUT ROWID`);
     db.run("CREATE TABLE ends (stream TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID");
-    db.run("CREATE TABLE truncated (stream TEXT PRIMARY KEY, before INTEGER NOT NULL) WITHOUT ROWID");
+    db.run(
+      "CREATE TABLE truncated (stream TEXT PRIMARY KEY, before INTEGER NOT NULL, highest INTEGER NOT NULL) WITHOUT ROWID",
+    );
     db.run(`CREATE TABLE gaps (stream TEXT NOT NULL, first INTEGER NOT NULL, upto INTEGER NOT NULL,
       PRIMARY KEY (stream, first)) WITHOUT ROWID`);
   }
@@ -108,10 +110,13 @@ export class StreamOrder {
 
   /** The store does not show the revisions of `stream` below `before`; a later word takes the place of an earlier one. */
   truncate(stream: string, before: number): void {
+    const bound = Math.min(before, Number.MAX_SAFE_INTEGER);
+    // What hid all of the stream was nobody's who erases: it is right that it does not last.
+    const highest = bound === Number.MAX_SAFE_INTEGER ? 0 : bound;
     this.db.run(
-      "INSERT OR REPLACE INTO truncated VALUES (?, ?)",
-      stream,
-      Math.min(before, Number.MAX_SAFE_INTEGER),
+      `INSERT INTO truncated VALUES (?, ?, ?) ON CONFLICT DO UPDATE
+        SET before = excluded.before, highest = max(highest, excluded.highest)`,
+      ...[stream, bound, highest],
     );
   }
 
@@ -127,8 +132,15 @@ export class StreamOrder {
       const why = "its stream says that it was there, and the log does not show it";
       this.tell("removed", { stream, from: this.progressOf(stream).next, upto: last + 1, why });
     }
-    for (const { stream, before } of this.db.rows("SELECT * FROM truncated")) {
+    for (const { stream, before, highest } of this.db.rows("SELECT * FROM truncated")) {
       const { next, released } = this.progressOf(String(stream));
+      const again = "it was cut off, and its stream may show it again";
+      this.tell("changed", {
+        stream: String(stream),
+        from: Number(before),
+        upto: Number(highest),
+        why: again,
+      });
       const why = "its stream does not show it any more, and nothing let go of it";
       this.tell("hidden", {
         stream: String(stream),

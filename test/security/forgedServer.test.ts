@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { binaryEvent, EventStoreDBClient, jsonEvent } from "@eventstore/db-client";
+import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { verifyLog } from "../../src/commands/verifyLog.ts";
+import { emailStream } from "../../src/domain/email/events.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { type EventStore, placeOfFault } from "../../src/ports/eventStore.ts";
+import { AuditedLog, type Deed } from "../support/auditedLog.ts";
+import { type EventStoreDbServer, eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
+
+const START_MS_MAX = 60_000;
+const HISTORY: readonly Deed[] = [
+  { kind: "send", length: 10, suppressed: false },
+  { kind: "deliver", at: 0 },
+  { kind: "erase", at: 0 },
+  { kind: "suppress", at: 0 },
+];
+const isThere = (await eventStoreDb()) !== null;
+
+/** On a server of its own: what is forged here is told of every log on it. */
+describe.skipIf(!isThere)("a client that writes to the server past the service", () => {
+  const folder = mkdtempSync(join(tmpdir(), "postledger-server-"));
+  let server: EventStoreDbServer;
+  let client: EventStoreDBClient;
+  let store: EventStore;
+  let erased = "";
+
+  beforeAll(async () => {
+    server = await startEventStoreDb();
+    client = EventStoreDBClient.connectionString(server.url);
+    store = await connectEventStoreDb({ url: server.url });
+    const log = new AuditedLog(store);
+    await log.play(HISTORY);
+    await log.seal();
+    for await (const page of store.truncations()) erased ||= page[0]?.stream ?? "";
+  }, START_MS_MAX);
+  afterAll(async () => {
+    await store.close();
+    await client.dispose();
+    await server.process?.kill();
+    rmSync(folder, { recursive: true });
+  });
+
+  async function found(): Promise<readonly string[]> {
+    const result = await verifyLog({
+      ...{ store, databases: sqliteReadDatabases, scratchPath: join(folder, `${newId()}.db`) },
+      ...{ trusted: [], kept: null, signal: new AbortController().signal },
+    });
+    return result.shown.map((finding) => `${finding.kind} ${placeOfFault(finding)}`);
+  }
+  const tell = (stream: string, type: string, data: Record<string, unknown>) =>
+    client.appendToStream(stream, [jsonEvent({ type, data })]);
+
+  test("is not found where there was none", async () => {
+    expect(await found()).toEqual([]);
+  });
+
+  test("and bounds a stream by metadata of any type is found", async () => {
+    const stream = emailStream(newId());
+    await client.appendToStream(
+      stream,
+      [1, 2, 3].map((n) => jsonEvent({ type: "EmailDeferred", data: { n } })),
+    );
+    await tell(`$$${stream}`, "a note", { $maxCount: 1 });
+    // The server does what it was told, whatever the event was called.
+    expect(await store.read(stream, 0, 10)).toHaveLength(1);
+    expect(await found()).toEqual([
+      `changed metadata of ${stream}`,
+      `hidden ${stream}@0`,
+      `hidden ${stream}@1`,
+      `hidden ${stream}@2`,
+    ]);
+    await tell(`$$${stream}`, "a note", { $acl: { $r: "$all" } });
+    expect(await found()).toEqual([`changed metadata of ${stream}`]);
+    await tell(`$$${stream}`, "a note", { $tb: 2 });
+    expect(await found()).toEqual([`hidden ${stream}@0`, `hidden ${stream}@1`]);
+    for (const nothing of [{}, null, [], 1])
+      await tell(`$$${stream}`, "a note", nothing as Record<string, unknown>);
+    await client.appendToStream(`$$${stream}`, [binaryEvent({ type: "a note", data: Buffer.from("{}") })]);
+    expect(await found()).toEqual([`changed ${stream}@0`, `changed ${stream}@1`]);
+    await tell(`$$${stream}`, "a note", { $maxAge: 1 });
+    expect(await found()).toContain(`changed metadata of ${stream}`);
+  });
+
+  test("and lets a stream show again what was cut off is found", async () => {
+    await tell(`$$${erased}`, "$metadata", {});
+    expect(await store.read(erased, 0, 1)).toMatchObject([{ revision: 0 }]);
+    expect(await found()).toContain(`changed ${erased}@0`);
+  });
+
+  test.each(["$settings", "update-default-acl", "anything"])(
+    "and changes the default access rights by %s is found",
+    async (type) => {
+      await tell("$settings", type, { $userStreamAcl: { $r: "$all", $w: "$all" } });
+      expect(await found()).toContain("changed $settings");
+    },
+  );
+});
