@@ -6,6 +6,12 @@ import { writeDurably } from "./adapters/directory/durableFile.ts";
 /** Where a command finds the service that runs on a data directory. Only the owner of the directory can read it. */
 const FILE = "service.json";
 
+/**
+ * How long an answer may take: `doctor` waits for all that the service depends on, and a relay that hangs takes longer
+ * than the ten seconds after which a connection without a word is cut off unless we say otherwise.
+ */
+const ANSWER_SECONDS_MAX = 60;
+
 /** How a command on the same machine asks a running service. */
 export interface ServiceAddress {
   readonly url: string;
@@ -42,6 +48,7 @@ export async function openLocalControl(dataDir: string, answers: LocalAnswers): 
     hostname: "127.0.0.1",
     port: 0,
     development: false,
+    idleTimeout: ANSWER_SECONDS_MAX,
     async fetch(request) {
       if (!isToken(request, token)) return new Response(null, { status: 401 });
       switch (new URL(request.url).pathname) {

@@ -9,8 +9,8 @@ import { type ReadDatabase, ReadDatabaseError } from "./ports/readDatabase.ts";
 import type { RelayReport } from "./reactors/mail/relayNews.ts";
 
 /** What is wrong, and what to do about it. */
-const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy?: string]>> = {
-  login_refused: ["the relay refuses the log-in", "check user and password in SMTP_URL"],
+const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: string]>> = {
+  login_refused: ["the relay refuses the log-in, or wants one", "check user and password in SMTP_URL"],
   tls_failed: [
     "no secure connection to the relay",
     "smtps:// is for ports that begin with TLS (465), smtp:// for STARTTLS (587), and the certificate must be valid for the host in SMTP_URL",
@@ -19,7 +19,10 @@ const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy?: s
     "the relay cannot be reached",
     "check host and port in SMTP_URL, and that it runs and no firewall is between",
   ],
-  unavailable: ["the relay takes no mail now"],
+  unavailable: [
+    "the relay takes no mail now",
+    "if this lasts, check host and port in SMTP_URL, and ask whoever runs the relay why",
+  ],
   outbox_unwritable: [
     "the outbox cannot be written",
     "check the directory in SMTP_URL, its owner and the disk",
@@ -28,7 +31,7 @@ const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy?: s
 
 /** What an operator can do about a relay that takes no mail. */
 export function relayRemedy(trouble: RelayTrouble): string {
-  return TROUBLES[trouble][1] ?? "none: mail waits and is tried again";
+  return TROUBLES[trouble][1];
 }
 
 /** Messages that are counted for a line; more are told as this many. */

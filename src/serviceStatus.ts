@@ -22,6 +22,7 @@ import { SECOND_MS } from "./kernel/time.ts";
 import { isEmbedded, relayPlace } from "./openParts.ts";
 import type { MailDelivery } from "./reactors/mailDelivery.ts";
 import type { Readers } from "./readModels/readers.ts";
+import { relayRemedy } from "./relayLog.ts";
 import { verificationChecks } from "./verificationChecks.ts";
 
 /** How long the store may take before it counts as not answering. */
@@ -124,11 +125,9 @@ function workersCheck({ config, readers, services, delivery, inFlight }: StatusO
   const due = readers.reader("due");
   const waiting = countReady(due, services.clock.now(), WAITING_MAX);
   const detail = `${inFlight().deliveries} deliveries under way, ${waiting} messages due`;
-  const trouble = delivery.relayTrouble;
-  if (trouble === null) return ok(name, detail);
-  return warning(
-    name,
-    `${detail}; the relay took no mail: ${trouble}`,
-    "see relay; mail waits and is tried again",
-  );
+  const fault = delivery.relayFault;
+  if (fault === null) return ok(name, detail);
+  // A relay that greets us may still take no message, so what to do is said here as well.
+  const action = `${relayRemedy(fault.trouble)}; mail waits and is tried again`;
+  return warning(name, `${detail}; the relay took no mail: ${fault.reason}`, action);
 }

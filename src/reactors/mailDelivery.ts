@@ -137,11 +137,6 @@ export class MailDelivery {
     return this.breaker.trouble;
   }
 
-  /** The same in words for the operator. */
-  get relayTrouble(): string | null {
-    return this.relayFault?.reason ?? null;
-  }
-
   /** Messages that are being delivered here. */
   get inFlightCount(): number {
     return this.work.inFlightCount;

@@ -4,13 +4,16 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Check } from "../../src/checks.ts";
-import { serviceAddress } from "../../src/localControl.ts";
+import { askService } from "../../src/cli/runningService.ts";
+import { openLocalControl, serviceAddress } from "../../src/localControl.ts";
 import { runCommand } from "../support/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 60_000;
+/** Longer than Bun lets a connection be silent by itself; a relay that does not greet takes as long. */
+const SLOW_ANSWER_MS = 12_000;
 const PASSWORD = "not-to-be-told";
 
 /** A port that nobody listens on. */
@@ -99,6 +102,28 @@ describe("doctor", () => {
       expect(exitCode).toBe(0);
       expect(out).toMatch(/^warning {2}service: none runs on .*To do: `postledger serve` starts one$/m);
       expect(out).toMatch(/^ok {7}relay \(outbox\): taking mail$/m);
+    },
+    TEST_MS_MAX,
+  );
+
+  test.concurrent(
+    "hears of a service whose relay hangs: an answer that takes long is no silence",
+    async () => {
+      const itsDir = await mkdtemp(join(tmpdir(), "postledger-doctor-"));
+      const found: readonly Check[] = [
+        { name: "relay", status: "failed", detail: "no greeting", action: "" },
+      ];
+      const status = async () => {
+        await Bun.sleep(SLOW_ANSWER_MS);
+        return found;
+      };
+      const control = await openLocalControl(itsDir, { status, settled: async () => true });
+      try {
+        expect(await askService(itsDir, "/status", TEST_MS_MAX)).toEqual({ kind: "answered", body: found });
+      } finally {
+        await control.close();
+        await rm(itsDir, { recursive: true, force: true });
+      }
     },
     TEST_MS_MAX,
   );

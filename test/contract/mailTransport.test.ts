@@ -661,6 +661,18 @@ describe("a relay that cannot be had", () => {
     expect(await brokenSession(transportTo(sink))).toContain("ECONNREFUSED");
   });
 
+  test("is broken by a greeting that turns us away, which is told once", async () => {
+    const server = createServer((socket) => socket.end("554 5.7.1 Your address is blocked\r\n"));
+    await new Promise<void>((resolve) => {
+      server.listen(0, "127.0.0.1", resolve);
+    });
+    cleanups.push(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    expect(await brokenSession(transportTo({ port }))).toBe(
+      "Invalid greeting: 554 5.7.1 Your address is blocked (EPROTOCOL)",
+    );
+  });
+
   test("is broken when it does not greet in time", async () => {
     const server = createServer(() => undefined);
     await new Promise<void>((resolve) => {

@@ -74,10 +74,6 @@ describe("a refusal of us or our sender fails and never suppresses:", () => {
     ["mail", "550 no"],
     ["mail", "550 5.1.1 no such sender"],
     ["mail", "552 5.3.4 too big"],
-    ["mail", "530 5.7.0 authenticate first"],
-    ["rcpt", "530 authenticate first"],
-    ["rcpt", "535 5.7.8 wrong password"],
-    ["data", "535 wrong password"],
     ["rcpt", "550 5.7.1 relaying denied"],
     ["data", "554 5.7.1 spam"],
     ["final", "550 5.7.26 unauthenticated sender"],
@@ -105,6 +101,10 @@ describe("the relay's fault burns no attempt:", () => {
     ["final", "454 Throttling failure: Maximum sending rate exceeded."],
     ["data", "454 4.7.0 Throttling failure"],
     ["rcpt", "450 4.7.0 throttled, slow down"],
+    ["mail", "530 5.7.0 authenticate first"],
+    ["rcpt", "530 authenticate first"],
+    ["rcpt", "535 5.7.8 wrong password"],
+    ["data", "535 wrong password"],
   ] as const)("%s: %s", (stage, reply) => {
     expect(told(refused(stage, reply))).toBe("deferred, relay fault");
   });

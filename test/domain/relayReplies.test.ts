@@ -20,8 +20,8 @@ const SES: readonly Row[] = [
   ["final", "failed", "sender_rejected", "554 Message rejected: Email address is not verified."],
   ["final", "relay's fault", "throttled", "454 Throttling failure: Maximum sending rate exceeded."],
   ["final", "relay's fault", "throttled", "454 Throttling failure: Daily message quota exceeded."],
-  ["mail", "failed", "authentication_required", "530 Authentication required"],
-  ["rcpt", "failed", "authentication_required", "535 Authentication Credentials Invalid"],
+  ["mail", "relay's fault", "authentication_required", "530 Authentication required"],
+  ["rcpt", "relay's fault", "authentication_required", "535 Authentication Credentials Invalid"],
   [
     "final",
     "relay's fault",
@@ -66,7 +66,7 @@ const POSTMARK: readonly Row[] = [
     "account_suspended",
     "550 5.7.1 While your account is pending approval, all recipient addresses must share the same domain as the 'From' address.",
   ],
-  ["mail", "failed", "authentication_required", "535 5.7.8 Authentication failed"],
+  ["mail", "relay's fault", "authentication_required", "535 5.7.8 Authentication failed"],
 ];
 
 const MAILGUN: readonly Row[] = [
@@ -195,7 +195,7 @@ const GMAIL: readonly Row[] = [
   ],
   [
     "mail",
-    "failed",
+    "relay's fault",
     "authentication_required",
     "535 5.7.8 Username and Password not accepted. For more information, go to https://support.google.com/mail/?p=BadCredentials a1-2 - gsmtp",
   ],
@@ -259,7 +259,7 @@ const EXCHANGE: readonly Row[] = [
   ],
   [
     "mail",
-    "failed",
+    "relay's fault",
     "authentication_required",
     "530 5.7.57 Client not authenticated to send mail. [AM0PR04.eurprd04.prod.outlook.com]",
   ],
@@ -434,6 +434,10 @@ const OTHERS: readonly Row[] = [
     "relay_refused",
     "553 sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1)",
   ],
+  ["mail", "relay's fault", "authentication_required", "530 5.7.0 Must issue a STARTTLS command first"],
+  ["mail", "relay's fault", "authentication_required", "550 5.7.1 Client was not authenticated"],
+  ["rcpt", "relay's fault", "authentication_required", "530 5.7.57 Client not authenticated to send mail."],
+  ["rcpt", "failed", "authentication_required", "550 5.7.1 Client was not authenticated"],
   ["rcpt", "failed", "policy_rejected", "550 Administrative prohibition"],
   ["rcpt", "failed", "policy_rejected", "550 Your host is listed at b.barracudacentral.org"],
   ["rcpt", "failed", "policy_rejected", "550 5.7.1 Unknown user of ours has asked us to refuse you"],

@@ -108,7 +108,7 @@ describe("a message waits", () => {
 
   test("and what keeps the relay is told without telling where it is", () => {
     expect(waitingOf(given(queued), { ...nothing, relay: down })?.detail).toBe(
-      "The relay refuses the service's log-in.",
+      "The relay refuses the service's log-in, or wants one.",
     );
   });
 

@@ -90,7 +90,7 @@ describe("a message", () => {
             (await waitingOf(service, id)).waiting?.reason === "relay_unavailable";
           await until(isWaiting, "the message to say what it waits for");
           expect((await waitingOf(service, id)).waiting.detail).toBe(
-            "The relay refuses the service's log-in.",
+            "The relay refuses the service's log-in, or wants one.",
           );
           isWelcome = true;
           await until(async () => (await waitingOf(service, id)).status === "sent", "the message to be sent");
@@ -109,6 +109,37 @@ describe("a message", () => {
             msg: "the relay takes mail again",
           });
           for (const word of [SECRET, USER]) expect(service.log()).not.toContain(word);
+        });
+      } finally {
+        await sink.close();
+      }
+    },
+    START_MS,
+  );
+
+  test(
+    "whose relay wants a log-in that SMTP_URL does not have waits and goes later, and the log says what is missing",
+    async () => {
+      let isWelcome = false;
+      const sink = await startSmtpSink({
+        mail: () => (isWelcome ? undefined : { code: 530, text: "5.7.0 Authentication required" }),
+      });
+      const env = { SMTP_URL: `smtp://127.0.0.1:${sink.port}`, DELIVERY_RELAY_RETRY_MS: "100" };
+      try {
+        await withProcess({ env }, async (service) => {
+          const { id } = (await service.send(newKey(), first())).json;
+          await until(
+            async () => (await waitingOf(service, id)).status === "deferred",
+            "an attempt to be put off",
+          );
+          await until(() => relayLines(service).length > 0, "the log to say so");
+          expect(relayLines(service)[0]).toMatchObject({
+            level: 40,
+            reason: "authentication_required: 530",
+            msg: expect.stringContaining("check user and password in SMTP_URL"),
+          });
+          isWelcome = true;
+          await until(async () => (await waitingOf(service, id)).status === "sent", "the message to be sent");
         });
       } finally {
         await sink.close();

@@ -615,9 +615,9 @@ describe("the breaker", () => {
     const ids = await Promise.all(Array.from({ length: 30 }, (_, index) => world.accept(`order-${index}`)));
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 4 });
-    await until(() => instance.delivery.relayTrouble !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     await world.settle();
-    expect(instance.delivery.relayTrouble).toBe("ECONNREFUSED");
+    expect(instance.delivery.relayFault?.reason).toBe("ECONNREFUSED");
     const whenOpen = world.relay.sessions;
     expect(whenOpen).toBeLessThanOrEqual(5 + 3);
     for (const id of ids) expect(await world.events(id)).toHaveLength(2);
@@ -634,14 +634,14 @@ describe("the breaker", () => {
     world.relay.refuse = () => null;
     world.pass(30 * SECOND_MS);
     await until(() => world.relay.sent.length === ids.length, "all to be sent");
-    expect(instance.delivery.relayTrouble).toBeNull();
+    expect(instance.delivery.relayFault).toBeNull();
   });
 
   test("lets only one through while the first has not come back", async () => {
     for (let index = 0; index < 30; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 4 });
-    await until(() => instance.delivery.relayTrouble !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     await world.settle();
     const slow = gate<MailOutcome>();
     world.relay.refuse = () => null;
@@ -660,7 +660,7 @@ describe("the breaker", () => {
     for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 2 });
-    await until(() => instance.delivery.relayTrouble !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     await world.settle();
     world.relay.refuse = () => null;
     let faults = 0;
@@ -678,7 +678,7 @@ describe("the breaker", () => {
     for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
     world.relay.refuse = () => "ECONNREFUSED";
     const instance = await world.start({ sessionsMax: 2 });
-    await until(() => instance.delivery.relayTrouble !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     await world.setSender("SenderDisabled");
     world.relay.refuse = () => null;
     world.pass(SECOND_MS);
@@ -687,14 +687,14 @@ describe("the breaker", () => {
     await world.setSender("SenderEnabled");
     world.pass(2 * SECOND_MS);
     await until(() => world.relay.sent.length === 6, "all to be sent");
-    expect(instance.delivery.relayTrouble).toBeNull();
+    expect(instance.delivery.relayFault).toBeNull();
   });
 
   test("answers that speak of the relay open it too, and burn nothing", async () => {
     world.relay.answer = () => refused("mail", "421 4.3.2 closing");
     const ids = await Promise.all(Array.from({ length: 8 }, (_, index) => world.accept(`order-${index}`)));
     const instance = await world.start({ sessionsMax: 1 });
-    await until(() => instance.delivery.relayTrouble !== null, "the breaker to open");
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
     await world.settle();
     expect(world.relay.sent).toHaveLength(5);
     const states = await Promise.all(ids.map(world.state));
@@ -707,7 +707,7 @@ describe("the breaker", () => {
     for (let index = 0; index < 20; index += 1) await world.accept(`order-${index}`);
     const instance = await world.start();
     await until(() => world.relay.sent.length === 20, "all to be tried");
-    expect(instance.delivery.relayTrouble).toBeNull();
+    expect(instance.delivery.relayFault).toBeNull();
   });
 });
 

@@ -48,6 +48,12 @@ describe("news of the relay", () => {
     expect(kinds()).toEqual(["began"]);
   });
 
+  test("come at once of a log-in that is refused: that does not mend itself", () => {
+    const { news, kinds } = world();
+    news.fault({ trouble: "login_refused", reason: "535" });
+    expect(kinds()).toEqual(["began"]);
+  });
+
   test("begin anew after an end", () => {
     const { news, faults, kinds } = world();
     faults(5, 10);

@@ -138,8 +138,17 @@ function handshake(
 export function reasonOf(error: SmtpError): string {
   const code = error.originalCode ?? error.code;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a relay's reply may hold anything.
-  const message = error.message.replace(/[\x00-\x1f\x7f]+/g, " ");
+  const message = messageOf(error).replace(/[\x00-\x1f\x7f]+/g, " ");
   return excerpt(code === undefined ? message : `${message} (${code})`, REASON_CHARS_MAX);
+}
+
+const BAD_GREETING = "Invalid greeting";
+
+/** nodemailer says twice what a greeting was that it does not take. */
+function messageOf({ message, response }: SmtpError): string {
+  return response !== undefined && message.startsWith(BAD_GREETING)
+    ? `${BAD_GREETING}: ${response}`
+    : message;
 }
 
 const USER_CHARS_MIN = 4;
@@ -164,7 +173,7 @@ export function troubleOf(reason: string): RelayTrouble {
   if (reason === NO_AUTH || reason.includes("(EAUTH)")) return "login_refused";
   if (/STARTTLS|SSL|TLS|certificate|self.signed/i.test(reason)) return "tls_failed";
   // A greeting that turns us away, such as 421 or 554 (RFC 5321 §3.1).
-  return reason.startsWith("Invalid greeting") ? "unavailable" : "unreachable";
+  return reason.startsWith(BAD_GREETING) ? "unavailable" : "unreachable";
 }
 
 /** How long the relay may be silent from now on; 0 = for ever. */

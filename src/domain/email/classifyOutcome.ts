@@ -29,6 +29,9 @@ export type Verdict =
 /** Answers that speak of the service as a whole (RFC 5321 §4.2.2, RFC 4954 §6). */
 const RELAY_TROUBLE_CODES = new Set([421, 454]);
 
+/** Answers that ask for a log-in, whichever command got them (RFC 4954 §6). */
+const LOGIN_CODES = new Set([530, 535, 538]);
+
 type Refused = Extract<MailOutcome, { kind: "refused" }>;
 
 function deferred({ code, reply }: Refused, reason: RefusalReason, relayFault: boolean): Verdict {
@@ -50,12 +53,20 @@ function refusedForNow(refused: Refused): Verdict {
   return deferred(refused, known ?? "recipient_deferred", isKnownRelays);
 }
 
+/**
+ * Whether the relay takes nothing from us before we log in. Once a recipient is named, words alone may be about
+ * that one: some groups take mail from their own people only.
+ */
+function isLoginWanted({ stage, code }: Refused, reason: RefusalReason): boolean {
+  return reason === "authentication_required" && (stage === "mail" || LOGIN_CODES.has(code));
+}
+
 function refusedForGood(refused: Refused): Verdict {
   const { stage, code, reply } = refused;
   if (stage === "connect") return deferred(refused, "relay_unavailable", true);
   const reason = reasonOfReply(code, reply) ?? "recipient_refused";
   const { permanent } = READINGS[reason];
-  if (permanent === "relayFault") return deferred(refused, reason, true);
+  if (permanent === "relayFault" || isLoginWanted(refused, reason)) return deferred(refused, reason, true);
   // Before a recipient is named nothing is about one.
   const isAboutUs =
     stage === "mail" ||

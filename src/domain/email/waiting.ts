@@ -49,7 +49,7 @@ export interface WaitingFacts {
 
 /** What is told to whoever asks: what kind of trouble it is, not where the relay is. */
 export const RELAY_DETAILS: Readonly<Record<RelayTrouble, string>> = {
-  login_refused: "The relay refuses the service's log-in.",
+  login_refused: "The relay refuses the service's log-in, or wants one.",
   tls_failed: "No secure connection to the relay comes about.",
   unreachable: "The relay cannot be reached.",
   unavailable: "The relay takes no mail at the moment.",

@@ -210,9 +210,9 @@ function relayFaultOf({ transport }: DeliveryContext, verdict: Verdict): RelayFa
   if (verdict.kind !== "deferred" || !verdict.relayFault) return null;
   const { reason, code, reply } = verdict;
   if (transport === "outbox") return { trouble: "outbox_unwritable", reason: reply ?? reason };
-  return code === undefined
-    ? { trouble: "unreachable", reason }
-    : { trouble: "unavailable", reason: `${reason}: ${code}` };
+  if (code === undefined) return { trouble: "unreachable", reason };
+  const trouble = reason === "authentication_required" ? "login_refused" : "unavailable";
+  return { trouble, reason: `${reason}: ${code}` };
 }
 
 function giveBack(

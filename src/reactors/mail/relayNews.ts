@@ -14,6 +14,11 @@ const FAULTY_MS_MIN = 10_000;
 /** Trouble that lasts is told of again after this time. */
 const REPEAT_MS = 60_000;
 
+/** A connection may fail once; a log-in that is refused is refused until somebody mends it. */
+function isPassing({ trouble }: RelayFault): boolean {
+  return trouble !== "login_refused";
+}
+
 /** Makes one report of the beginning of trouble, one of its end, and one a minute in between. */
 export class RelayNews {
   private attempts = 0;
@@ -32,7 +37,7 @@ export class RelayNews {
     this.attempts += 1;
     const forMs = now - this.beganAt;
     if (this.toldAt === null) {
-      if (this.attempts < FAULTS_MIN && forMs < FAULTY_MS_MIN) return;
+      if (isPassing(fault) && this.attempts < FAULTS_MIN && forMs < FAULTY_MS_MIN) return;
       this.toldAt = now;
       this.tell({ kind: "began", fault });
     } else if (now - this.toldAt >= REPEAT_MS) {
