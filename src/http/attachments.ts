@@ -1,6 +1,5 @@
 import type { Static } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { Elysia, ValidationError } from "elysia";
+import { Elysia } from "elysia";
 import { listAttachments } from "../../projections/attachments.ts";
 import { deleteAttachment } from "../commands/deleteAttachment.ts";
 import { decodeFile } from "../commands/fileFault.ts";
@@ -29,6 +28,7 @@ import { Problem, refusedFor } from "./problem.ts";
 import { findPage, type ReadModel, whenCurrent } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { DirectAttachment, NoQuery } from "./schemas.ts";
+import { checkBy } from "./validation.ts";
 
 interface AttachmentsOptions {
   readonly services: Services;
@@ -108,10 +108,12 @@ function isForm(headers: Headers): boolean {
 
 /** The checks that come before a body; then a JSON body whole, while a form is left to come piece by piece. */
 function readUpload(services: Services) {
-  const readJson = authorizeThenRead(services, routes.uploadAttachment, (headers) => {
-    if (mediaTypeOf(headers) === "application/json") return;
-    const detail = "the Content-Type must be multipart/form-data or application/json";
-    throw new Problem("INVALID_REQUEST", { detail });
+  const readJson = authorizeThenRead(services, routes.uploadAttachment, {
+    checkHeaders(headers) {
+      if (mediaTypeOf(headers) === "application/json") return;
+      const detail = "the Content-Type must be multipart/form-data or application/json";
+      throw new Problem("INVALID_REQUEST", { detail });
+    },
   });
   const check = authorize(services, routes.uploadAttachment);
   return async ({ request }: { request: Request }) => {
@@ -132,13 +134,13 @@ function refusal(
   return refusedFor(code, [{ pointer, message }]);
 }
 
-const directAttachment = TypeCompiler.Compile(DirectAttachment);
+const checkDirect = checkBy(DirectAttachment);
 
 /** The file of a JSON body. What it holds is looked at by its length before it is decoded. */
 function fileOf(body: unknown): Pick<UploadAttachment, "filename" | "contentType" | "chunks"> & {
   close(): Promise<void>;
 } {
-  if (!directAttachment.Check(body)) throw new ValidationError("body", directAttachment, body);
+  checkDirect(body);
   const { filename, content_type: contentType, content } = body as Static<typeof DirectAttachment>;
   if (base64Bytes(content) > FILE_BYTES_MAX) {
     const message = `is over ${FILE_BYTES_MAX} bytes`;

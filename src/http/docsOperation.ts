@@ -118,6 +118,7 @@ export function operationHtml(one: AddressedOperation, document: OpenApiDocument
 <code>${escapeHtml(path)}</code> <span class="soft">${needs}</span></div>
 ${prose(operation.description ?? "")}
 ${parameters(operation, schemas)}
+${prose(operation.requestBody?.description ?? "")}
 ${bodies(operation.requestBody?.content ?? {}, schemas)}
 <h4>Answers</h4>
 ${wells.map(([status, told]) => answer(status, told, schemas)).join("\n")}

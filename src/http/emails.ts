@@ -27,7 +27,7 @@ import { findPage, type ReadModel } from "./readModel.ts";
 import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
 import { sendFaults, sendRequest } from "./sendRequest.ts";
-import { withRules } from "./validation.ts";
+import { checkBy, withRules } from "./validation.ts";
 
 interface EmailsOptions {
   readonly services: Services;
@@ -45,7 +45,11 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
     const view = await existing(services, request, id);
     return emailJson(view, await whyWaiting(view));
   };
-  const send = authorizeThenRead(services, routes.sendEmail, idempotencyKeyOf);
+  const body = withRules(SendEmailBody, sendFaults);
+  const send = authorizeThenRead(services, routes.sendEmail, {
+    checkHeaders: idempotencyKeyOf,
+    checkLarge: checkBy(body),
+  });
   return new Elysia({ normalize: false })
     .post(
       routes.sendEmail.path,
@@ -66,7 +70,7 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
         if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
         return receiptJson(outcome.receipt);
       },
-      { parse: send, body: withRules(SendEmailBody, sendFaults) },
+      { parse: send, body },
     )
     .get(
       routes.listEmails.path,

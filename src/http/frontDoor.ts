@@ -8,6 +8,7 @@ import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import type { BodiesInFlight, IncomingBody } from "./bodiesInFlight.ts";
 import {
   contentLengthOf,
+  type JsonBodyRules,
   readJsonBody,
   readOptionalJsonBody,
   requireJson,
@@ -15,7 +16,7 @@ import {
 } from "./jsonBody.ts";
 import { invalid, PRIVATE_HEADERS, Problem, refusedFor } from "./problem.ts";
 import type { RateLimits } from "./rateLimits.ts";
-import type { Route } from "./routes.ts";
+import { bodyBytesMax, type Route } from "./routes.ts";
 
 /** What is known of a request beside what it says: filled in on its way through the front door. */
 export interface RequestFacts {
@@ -178,25 +179,28 @@ export function authorizeThenReadOptional(services: Services, route: Route) {
   const check = authorize(services, route);
   return async ({ request }: { request: Request }): Promise<Json> => {
     await check({ request });
-    return readOptionalJsonBody(request, bodyOf(request));
+    return readOptionalJsonBody(request, bodyOf(request), { bytesMax: bodyBytesMax(route) });
   };
+}
+
+/** What a route with a JSON body asks for beside its scope. */
+interface ReadRules extends Pick<JsonBodyRules, "checkLarge"> {
+  /** Comes before the body is read. */
+  readonly checkHeaders?: (headers: Headers) => void;
 }
 
 /**
  * Everything that comes before a body is looked at, and then the body: Elysia validates before `beforeHandle`,
  * so the checks that come first in the order of answers are done where the body is parsed.
  */
-export function authorizeThenRead(
-  services: Services,
-  route: Route,
-  checkHeaders?: (headers: Headers) => void,
-) {
+export function authorizeThenRead(services: Services, route: Route, rules: ReadRules = {}) {
   const check = authorize(services, route);
+  const jsonRules = { ...rules, bytesMax: bodyBytesMax(route) };
   return async ({ request }: { request: Request }): Promise<Json> => {
     await check({ request });
-    checkHeaders?.(request.headers);
+    rules.checkHeaders?.(request.headers);
     requireJson(request.headers);
-    return readJsonBody(request, bodyOf(request));
+    return readJsonBody(request, bodyOf(request), jsonRules);
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../kernel/json.ts";
 import { wholeNumber } from "../kernel/wholeNumber.ts";
-import { BODY_BYTES_MAX, type IncomingBody, SMALL_BYTES_MAX } from "./bodiesInFlight.ts";
+import { type IncomingBody, SMALL_BYTES_MAX } from "./bodiesInFlight.ts";
 import { ERRORS_MAX, invalid, Problem, refusedFor } from "./problem.ts";
 
 /** The deepest nesting of a request; the top-level object is level 1. */
@@ -20,8 +20,8 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 
-function tooLarge(): Problem {
-  return new Problem("PAYLOAD_TOO_LARGE", { detail: `the body is over ${BODY_BYTES_MAX} bytes` });
+function tooLarge(bytesMax: number): Problem {
+  return new Problem("PAYLOAD_TOO_LARGE", { detail: `the body is over ${bytesMax} bytes` });
 }
 
 /** The media type of the Content-Type header, without its parameters; "" where there is none. */
@@ -65,10 +65,12 @@ export function announcesBody(headers: Headers): boolean {
  * The bytes of a body, within its bound. A small one that says its length is read in one go, which costs a send the
  * least, and has room for all of it from the start; of others only what has come is counted.
  */
-async function readBytes(request: Request, body: IncomingBody): Promise<Uint8Array> {
+async function readBytes(request: Request, body: IncomingBody, bytesMax: number): Promise<Uint8Array> {
   const length = contentLengthOf(request.headers);
-  if (length !== null && length > BODY_BYTES_MAX) throw tooLarge();
-  if (length === null || length > SMALL_BYTES_MAX) return readAsItComes(request, body, length);
+  if (length !== null && length > bytesMax) throw tooLarge(bytesMax);
+  if (length === null || length > SMALL_BYTES_MAX) {
+    return readAsItComes(request, body, { length, bytesMax });
+  }
   body.admit(length);
   return new Uint8Array(await body.next(request.arrayBuffer()));
 }
@@ -77,13 +79,13 @@ async function readBytes(request: Request, body: IncomingBody): Promise<Uint8Arr
 async function readAsItComes(
   request: Request,
   body: IncomingBody,
-  length: number | null,
+  { length, bytesMax }: { readonly length: number | null; readonly bytesMax: number },
 ): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let whole: Uint8Array | null = null;
   let bytes = 0;
   for await (const part of partsOf(request, body)) {
-    if (bytes + part.byteLength > BODY_BYTES_MAX) throw tooLarge();
+    if (bytes + part.byteLength > bytesMax) throw tooLarge(bytesMax);
     body.admit(part.byteLength);
     if (whole === null) parts.push(part);
     else whole.set(part, bytes);
@@ -123,18 +125,17 @@ export async function* partsOf(
   }
 }
 
-/** The index of the quote that ends the string which begins at `start`. Skips by native search: files are long. */
+/**
+ * The index of the quote that ends the string which begins at `start`. Skips by native search: files are long. Where that
+ * finds a quote that may be escaped, it goes byte by byte: a search for each of millions of quotes would take longer.
+ */
 function stringEnd(bytes: Uint8Array, start: number): number {
-  let from = start + 1;
-  for (;;) {
-    const end = bytes.indexOf(QUOTE, from);
-    if (end < 0) return bytes.length;
-    let backslashes = 0;
-    while (end - backslashes > from && bytes[end - backslashes - 1] === BACKSLASH) backslashes += 1;
-    // An odd number of backslashes escapes the quote; none of them counts twice.
-    if (backslashes % 2 === 0) return end;
-    from = end + 1;
-  }
+  const end = bytes.indexOf(QUOTE, start + 1);
+  if (end < 0) return bytes.length;
+  if (bytes[end - 1] !== BACKSLASH) return end;
+  let at = start + 1;
+  while (at < bytes.length && bytes[at] !== QUOTE) at += bytes[at] === BACKSLASH ? 2 : 1;
+  return at;
 }
 
 /**
@@ -161,18 +162,48 @@ function pointerTo(parent: string, key: string | number): string {
   return `${parent}/${String(key).toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 
+/** What is wrong with a value, and by which members and items it is reached: the innermost first. */
+interface ValueFault {
+  readonly message: string;
+  readonly path: (string | number)[];
+}
+
 /** Refuses what JSON lets pass and nobody can store or compare faithfully. */
-function checkValue(value: Json, pointer: string, depth: number): void {
-  if (typeof value === "string") {
-    if (!value.isWellFormed()) throw invalid(pointer, "contains a lone surrogate");
-  } else if (typeof value === "number") {
-    if (!Number.isFinite(value)) throw invalid(pointer, "is a number that is too large");
-    if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
-      throw invalid(pointer, "is an integer outside the range that is exact (up to 2^53 - 1)");
-    }
-  } else if (value !== null && typeof value === "object") {
-    checkMembers(value as JsonObject | readonly Json[], pointer, depth);
+function checkValue(value: Json): void {
+  const fault = valueFault(value, 1);
+  if (fault !== null) throw invalid(fault.path.reduceRight<string>(pointerTo, ""), fault.message);
+}
+
+function valueFault(value: Json, depth: number): ValueFault | null {
+  if (typeof value === "string") return value.isWellFormed() ? null : fault("contains a lone surrogate");
+  if (typeof value === "number") return numberFault(value);
+  if (value === null || typeof value !== "object") return null;
+  if (depth > DEPTH_MAX) return fault(`is nested deeper than ${DEPTH_MAX} levels`);
+  return Array.isArray(value) ? itemFault(value, depth) : memberFault(value as JsonObject, depth);
+}
+
+function fault(message: string): ValueFault {
+  return { message, path: [] };
+}
+
+function numberFault(value: number): ValueFault | null {
+  if (!Number.isFinite(value)) return fault("is a number that is too large");
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return null;
+  return fault("is an integer outside the range that is exact (up to 2^53 - 1)");
+}
+
+/** The path is made on the way back from what is wrong: names can be long, and each would be in all below it. */
+function within(key: string | number, found: ValueFault): ValueFault {
+  found.path.push(key);
+  return found;
+}
+
+function itemFault(items: readonly Json[], depth: number): ValueFault | null {
+  for (const [index, item] of items.entries()) {
+    const found = valueFault(item, depth + 1);
+    if (found !== null) return within(index, found);
   }
+  return null;
 }
 
 /** Elysia writes a wrong value into a text, which throws where a member named toString hides the method. */
@@ -181,24 +212,15 @@ function keepPrintable(value: object): void {
   Object.defineProperty(value, Symbol.toPrimitive, { value: () => "an object" });
 }
 
-function checkMembers(value: JsonObject | readonly Json[], pointer: string, depth: number): void {
-  if (depth > DEPTH_MAX) throw invalid(pointer, `is nested deeper than ${DEPTH_MAX} levels`);
-  if (Array.isArray(value)) {
-    value.forEach((item, index) => {
-      checkValue(
-        item,
-        typeof item === "object" ? pointerTo(pointer, index) : `${pointer}/${index}`,
-        depth + 1,
-      );
-    });
-    return;
-  }
+function memberFault(value: JsonObject, depth: number): ValueFault | null {
   keepPrintable(value);
   for (const [key, member] of Object.entries(value)) {
-    const at = pointerTo(pointer, key);
-    if (!key.isWellFormed()) throw invalid(at, "has a name with a lone surrogate");
-    checkValue(member as Json, at, depth + 1);
+    const found = key.isWellFormed()
+      ? valueFault(member as Json, depth + 1)
+      : fault("has a name with a lone surrogate");
+    if (found !== null) return within(key, found);
   }
+  return null;
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
@@ -208,9 +230,21 @@ function beginsWithMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
+/** What a route takes for a body. */
+export interface JsonBodyRules {
+  /** The longest encoded body, in bytes. */
+  readonly bytesMax: number;
+  /** Throws for a large body that the route's schema refuses. */
+  readonly checkLarge?: (value: unknown) => void;
+}
+
 /** The JSON body of a request, within every bound and with nothing in it that would be stored otherwise than sent. */
-export async function readJsonBody(request: Request, body: IncomingBody): Promise<Json> {
-  const bytes = await readBytes(request, body);
+export async function readJsonBody(
+  request: Request,
+  body: IncomingBody,
+  { bytesMax, checkLarge }: JsonBodyRules,
+): Promise<Json> {
+  const bytes = await readBytes(request, body, bytesMax);
   if (bytes.length === 0) throw invalid("", "is empty");
   if (beginsWithMark(bytes)) throw invalid("", "begins with a byte order mark, which JSON does not have");
   const isLarge = bytes.length > YIELD_ABOVE_BYTES;
@@ -225,15 +259,20 @@ export async function readJsonBody(request: Request, body: IncomingBody): Promis
     throw invalid("", error instanceof SyntaxError ? "is not JSON" : "is not UTF-8");
   }
   if (isLarge) await nextTurn();
-  checkValue(value, "", 1);
+  checkValue(value);
+  if (isLarge) checkLarge?.(value);
   return value;
 }
 
 /** The JSON body of a request that may come without: then an empty object. */
-export async function readOptionalJsonBody(request: Request, body: IncomingBody): Promise<Json> {
+export async function readOptionalJsonBody(
+  request: Request,
+  body: IncomingBody,
+  rules: JsonBodyRules,
+): Promise<Json> {
   if (!announcesBody(request.headers)) return {};
   requireJson(request.headers);
-  return readJsonBody(request, body);
+  return readJsonBody(request, body, rules);
 }
 
 /** What a client may send in place of no body, in bytes: white space, or an object without members. */

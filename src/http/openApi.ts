@@ -50,7 +50,11 @@ export interface DocumentOperation {
   readonly tags: readonly [string];
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly DocumentParameter[];
-  readonly requestBody?: { readonly required: boolean; readonly content: DocumentContent };
+  readonly requestBody?: {
+    readonly description: string;
+    readonly required: boolean;
+    readonly content: DocumentContent;
+  };
   /** By status. */
   readonly responses: Readonly<Record<string, DocumentAnswer>>;
 }

@@ -2,7 +2,7 @@ import { type TObject, Type } from "@sinclair/typebox";
 import { type Components, jsonSchema } from "./jsonSchema.ts";
 import type { DocumentContent, DocumentOperation, DocumentParameter } from "./openApi.ts";
 import type { Operation } from "./operation.ts";
-import type { Route } from "./routes.ts";
+import { bodyBytesMax, type Route } from "./routes.ts";
 import { Uuid } from "./schemas.ts";
 
 function parameters(
@@ -30,6 +30,10 @@ function paramsOf({ path }: Route): TObject {
   return Type.Object(Object.fromEntries(names.map((name) => [name, schemaOf(name)])));
 }
 
+function sizeOf(route: Route): string {
+  return `JSON of at most ${bodyBytesMax(route).toLocaleString("en")} bytes.`;
+}
+
 /** The parameters and the body that an operation takes. */
 export function requestOf(
   route: Route,
@@ -47,6 +51,8 @@ export function requestOf(
   };
   return {
     ...(all.length > 0 ? { parameters: all } : {}),
-    ...(body || multipart ? { requestBody: { required: !isBodyOptional, content } } : {}),
+    ...(body || multipart
+      ? { requestBody: { description: sizeOf(route), required: !isBodyOptional, content } }
+      : {}),
   };
 }

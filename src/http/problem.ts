@@ -1,3 +1,5 @@
+import { excerpt } from "../kernel/text.ts";
+
 /** Every code that an answer can carry: the contract's (spec.md, Errors) and, below them, ours where it is silent. */
 const TABLE = {
   INVALID_REQUEST: { status: 400, title: "A required value is missing or invalid" },
@@ -15,7 +17,7 @@ const TABLE = {
   },
   ATTACHMENT_EXPIRED: { status: 410, title: "A referenced attachment is no longer retained" },
   ATTACHMENT_LIMIT_EXCEEDED: { status: 413, title: "There are too many attachments, or they are too large" },
-  PAYLOAD_TOO_LARGE: { status: 413, title: "The encoded request is over 16,000,000 bytes" },
+  PAYLOAD_TOO_LARGE: { status: 413, title: "The encoded request is larger than this operation takes" },
   STORAGE_LIMIT_EXCEEDED: { status: 413, title: "The workspace's allowance for what it stores is used up" },
   ATTACHMENT_INVALID: { status: 422, title: "An attachment failed validation" },
   ATTACHMENT_TYPE_UNSUPPORTED: { status: 422, title: "The file format is not supported" },
@@ -131,11 +133,19 @@ export function problemResponse(problem: Problem, requestId: string): Response {
   return new Response(JSON.stringify(problemBody(problem, requestId)), { status, headers });
 }
 
+/** The longest pointer in an answer, in characters: names of members are as long as whoever sends them likes. */
+const POINTER_CHARACTERS_MAX = 500;
+
+function shownPointer(pointer: string): string {
+  return pointer.length <= POINTER_CHARACTERS_MAX ? pointer : `${excerpt(pointer, POINTER_CHARACTERS_MAX)}…`;
+}
+
 /** The refusal of one value of the body. */
 export function invalid(pointer: string, message: string): Problem {
+  const shown = shownPointer(pointer);
   return new Problem("INVALID_REQUEST", {
-    detail: `${pointer || "the body"} ${message}`,
-    errors: [{ pointer, message }],
+    detail: `${shown || "the body"} ${message}`,
+    errors: [{ pointer: shown, message }],
   });
 }
 
@@ -143,7 +153,8 @@ export function invalid(pointer: string, message: string): Problem {
 export const ERRORS_MAX = 20;
 
 /** A refusal for all that is wrong; when nothing is named, the code says it all. */
-export function refusedFor(code: ProblemCode, errors: readonly ProblemDetail[]): Problem {
+export function refusedFor(code: ProblemCode, faults: readonly ProblemDetail[]): Problem {
+  const errors = faults.map(({ pointer, message }) => ({ pointer: shownPointer(pointer), message }));
   const [first] = errors;
   if (first === undefined) return new Problem(code);
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";

@@ -1,15 +1,26 @@
 import type { Scope } from "../domain/apiKey/scopes.ts";
+import { BODY_BYTES_MAX, SMALL_BYTES_MAX } from "./bodiesInFlight.ts";
+
+/** Room for the largest version of a template, and for the variables of a preview, with every character escaped. */
+const TEMPLATE_BODY_BYTES_MAX = 2_000_000;
 
 /** An operation: its method, its path below BASE_URL, and the scope that its key must hold; null: no key. */
 export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly scope: Scope | null;
+  /** The longest JSON body, in bytes; that of a small one unless given. */
+  readonly bodyBytesMax?: number;
+}
+
+/** The longest JSON body that an operation takes, in bytes. */
+export function bodyBytesMax(route: Route): number {
+  return route.bodyBytesMax ?? SMALL_BYTES_MAX;
 }
 
 /** Every operation of the service. What is not here does not exist. */
 export const routes = {
-  sendEmail: { method: "POST", path: "/api/v1/emails", scope: "email:send" },
+  sendEmail: { method: "POST", path: "/api/v1/emails", scope: "email:send", bodyBytesMax: BODY_BYTES_MAX },
   listEmails: { method: "GET", path: "/api/v1/emails", scope: "email:read" },
   getEmail: { method: "GET", path: "/api/v1/emails/:id", scope: "email:read" },
   cancelEmail: { method: "POST", path: "/api/v1/emails/:id/cancel", scope: "email:send" },
@@ -21,7 +32,12 @@ export const routes = {
   getTemplate: { method: "GET", path: "/api/v1/templates/:id", scope: "template:manage" },
   deleteTemplate: { method: "DELETE", path: "/api/v1/templates/:id", scope: "template:manage" },
   archiveTemplate: { method: "POST", path: "/api/v1/templates/:id/archive", scope: "template:manage" },
-  draftTemplateVersion: { method: "POST", path: "/api/v1/templates/:id/versions", scope: "template:manage" },
+  draftTemplateVersion: {
+    method: "POST",
+    path: "/api/v1/templates/:id/versions",
+    scope: "template:manage",
+    bodyBytesMax: TEMPLATE_BODY_BYTES_MAX,
+  },
   listTemplateVersions: { method: "GET", path: "/api/v1/templates/:id/versions", scope: "template:manage" },
   getTemplateVersion: {
     method: "GET",
@@ -37,8 +53,14 @@ export const routes = {
     method: "POST",
     path: "/api/v1/templates/:id/versions/:version_id/preview",
     scope: "template:manage",
+    bodyBytesMax: TEMPLATE_BODY_BYTES_MAX,
   },
-  uploadAttachment: { method: "POST", path: "/api/v1/attachments", scope: "attachment:manage" },
+  uploadAttachment: {
+    method: "POST",
+    path: "/api/v1/attachments",
+    scope: "attachment:manage",
+    bodyBytesMax: BODY_BYTES_MAX,
+  },
   listAttachments: { method: "GET", path: "/api/v1/attachments", scope: "attachment:manage" },
   getAttachment: { method: "GET", path: "/api/v1/attachments/:id", scope: "attachment:manage" },
   deleteAttachment: { method: "DELETE", path: "/api/v1/attachments/:id", scope: "attachment:manage" },

@@ -29,6 +29,7 @@ import { routes } from "./routes.ts";
 import { NoQuery } from "./schemas.ts";
 import { variablesFaults } from "./sendRequest.ts";
 import { CreateTemplateBody, DraftVersionBody, ListQuery, PreviewBody } from "./templateSchemas.ts";
+import { checkBy } from "./validation.ts";
 
 interface TemplatesOptions {
   readonly services: Services;
@@ -123,7 +124,9 @@ function versionsController(services: Services, basePath: string) {
         return versionJson(place, await existing(services, place, versionId));
       },
       {
-        parse: authorizeThenRead(services, routes.draftTemplateVersion),
+        parse: authorizeThenRead(services, routes.draftTemplateVersion, {
+          checkLarge: checkBy(DraftVersionBody),
+        }),
         body: DraftVersionBody,
         query: NoQuery,
       },
@@ -168,7 +171,9 @@ function versionsController(services: Services, basePath: string) {
         return { object: "template_preview", subject, html, text };
       },
       {
-        parse: authorizeThenRead(services, routes.previewTemplateVersion),
+        parse: authorizeThenRead(services, routes.previewTemplateVersion, {
+          checkLarge: checkBy(PreviewBody),
+        }),
         body: PreviewBody,
         query: NoQuery,
       },

@@ -116,21 +116,18 @@ describe.each(await testStores())("every operation on $name", (store) => {
     });
   });
 
-  test.each(reading)(
-    "$name refuses a body of more than 16,000,000 bytes by its length alone",
-    async (one) => {
-      const answer = await rawCall(service.url, [one.method, pathOf(one)], {
-        Authorization: `Bearer ${tenant.apiKey}`,
-        ...headersFor(one),
-        "Content-Type": "application/json",
-        "Content-Length": String(BODY_BYTES_MAX + 1),
-      });
-      expect(problemOf({ ...answer, json: JSON.parse(answer.text) })).toEqual({
-        status: 413,
-        code: "PAYLOAD_TOO_LARGE",
-      });
-    },
-  );
+  test.each(reading)("$name refuses a body of more than any takes by its length alone", async (one) => {
+    const answer = await rawCall(service.url, [one.method, pathOf(one)], {
+      Authorization: `Bearer ${tenant.apiKey}`,
+      ...headersFor(one),
+      "Content-Type": "application/json",
+      "Content-Length": String(BODY_BYTES_MAX + 1),
+    });
+    expect(problemOf({ ...answer, json: JSON.parse(answer.text) })).toEqual({
+      status: 413,
+      code: "PAYLOAD_TOO_LARGE",
+    });
+  });
 
   describe("of a key that comes too often", () => {
     let limited: Tenant;
