@@ -1,5 +1,6 @@
 import { version } from "../package.json";
 import { countReady } from "../projections/due.ts";
+import { projections } from "../projections/index.ts";
 import {
   type Check,
   contentCheck,
@@ -9,6 +10,7 @@ import {
   formatCheck,
   lastSealCheck,
   ok,
+  readModelLag,
   relayCheck,
   scannerChecks,
   standingChecks,
@@ -18,9 +20,11 @@ import {
 } from "./checks.ts";
 import type { Services } from "./commands/services.ts";
 import type { Config } from "./config.ts";
+import { invariant } from "./kernel/assert.ts";
 import { SECOND_MS } from "./kernel/time.ts";
 import { isEmbedded, relayPlace } from "./openParts.ts";
 import type { MailDelivery } from "./reactors/mailDelivery.ts";
+import { behindSince } from "./readModels/lag.ts";
 import type { Readers } from "./readModels/readers.ts";
 import { relayRemedy } from "./relayLog.ts";
 import { verificationChecks } from "./verificationChecks.ts";
@@ -45,8 +49,9 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
   const startedAt = Date.now();
   return async () => {
     const { config } = options;
-    const [ofTheLog, content, scanner, relay] = await Promise.all([
+    const [ofTheLog, readModels, content, scanner, relay] = await Promise.all([
       logChecks(options),
+      readModelChecks(options),
       contentCheck(config),
       scannerChecks(config),
       relayCheck(config),
@@ -55,7 +60,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
       serviceCheck(options, startedAt),
       configurationCheck(config),
       ...ofTheLog,
-      ...readModelChecks(options.readers),
+      ...readModels,
       ...verificationChecks(config),
       content,
       diskCheck(options.services.disk.freeBytes(), config),
@@ -107,14 +112,17 @@ async function logChecks({ config, services, logId }: StatusOptions): Promise<re
   }
 }
 
-function readModelChecks(readers: Readers): readonly Check[] {
-  return readers.status().map(({ name, state, isCaughtUp, failure }) => {
+async function readModelChecks({ readers, services }: StatusOptions): Promise<readonly Check[]> {
+  const checks = readers.status().map(async ({ name, state, position, isCaughtUp, failure }) => {
     if (failure !== null) return stoppedReadModel(name, failure);
-    const check = `read model ${name}`;
-    if (isCaughtUp) return ok(check, "at the head of the log");
-    const detail = state === "absent" ? "not built yet" : "behind the log";
-    return warning(check, detail, "wait: it follows by itself; lists show what is missing later");
+    if (isCaughtUp) return readModelLag(name, null, true);
+    const projection = projections.find((one) => one.name === name);
+    invariant(projection, "what is read is one of ours");
+    if (state !== "absent")
+      return readModelLag(name, await behindSince(services.store, projection, position), true);
+    return warning(`read model ${name}`, "not built yet", "wait: it follows by itself");
   });
+  return Promise.all(checks);
 }
 
 function workersCheck({ config, readers, services, delivery, inFlight }: StatusOptions): Check {

@@ -8,6 +8,7 @@ import {
   formatCheck,
   lastSealCheck,
   ok,
+  readModelLag,
   relayCheck,
   scannerChecks,
   standingChecks,
@@ -16,27 +17,33 @@ import {
   webhookChecks,
 } from "../checks.ts";
 import type { Config } from "../config.ts";
+import type { EventStore } from "../ports/eventStore.ts";
+import { behindSince } from "../readModels/lag.ts";
 import { listReadModels, type ReadModelListing } from "../readModels/list.ts";
 import { verificationChecks } from "../verificationChecks.ts";
 import { coloured } from "./colour.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { requireDataDirectory } from "./dataDirectory.ts";
 import { type OpenForCommand, withLog } from "./openForCommand.ts";
+import { projectionNamed } from "./readModelWork.ts";
 import { askService } from "./runningService.ts";
 
 /** The service looks at everything before it answers: the relay alone may take 15 s. */
 const ASK_MS_MAX = 30_000;
 
-function readModelCheck({ name, status, isAtHead, failure }: ReadModelListing): Check {
+async function readModelCheck(store: EventStore, listing: ReadModelListing): Promise<Check> {
+  const { name, status, checkpoint, isAtHead, failure } = listing;
   if (failure !== null) return stoppedReadModel(name, failure);
-  const check = `read model ${name}`;
-  if (status === "absent") return ok(check, "not built yet");
-  return ok(check, isAtHead ? "at the head of the log" : "behind the log");
+  if (status === "absent") return ok(`read model ${name}`, "not built yet");
+  if (isAtHead) return readModelLag(name, null, false);
+  const since = checkpoint === null ? "unknown" : await behindSince(store, projectionNamed(name), checkpoint);
+  return readModelLag(name, since, false);
 }
 
 async function logChecks(config: Config): Promise<readonly Check[]> {
   const look = async ({ services, place, logId, format }: OpenForCommand) => {
     const listing = await listReadModels({ ...place, store: services.store, projections });
+    const inUse = listing.filter(({ status }) => status !== "retired" && status !== "building");
     return [
       ok("log", `${logId} on ${config.storeUrl.split(":", 1)[0]}`),
       formatCheck(format),
@@ -44,7 +51,7 @@ async function logChecks(config: Config): Promise<readonly Check[]> {
       ...standingChecks((await services.standing.get()).instance),
       await lastSealCheck(services.store),
       diskCheck(services.disk.freeBytes(), config),
-      ...listing.filter(({ status }) => status !== "retired" && status !== "building").map(readModelCheck),
+      ...(await Promise.all(inUse.map((one) => readModelCheck(services.store, one)))),
     ];
   };
   try {

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Check } from "../../src/checks.ts";
+import { type Check, readModelLag } from "../../src/checks.ts";
 import { askService } from "../../src/cli/runningService.ts";
 import { openLocalControl, serviceAddress } from "../../src/localControl.ts";
 import { runCommand } from "../support/runCommand.ts";
@@ -83,6 +83,56 @@ describe.each(await testStores())("doctor, on $name", (store) => {
     },
     TEST_MS_MAX,
   );
+
+  test(
+    "says how far each read model is behind the log, and of which there is nothing that it lacks",
+    async () => {
+      const own = await mkdtemp(join(tmpdir(), "postledger-doctor-"));
+      const env = { ...store.env, BOOTSTRAP: "on" };
+      const readModels = async () => {
+        const { json } = await runCommand(["doctor", "--json"], own, env);
+        return checksOf(json);
+      };
+      const level = { status: "ok", detail: "at the head of the log", action: null };
+      try {
+        const service = await startTestProcess({ dataDir: own, env });
+        const isLevel = async () => (await readModels()).get("read model api-keys")?.detail === level.detail;
+        await until(isLevel, "the read models to be level", TEST_MS_MAX / 2);
+        await service.kill("SIGTERM");
+        const { out } = await runCommand(["workspace", "list", "--json"], own, env);
+        const [workspace] = JSON.parse(out) as readonly { id: string }[];
+        const writtenFrom = Date.now();
+        for (let times = 0; times < 2; times += 1) {
+          const words = ["api-key", "create", "--workspace", workspace?.id ?? "", "--scopes", "email:send"];
+          expect((await runCommand(words, own, env)).exitCode).toBe(0);
+        }
+        const writtenThrough = Date.now();
+        const checks = await readModels();
+        const { status, detail = "" } = checks.get("read model api-keys") ?? {};
+        expect(status).toBe("ok");
+        const [, since] =
+          /^\d+\.\d s behind the log: it lacks what was written since (\S+)$/.exec(detail) ?? [];
+        expect(Date.parse(since ?? "")).toBeWithin(writtenFrom, writtenThrough + 1);
+        expect(checks.get("read model templates")).toMatchObject(level);
+      } finally {
+        await rm(own, { recursive: true, force: true });
+      }
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe("a read model's lag", () => {
+  test("is a warning only where something follows the log and does not keep up", () => {
+    const secondsAgo = (seconds: number) => Date.now() - seconds * 1_000;
+    expect(readModelLag("due", secondsAgo(60), true)).toMatchObject({
+      status: "warning",
+      detail: expect.stringMatching(/^60\.\d s behind the log: it lacks what was written since 2\S+Z$/),
+    });
+    expect(readModelLag("due", secondsAgo(1), true).status).toBe("ok");
+    expect(readModelLag("due", secondsAgo(60), false).status).toBe("ok");
+    expect(readModelLag("due", "unknown", true).status).toBe("warning");
+  });
 });
 
 describe("doctor", () => {
