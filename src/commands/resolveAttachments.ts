@@ -3,6 +3,7 @@ import type { Attachment } from "../domain/attachment/state.ts";
 import type { WorkspaceLimits } from "../domain/workspace/limits.ts";
 import { invariant } from "../kernel/assert.ts";
 import { base64Bytes } from "../kernel/base64.ts";
+import { grouped } from "../kernel/text.ts";
 import type { ContentFolder } from "../ports/contentStore.ts";
 import { decodeFile, type FileFault, faultOf, normalizedName } from "./fileFault.ts";
 import { readAttachment, uploadFolder } from "./readAttachment.ts";
@@ -131,7 +132,7 @@ function sizeRefusal(requested: readonly RequestedAttachment[], uploads: Uploads
   for (const [index, file] of requested.entries()) {
     const bytes = file.kind === "upload" ? (uploads.get(file.id)?.bytes ?? 0) : base64Bytes(file.content);
     if (bytes > FILE_BYTES_MAX) {
-      const message = `is over ${FILE_BYTES_MAX} bytes`;
+      const message = `is over ${grouped(FILE_BYTES_MAX)} bytes`;
       const member = file.kind === "direct" ? { member: "bytes" as const } : {};
       return refused({ code: "ATTACHMENT_LIMIT_EXCEEDED", message }, pointerTo(index, member));
     }

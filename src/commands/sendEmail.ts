@@ -74,7 +74,8 @@ export interface SendRefusal {
 
 export type SendOutcome =
   | { readonly kind: "accepted"; readonly receipt: Receipt; readonly replayed: boolean }
-  | { readonly kind: "conflict" }
+  /** `id` is the message that has the key. */
+  | { readonly kind: "conflict"; readonly id: string }
   | SendRefusal;
 
 /**
@@ -331,7 +332,7 @@ async function replay(
 ): Promise<SendOutcome | null> {
   const email = await readAcceptance(services, id);
   if (email === null) return null;
-  if (email.fingerprint !== fingerprint) return { kind: "conflict" };
+  if (email.fingerprint !== fingerprint) return { kind: "conflict", id };
   const receipt = { id, status: email.acceptedAs, acceptedAt: rfc3339(email.acceptedAt) };
   return { kind: "accepted", receipt, replayed: true };
 }

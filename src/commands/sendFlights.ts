@@ -21,7 +21,7 @@ export async function sharedOutcome(other: SendFlight, fingerprint: string): Pro
     return outcome.kind === "accepted" ? { ...outcome, replayed: true } : outcome;
   }
   const end = await other.outcome.catch(() => null);
-  return end?.kind === "accepted" ? { kind: "conflict" } : null;
+  return end?.kind === "accepted" ? { kind: "conflict", id: end.receipt.id } : null;
 }
 
 /** Waits for whoever is under way to the message now, however it ends. */

@@ -4,6 +4,7 @@ import { type Attachment, attachmentDecider } from "../domain/attachment/state.t
 import { invariant } from "../kernel/assert.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Occasion } from "../kernel/metadata.ts";
+import { grouped } from "../kernel/text.ts";
 import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../ports/contentStore.ts";
 import { StoreError } from "../ports/eventStore.ts";
@@ -96,7 +97,11 @@ async function keep(
 }
 
 function tooLarge(): FileFault {
-  return { code: "ATTACHMENT_LIMIT_EXCEEDED", message: `is over ${FILE_BYTES_MAX} bytes`, member: "bytes" };
+  return {
+    code: "ATTACHMENT_LIMIT_EXCEEDED",
+    message: `is over ${grouped(FILE_BYTES_MAX)} bytes`,
+    member: "bytes",
+  };
 }
 
 /** Takes room for the file and begins its stream; what was written before goes if either cannot be. */

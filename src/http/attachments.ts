@@ -11,6 +11,7 @@ import { FILE_BYTES_MAX } from "../domain/attachment/decisions.ts";
 import type { Attachment } from "../domain/attachment/state.ts";
 import { base64Bytes } from "../kernel/base64.ts";
 import { isUuid } from "../kernel/ids.ts";
+import { grouped } from "../kernel/text.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { ListAttachmentsQuery } from "./attachmentSchemas.ts";
 import {
@@ -143,7 +144,7 @@ function fileOf(body: unknown): Pick<UploadAttachment, "filename" | "contentType
   checkDirect(body);
   const { filename, content_type: contentType, content } = body as Static<typeof DirectAttachment>;
   if (base64Bytes(content) > FILE_BYTES_MAX) {
-    const message = `is over ${FILE_BYTES_MAX} bytes`;
+    const message = `is over ${grouped(FILE_BYTES_MAX)} bytes`;
     throw refusedFor("ATTACHMENT_LIMIT_EXCEEDED", [{ pointer: "/content", message }]);
   }
   const bytes = decodeFile(content);

@@ -70,7 +70,8 @@ ${groups.map(({ name, entries }) => navigation(name, entries)).join("\n")}
 <a href="${escapeHtml(documentUrl)}">OpenAPI 3.1</a>.</p>
 ${prose(String(info.description ?? ""))}
 <p>Send the API key with every request: <code>Authorization: Bearer &lt;API_KEY&gt;</code>.
-Each operation names the scope that the key must hold.</p>
+Each operation names the scope that the key must hold. The examples take it from the environment:</p>
+<pre>export POSTLEDGER_API_KEY=&lt;API_KEY&gt;</pre>
 ${parts.join("\n")}
 </main>
 </body>

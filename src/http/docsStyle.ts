@@ -39,11 +39,12 @@ table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th { text-align: left; font-weight: 600; color: var(--soft); font-size: 12.5px; }
 th, td { padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 td:first-child { white-space: nowrap; }
+td code { overflow-wrap: break-word; }
 .d1 { padding-left: 1.2rem; } .d2 { padding-left: 2.4rem; } .d3 { padding-left: 3.6rem; } .d4 { padding-left: 4.8rem; }
 .d5 { padding-left: 6rem; } .d6 { padding-left: 7.2rem; }
 .must { color: var(--delete); font-size: 12px; }
 details { margin: .4rem 0; } summary { cursor: pointer; }
-@media (max-width: 56rem) { body { display: block; } nav { position: static; height: auto; border-right: 0;
+@media (max-width: 56rem) { body { display: block; } nav { position: static; height: auto; max-height: 40vh; border-right: 0;
   border-bottom: 1px solid var(--line); } main { padding: 1.5rem 1.25rem 4rem; } }
 `;
 

@@ -40,7 +40,9 @@ function partFaults({ subject, html, text }: Omit<Source, "variables">): readonl
     ...(isHeaderSafe(subject)
       ? []
       : [{ pointer: "/subject", message: "must not contain a line break or NUL" }]),
-    ...(html === null && text === null ? [{ pointer: "/html", message: "or text is required" }] : []),
+    ...(html === null && text === null
+      ? [{ pointer: "/html", message: "is required, unless text is given" }]
+      : []),
   ];
 }
 

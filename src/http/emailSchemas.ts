@@ -25,13 +25,23 @@ export const SendEmailBody = Type.Object(
       Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Where replies to this message go." }),
     ),
     subject: Type.Optional(
-      Text({ minLength: 1, maxLength: 998, description: "Required without `template_id`." }),
+      Text({
+        minLength: 1,
+        maxLength: 998,
+        description: "Required without `template_id`; not used with it.",
+      }),
     ),
     html: Type.Optional(
-      Text({ maxLength: 500_000, description: "Without `template_id`, this or `text` is required." }),
+      Text({
+        maxLength: 500_000,
+        description: "Without `template_id`, this or `text` is required; not used with it.",
+      }),
     ),
     text: Type.Optional(
-      Text({ maxLength: 200_000, description: "Without `template_id`, this or `html` is required." }),
+      Text({
+        maxLength: 200_000,
+        description: "Without `template_id`, this or `html` is required; not used with it.",
+      }),
     ),
     template_id: Type.Optional(
       Type.String({ format: "uuid", description: "A published template of the workspace: the content." }),

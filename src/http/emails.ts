@@ -63,7 +63,7 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
           idempotencyKey,
           occasion,
         });
-        if (outcome.kind === "conflict") throw new Problem("IDEMPOTENCY_CONFLICT");
+        if (outcome.kind === "conflict") throw conflictWith(outcome.id);
         if (outcome.kind === "refused") throw refusal(outcome, occasion.at);
         set.status = 202;
         set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
@@ -99,7 +99,7 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
       async ({ params, request }) => {
         const outcome = await cancelEmail(services, messageId(params.id), occasionOf(request, services));
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
-        if (outcome === "notCancelable") throw new Problem("EMAIL_NOT_CANCELABLE");
+        if (outcome === "notCancelable") throw notCancelable(await existing(services, request, params.id));
         return now(request, params.id);
       },
       { parse: authorizeUnread(services, routes.cancelEmail), query: NoQuery },
@@ -115,6 +115,18 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
       },
       { parse: authorizeUnread(services, routes.eraseEmailContent), query: NoQuery },
     );
+}
+
+/** The message is named to whoever has its key: a repeat with its content answers the same id. */
+function conflictWith(id: string): Problem {
+  return new Problem("IDEMPOTENCY_CONFLICT", {
+    detail: `The Idempotency-Key was used with other content, for the message ${id}`,
+  });
+}
+
+function notCancelable({ email }: EmailView): Problem {
+  const detail = `The message can be canceled no more: it is ${email.status}`;
+  return new Problem("EMAIL_NOT_CANCELABLE", { detail });
 }
 
 function refusal({ code, faults, detail }: SendRefusal, at: EpochMs): Problem {

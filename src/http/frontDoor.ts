@@ -212,13 +212,16 @@ const BETWEEN_VALUES = ", ";
  * a comma and a space, and a key that somebody on the way added to would make every retry another message.
  */
 export function idempotencyKeyOf(headers: Headers): string {
-  const key = (headers.get("idempotency-key") ?? "").trim();
+  const given = headers.get("idempotency-key");
+  if (given === null)
+    throw invalidKey("is required: 8 to 200 printable ASCII characters, another one for each message");
+  const key = given.trim();
   if (key.includes(BETWEEN_VALUES)) {
     throw invalidKey("must be sent once, and hold no comma followed by a space");
   }
-  if (!/^[\x20-\x7e]{8,200}$/.test(key)) {
-    throw invalidKey("must hold 8 to 200 printable ASCII characters");
-  }
+  if (!/^[\x20-\x7e]*$/.test(key)) throw invalidKey("must hold printable ASCII characters only");
+  if (key.length < 8 || key.length > 200)
+    throw invalidKey(`must have 8 to 200 characters, not ${key.length}`);
   return key;
 }
 

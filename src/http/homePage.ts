@@ -59,7 +59,8 @@ ${link(links.ready, "Health: whether it can do its work")}
 ${link(links.live, "Health: whether it runs")}
 </ul>
 <h2>Send a first email</h2>
-<p>In the folder where the service was started for the first time, which made the key and the sender:</p>
+<p>With an API key and a verified sender. A first run verified <code>hello@example.com</code> and wrote a key to
+<code>bootstrap.key</code> in its data directory:</p>
 <pre>${escapeHtml(firstCurl(url))}</pre>
 </main>
 </body>
@@ -68,11 +69,12 @@ ${link(links.live, "Health: whether it runs")}
 }
 
 function firstCurl(url: string): string {
-  return [
+  const command = [
     `curl -i ${url}${routes.sendEmail.path}`,
-    `  -H "Authorization: Bearer $(cat 'data/bootstrap.key')"`,
+    '  -H "Authorization: Bearer $POSTLEDGER_API_KEY"',
     "  -H 'Idempotency-Key: hello-0001'",
     "  -H 'Content-Type: application/json'",
     `  -d '{"from":"hello@example.com","to":"you@example.com","subject":"Hello","text":"It works."}'`,
   ].join(" \\\n");
+  return `export POSTLEDGER_API_KEY=$(cat data/bootstrap.key)    # or a key of your own\n${command}`;
 }

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from "../kernel/json.ts";
+import { grouped } from "../kernel/text.ts";
 import { wholeNumber } from "../kernel/wholeNumber.ts";
 import { type IncomingBody, SMALL_BYTES_MAX } from "./bodiesInFlight.ts";
 import { ERRORS_MAX, invalid, Problem, refusedFor } from "./problem.ts";
@@ -21,7 +22,7 @@ const COMMA = 0x2c;
 const BACKSLASH = 0x5c;
 
 function tooLarge(bytesMax: number): Problem {
-  return new Problem("PAYLOAD_TOO_LARGE", { detail: `the body is over ${bytesMax} bytes` });
+  return new Problem("PAYLOAD_TOO_LARGE", { detail: `the body is over ${grouped(bytesMax)} bytes` });
 }
 
 /** The media type of the Content-Type header, without its parameters; "" where there is none. */

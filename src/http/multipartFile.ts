@@ -1,6 +1,6 @@
 import busboy from "busboy";
 import { FILE_BYTES_MAX } from "../domain/attachment/decisions.ts";
-import { codePoints } from "../kernel/text.ts";
+import { codePoints, grouped } from "../kernel/text.ts";
 import type { IncomingBody } from "./bodiesInFlight.ts";
 import { contentLengthOf, partsOf } from "./jsonBody.ts";
 import { invalid, Problem } from "./problem.ts";
@@ -35,7 +35,9 @@ function malformed(what: string): Problem {
 }
 
 function tooLarge(): Problem {
-  return new Problem("ATTACHMENT_LIMIT_EXCEEDED", { detail: `the file is over ${FILE_BYTES_MAX} bytes` });
+  return new Problem("ATTACHMENT_LIMIT_EXCEEDED", {
+    detail: `the file is over ${grouped(FILE_BYTES_MAX)} bytes`,
+  });
 }
 
 /**

@@ -140,11 +140,16 @@ function shownPointer(pointer: string): string {
   return pointer.length <= POINTER_CHARACTERS_MAX ? pointer : `${excerpt(pointer, POINTER_CHARACTERS_MAX)}…`;
 }
 
+/** A fault for people; the messages are ends of a sentence about the value. */
+function sentenceOf({ pointer, message }: ProblemDetail): string {
+  return pointer === "" ? `the body ${message}` : `${pointer}: ${message}`;
+}
+
 /** The refusal of one value of the body. */
 export function invalid(pointer: string, message: string): Problem {
   const shown = shownPointer(pointer);
   return new Problem("INVALID_REQUEST", {
-    detail: `${shown || "the body"} ${message}`,
+    detail: sentenceOf({ pointer: shown, message }),
     errors: [{ pointer: shown, message }],
   });
 }
@@ -158,5 +163,5 @@ export function refusedFor(code: ProblemCode, faults: readonly ProblemDetail[]):
   const [first] = errors;
   if (first === undefined) return new Problem(code);
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
-  return new Problem(code, { detail: `${first.pointer || "the body"}: ${first.message}${more}`, errors });
+  return new Problem(code, { detail: `${sentenceOf(first)}${more}`, errors });
 }

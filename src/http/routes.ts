@@ -149,4 +149,14 @@ export function methodsOf(path: string): readonly string[] {
   return methods.includes("GET") ? [...methods, "HEAD"] : methods;
 }
 
+/** What most operations are below. */
+const API_PREFIX = "/api/v1";
+
+/** The route that was meant where {@link API_PREFIX} is missing, or is one too many; null for any other path. */
+export function nearestPath(path: string): string | null {
+  const other = path.startsWith(`${API_PREFIX}/`) ? path.slice(API_PREFIX.length) : API_PREFIX + path;
+  const route = patterns.find(({ pattern }) => pattern.test(other));
+  return route === undefined ? null : route.path.replace(/:([a-z_]+)/g, "{$1}");
+}
+
 export type RouteName = keyof typeof routes;

@@ -2,7 +2,7 @@ import type { RequestedAttachment } from "../commands/resolveAttachments.ts";
 import type { SendEmail } from "../commands/sendEmail.ts";
 import { parseAddress } from "../kernel/address.ts";
 import type { JsonObject } from "../kernel/json.ts";
-import { codePoints, isHeaderSafe } from "../kernel/text.ts";
+import { codePoints, grouped, isHeaderSafe } from "../kernel/text.ts";
 import type { SendEmailBody } from "./emailSchemas.ts";
 import { type ProblemDetail, refusedFor } from "./problem.ts";
 
@@ -26,20 +26,29 @@ function addressFaults(pointer: string, text: unknown): readonly ProblemDetail[]
   return "invalid" in parsed ? fault(pointer, parsed.invalid) : NONE;
 }
 
+/** As {@link addressFaults}, and where the name goes that other services take beside the address. */
+function fromFaults(from: unknown): readonly ProblemDetail[] {
+  const isNamed = typeof from === "string" && /<[^<>]+>\s*$/.test(from);
+  return addressFaults("/from", from).map(({ pointer, message }) => ({
+    pointer,
+    message: isNamed ? `${message}: the name is the display_name of a sender` : message,
+  }));
+}
+
 function metadataFaults(metadata: unknown): readonly ProblemDetail[] {
   if (typeof metadata !== "object" || metadata === null) return NONE;
   if (Object.keys(metadata).some((key) => codePoints(key) > METADATA_KEY_CHARACTERS_MAX)) {
     return fault("/metadata", `has a key of more than ${METADATA_KEY_CHARACTERS_MAX} characters`);
   }
   const isWithin = Buffer.byteLength(JSON.stringify(metadata)) <= METADATA_BYTES_MAX;
-  return isWithin ? NONE : fault("/metadata", `is over ${METADATA_BYTES_MAX} bytes when encoded`);
+  return isWithin ? NONE : fault("/metadata", `is over ${grouped(METADATA_BYTES_MAX)} bytes when encoded`);
 }
 
 /** The bound of `variables` in a send, and in a preview of one. */
 export function variablesFaults(variables: unknown): readonly ProblemDetail[] {
   if (variables === undefined) return NONE;
   if (codePoints(JSON.stringify(variables)) <= VARIABLES_CHARACTERS_MAX) return NONE;
-  return fault("/variables", `is over ${VARIABLES_CHARACTERS_MAX} characters when encoded`);
+  return fault("/variables", `is over ${grouped(VARIABLES_CHARACTERS_MAX)} characters when encoded`);
 }
 
 function subjectFaults({ subject, template_id: templateId }: Unchecked): readonly ProblemDetail[] {
@@ -58,7 +67,7 @@ function contentFaults(body: Unchecked): readonly ProblemDetail[] {
     faults.push({ pointer: "/template_version_id", message: "needs template_id beside it" });
   }
   if (isOwn && !body.html && !body.text) {
-    faults.push({ pointer: "/html", message: "or text is required without template_id" });
+    faults.push({ pointer: "/html", message: "is required without template_id, unless text is given" });
   }
   return faults;
 }
@@ -68,7 +77,7 @@ export function sendFaults(value: unknown): readonly ProblemDetail[] {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return NONE;
   const body = value as Unchecked;
   return [
-    ...addressFaults("/from", body.from),
+    ...fromFaults(body.from),
     ...addressFaults("/to", body.to),
     ...addressFaults("/reply_to", body.reply_to),
     ...memberFaults(body),

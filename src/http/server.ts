@@ -13,7 +13,7 @@ import { Problem, problemResponse } from "./problem.ts";
 import { makeRateLimits } from "./rateLimits.ts";
 import type { RequestLine, RequestLog } from "./requestLog.ts";
 import type { RequestsAtWork } from "./requestsAtWork.ts";
-import { loggedPath, methodsOf, routes } from "./routes.ts";
+import { loggedPath, methodsOf, nearestPath, routes } from "./routes.ts";
 import { validationProblem } from "./validation.ts";
 
 /** The server as far as answering a request needs it. */
@@ -82,11 +82,18 @@ function isEndOfConnection(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }
 
-function unknownRoute(request: Request, path: string): Problem {
+/** For a path that no route has, or not with this method. `path` is below `basePath`, "" when it is not. */
+function unknownRoute(request: Request, path: string, basePath: string): Problem {
   const methods = methodsOf(path);
-  if (methods.length === 0) return new Problem("NOT_FOUND");
+  if (methods.length === 0) {
+    const meant = nearestPath(path);
+    const hint = meant === null ? "" : `. Did you mean ${basePath}${meant}?`;
+    return new Problem("NOT_FOUND", {
+      detail: `There is no such path: ${basePath}${routes.docs.path} lists all${hint}`,
+    });
+  }
   return new Problem("METHOD_NOT_ALLOWED", {
-    detail: `${request.method} is not one of ${methods.join(", ")}`,
+    detail: `This address takes ${methods.join(", ").replace(/, (?=\w+$)/, " and ")}, not ${request.method}`,
     headers: { allow: methods.join(", ") },
   });
 }
@@ -106,7 +113,7 @@ export function makeFetch(
     const path = whole.startsWith(`${basePath}/`) ? whole.slice(basePath.length) : "";
     // A problem's own code shows as Elysia's too, so NOT_FOUND alone does not say that no route was found.
     const isUnknownRoute = code === "NOT_FOUND" && !(error instanceof Problem);
-    const problem = isUnknownRoute ? unknownRoute(request, path) : asProblem(error);
+    const problem = isUnknownRoute ? unknownRoute(request, path, basePath) : asProblem(error);
     facts.hasHungUp = problem === null && isEndOfConnection(error);
     if (!facts.hasHungUp && (problem === null || problem.status >= 500))
       log.failed(facts.requestId, reasonOf(error));

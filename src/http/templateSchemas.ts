@@ -50,7 +50,13 @@ export const DraftVersionBody = Type.Object(
     variables: Type.Optional(
       Type.Array(
         Type.Object(
-          { ...variableFields, required: Type.Optional(Type.Boolean()), default: fallback },
+          {
+            ...variableFields,
+            required: Type.Optional(
+              Type.Boolean({ description: "Whether a send must give it: not unless this is true." }),
+            ),
+            default: fallback,
+          },
           Closed,
         ),
         { maxItems: VARIABLES_MAX },

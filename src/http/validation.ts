@@ -183,12 +183,13 @@ function count(min: number | undefined, max: number | undefined, what: string): 
   return `${range} ${what}${(max ?? min) === 1 ? "" : "s"}`;
 }
 
-/** The name that was most likely meant, where one is near. */
+/** With the name that was most likely meant, where one is near or begins with what was given. */
 function unknownMember(path: string, { properties = {} }: Rule): string {
   const name = path
     .slice(path.lastIndexOf("/") + 1)
     .replaceAll("~1", "/")
     .replaceAll("~0", "~");
-  const nearest = nearestName(name, Object.keys(properties));
+  const names = Object.keys(properties);
+  const nearest = nearestName(name, names) ?? names.find((other) => other.startsWith(`${name}_`)) ?? null;
   return nearest === null ? "is not known here" : `is not known here: did you mean ${nearest}?`;
 }

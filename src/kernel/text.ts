@@ -15,6 +15,11 @@ export function codePoints(value: string): number {
   return count;
 }
 
+/** A whole number as people read it: 5,000,000. */
+export function grouped(value: number): string {
+  return value.toLocaleString("en");
+}
+
 /** Whether `value` can be put into one header line: no CR, LF or NUL (RFC 5322 §2.2). */
 export function isHeaderSafe(value: string): boolean {
   return !/[\r\n\0]/.test(value);

@@ -38,6 +38,9 @@ describe("the service's own address", () => {
       'href="/mail/openapi.json"',
       'href="/mail/health/ready"',
       "curl -i https://mail.example.com/mail/api/v1/emails",
+      // Not every service has had a first run.
+      "export POSTLEDGER_API_KEY=$(cat data/bootstrap.key)    # or a key of your own",
+      "Bearer $POSTLEDGER_API_KEY",
     ])
       expect(text).toContain(told);
   });

@@ -135,6 +135,7 @@ describe("served", () => {
       expect(text).toContain(`href="#${operation.operationId}"`);
       expect(text).toContain(`<code>${path}</code>`);
     }
+    expect(text).toContain("export POSTLEDGER_API_KEY=");
     for (const { code } of promisedAnswers()) if (code) expect(text).toContain(`<code>${code}</code>`);
     for (const field of [
       "reply_to",

@@ -121,7 +121,7 @@ describe.each(await testStores())("validating a send on $name", (store) => {
       const metadata = metadataOfBytes(16_000);
       expect(Buffer.byteLength(JSON.stringify(metadata))).toBe(16_000);
       await expectAccepted(message({ metadata }));
-      await expectInvalid(message({ metadata: metadataOfBytes(16_001) }), "/metadata", /16000/);
+      await expectInvalid(message({ metadata: metadataOfBytes(16_001) }), "/metadata", /16,000/);
     });
 
     for (const filling of ["v", EMOJI]) {

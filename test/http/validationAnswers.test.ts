@@ -31,7 +31,7 @@ const bodies: readonly Told[] = [
       "/from": "is required",
       "/to": "is required",
       "/subject": "is required without template_id",
-      "/html": "or text is required without template_id",
+      "/html": "is required without template_id, unless text is given",
     },
   ],
   ["a list", send([]), { "": "must be an object" }],
@@ -61,6 +61,17 @@ const bodies: readonly Told[] = [
       "/subjet": "is not known here: did you mean subject?",
       "/zzz": "is not known here",
     },
+  ],
+  [
+    "the beginning of a member's name",
+    send(message({ template: ID })),
+    { "/template": "is not known here: did you mean template_id?" },
+  ],
+  ["a draft without content", draft({ text: undefined }), { "/html": "is required, unless text is given" }],
+  [
+    "a query with an address that is none",
+    ["GET", "/api/v1/emails?to=example.com"],
+    { "/to": "must be one bare address such as ana@example.com" },
   ],
   ["an id that is none", send(message({ template_id: "welcome" })), { "/template_id": "must be a UUID" }],
   [
@@ -261,8 +272,14 @@ describe.each(await testStores())("what is wrong is told in words on $name:", (s
     ]);
     expect(Object.fromEntries(told)).toEqual(faults);
     expect(told).toHaveLength(Object.keys(faults).length);
-    const [first = ""] = Object.values(faults);
-    expect(answer.json.detail).toContain(told.length > 1 ? `(and ${told.length - 1} more)` : first);
+    const [[pointer, first] = ["", ""]] = Object.entries(faults);
+    expect(answer.json.detail).toContain(
+      told.length > 1
+        ? `(and ${told.length - 1} more)`
+        : pointer
+          ? `${pointer}: ${first}`
+          : `the body ${first}`,
+    );
   });
 
   test.each(described)("no message of $name shows a pattern or a library's own words", async (one) => {

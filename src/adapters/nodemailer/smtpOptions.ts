@@ -66,7 +66,7 @@ const DEFAULT_PORTS = { "smtp:": 587, "smtps:": 465 } as const;
  */
 export function smtpOptionsFromUrl(text: string): SmtpRelay {
   const url = URL.parse(text);
-  if (!url || url.hash !== "") throw malformed(`it cannot be read. ${ENCODED}`);
+  if (url?.hash !== "") throw malformed(`it cannot be read. ${ENCODED}`);
   const { protocol } = url;
   if (protocol !== "smtp:" && protocol !== "smtps:") throw malformed("its scheme is neither smtp nor smtps");
   if (!/^\/?$/.test(url.pathname)) throw malformed(`it has a path. ${ENCODED}`);
