@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from "node:fs";
-import { rename, rm } from "node:fs/promises";
+import { realpath, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { copyContentTree, copyDurably, digestFile } from "../adapters/directory/contentTree.ts";
 import { syncFolder } from "../adapters/directory/durableFile.ts";
@@ -61,7 +61,11 @@ async function fill(
   await syncFolder(join(directory, BACKUP_LOG));
   manifest.add({ path: BACKUP_LOG, ...(await digestFile(join(directory, BACKUP_LOG))) });
   if (withKey) {
-    const key = await copyDurably(join(config.dataDir, BACKUP_KEY), join(directory, BACKUP_KEY));
+    // A key may well be a link to where secrets are kept.
+    const key = await copyDurably(
+      await realpath(join(config.dataDir, BACKUP_KEY)),
+      join(directory, BACKUP_KEY),
+    );
     if (key !== null) manifest.add({ path: BACKUP_KEY, ...key });
   }
   let damaged = 0;

@@ -2,7 +2,7 @@ import { createWriteStream, existsSync } from "node:fs";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import type { CopiedFile } from "../adapters/directory/contentTree.ts";
-import { digestFile } from "../adapters/directory/contentTree.ts";
+import { digestFile, isContentPath } from "../adapters/directory/contentTree.ts";
 import { readLines } from "../adapters/directory/lineFile.ts";
 import { logFault } from "../adapters/sqlite/logCopy.ts";
 
@@ -82,8 +82,26 @@ function factsOf(line: Line): BackupFacts {
   return line as unknown as BackupFacts;
 }
 
+/** A file as the list names it: no other place than those of a backup. */
+function fileOf({ file }: Line): CopiedFile {
+  const { path, bytes, sha256 } = (file ?? {}) as Partial<CopiedFile>;
+  const isText = typeof path === "string" && typeof sha256 === "string" && typeof bytes === "number";
+  if (!isText || !isPartPath(path))
+    throw new BackupError("the list of the backup's files names another place");
+  return { path, bytes, sha256 };
+}
+
+function isPartPath(path: string): boolean {
+  const below = `${BACKUP_CONTENT}/`;
+  return (
+    path === BACKUP_LOG ||
+    path === BACKUP_KEY ||
+    (path.startsWith(below) && isContentPath(path.slice(below.length)))
+  );
+}
+
 /** Goes over the files that a backup lists. Throws {@link BackupError} when the list is not whole, at its end. */
-async function readManifest(
+export async function readManifest(
   directory: string,
   each: (file: CopiedFile) => Promise<void>,
 ): Promise<BackupFacts> {
@@ -97,7 +115,7 @@ async function readManifest(
     if (digest !== undefined) return;
     hasher.update(`${text}\n`);
     if (facts.length === 0) facts.push(factsOf(line));
-    else await each(line.file as CopiedFile);
+    else await each(fileOf(line));
   };
   for await (const page of readLines(join(directory, MANIFEST))) for (const text of page) await take(text);
   const [first] = facts;
@@ -120,14 +138,17 @@ export async function checkBackup(
   onFile: (files: number, bytes: number) => void,
 ): Promise<CheckedBackup> {
   let [files, bytes] = [0, 0];
+  let hasLog = false;
   const facts = await readManifest(directory, async (file) => {
     const found = await digestFile(join(directory, file.path)).catch(() => null);
-    if (found === null) throw new BackupError(`${file.path} is missing`);
+    if (found === null) throw new BackupError(`${file.path} is missing, or is no file that can be read`);
+    hasLog ||= file.path === BACKUP_LOG;
     if (found.sha256 !== file.sha256) throw new BackupError(`${file.path} is damaged`);
     files += 1;
     bytes += found.bytes;
     onFile(files, bytes);
   });
+  if (!hasLog) throw new BackupError(`the list of the backup's files lacks ${BACKUP_LOG}`);
   const fault = logFault(join(directory, BACKUP_LOG));
   if (fault !== null) throw new BackupError(`${BACKUP_LOG} is damaged: ${fault}`);
   return { facts, files, bytes };

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { copyContentTree, copyDurably } from "../adapters/directory/contentTree.ts";
+import { type CopiedFile, copyBelow, copyDurably } from "../adapters/directory/contentTree.ts";
 import { syncFolder } from "../adapters/directory/durableFile.ts";
 import { lockDirectory } from "../adapters/sqlite/directoryLock.ts";
 import { openSqliteEventStore } from "../adapters/sqlite/sqliteEventStore.ts";
@@ -22,6 +22,7 @@ import {
   BackupError,
   type BackupFacts,
   checkBackup,
+  readManifest,
 } from "./backupFiles.ts";
 import { type Command, type Operand, refuse } from "./command.ts";
 import { logPath } from "./dataDirectory.ts";
@@ -33,6 +34,8 @@ const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACK
 /** In the directory that tells that a restore has begun: of what. */
 const RESTORED_BACKUP = "backup";
 const FOLDER_MODE = 0o700;
+/** Files that are copied at once: most of the time of each is waiting for the disk. */
+const COPIES_MAX = 16;
 const FILE_MODE = 0o600;
 
 function restoringDirectory(config: Config): string {
@@ -89,6 +92,30 @@ async function restoreLog(config: Config, from: string, facts: BackupFacts): Pro
   await syncFolder(dirname(logPath(config)));
 }
 
+/** Copies the content that the backup lists and nothing else, and holds each copy to what the list says of it. */
+async function restoreContent(config: Config, from: string): Promise<void> {
+  const root = config.contentUrl.slice("file:".length);
+  const below = `${BACKUP_CONTENT}/`;
+  mkdirSync(root, { recursive: true, mode: FOLDER_MODE });
+  let copying: Promise<void>[] = [];
+  await readManifest(from, async (file) => {
+    if (!file.path.startsWith(below)) return;
+    copying.push(
+      restoreFile(join(from, BACKUP_CONTENT), root, { ...file, path: file.path.slice(below.length) }),
+    );
+    if (copying.length < COPIES_MAX) return;
+    await Promise.all(copying);
+    copying = [];
+  });
+  await Promise.all(copying);
+  await syncFolder(root);
+}
+
+async function restoreFile(from: string, root: string, { path, sha256 }: CopiedFile): Promise<void> {
+  if ((await copyBelow(from, root, path))?.sha256 !== sha256)
+    throw new BackupError(`${BACKUP_CONTENT}/${path} has changed since it was checked`);
+}
+
 interface Restored {
   readonly facts: BackupFacts;
   readonly files: number;
@@ -108,12 +135,7 @@ async function restore(config: Config, from: string): Promise<Restored> {
   const directory = await begin(config, facts);
   const ownKey = join(config.dataDir, BACKUP_KEY);
   if (!hasKey && existsSync(join(from, BACKUP_KEY))) await copyDurably(join(from, BACKUP_KEY), ownKey);
-  if (facts.content === "directory" && config.s3 === null) {
-    const root = config.contentUrl.slice("file:".length);
-    for await (const _ of copyContentTree(join(from, BACKUP_CONTENT), root)) {
-      // Each is there when it is told of.
-    }
-  }
+  if (facts.content === "directory" && config.s3 === null) await restoreContent(config, from);
   // A run before may have come as far as this, and no further.
   if (!existsSync(logPath(config))) await restoreLog(config, from, facts);
   await rm(directory, { recursive: true, force: true });

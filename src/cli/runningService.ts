@@ -2,6 +2,9 @@ import { get } from "node:http";
 import { isDirectoryLocked } from "../adapters/sqlite/directoryLock.ts";
 import { type ServiceAddress, serviceAddress } from "../localControl.ts";
 
+/** Far more than a service says of itself. */
+const ANSWER_CHARS_MAX = 1_000_000;
+
 /**
  * What a service said. `silent`: it has left its address and does not answer. `busy`: there is no address, and something
  * holds the data directory all the same. `none`: nothing holds it.
@@ -33,6 +36,8 @@ function answerOf({ url, token }: ServiceAddress, path: string, timeoutMs: numbe
       response.setEncoding("utf8");
       response.on("data", (piece: string) => {
         text += piece;
+        // The address is what a file says: nobody knows who is there.
+        if (text.length > ANSWER_CHARS_MAX) response.destroy(new Error("too long"));
       });
       response.on("end", () => resolve(response.statusCode === 200 ? parsed(text) : null));
       response.on("error", () => resolve(null));

@@ -1,8 +1,11 @@
 import type { JsonObject } from "../kernel/json.ts";
+import { isOfTheLog } from "../kernel/ofTheLog.ts";
 import type { RecordedEvent } from "../ports/eventStore.ts";
 
 /** The format of the lines; one that is not known is refused. */
 const FORMAT = 1;
+/** Streams and types of a server's own begin with it. */
+const SERVERS_PREFIX = "$";
 
 /** The first line of an export: which log it is of, and what it takes to open it. */
 export interface ExportHeader {
@@ -82,13 +85,27 @@ export function parseHeader(line: string | undefined): ExportHeader {
 /** Throws {@link ExportError}. */
 export function parseLine(line: string): LogLine {
   const value = parsed(line);
-  if (isObject(value.missing)) return { kind: "missing", missing: missingOf(value.missing) };
+  if (isObject(value.missing)) {
+    const missing = missingOf(value.missing);
+    requireOurs({ stream: missing.stream, type: "" });
+    return { kind: "missing", missing };
+  }
   if (isObject(value.end)) return { kind: "end", end: endOf(value.end) };
   const { stream, revision, id, type, metadata } = value;
   if (typeof stream !== "string" || typeof id !== "string" || typeof type !== "string") throw damaged();
   if (!isCount(revision) || !isObject(metadata)) throw damaged();
+  requireOurs({ stream, type });
   const event = { stream, revision, id, type, data: dataOf(value), metadata: metadata as JsonObject };
   return { kind: "event", event };
+}
+
+/** Names that a server keeps for itself would tell it what to do, with our rights; others would stop the import. */
+function requireOurs(event: { readonly stream: string; readonly type: string }): void {
+  const isServers = event.stream.startsWith(SERVERS_PREFIX) || event.type.startsWith(SERVERS_PREFIX);
+  if (isServers || !isOfTheLog(event))
+    throw new ExportError(
+      `no log of Postledger holds such an event: ${JSON.stringify([event.stream, event.type])}`,
+    );
 }
 
 function missingOf({ stream, from, through }: Fields): MissingRevisions {
@@ -102,9 +119,17 @@ function endOf({ events, missing, sha256 }: Fields): ExportEnd {
 }
 
 function dataOf({ data, bytes }: Fields): object | Uint8Array {
-  if (typeof bytes === "string") return Uint8Array.fromBase64(bytes);
+  if (typeof bytes === "string") return bytesOf(bytes);
   if (typeof data === "object" && data !== null) return data;
   throw damaged();
+}
+
+function bytesOf(base64: string): Uint8Array {
+  try {
+    return Uint8Array.fromBase64(base64);
+  } catch {
+    throw damaged();
+  }
 }
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -11,7 +11,7 @@ import {
 } from "../../kernel/contentPath.ts";
 import type { ContentFolder, ContentStore, ContentWriter, FoundFolder } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import { isMissing, readOrCreate, syncFolder, writeDurably } from "./durableFile.ts";
+import { isMissing, openRegular, readOrCreate, syncFolder, writeDurably } from "./durableFile.ts";
 
 const IDENTITY_FILE = "identity";
 const LOG_FILE = "log";
@@ -71,7 +71,8 @@ export function directoryContentStore(root: string): ContentStore {
 }
 
 async function readWhole(path: string, sha256: string): Promise<Uint8Array | null> {
-  const bytes = await readFile(path).catch(nullIfMissing);
+  const file = await openRegular(path).catch(nullIfMissing);
+  const bytes = file && (await file.readFile().finally(() => file.close()));
   if (bytes !== null && sha256Of(bytes) !== sha256) throw new Error(`content ${sha256} is damaged`);
   return bytes;
 }

@@ -1,10 +1,27 @@
-import { link, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { type FileHandle, link, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 const FILE_MODE = 0o600;
 
 export function isMissing(error: unknown): boolean {
   return (error as { code?: string }).code === "ENOENT";
+}
+
+/**
+ * Opens a file to read it, if it is one: whoever can write to a directory of ours may have put a link to another place
+ * there, or a pipe that nothing ever comes out of. Throws for those.
+ */
+export async function openRegular(path: string): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    if ((await file.stat()).isFile()) return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+  await file.close();
+  throw new Error(`${path} is no regular file`);
 }
 
 /** Makes the names in a folder durable (fsync). */
