@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isIPv4, isIPv6 } from "node:net";
+import { isIP, isIPv4, isIPv6 } from "node:net";
 import { resolve } from "node:path";
 import { smtpOptionsFromUrl } from "./adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "./domain/email/decisions.ts";
@@ -156,8 +156,10 @@ class Reader {
     if (path === "") return null;
     try {
       return readFileSync(path, "utf8").trim();
-    } catch {
-      this.errors.push(`${name} names a file that cannot be read`);
+    } catch (error) {
+      // Not the name: some put the secret itself here.
+      const { code } = error as NodeJS.ErrnoException;
+      this.errors.push(`${name} names a file that cannot be read (${code})`);
       return null;
     }
   }
@@ -177,6 +179,15 @@ class Reader {
     if (key === null)
       this.errors.push(`${name} must be ${MASTER_KEY_BYTES} bytes in base64 (openssl rand -base64 32)`);
     return key;
+  }
+
+  /** A name or an address as it is listened on: alone, IPv6 without brackets. */
+  host(name: string, fallback: string): string {
+    const text = this.text(name, fallback);
+    const isAlone = isIP(text) !== 0 || /^[\w.-]+$/.test(text);
+    if (isAlone && URL.canParse(`http://${hostInUrl(text)}`)) return text;
+    this.errors.push(`${name} must be an address or a name alone: 127.0.0.1, ::1, 0.0.0.0 (all addresses)`);
+    return fallback;
   }
 
   url(name: string, fallback: string): URL {
@@ -199,6 +210,10 @@ export function parseMasterKey(text: string): Uint8Array | null {
 
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."));
+}
+
+function hostInUrl(host: string): string {
+  return host.includes(":") ? `[${host}]` : host;
 }
 
 /** Whether a URL leads to this machine and no other. */
@@ -441,14 +456,14 @@ export const DATA_DIR_DEFAULT = "./data";
 /** Reads and checks the environment. Throws {@link ConfigError} with everything that is wrong, by variable. */
 export function readConfig(env: Environment): Config {
   const reader = new Reader(env);
-  const host = reader.text("HOST", "127.0.0.1");
+  const host = reader.host("HOST", "127.0.0.1");
   const port = reader.integer("PORT", 3000, { min: 0, max: 65_535 });
   const dataDir = resolve(reader.text("DATA_DIR", DATA_DIR_DEFAULT));
   const content = contentUrl(reader, dataDir);
   const config: Config = {
     host,
     port,
-    baseUrl: reader.url("BASE_URL", `http://${host.includes(":") ? `[${host}]` : host}:${port}`),
+    baseUrl: reader.url("BASE_URL", `http://${hostInUrl(host)}:${port}`),
     dataDir,
     storeUrl: storeUrl(reader, dataDir),
     contentUrl: content,

@@ -43,7 +43,7 @@ async function change<Outcome>(
 
 /** What can be changed of an endpoint; what is left out stays. */
 export interface EndpointChange {
-  /** Normalised by `normaliseDestination`. */
+  /** As `readDestination` gives it. */
   readonly url?: string;
   readonly description?: string | null;
   readonly eventTypes?: string[] | null;

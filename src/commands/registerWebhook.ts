@@ -12,7 +12,7 @@ const SECRET_BYTES = 32;
 
 export interface RegisterWebhook {
   readonly workspaceId: string;
-  /** Normalised by `normaliseDestination`. */
+  /** As `readDestination` gives it. */
   readonly url: string;
   readonly description: string | null;
   /** Null: all. */

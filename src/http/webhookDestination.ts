@@ -1,4 +1,4 @@
-import { normaliseDestination, privateHostOf } from "../domain/webhook/destination.ts";
+import { privateHostOf, readDestination } from "../domain/webhook/destination.ts";
 import type { DestinationCheck } from "../ports/webhookTransport.ts";
 import { type Problem, refusedFor } from "./problem.ts";
 
@@ -13,12 +13,12 @@ export interface DestinationRules {
 
 /** The destination that a request names, normalised. Throws INVALID_WEBHOOK_URL; says nothing of any address. */
 export async function destinationOf(text: string, rules: DestinationRules): Promise<string> {
-  const url = normaliseDestination(text, rules.allowedPrivateHosts);
-  if (url === null) throw refused(text, rules, "is not a public HTTPS URL on port 443");
-  if (await rules.destinations.isPrivate(url)) {
+  const read = readDestination(text, rules.allowedPrivateHosts);
+  if ("fault" in read) throw refused(text, rules, `is not a public HTTPS URL on port 443: ${read.fault}`);
+  if (await rules.destinations.isPrivate(read.url)) {
     throw refused(text, rules, "has a name that leads to an address which is not public");
   }
-  return url;
+  return read.url;
 }
 
 function refused(text: string, { isDevelopment }: DestinationRules, message: string): Problem {

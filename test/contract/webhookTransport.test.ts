@@ -5,7 +5,7 @@ import { request } from "node:https";
 import { createServer, type Server } from "node:net";
 import { destinationCheck } from "../../src/adapters/https/destinationAddress.ts";
 import { webhookTransport } from "../../src/adapters/https/webhookTransport.ts";
-import { normaliseDestination } from "../../src/domain/webhook/destination.ts";
+import { readDestination } from "../../src/domain/webhook/destination.ts";
 import type { WebhookOutcome } from "../../src/kernel/webhookOutcome.ts";
 import type { WebhookTransport } from "../../src/ports/webhookTransport.ts";
 import { type DnsAnswer, type NameServer, startNameServer } from "../support/nameServer.ts";
@@ -310,7 +310,7 @@ describe("hostile destinations", () => {
   });
 
   test.each(hostileUrls())("%j is not registered", (url) => {
-    expect(normaliseDestination(url)).toBeNull();
+    expect(readDestination(url)).toHaveProperty("fault");
   });
 
   test("are never connected to, whatever their name servers say", async () => {
@@ -393,7 +393,7 @@ describe("hostile destinations", () => {
     const at = `localhost:${receiver.port}`;
     const listed = transportTo(dns, [at, `127.0.0.1:${receiver.port}`]);
     for (const host of [at, `127.0.0.1:${receiver.port}`]) {
-      expect(normaliseDestination(`http://${host}/hook`, new Set([host]))).toBe(`http://${host}/hook`);
+      expect(readDestination(`http://${host}/hook`, new Set([host]))).toEqual({ url: `http://${host}/hook` });
       expect(await callTo(listed, `http://${host}/hook`)).toMatchObject({
         kind: "answered",
         statusCode: 200,
@@ -412,7 +412,8 @@ describe("hostile destinations", () => {
       "http://[::1]:1/",
       "ftp://localhost:1/",
     ]) {
-      expect(normaliseDestination(url, new Set(["localhost:1", "hooks.example.org:4443"])), url).toBeNull();
+      const listed = new Set(["localhost:1", "hooks.example.org:4443"]);
+      expect(readDestination(url, listed), url).toHaveProperty("fault");
     }
     expect(await callTo(transportTo(dns, ["localhost:1"]), "http://localhost:1/")).toMatchObject({
       kind: "failed",

@@ -10,7 +10,7 @@ import {
   rotateSecret,
   updateEndpoint,
 } from "../../src/domain/webhook/decisions.ts";
-import { normaliseDestination, URL_CHARACTERS_MAX } from "../../src/domain/webhook/destination.ts";
+import { privateHostOf, readDestination, URL_CHARACTERS_MAX } from "../../src/domain/webhook/destination.ts";
 import type { WebhookEvent } from "../../src/domain/webhook/events.ts";
 import { signingSecrets, webhookDecider } from "../../src/domain/webhook/state.ts";
 import { givenWhenThen } from "../support/givenWhenThen.ts";
@@ -157,6 +157,11 @@ describe("a registered endpoint", () => {
 });
 
 describe("a destination", () => {
+  const normaliseDestination = (text: string, allowed?: ReadonlySet<string>) => {
+    const read = readDestination(text, allowed);
+    return "url" in read ? read.url : null;
+  };
+
   test.each([
     ["https://example.com", "https://example.com/"],
     ["https://example.com:443/a?b=c#d", "https://example.com/a?b=c"],
@@ -210,5 +215,39 @@ describe("a destination", () => {
       "http://receiver.test:8443/",
     ])
       expect(normaliseDestination(other, allowed)).toBeNull();
+  });
+
+  test.each([
+    ["example.com/hook", "it is no URL such as https://app.example.com/hook", null],
+    ["http://example.com/hook", "it does not begin with https://", null],
+    ["ftp://example.com/", "it does not begin with https://", null],
+    ["http://localhost:4000/", "it does not begin with https://", "localhost:4000"],
+    ["http://127.0.0.1/", "it does not begin with https://", "127.0.0.1:80"],
+    ["https://user:secret@example.com/", "it holds a user or a password", null],
+    ["https://192.0.2.1/", "it has an address in place of a name", null],
+    ["https://[2001:db8::1]:4000/", "it has an address in place of a name", null],
+    ["https://example.com:8443/", "it has another port", "example.com:8443"],
+    ["https://app.internal/", "its name is not public", "app.internal:443"],
+    ["https://localhost/", "its name is not public", "localhost:443"],
+    [`https://example.com/${"a".repeat(URL_CHARACTERS_MAX)}`, "it has more than 2000 characters", null],
+  ])(
+    "%s is refused with its fault, and passes when what is said can be listed is listed",
+    (text, fault, pair) => {
+      expect(readDestination(text)).toEqual({ fault });
+      if (pair === null) return;
+      expect(privateHostOf(text)).toBe(pair);
+      expect(readDestination(text, new Set([pair]))).toEqual({ url: text });
+    },
+  );
+
+  test.each([
+    "http://example.com/hook",
+    "https://192.0.2.1/",
+    "https://[::1]/",
+    "https://user@example.com/",
+    "ftp://localhost/",
+    "example.com",
+  ])("%s has no pair that would help", (text) => {
+    expect(privateHostOf(text)).toBeNull();
   });
 });

@@ -122,6 +122,12 @@ describe("settings", () => {
     ["DELIVERY_RELAY_RETRY_MS", "0"],
     ["DELIVERY_LIFETIME_MS", String(73 * 3_600_000)],
     ["DELIVERY_ON_AMBIGUOUS", "drop"],
+    ["HOST", "999.1.1.1"],
+    ["HOST", "[::1]"],
+    ["HOST", "127.0.0.1 "],
+    ["HOST", "127.0.0.1:3000"],
+    ["HOST", "fe80::1%eth0"],
+    ["HOST", "http://127.0.0.1"],
     ["BOUNCE_DOMAINS", "some"],
     ["LOG_CACHE_MIB", "0"],
     ["DISK_FREE_BYTES_MIN", "256MB"],
@@ -214,7 +220,7 @@ describe("settings", () => {
     expect(withFile("-----BEGIN CERTIFICATE-----\n", read)).toBe("-----BEGIN CERTIFICATE-----");
     expect(readConfig({}).webhooks.certificateAuthorities).toBeNull();
     expect(errorsOf({ WEBHOOK_CA_FILE: "/nowhere/at/all" })).toEqual([
-      expect.stringContaining("WEBHOOK_CA_FILE names a file that cannot be read"),
+      expect.stringContaining("WEBHOOK_CA_FILE names a file that cannot be read (ENOENT)"),
     ]);
   });
 

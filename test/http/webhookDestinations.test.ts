@@ -90,6 +90,18 @@ describe.each(sqlite)("webhook destinations on $name", (store) => {
     }
   });
 
+  test("that no setting would make good are refused with what is wrong, and no advice", async () => {
+    for (const [url, fault] of [
+      ["http://example.com/hook", "it does not begin with https://"],
+      ["https://192.0.2.1/hook", "it has an address in place of a name"],
+      ["https://user:secret@example.com/hook", "it holds a user or a password"],
+    ] as const) {
+      const { json } = await register(url);
+      const message = `is not a public HTTPS URL on port 443: ${fault}`;
+      expect(json.errors).toEqual([{ pointer: "/url", message }]);
+    }
+  });
+
   test("that cannot be reached are all unreachable, whatever the reason", async () => {
     const other = await service.tenant();
     const { json: endpoint } = await other.call("POST", "/webhooks", {
