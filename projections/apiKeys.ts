@@ -1,22 +1,34 @@
-import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
+import { apiKeyCodec, apiKeyUseCodec } from "../src/domain/apiKey/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";
 
-const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, revoked, created_at)
-  VALUES (?, ?, ?, ?, ?, 0, ?)`;
+const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,
+  client_ranges, revoked, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+const ROTATE = "UPDATE api_keys SET expires_at = ? WHERE id = ?";
+const USED = "UPDATE api_keys SET last_used_at = ? WHERE id = ?";
 const REVOKE = "UPDATE api_keys SET revoked = 1 WHERE id = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
+  if (event.type === "ApiKeyUsed") {
+    const { keyId, hour } = apiKeyUseCodec.decode(event).data;
+    db.run(USED, hour, keyId);
+    return;
+  }
   const id = event.stream.slice("apikey-".length);
   const { type, data } = apiKeyCodec.decode(event);
   switch (type) {
     case "ApiKeyIssued": {
-      const { workspaceId, name, scopes, expiresAt = null } = data;
-      const at = event.metadata.at as string;
-      db.run(INSERT, id, workspaceId, name, JSON.stringify(scopes), expiresAt, at);
+      const { workspaceId, name, scopes, expiresAt = null, issuerId = null, rotatedFrom = null } = data;
+      const bound = [data.senders, data.clientRanges].map((list) => list && JSON.stringify(list));
+      const [senders = null, ranges = null] = bound;
+      const made = [JSON.stringify(scopes), expiresAt, issuerId, rotatedFrom, senders, ranges] as const;
+      db.run(INSERT, id, workspaceId, name, ...made, event.metadata.at as string);
       break;
     }
+    case "ApiKeyRotated":
+      db.run(ROTATE, data.expiresAt, id);
+      break;
     case "ApiKeyRevoked":
       db.run(REVOKE, id);
       break;
@@ -26,16 +38,19 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 /** The keys of every workspace, without anything that opens one. Nobody is let in by it: keys are read from the log. */
 export const apiKeys: Projection = {
   name: "api-keys",
-  version: 2,
-  events: apiKeyCodec.types,
+  version: 3,
+  events: [...apiKeyCodec.types, ...apiKeyUseCodec.types],
   tables: [
     {
       name: "api_keys",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, name TEXT NOT NULL, scopes TEXT NOT NULL,
-        expires_at TEXT, revoked INTEGER NOT NULL, created_at TEXT NOT NULL`,
+        expires_at TEXT, issuer_id TEXT, rotated_from TEXT, senders TEXT, client_ranges TEXT, last_used_at TEXT,
+        revoked INTEGER NOT NULL, created_at TEXT NOT NULL`,
       key: ["id"],
       indexes: [
         "CREATE INDEX api_keys_by_time ON api_keys (workspace_id, created_at)",
+        "CREATE INDEX api_keys_by_issuer ON api_keys (issuer_id) WHERE issuer_id IS NOT NULL",
+        "CREATE INDEX api_keys_by_origin ON api_keys (rotated_from) WHERE rotated_from IS NOT NULL",
         "CREATE INDEX api_keys_not_revoked ON api_keys (workspace_id, expires_at) WHERE revoked = 0",
       ],
     },
@@ -51,6 +66,33 @@ export interface ApiKeyRow {
   readonly expiresAt: string | null;
   readonly revoked: boolean;
   readonly createdAt: string;
+  /** The key that issued it, and the one that it took the place of. */
+  readonly issuerId: string | null;
+  readonly rotatedFrom: string | null;
+  /** What it is bound to; null: to nothing. */
+  readonly senders: readonly string[] | null;
+  readonly clientRanges: readonly string[] | null;
+  /** RFC 3339, the beginning of an hour; null: never, as far as the log tells. */
+  readonly lastUsedAt: string | null;
+}
+
+const COLUMNS = `id, name, scopes, expires_at, revoked, created_at, issuer_id, rotated_from, senders, client_ranges,
+  last_used_at`;
+
+/** A key's row; null when there is none yet. */
+export function apiKeyOf(db: ReadDatabase, id: string): ApiKeyRow | null {
+  const row = db.get(`SELECT ${COLUMNS} FROM api_keys WHERE id = ?`, id);
+  return row ? apiKeyRow(row) : null;
+}
+
+/** The keys that a key has issued or was rotated to, and that those have, as far as they are not revoked. */
+export function apiKeyDescendants(db: ReadDatabase, id: string): readonly string[] {
+  const sql = `WITH RECURSIVE below (id) AS (
+      SELECT ?
+      UNION SELECT api_keys.id FROM api_keys JOIN below ON api_keys.issuer_id = below.id
+      UNION SELECT api_keys.id FROM api_keys JOIN below ON api_keys.rotated_from = below.id
+    ) SELECT api_keys.id FROM below JOIN api_keys USING (id) WHERE api_keys.revoked = 0 AND api_keys.id <> ?`;
+  return db.all(sql, id, id).map((row) => String(row.id));
 }
 
 interface ApiKeyQuery {
@@ -66,7 +108,7 @@ export function listApiKeys(
   { workspaceId, after, limit }: ApiKeyQuery,
 ): readonly ApiKeyRow[] {
   const page = after && olderThan({ table: "api_keys", of: "workspace_id", owner: workspaceId }, after);
-  const sql = `SELECT id, name, scopes, expires_at, revoked, created_at FROM api_keys
+  const sql = `SELECT ${COLUMNS} FROM api_keys
     WHERE workspace_id = ? ${page ? `AND ${page.sql}` : ""} ${NEWEST_FIRST} LIMIT ?`;
   return db.all(sql, workspaceId, ...(page?.values ?? []), limit).map(apiKeyRow);
 }
@@ -83,8 +125,21 @@ function apiKeyRow(row: SqlRow): ApiKeyRow {
     id: String(row.id),
     name: String(row.name),
     scopes: JSON.parse(String(row.scopes)) as string[],
-    expiresAt: row.expires_at === null ? null : String(row.expires_at),
+    expiresAt: textOf(row.expires_at),
     revoked: row.revoked === 1,
     createdAt: String(row.created_at),
+    issuerId: textOf(row.issuer_id),
+    rotatedFrom: textOf(row.rotated_from),
+    senders: listOf(row.senders),
+    clientRanges: listOf(row.client_ranges),
+    lastUsedAt: textOf(row.last_used_at),
   };
+}
+
+function textOf(value: unknown): string | null {
+  return value === null ? null : String(value);
+}
+
+function listOf(value: unknown): readonly string[] | null {
+  return value === null ? null : (JSON.parse(String(value)) as string[]);
 }

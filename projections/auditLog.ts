@@ -1,4 +1,4 @@
-import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
+import { apiKeyCodec, apiKeyUseCodec } from "../src/domain/apiKey/events.ts";
 import { attachmentCodec } from "../src/domain/attachment/events.ts";
 import { auditCodec } from "../src/domain/audit/events.ts";
 import { emailCodec } from "../src/domain/email/events.ts";
@@ -22,6 +22,7 @@ import type { Projection } from "./projection.ts";
 /** The codecs of all nouns: a test compares them with those that the program writes by. */
 const CODECS = [
   apiKeyCodec,
+  apiKeyUseCodec,
   attachmentCodec,
   auditCodec,
   emailCodec,
@@ -127,8 +128,12 @@ const DEEDS: Deeds = {
   SendingResumed: (_, event) => ofWorkspace(event)("sending.resumed"),
   LimitsChanged: (limits, event) => ofWorkspace(event)("limits.changed", { details: snakeCase(limits) }),
 
-  ApiKeyIssued: ({ workspaceId, name, scopes, expiresAt = null }, event) =>
-    ofKey(event)("api_key.issued", { workspaceId, label: name, details: { scopes, expires_at: expiresAt } }),
+  ApiKeyIssued: ({ workspaceId, name, hash: _, issuerId: __, scopes, expiresAt = null, ...rest }, event) => {
+    const details = { scopes, expires_at: expiresAt, ...snakeCase(rest) };
+    return ofKey(event)("api_key.issued", { workspaceId, label: name, details });
+  },
+  ApiKeyRotated: (data, event) => ofKey(event)("api_key.rotated", { details: snakeCase(data) }),
+  ApiKeyUsed: null,
   ApiKeyRevoked: (_, event) => ofKey(event)("api_key.revoked"),
 
   SenderAdded: ({ workspaceId }, event) =>

@@ -15,6 +15,7 @@ import { attachmentRetention } from "./reactors/attachmentRetention.ts";
 import { contentRetention } from "./reactors/contentRetention.ts";
 import { ContentSweeper } from "./reactors/contentSweeper.ts";
 import { erasedContent } from "./reactors/erasedContent.ts";
+import { keyUseWriter } from "./reactors/keyUseWriter.ts";
 import { RelayNews } from "./reactors/mail/relayNews.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
 import { personErasure } from "./reactors/personErasure.ts";
@@ -73,6 +74,11 @@ export function makeWorkers(
     ...(config.deliveryEnabled ? reachingOut : []),
     ...workOnAttachments(logger, { services, readers }),
     contentSweeper(config, logger, services),
+    keyUseWriter({
+      keyUse: services.keyUse,
+      actor: `worker:${newId()}`,
+      onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "the use of keys could not be noted"),
+    }),
     storageReaper(logger, { services, readers }),
     ...workOnErasures(config, logger, { services, readers, logId }),
   ];

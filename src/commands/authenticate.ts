@@ -1,4 +1,4 @@
-import { isUsable } from "../domain/apiKey/state.ts";
+import { type ApiKey, isUsable } from "../domain/apiKey/state.ts";
 import { apiKeyId } from "../kernel/apiKeyText.ts";
 import { equalInConstantTime } from "../kernel/instanceKeys.ts";
 import type { Services } from "./services.ts";
@@ -8,6 +8,8 @@ export interface Principal {
   readonly keyId: string;
   readonly workspaceId: string;
   readonly scopes: ReadonlySet<string>;
+  readonly senders: ApiKey["senders"];
+  readonly clients: ApiKey["clients"];
 }
 
 /** Why nobody is let in. What a key that exists is told beyond `unknown`, only its owner gets to hear. */
@@ -31,7 +33,11 @@ export async function authenticate(
   const hash = services.keys.hashApiKey(token);
   const key = await services.apiKeys.get(keyId);
   if (key === null || !equalInConstantTime(hash, key.hash)) return "unknown";
-  const { workspaceId, scopes, revoked } = key;
-  if (isUsable(key, services.clock.now())) return { keyId, workspaceId, scopes };
+  const { workspaceId, scopes, senders, clients, revoked } = key;
+  const now = services.clock.now();
+  if (isUsable(key, now)) {
+    services.keyUse.note(keyId, now);
+    return { keyId, workspaceId, scopes, senders, clients };
+  }
   return revoked ? "revoked" : "expired";
 }

@@ -1,4 +1,4 @@
-import { apiKeyCodec } from "../domain/apiKey/events.ts";
+import { apiKeyCodec, apiKeyUseCodec } from "../domain/apiKey/events.ts";
 import { attachmentCodec } from "../domain/attachment/events.ts";
 import { auditCodec } from "../domain/audit/events.ts";
 import { emailCodec } from "../domain/email/events.ts";
@@ -21,6 +21,7 @@ import type { DomainEvent } from "../kernel/decider.ts";
 /** The codecs of all nouns: every event type that this program writes and reads. */
 export const codecs: readonly Codec<DomainEvent>[] = [
   apiKeyCodec,
+  apiKeyUseCodec,
   attachmentCodec,
   auditCodec,
   emailCodec,

@@ -1,12 +1,13 @@
-import { type IssueRefusal, issueRefusal } from "../domain/apiKey/decisions.ts";
+import { type IssueRefusal, issueRefusal, rotateApiKey } from "../domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../domain/apiKey/events.ts";
+import { isScope } from "../domain/apiKey/scopes.ts";
 import { type ApiKey, isUsable } from "../domain/apiKey/state.ts";
 import { invariant } from "../kernel/assert.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import type { Principal } from "./authenticate.ts";
 import { type IssueApiKey, issueKey } from "./manageWorkspace.ts";
 import { apiKeyAggregate, type Services } from "./services.ts";
-import { load, writtenFirstAt } from "./transact.ts";
+import { load, transact, writtenFirstAt } from "./transact.ts";
 
 export type IssueOutcome =
   | { readonly kind: "issued"; readonly id: string; readonly key: string }
@@ -18,7 +19,7 @@ export type IssueOutcome =
 export async function issueFurtherKey(
   services: Services,
   issuer: Principal,
-  wanted: Omit<IssueApiKey, "workspaceId">,
+  wanted: Omit<IssueApiKey, "workspaceId" | "issuerId">,
   occasion: Occasion,
 ): Promise<IssueOutcome> {
   const { workspaceId, keyId } = issuer;
@@ -27,9 +28,45 @@ export async function issueFurtherKey(
   if (!isUsable(state, occasion.at)) return { kind: "issuerGone" };
   const refusal = issueRefusal(state, wanted);
   if (refusal !== null) return refusal;
-  const issued = await issueKey(services, { ...wanted, workspaceId }, occasion);
+  const issued = await issueKey(services, { ...wanted, workspaceId, issuerId: keyId }, occasion);
   invariant(issued, "a key belongs to a workspace that exists");
   return { kind: "issued", ...issued };
+}
+
+export type RotateOutcome =
+  | { readonly kind: "rotated"; readonly id: string; readonly key: string }
+  /** Revoked or expired. */
+  | { readonly kind: "notActive" }
+  | { readonly kind: "notFound" }
+  | Exclude<IssueOutcome, { kind: "issued" }>;
+
+/**
+ * Issues a key that may do what another one may, which ends after an overlap. Whoever asks must hold all of that itself:
+ * else a key could be had that may do more than the one that asked.
+ */
+export async function rotateKey(
+  services: Services,
+  issuer: Principal,
+  { id, overlapMs }: { readonly id: string; readonly overlapMs: number },
+  occasion: Occasion,
+): Promise<RotateOutcome> {
+  const found = await readApiKey(services, issuer.workspaceId, id);
+  if (found === null) return { kind: "notFound" };
+  const { key } = found;
+  if (!isUsable(key, occasion.at)) return { kind: "notActive" };
+  const { name, expiresAt, senders, clientRanges } = key;
+  const same = { name, expiresAt, clientRanges, senders: senders && [...senders] };
+  const wanted = { ...same, scopes: [...key.scopes].filter(isScope), rotatedFrom: id };
+  const issued = await issueFurtherKey(services, issuer, wanted, occasion);
+  if (issued.kind !== "issued") return issued;
+  await transact(
+    services.store,
+    { ...apiKeyAggregate, stream: apiKeyStream(id) },
+    (state) => rotateApiKey(state, issued.id, { now: occasion.at, overlapMs }),
+    occasion,
+  );
+  services.apiKeys.forget(id);
+  return { ...issued, kind: "rotated" };
 }
 
 /** A key as its stream tells it now; null when there is none in the workspace. */

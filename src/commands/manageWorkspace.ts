@@ -78,6 +78,11 @@ export interface IssueApiKey {
   readonly scopes: readonly Scope[];
   /** Null: it does not expire. */
   readonly expiresAt: EpochMs | null;
+  readonly issuerId?: string;
+  readonly rotatedFrom?: string;
+  /** Null or absent: it is bound to none. */
+  readonly senders?: readonly string[] | null;
+  readonly clientRanges?: readonly string[] | null;
 }
 
 /** Issues a key. This answer alone carries it: the log holds a keyed hash. */
@@ -86,11 +91,17 @@ export async function issueKey(
   issue: IssueApiKey,
   occasion: Occasion,
 ): Promise<{ readonly id: string; readonly key: string } | null> {
-  const { workspaceId, name, scopes, expiresAt } = issue;
+  const { workspaceId, name, scopes, expiresAt, issuerId, rotatedFrom, senders, clientRanges } = issue;
   if ((await services.workspaces.get(workspaceId)) === null) return null;
   const { id, key } = newApiKey();
   const expiry = expiresAt === null ? {} : { expiresAt: rfc3339(expiresAt) };
-  const data = { workspaceId, name, hash: services.keys.hashApiKey(key), scopes: [...scopes], ...expiry };
+  const origin = { ...(issuerId ? { issuerId } : {}), ...(rotatedFrom ? { rotatedFrom } : {}) };
+  const bound = {
+    ...(senders ? { senders: [...senders] } : {}),
+    ...(clientRanges ? { clientRanges: [...clientRanges] } : {}),
+  };
+  const hash = services.keys.hashApiKey(key);
+  const data = { workspaceId, name, hash, scopes: [...scopes], ...expiry, ...origin, ...bound };
   await transact(
     services.store,
     { ...apiKeyAggregate, stream: apiKeyStream(id) },

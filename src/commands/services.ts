@@ -37,6 +37,7 @@ import { type ContentAllowance, contentAllowance } from "./contentAllowance.ts";
 import { type DailyQuota, dailyQuota } from "./dailyQuota.ts";
 import { type FoldCache, foldCache } from "./foldCache.ts";
 import { type StandingCache, standingCache } from "./instanceStanding.ts";
+import { type KeyUse, keyUse } from "./keyUse.ts";
 import type { RecentEmails } from "./recentEmails.ts";
 import type { SendFlights } from "./sendFlights.ts";
 import { type StorageLedger, storageLedger } from "./storageLedger.ts";
@@ -84,6 +85,7 @@ export interface Services {
   /** The mail that this instance has written to files; null where there is none to look after. */
   readonly outbox: MailOutbox | null;
   readonly apiKeys: FoldCache<ApiKeyState>;
+  readonly keyUse: KeyUse;
   readonly senders: FoldCache<SenderState>;
   readonly workspaces: FoldCache<WorkspaceState>;
   /** The endpoints of each workspace. */
@@ -101,6 +103,7 @@ export interface Services {
 
 type Made =
   | "apiKeys"
+  | "keyUse"
   | "senders"
   | "workspaces"
   | "webhooks"
@@ -124,6 +127,7 @@ export function makeServices(given: Given): Services {
     outbox: null,
     ...given,
     apiKeys: foldCache(given.store, apiKeyAggregate, apiKeyStream),
+    keyUse: keyUse(given.store),
     senders: foldCache(given.store, senderAggregate, senderStream),
     workspaces,
     webhooks: foldCache(given.store, webhookAggregate, webhooksStream),

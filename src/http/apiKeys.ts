@@ -1,13 +1,34 @@
 import { Elysia } from "elysia";
-import { type ApiKeyRow, activeApiKeys, listApiKeys } from "../../projections/apiKeys.ts";
-import { type IssueOutcome, issueFurtherKey, readApiKey } from "../commands/issueFurtherKey.ts";
+import {
+  type ApiKeyRow,
+  activeApiKeys,
+  apiKeyDescendants,
+  apiKeyOf,
+  listApiKeys,
+} from "../../projections/apiKeys.ts";
+import { type IssueOutcome, issueFurtherKey, readApiKey, rotateKey } from "../commands/issueFurtherKey.ts";
 import { revokeKey } from "../commands/manageWorkspace.ts";
 import type { Services } from "../commands/services.ts";
+import { parseAddress, parseDomain } from "../kernel/address.ts";
 import { isApiKeyId } from "../kernel/apiKeyText.ts";
-import { type EpochMs, epochMs, rfc3339 } from "../kernel/time.ts";
-import { IssueApiKeyBody, ListApiKeysQuery } from "./apiKeySchemas.ts";
+import { parseAddressRange } from "../kernel/clientAddress.ts";
+import type { WorkspaceOccasion } from "../kernel/metadata.ts";
+import { type EpochMs, epochMs, rfc3339, SECOND_MS } from "../kernel/time.ts";
+import {
+  IssueApiKeyBody,
+  ListApiKeysQuery,
+  OVERLAP_SECONDS_DEFAULT,
+  RevokeApiKeyBody,
+  RotateApiKeyBody,
+} from "./apiKeySchemas.ts";
 import { dateTime } from "./dateTime.ts";
-import { authorize, authorizeThenRead, authorizeUnread, occasionOf, principalOf } from "./frontDoor.ts";
+import {
+  authorize,
+  authorizeThenRead,
+  authorizeThenReadOptional,
+  occasionOf,
+  principalOf,
+} from "./frontDoor.ts";
 import { decodeCursor, pageItems, pageOf } from "./paging.ts";
 import { invalid, Problem } from "./problem.ts";
 import { currentRows, type ReadModel } from "./readModel.ts";
@@ -25,29 +46,59 @@ interface ApiKeysOptions {
   readonly apiKeys: ReadModel;
 }
 
-/** Issuing, listing and revoking the keys of a workspace. */
-export function apiKeysController({ services, basePath, apiKeys }: ApiKeysOptions) {
+/** Issuing, listing, rotating and revoking the keys of a workspace. */
+export function apiKeysController(options: ApiKeysOptions) {
+  return new Elysia({ normalize: false }).use(issuingKeys(options)).use(existingKeys(options));
+}
+
+function issuingKeys({ services, basePath, apiKeys }: ApiKeysOptions) {
+  const issued = async (request: Request, set: Answering, { id, key }: { id: string; key: string }) => {
+    set.status = 201;
+    set.headers.location = `${basePath}/api/v1/api-keys/${id}`;
+    return { ...(await existing(services, apiKeys, request, id)), key };
+  };
+  const requireRoom = (request: Request) => {
+    const now = rfc3339(services.clock.now());
+    if (activeApiKeys(apiKeys.db, principalOf(request).workspaceId, now) < ACTIVE_KEYS_MAX) return;
+    throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
+  };
   return new Elysia({ normalize: false })
     .post(
       routes.issueApiKey.path,
-      async ({ body: { name, scopes, expires_at: expires }, request, set }) => {
+      async ({ body, request, set }) => {
         const occasion = occasionOf(request, services);
-        const issuer = principalOf(request);
-        const expiresAt = expiryOf(expires ?? null, occasion.at);
-        if (activeApiKeys(apiKeys.db, issuer.workspaceId, rfc3339(occasion.at)) >= ACTIVE_KEYS_MAX) {
-          throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
-        }
-        const outcome = await issueFurtherKey(services, issuer, { name, scopes, expiresAt }, occasion);
+        const wanted = wantedOf(body, occasion.at);
+        requireRoom(request);
+        const outcome = await issueFurtherKey(services, principalOf(request), wanted, occasion);
         if (outcome.kind !== "issued") throw refusal(outcome);
-        const { id, key } = outcome;
-        set.status = 201;
-        set.headers.location = `${basePath}/api/v1/api-keys/${id}`;
-        const row = { id, name, scopes, revoked: false, createdAt: rfc3339(occasion.at) };
-        const expiry = expiresAt === null ? null : rfc3339(expiresAt);
-        return { ...apiKeyJson({ ...row, expiresAt: expiry }, occasion.at), key };
+        return issued(request, set, outcome);
       },
       { parse: authorizeThenRead(services, routes.issueApiKey), body: IssueApiKeyBody, query: NoQuery },
     )
+    .post(
+      routes.rotateApiKey.path,
+      async ({ body, params: { id }, request, set }) => {
+        if (!isApiKeyId(id)) throw new Problem("NOT_FOUND");
+        requireRoom(request);
+        const { overlap_seconds: overlapSeconds = OVERLAP_SECONDS_DEFAULT } = body;
+        const rotation = { id, overlapMs: overlapSeconds * SECOND_MS };
+        const occasion = occasionOf(request, services);
+        const outcome = await rotateKey(services, principalOf(request), rotation, occasion);
+        if (outcome.kind === "notFound") throw new Problem("NOT_FOUND");
+        if (outcome.kind === "notActive") throw new Problem("API_KEY_NOT_ACTIVE");
+        if (outcome.kind !== "rotated") throw refusal(outcome);
+        return issued(request, set, outcome);
+      },
+      {
+        parse: authorizeThenReadOptional(services, routes.rotateApiKey),
+        body: RotateApiKeyBody,
+        query: NoQuery,
+      },
+    );
+}
+
+function existingKeys({ services, apiKeys }: ApiKeysOptions) {
+  return new Elysia({ normalize: false })
     .get(
       routes.listApiKeys.path,
       async ({ query, request }) => {
@@ -56,36 +107,95 @@ export function apiKeysController({ services, basePath, apiKeys }: ApiKeysOption
         const limit = pageItems(query.limit);
         const rows = listApiKeys(await currentRows(apiKeys), { workspaceId, ...after, limit: limit + 1 });
         const { shown, nextCursor } = pageOf(rows, limit);
-        const now = services.clock.now();
-        return { data: shown.map((row) => apiKeyJson(row, now)), next_cursor: nextCursor };
+        return { data: shown.map((row) => apiKeyJson(services, row)), next_cursor: nextCursor };
       },
       { transform: authorize(services, routes.listApiKeys), query: ListApiKeysQuery },
     )
-    .get(routes.getApiKey.path, async ({ params: { id }, request }) => existing(services, request, id), {
-      transform: authorize(services, routes.getApiKey),
-      query: NoQuery,
-    })
+    .get(
+      routes.getApiKey.path,
+      async ({ params: { id }, request }) => existing(services, apiKeys, request, id),
+      { transform: authorize(services, routes.getApiKey), query: NoQuery },
+    )
     .post(
       routes.revokeApiKey.path,
-      async ({ params: { id }, request }) => {
-        // The stream's name is made from it, so what is no key id is not asked for.
-        if (!isApiKeyId(id)) throw new Problem("NOT_FOUND");
-        await revokeKey(services, id, occasionOf(request, services));
-        return existing(services, request, id);
+      async ({ body, params: { id }, request }) => {
+        const occasion = occasionOf(request, services);
+        await existing(services, apiKeys, request, id);
+        await revokeKey(services, id, occasion);
+        if (body.with_children) await revokeChildren(services, apiKeys, id, occasion);
+        return existing(services, apiKeys, request, id);
       },
-      { parse: authorizeUnread(services, routes.revokeApiKey), query: NoQuery },
+      {
+        parse: authorizeThenReadOptional(services, routes.revokeApiKey),
+        body: RevokeApiKeyBody,
+        query: NoQuery,
+      },
     );
 }
 
+interface Answering {
+  status?: number | string;
+  headers: { location?: string };
+}
+
+/** What a key has issued may have issued more meanwhile, so it is looked for until there is none. */
+async function revokeChildren(
+  services: Services,
+  apiKeys: ReadModel,
+  id: string,
+  occasion: WorkspaceOccasion,
+): Promise<void> {
+  for (;;) {
+    const children = apiKeyDescendants(await currentRows(apiKeys), id);
+    if (children.length === 0) return;
+    for (const child of children) await revokeKey(services, child, occasion);
+  }
+}
+
 /** A key of the caller's workspace as it is now. */
-async function existing(services: Services, request: Request, id: string) {
+async function existing(services: Services, apiKeys: ReadModel, request: Request, id: string) {
   const { workspaceId } = principalOf(request);
   const found = isApiKeyId(id) ? await readApiKey(services, workspaceId, id) : null;
   if (found === null) throw new Problem("NOT_FOUND");
   const { key, createdAt } = found;
-  const expiresAt = key.expiresAt === null ? null : rfc3339(key.expiresAt);
-  const row = { ...key, id, scopes: [...key.scopes], expiresAt, createdAt };
-  return apiKeyJson(row, services.clock.now());
+  return apiKeyJson(services, {
+    ...key,
+    id,
+    scopes: [...key.scopes],
+    senders: key.senders && [...key.senders],
+    expiresAt: key.expiresAt === null ? null : rfc3339(key.expiresAt),
+    lastUsedAt: apiKeyOf(apiKeys.db, id)?.lastUsedAt ?? null,
+    createdAt,
+  });
+}
+
+function wantedOf(body: IssueApiKeyBody, now: EpochMs) {
+  const { name, scopes, expires_at: expires = null, senders = null, client_ranges: ranges = null } = body;
+  return {
+    name,
+    scopes,
+    expiresAt: expiryOf(expires, now),
+    senders: senders?.map((text, index) => senderOf(text, `/senders/${index}`)) ?? null,
+    clientRanges: ranges?.map((text, index) => rangeOf(text, `/client_ranges/${index}`)) ?? null,
+  };
+}
+
+function senderOf(text: string, pointer: string): string {
+  if (!text.includes("@")) {
+    const domain = parseDomain(text);
+    if (domain === null) throw invalid(pointer, "must be an address or a fully qualified domain");
+    return domain;
+  }
+  const address = parseAddress(text);
+  if ("invalid" in address) throw invalid(pointer, address.invalid);
+  return address.canonical;
+}
+
+function rangeOf(text: string, pointer: string): string {
+  if (parseAddressRange(text) === null) {
+    throw invalid(pointer, "must be an IP address, or a range of them in CIDR notation");
+  }
+  return text;
 }
 
 function expiryOf(text: string | null, now: EpochMs): EpochMs | null {
@@ -103,6 +213,12 @@ function refusal(outcome: Exclude<IssueOutcome, { kind: "issued" }>): Problem {
       return new Problem("FORBIDDEN", {
         detail: `this key does not hold ${outcome.scopes.join(", ")}, so it cannot issue that`,
       });
+    case "boundLess": {
+      const what = outcome.member === "senders" ? "sends from" : "is accepted from";
+      return new Problem("FORBIDDEN", {
+        detail: `this key ${what} ${outcome.allowed.join(", ")} alone, so it cannot issue one that is not bound to that`,
+      });
+    }
     case "outlivesIssuer": {
       const expiry = rfc3339(outcome.expiresAt);
       return invalid(
@@ -118,8 +234,26 @@ function statusOf({ revoked, expiresAt }: Pick<ApiKeyRow, "revoked" | "expiresAt
   return expiresAt !== null && epochMs(expiresAt) <= now ? "expired" : "active";
 }
 
-function apiKeyJson(row: ApiKeyRow, now: EpochMs) {
-  const { id, name, scopes, expiresAt, createdAt } = row;
-  const status = statusOf(row, now);
-  return { id, object: "api_key", name, scopes, status, expires_at: expiresAt, created_at: createdAt };
+/** The later of what the log tells and what this instance has seen and not written yet. */
+function lastUseOf({ keyUse }: Services, { id, lastUsedAt }: ApiKeyRow): string | null {
+  const seen = keyUse.lastSeen(id);
+  if (seen === null || (lastUsedAt !== null && epochMs(lastUsedAt) >= seen)) return lastUsedAt;
+  return rfc3339(seen);
+}
+
+function apiKeyJson(services: Services, row: ApiKeyRow) {
+  return {
+    id: row.id,
+    object: "api_key",
+    name: row.name,
+    scopes: row.scopes,
+    status: statusOf(row, services.clock.now()),
+    expires_at: row.expiresAt,
+    created_at: row.createdAt,
+    last_used_at: lastUseOf(services, row),
+    issued_by: row.issuerId,
+    rotated_from: row.rotatedFrom,
+    senders: row.senders,
+    client_ranges: row.clientRanges,
+  };
 }

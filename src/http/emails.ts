@@ -20,6 +20,7 @@ import {
   idempotencyKeyOf,
   occasionOf,
   principalOf,
+  requireSender,
 } from "./frontDoor.ts";
 import { decodeCursor, pageItems } from "./paging.ts";
 import { invalid, Problem, refusedFor } from "./problem.ts";
@@ -56,13 +57,9 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
       async ({ body, request, set }) => {
         const idempotencyKey = idempotencyKeyOf(request.headers);
         const occasion = occasionOf(request, services);
-        const { workspaceId } = principalOf(request);
-        const outcome = await sendEmail(services, {
-          ...sendRequest(body),
-          workspaceId,
-          idempotencyKey,
-          occasion,
-        });
+        requireSender(request, body.from);
+        const asked = { workspaceId: occasion.workspaceId, idempotencyKey, occasion };
+        const outcome = await sendEmail(services, { ...sendRequest(body), ...asked });
         if (outcome.kind === "conflict") throw conflictWith(outcome.id);
         if (outcome.kind === "refused") throw refusal(outcome, occasion.at);
         set.status = 202;
@@ -97,7 +94,8 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
     .post(
       routes.cancelEmail.path,
       async ({ params, request }) => {
-        const outcome = await cancelEmail(services, messageId(params.id), occasionOf(request, services));
+        const id = await reachable(services, request, params.id);
+        const outcome = await cancelEmail(services, id, occasionOf(request, services));
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         if (outcome === "notCancelable") throw notCancelable(await existing(services, request, params.id));
         return now(request, params.id);
@@ -107,8 +105,9 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
     .delete(
       routes.eraseEmailContent.path,
       async ({ params, request, set }) => {
+        const id = await reachable(services, request, params.id);
         const why = { reason: "requested" };
-        const outcome = await eraseEmail(services, messageId(params.id), why, occasionOf(request, services));
+        const outcome = await eraseEmail(services, id, why, occasionOf(request, services));
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         if (outcome === "afterClaim") set.status = 202;
         return now(request, params.id);
@@ -165,6 +164,18 @@ async function existing(
       : await readPastEmail(services, workspaceId, messageId(id), at);
   if (view === null) throw new Problem("NOT_FOUND");
   return view;
+}
+
+/**
+ * The id of a message that the key may cancel or erase. One that is bound to senders reaches their messages alone; of
+ * what was erased nobody knows the sender.
+ */
+async function reachable(services: Services, request: Request, id: string): Promise<string> {
+  if (principalOf(request).senders !== null) {
+    const { content } = await existing(services, request, id);
+    requireSender(request, content?.from ?? null);
+  }
+  return messageId(id);
 }
 
 async function lookUpByKey(services: Services, workspaceId: string, key: string) {

@@ -1,8 +1,10 @@
 import { type AuthenticationFault, authenticate, type Principal } from "../commands/authenticate.ts";
 import type { Services } from "../commands/services.ts";
+import { coversSender } from "../domain/apiKey/state.ts";
 import { limitsOf } from "../domain/workspace/limits.ts";
+import { parseAddress } from "../kernel/address.ts";
 import { invariant } from "../kernel/assert.ts";
-import { type AddressRange, clientAddress } from "../kernel/clientAddress.ts";
+import { type AddressRange, clientAddress, isClientIn } from "../kernel/clientAddress.ts";
 import type { Json } from "../kernel/json.ts";
 import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import type { BodiesInFlight, IncomingBody } from "./bodiesInFlight.ts";
@@ -111,6 +113,9 @@ export function authorize(services: Services, route: Route) {
     Object.assign(opened.answerHeaders, headers);
     if (route.scope !== null && !principal.scopes.has(route.scope)) {
       throw new Problem("FORBIDDEN", { detail: `this operation needs the scope ${route.scope}` });
+    }
+    if (principal.clients !== null && !isClientIn(clientOf(request) ?? "", principal.clients)) {
+      throw new Problem("FORBIDDEN", { detail: "this key is not accepted from this client's address" });
     }
     if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
     opened.principal = principal;
@@ -227,4 +232,13 @@ export function idempotencyKeyOf(headers: Headers): string {
 
 function invalidKey(message: string): Problem {
   return refusedFor("IDEMPOTENCY_KEY_REQUIRED", [{ pointer: "/Idempotency-Key", message }]);
+}
+
+/** Throws where the key is bound to senders and this address is none of them; null: nobody knows it any more. */
+export function requireSender(request: Request, address: string | null): void {
+  const principal = principalOf(request);
+  if (principal.senders === null) return;
+  const parsed = address === null ? null : parseAddress(address);
+  if (parsed !== null && "canonical" in parsed && coversSender(principal, parsed.canonical)) return;
+  throw new Problem("FORBIDDEN", { detail: `this key is bound to ${[...principal.senders].join(", ")}` });
 }

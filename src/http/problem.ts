@@ -5,7 +5,7 @@ const TABLE = {
   INVALID_REQUEST: { status: 400, title: "A required value is missing or invalid" },
   IDEMPOTENCY_KEY_REQUIRED: { status: 400, title: "The Idempotency-Key header is missing or invalid" },
   UNAUTHORIZED: { status: 401, title: "The API key is missing, invalid, revoked or expired" },
-  FORBIDDEN: { status: 403, title: "The API key lacks the scope that this operation needs" },
+  FORBIDDEN: { status: 403, title: "The API key may not do this" },
   SENDING_PAUSED: { status: 403, title: "Sending is paused for the workspace" },
   WEBHOOK_NOT_FOUND: { status: 404, title: "There is no such webhook endpoint in this workspace" },
   IDEMPOTENCY_CONFLICT: { status: 409, title: "The Idempotency-Key was used with other content" },
@@ -45,6 +45,7 @@ const TABLE = {
     title: "There are as many templates, or versions of one, as there can be",
   },
   WEBHOOK_LIMIT_REACHED: { status: 409, title: "The workspace has as many webhook endpoints as it can" },
+  API_KEY_NOT_ACTIVE: { status: 409, title: "The API key is revoked or has expired" },
   API_KEY_LIMIT_REACHED: { status: 409, title: "The workspace has as many active API keys as it can" },
 } as const satisfies Readonly<Record<string, ProblemFacts>>;
 

@@ -91,6 +91,7 @@ export const routes = {
   listApiKeys: { method: "GET", path: "/api/v1/api-keys", scope: "workspace:manage" },
   getApiKey: { method: "GET", path: "/api/v1/api-keys/:id", scope: "workspace:manage" },
   revokeApiKey: { method: "POST", path: "/api/v1/api-keys/:id/revoke", scope: "workspace:manage" },
+  rotateApiKey: { method: "POST", path: "/api/v1/api-keys/:id/rotate", scope: "workspace:manage" },
   listWebhooks: { method: "GET", path: "/webhooks", scope: "webhook:manage" },
   registerWebhook: { method: "POST", path: "/webhooks", scope: "webhook:manage" },
   getWebhook: { method: "GET", path: "/webhooks/:id", scope: "webhook:manage" },

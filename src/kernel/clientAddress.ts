@@ -26,6 +26,17 @@ export function parseAddressRange(text: string): AddressRange | null {
   }
 }
 
+/** Whether one range lies in another. */
+export function isWithin([address, bits]: AddressRange, outer: AddressRange): boolean {
+  return bits >= outer[1] && isIn(address, [outer]);
+}
+
+/** Whether an address is in one of the ranges; what is no address is in none. */
+export function isClientIn(address: string, ranges: readonly AddressRange[]): boolean {
+  const parsed = parse(address);
+  return parsed !== null && isIn(parsed, ranges);
+}
+
 function isIn(address: IPv4 | IPv6, ranges: readonly AddressRange[]): boolean {
   return ranges.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits));
 }

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { issueKey, revokeKey } from "../../src/commands/manageWorkspace.ts";
-import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
+import { apiKeyStream, apiKeyUseStream } from "../../src/domain/apiKey/events.ts";
 import { SCOPES } from "../../src/domain/apiKey/scopes.ts";
 import { systemOccasion } from "../../src/openParts.ts";
 import { type Answer, type Caller, callerOf } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";
-import { startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
 const PATH = "/api/v1/api-keys";
@@ -39,13 +39,13 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
   let service: TestService;
   let tenant: Tenant;
   beforeAll(async () => {
-    service = await startService(store);
+    service = await startService(store, { TRUSTED_PROXIES: "127.0.0.1,::1" });
     tenant = await service.tenant({ sender: null });
   });
   afterAll(() => service.remove());
 
   const fromNow = (ms: number) => new Date(Date.now() + ms).toISOString();
-  const opens = async (key: string, path = "/api/v1/emails") =>
+  const opens = async (key: string, path = "/api/v1/emails"): Promise<number> =>
     (await callerOf(service.url, key).call("GET", path)).status;
 
   describe("issuing", () => {
@@ -65,7 +65,8 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       expect(await opens(key, PATH)).toBe(403);
       const location = answer.headers.get("location");
       expect(location).toBe(`${PATH}/${json.id}`);
-      expect((await tenant.call("GET", location ?? "")).json).toEqual(json);
+      const read = (await tenant.call("GET", location ?? "")).json;
+      expect(read).toEqual({ ...json, last_used_at: read.last_used_at });
     });
 
     test("shows the key in that answer only", async () => {
@@ -220,8 +221,8 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       expect(await opens(json.key)).toBe(200);
       const revoked = await revoke(tenant, json.id);
       expect(revoked.status).toBe(200);
-      const { key: _key, ...shown } = json;
-      expect(revoked.json).toEqual({ ...shown, status: "revoked" });
+      const { key: _key, last_used_at: _unused, ...shown } = json;
+      expect(revoked.json).toEqual({ ...shown, status: "revoked", last_used_at: expect.any(String) });
       expect(await opens(json.key)).toBe(401);
       expect((await revoke(tenant, json.id)).text).toBe(revoked.text);
       expect(await service.log.store.read(apiKeyStream(json.id), 0, 10)).toHaveLength(2);
@@ -252,6 +253,222 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       }
       expect((await list(other)).status).toBe(200);
     });
+  });
+
+  describe("what a key has issued", () => {
+    const chain = async (own: Tenant) => {
+      const scopes = ["workspace:manage", "email:read"];
+      const first = (await issue(own, { scopes })).json;
+      const second = (await issue(callerOf(service.url, first.key), { scopes })).json;
+      const third = (await issue(callerOf(service.url, second.key), { scopes })).json;
+      return [first, second, third] as const;
+    };
+
+    test("says by whom, and stays when that is revoked", async () => {
+      const own = await service.tenant({ sender: null });
+      const [first, second, third] = await chain(own);
+      expect([first, second, third].map(({ issued_by }) => issued_by)).toEqual([
+        own.keyId,
+        first.id,
+        second.id,
+      ]);
+      expect((await get(own, own.keyId)).json.issued_by).toBeNull();
+      await revoke(own, first.id);
+      expect(await opens(second.key)).toBe(200);
+      const listed = (await list(own)).json.data.find(({ id }: { id: string }) => id === third.id);
+      expect(listed).toMatchObject({ issued_by: second.id, status: "active" });
+    });
+
+    test("goes with it where that is asked for, to the last, and nothing else does", async () => {
+      const own = await service.tenant({ sender: null });
+      const [first, second, third] = await chain(own);
+      const other = (await issue(own, { scopes: ["email:read"] })).json;
+      const rotated = (await callerOf(service.url, third.key).call("POST", `${PATH}/${third.id}/rotate`))
+        .json;
+      const body = { with_children: true };
+      const answer = await own.call("POST", `${PATH}/${first.id}/revoke`, { body });
+      expect(answer.json).toMatchObject({ id: first.id, status: "revoked" });
+      for (const { key } of [first, second, third, rotated]) expect(await opens(key)).toBe(401);
+      expect(await opens(other.key)).toBe(200);
+      expect((await list(own)).status).toBe(200);
+      expect((await own.call("POST", `${PATH}/${first.id}/revoke`, { body })).text).toBe(answer.text);
+    });
+
+    test("of another workspace stays, whatever is asked for", async () => {
+      const [own, other] = [await service.tenant({ sender: null }), await service.tenant({ sender: null })];
+      const [first, second] = await chain(own);
+      const body = { with_children: true };
+      expectProblem(await other.call("POST", `${PATH}/${first.id}/revoke`, { body }), 404, "NOT_FOUND");
+      expect([await opens(first.key), await opens(second.key)]).toEqual([200, 200]);
+    });
+  });
+
+  describe("rotating", () => {
+    const rotate = (caller: Caller, id: string, body?: object) =>
+      caller.call("POST", `${PATH}/${id}/rotate`, body === undefined ? {} : { body });
+
+    test("gives a key that may do the same, and lets the old one end after the overlap", async () => {
+      const own = await service.tenant();
+      const bound = { scopes: ["email:read"], senders: ["shop.example"], client_ranges: ["127.0.0.0/8"] };
+      const old = (await issue(own, bound)).json;
+      const answer = await rotate(own, old.id, { overlap_seconds: 1 });
+      expect(answer.status).toBe(201);
+      const { key, ...fresh } = answer.json;
+      expect(fresh).toMatchObject({
+        ...bound,
+        name: old.name,
+        rotated_from: old.id,
+        issued_by: own.keyId,
+        expires_at: null,
+      });
+      expect(answer.headers.get("location")).toBe(`${PATH}/${fresh.id}`);
+      const ending = (await get(own, old.id)).json;
+      expect(Date.parse(ending.expires_at)).toBeLessThan(Date.now() + 1_001);
+      expect(await opens(key)).toBe(200);
+      await until(async () => (await opens(old.key)) === 401, "the old key to end");
+      expect(await opens(key)).toBe(200);
+      expectProblem(await rotate(own, old.id), 409, "API_KEY_NOT_ACTIVE");
+    });
+
+    test("goes on for a day unless told otherwise, and never longer than the key would have", async () => {
+      const own = await service.tenant({ sender: null });
+      const old = (await issue(own)).json;
+      await rotate(own, old.id);
+      const day = Date.parse((await get(own, old.id)).json.expires_at) - Date.now();
+      expect(day).toBeWithin(24 * HOUR_MS - 60_000, 24 * HOUR_MS + 1);
+      const brief = (await issue(own, { expires_at: fromNow(HOUR_MS) })).json;
+      const next = (await rotate(own, brief.id, {})).json;
+      expect(next.expires_at).toBe(brief.expires_at);
+      expect((await get(own, brief.id)).json.expires_at).toBe(brief.expires_at);
+    });
+
+    test("is for a key itself, and not for one that holds less", async () => {
+      const own = await service.tenant();
+      const weak = await own.withKey({ scopes: ["workspace:manage"] });
+      const strong = (await issue(own, { scopes: ["email:send", "workspace:manage"] })).json;
+      expectProblem(await rotate(weak, strong.id), 403, "FORBIDDEN");
+      expect((await get(own, strong.id)).json.expires_at).toBeNull();
+      const next = await rotate(callerOf(service.url, strong.key), strong.id, { overlap_seconds: 0 });
+      expect(next.status).toBe(201);
+      expect(await opens(strong.key)).toBe(401);
+      expect(await opens(next.json.key, PATH)).toBe(200);
+      const other = await service.tenant({ sender: null });
+      expectProblem(await rotate(other, next.json.id), 404, "NOT_FOUND");
+      for (const overlap_seconds of [-1, 0.5, 2_592_001, "1"])
+        expectProblem(await rotate(own, next.json.id, { overlap_seconds }), 400, "INVALID_REQUEST");
+    });
+  });
+
+  describe("a key's last use", () => {
+    const hourOf = (text: string) => Date.parse(text) / HOUR_MS;
+    test("shows at once, to the hour, and survives a restart", async () => {
+      const own = await service.tenant({ sender: null });
+      const used = (await issue(own, { scopes: ["email:read"] })).json;
+      expect(used.last_used_at).toBeNull();
+      const before = Math.floor(Date.now() / HOUR_MS);
+      for (const _ of [1, 2, 3]) await opens(used.key);
+      const shown = (await get(own, used.id)).json.last_used_at;
+      expect(hourOf(shown)).toBeWithin(before, before + 2);
+      await service.restart();
+      expect((await list(own)).json.data.find(({ id }: { id: string }) => id === used.id).last_used_at).toBe(
+        shown,
+      );
+      expect((await get(own, used.id)).json.last_used_at).toBe(shown);
+      await opens(used.key);
+      await service.restart();
+      // One event for an hour, unless another one began meanwhile.
+      const events = await service.log.store.read(apiKeyUseStream(used.id), 0, 10);
+      const hours = events.map(({ data }) => (data as { hour: string }).hour);
+      expect(new Set(hours).size).toBe(hours.length);
+      expect(events.length).toBeWithin(1, 3);
+    });
+
+    test("is nothing that a wrong secret or a revoked key leaves", async () => {
+      const own = await service.tenant({ sender: null });
+      const { id, key } = (await issue(own, { scopes: ["email:read"] })).json;
+      await revoke(own, id);
+      await opens(key);
+      await opens(`${key.slice(0, -1)}x`);
+      expect((await get(own, id)).json.last_used_at).toBeNull();
+    });
+  });
+
+  describe("a key that is bound to senders", () => {
+    const send = (caller: Caller, from: string) => caller.send(newKey(), message({ from }));
+
+    test("sends from those alone, and cancels and erases their messages alone", async () => {
+      const own = await service.tenant({ sender: "shop@one.example" });
+      const scopes = ["email:send", "email:read"];
+      for (const senders of [["Shop@ONE.example"], ["one.example"]]) {
+        const { key, senders: told } = (await issue(own, { scopes, senders })).json;
+        expect(told).toEqual([senders[0]?.toLowerCase()]);
+        expect((await send(callerOf(service.url, key), "Shop@one.example")).status).toBe(202);
+      }
+      const { key } = (await issue(own, { scopes, senders: ["two.example", "a@one.example"] })).json;
+      const bound = callerOf(service.url, key);
+      for (const from of ["shop@one.example", "a@sub.two.example", "xtwo.example@one.example"]) {
+        const refused = await send(bound, from);
+        expectProblem(refused, 403, "FORBIDDEN");
+        expect(refused.json.detail).toContain("two.example");
+      }
+      const { id } = (await send(own, "shop@one.example")).json;
+      expectProblem(await bound.call("POST", `/api/v1/emails/${id}/cancel`), 403, "FORBIDDEN");
+      expectProblem(await bound.call("DELETE", `/api/v1/emails/${id}/content`), 403, "FORBIDDEN");
+      expect((await bound.call("GET", `/api/v1/emails/${id}`)).json.status).toBe("queued");
+      const free = callerOf(service.url, (await issue(own, { scopes })).json.key);
+      expect((await free.call("POST", `/api/v1/emails/${id}/cancel`)).json.status).toBe("canceled");
+    });
+
+    test("issues and rotates none that is bound to less", async () => {
+      const own = await service.tenant({ sender: null });
+      const scopes = ["workspace:manage", "email:send"];
+      const bound = { scopes, senders: ["one.example"], client_ranges: ["127.0.0.0/8", "::1"] };
+      const issuer = callerOf(service.url, (await issue(own, bound)).json.key);
+      const { client_ranges } = bound;
+      for (const parts of [
+        {},
+        { senders: null, client_ranges },
+        { senders: ["one.example"] },
+        { senders: ["a@two.example"], client_ranges },
+        { senders: ["one.example", "sub.one.example"], client_ranges },
+        { senders: ["one.example"], client_ranges: ["126.0.0.0/7"] },
+        { senders: ["one.example"], client_ranges: ["::/0"] },
+      ])
+        expectProblem(await issue(issuer, { scopes: ["email:send"], ...parts }), 403, "FORBIDDEN");
+      const narrower = { senders: ["a@one.example"], client_ranges: ["127.0.0.1"] };
+      expect((await issue(issuer, { scopes: ["email:send"], ...narrower })).json).toMatchObject(narrower);
+    });
+
+    test.each([
+      [{ senders: [] }, "/senders"],
+      [{ senders: ["nothing of the kind"] }, "/senders/0"],
+      [{ senders: ["one.example", "a b@one.example"] }, "/senders/1"],
+      [{ client_ranges: ["10.0.0.0/33"] }, "/client_ranges/0"],
+      [{ client_ranges: ["127.1"] }, "/client_ranges/0"],
+      [{ client_ranges: "127.0.0.1" }, "/client_ranges"],
+    ])("is refused with %j", async (parts, pointer) => {
+      const answer = await issue(tenant, parts);
+      expectProblem(answer, 400, "INVALID_REQUEST");
+      expect(answer.json.errors[0].pointer).toStartWith(pointer);
+    });
+  });
+
+  test("that are bound to client addresses are accepted from those alone, behind trusted proxies too", async () => {
+    const own = await service.tenant({ sender: null });
+    const scopes = ["email:read"];
+    const from = (key: string, forwardedFor: string) =>
+      callerOf(service.url, key).call("GET", "/api/v1/emails", {
+        headers: { "x-forwarded-for": forwardedFor },
+      });
+    const { key } = (await issue(own, { scopes, client_ranges: ["192.0.2.0/24", "2001:db8::/32"] })).json;
+    for (const address of ["192.0.2.9", "2001:db8::1", "198.51.100.1, 192.0.2.255", "::ffff:192.0.2.1"])
+      expect((await from(key, address)).status).toBe(200);
+    for (const address of ["198.51.100.1", "192.0.2.9, 198.51.100.1", "nonsense", "2001:db9::1"])
+      expectProblem(await from(key, address), 403, "FORBIDDEN");
+    expectProblem(await callerOf(service.url, key).call("GET", "/api/v1/emails"), 403, "FORBIDDEN");
+    const local = (await issue(own, { scopes, client_ranges: ["127.0.0.1", "::1"] })).json.key;
+    expect(await opens(local)).toBe(200);
+    expectProblem(await from(local, "192.0.2.9"), 403, "FORBIDDEN");
   });
 
   test("are bounded: no more than a thousand are active, and a revoked one makes room", async () => {

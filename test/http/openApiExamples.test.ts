@@ -37,6 +37,9 @@ describe("every example of a request is accepted by a service as it is started f
     for (const name of ["updateWebhook", "rotateWebhookSecret", "recoverWebhook"]) ids.set(name, endpoint);
     for (const name of ["draftTemplateVersion", "previewTemplateVersion"]) ids.set(name, template);
     ids.set("requestSenderVerification", sender);
+    for (const name of ["revokeApiKey", "rotateApiKey"]) {
+      ids.set(name, await make("/api/v1/api-keys", { name, scopes: ["email:send"] }));
+    }
     ids.set("version_id", version);
   });
   afterAll(() => app.remove());

@@ -1,4 +1,4 @@
-import { apiKeyCodec, apiKeyStream } from "../../domain/apiKey/events.ts";
+import { apiKeyCodec, apiKeyStream, apiKeyUseCodec, apiKeyUseStream } from "../../domain/apiKey/events.ts";
 import { attachmentCodec, attachmentStream } from "../../domain/attachment/events.ts";
 import { AUDIT_STREAM, auditCodec } from "../../domain/audit/events.ts";
 import { emailCodec, emailStream } from "../../domain/email/events.ts";
@@ -28,6 +28,7 @@ const SINGLE_STREAMS = [
 /** By what stands before the first hyphen. */
 const CATEGORIES = [
   [apiKeyStream(""), apiKeyCodec],
+  [apiKeyUseStream(""), apiKeyUseCodec],
   [attachmentStream(""), attachmentCodec],
   [emailStream(""), emailCodec],
   [erasureStream(""), erasureCodec],

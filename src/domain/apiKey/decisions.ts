@@ -1,7 +1,8 @@
+import { isWithin, parseAddressRange } from "../../kernel/clientAddress.ts";
 import type { Decision } from "../../kernel/decider.ts";
-import type { EpochMs } from "../../kernel/time.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { ApiKeyEvent } from "./events.ts";
-import type { ApiKey, ApiKeyState } from "./state.ts";
+import { type ApiKey, type ApiKeyState, coversSender, isUsable } from "./state.ts";
 
 type Issued = Extract<ApiKeyEvent, { type: "ApiKeyIssued" }>["data"];
 
@@ -19,19 +20,59 @@ export function revokeApiKey(state: ApiKeyState): Decision<"revoked" | "notFound
   return { outcome: "revoked", events: state.revoked ? [] : [{ type: "ApiKeyRevoked", data: {} }] };
 }
 
+/** Lets a key end when another one has taken its place; never later than it would have ended. */
+export function rotateApiKey(
+  state: ApiKeyState,
+  newKeyId: string,
+  { now, overlapMs }: { readonly now: EpochMs; readonly overlapMs: number },
+): Decision<"rotated" | "notActive", ApiKeyEvent> {
+  if (!isUsable(state, now)) return { outcome: "notActive", events: [] };
+  const expiresAt = rfc3339(Math.min(now + overlapMs, state.expiresAt ?? Number.POSITIVE_INFINITY));
+  return { outcome: "rotated", events: [{ type: "ApiKeyRotated", data: { newKeyId, expiresAt } }] };
+}
+
+/** What a key is to be good for. */
+export interface WantedKey {
+  readonly scopes: readonly string[];
+  readonly expiresAt: EpochMs | null;
+  /** Null or absent: all. */
+  readonly senders?: readonly string[] | null;
+  readonly clientRanges?: readonly string[] | null;
+}
+
 /** Why a key may not issue another one. */
 export type IssueRefusal =
   | { readonly kind: "scopesNotHeld"; readonly scopes: readonly string[] }
   /** `expiresAt` is the issuing key's own expiry. */
-  | { readonly kind: "outlivesIssuer"; readonly expiresAt: EpochMs };
+  | { readonly kind: "outlivesIssuer"; readonly expiresAt: EpochMs }
+  /** The issuing key is bound to less: `allowed` is what it is bound to. */
+  | {
+      readonly kind: "boundLess";
+      readonly member: "senders" | "clientRanges";
+      readonly allowed: readonly string[];
+    };
 
-/** A key gives only what it has: its own scopes, and no more time than it has itself. Null: it may. */
-export function issueRefusal(
-  issuer: ApiKey,
-  wanted: { readonly scopes: readonly string[]; readonly expiresAt: EpochMs | null },
-): IssueRefusal | null {
+/** Where a new key would be bound to less than its issuer. */
+function bindingRefusal(issuer: ApiKey, { senders, clientRanges }: WantedKey): IssueRefusal | null {
+  if (issuer.senders !== null && !senders?.every((sender) => coversSender(issuer, sender))) {
+    return { kind: "boundLess", member: "senders", allowed: [...issuer.senders] };
+  }
+  const isCovered = (text: string) => {
+    const range = parseAddressRange(text);
+    return range !== null && issuer.clients?.some((outer) => isWithin(range, outer));
+  };
+  if (issuer.clientRanges !== null && !clientRanges?.every(isCovered)) {
+    return { kind: "boundLess", member: "clientRanges", allowed: issuer.clientRanges };
+  }
+  return null;
+}
+
+/** A key gives only what it has: its scopes, what it is bound to, and no more time than it has itself. Null: it may. */
+export function issueRefusal(issuer: ApiKey, wanted: WantedKey): IssueRefusal | null {
   const scopes = wanted.scopes.filter((scope) => !issuer.scopes.has(scope));
   if (scopes.length > 0) return { kind: "scopesNotHeld", scopes };
+  const bound = bindingRefusal(issuer, wanted);
+  if (bound !== null) return bound;
   const { expiresAt } = issuer;
   if (expiresAt === null || (wanted.expiresAt !== null && wanted.expiresAt <= expiresAt)) return null;
   return { kind: "outlivesIssuer", expiresAt };

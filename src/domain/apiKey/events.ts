@@ -9,13 +9,35 @@ const schemas = {
     hash: Type.String(),
     scopes: Type.Array(Type.String()),
     expiresAt: Type.Optional(Type.String()),
+    /** The key that issued it; absent of one that the operator has issued. */
+    issuerId: Type.Optional(Type.String()),
+    /** The key that it takes the place of. */
+    rotatedFrom: Type.Optional(Type.String()),
+    /** The addresses and domains that it may send from, in lower case; absent: all of the workspace. */
+    senders: Type.Optional(Type.Array(Type.String())),
+    /** Where it may be used from, in CIDR notation; absent: from everywhere. */
+    clientRanges: Type.Optional(Type.Array(Type.String())),
   }),
+  /** Another key took its place; it opens nothing from `expiresAt` on. */
+  ApiKeyRotated: Type.Object({ newKeyId: Type.String(), expiresAt: Type.String() }),
   ApiKeyRevoked: Type.Object({}),
+};
+
+const useSchemas = {
+  /** It was used in the hour that begins at `hour`. */
+  ApiKeyUsed: Type.Object({ keyId: Type.String(), hour: Type.String() }),
 };
 
 /** The case names are the storage format. */
 export type ApiKeyEvent = EventOf<typeof schemas>;
 export const apiKeyCodec = makeCodec(schemas);
+
+export const apiKeyUseCodec = makeCodec(useSchemas);
+
+/** When a key was used: beside the key's own stream, so that whoever asks what a key may do reads none of it. */
+export function apiKeyUseStream(id: string): string {
+  return `apikeyuse-${id}`;
+}
 
 export function apiKeyStream(id: string): string {
   return `apikey-${id}`;

@@ -1,4 +1,5 @@
 import { never } from "../../kernel/assert.ts";
+import { type AddressRange, parseAddressRange } from "../../kernel/clientAddress.ts";
 import type { Decider } from "../../kernel/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { ApiKeyEvent } from "./events.ts";
@@ -11,6 +12,16 @@ export interface ApiKey {
   /** Null: it does not expire. */
   readonly expiresAt: EpochMs | null;
   readonly revoked: boolean;
+  /** Null: the operator issued it. */
+  readonly issuerId: string | null;
+  /** Null: it took no other one's place. */
+  readonly rotatedFrom: string | null;
+  /** Null: it may send from every sender of the workspace. */
+  readonly senders: ReadonlySet<string> | null;
+  /** Null: it is accepted from everywhere. */
+  readonly clientRanges: readonly string[] | null;
+  /** The same, parsed once. */
+  readonly clients: readonly AddressRange[] | null;
 }
 
 /** `null` when no such key was ever issued. */
@@ -20,9 +31,24 @@ function evolve(state: ApiKeyState, event: ApiKeyEvent): ApiKeyState {
   switch (event.type) {
     case "ApiKeyIssued": {
       const { workspaceId, name, hash, scopes, expiresAt } = event.data;
+      const { issuerId = null, rotatedFrom = null, senders, clientRanges = null } = event.data;
       const expiry = expiresAt === undefined ? null : epochMs(expiresAt);
-      return { workspaceId, name, hash, scopes: new Set(scopes), expiresAt: expiry, revoked: false };
+      return {
+        workspaceId,
+        name,
+        hash,
+        scopes: new Set(scopes),
+        expiresAt: expiry,
+        revoked: false,
+        issuerId,
+        rotatedFrom,
+        senders: senders === undefined ? null : new Set(senders),
+        clientRanges,
+        clients: clientRanges?.map(parseAddressRange).filter((range) => range !== null) ?? null,
+      };
     }
+    case "ApiKeyRotated":
+      return state === null ? null : { ...state, expiresAt: epochMs(event.data.expiresAt) };
     case "ApiKeyRevoked":
       return state === null ? null : { ...state, revoked: true };
     default:
@@ -35,4 +61,11 @@ export const apiKeyDecider: Decider<ApiKeyState, ApiKeyEvent> = { initialState: 
 /** Whether the key opens anything at `now`. */
 export function isUsable(key: ApiKeyState, now: EpochMs): key is ApiKey {
   return key !== null && !key.revoked && (key.expiresAt === null || now < key.expiresAt);
+}
+
+/** Whether a key may send from an address, or stands for a whole domain; both in lower case. */
+export function coversSender({ senders }: Pick<ApiKey, "senders">, sender: string): boolean {
+  if (senders === null || senders.has(sender)) return true;
+  const at = sender.lastIndexOf("@");
+  return at >= 0 && senders.has(sender.slice(at + 1));
 }
