@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
 import { parseAnswer, rawRequest } from "../support/rawRequest.ts";
 import { testStores } from "../support/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
@@ -32,6 +33,30 @@ describe.each(sqlite)("requests that two readers could understand in two ways, o
       ...(text === "" ? {} : { code: JSON.parse(text).code, detail: JSON.parse(text).detail }),
     };
   };
+  /** What comes back of these bytes until the other end closes, or this one has had enough. */
+  const exchange = (bytes: string): Promise<string> =>
+    new Promise((resolve) => {
+      const { hostname, port } = new URL(service.url);
+      let raw = "";
+      const socket = connect(Number(port), hostname, () => socket.end(bytes));
+      socket.on("data", (part) => {
+        raw += part.toString("latin1");
+      });
+      socket.on("error", () => resolve(raw));
+      socket.on("close", () => resolve(raw));
+    });
+  const refusedOrClosed = (headers: readonly string[], body: string) =>
+    exchange(
+      [
+        "POST /api/v1/emails HTTP/1.1",
+        `Authorization: Bearer ${tenant.apiKey}`,
+        "Content-Type: application/json",
+        "Connection: close",
+        ...headers,
+        "",
+        body,
+      ].join("\r\n"),
+    );
   const key = () => `Idempotency-Key: ${newKey()}`;
   const length = (body: string | Uint8Array = JSON.stringify(message())) =>
     `Content-Length: ${Buffer.byteLength(body)}`;
@@ -62,6 +87,50 @@ describe.each(sqlite)("requests that two readers could understand in two ways, o
     ["chunked", (bytes: string) => [bytes, "Transfer-Encoding: chunked"]],
   ])("with a second Content-Length, %s, are 400", async (_, lengths) => {
     expect((await sent([HOST, key(), ...lengths(length())])).status).toBe(400);
+  });
+
+  const body = JSON.stringify(message());
+  const chunked = (size: string, text = body) => `${size}\r\n${text}\r\n0\r\n\r\n`;
+  const hex = Buffer.byteLength(body).toString(16);
+
+  test.each([
+    ["a negative length", ["Content-Length: -1"], body],
+    ["a length in hexadecimal", [`Content-Length: 0x${hex}`], body],
+    ["a length with something behind it", [`${length()}, 0`], body],
+    ["a length that no number holds", ["Content-Length: 99999999999999999999"], body],
+    ["a line that goes on in the next one", ["X-Folded: a", " b", length()], body],
+    ["a space before the colon", [`Content-Length : ${Buffer.byteLength(body)}`], body],
+    ["a header without a name", [": a", length()], body],
+    ["an unknown coding", ["Transfer-Encoding: gzip"], body],
+    ["two codings", ["Transfer-Encoding: chunked, chunked"], chunked(hex)],
+    ["a coding that only looks like one", ["Transfer-Encoding: xchunked"], chunked(hex)],
+    ["a coding with a tab in it", ["Transfer-Encoding:\tchunked\u000b"], chunked(hex)],
+    ["chunks and a length", [length(), "Transfer-Encoding: chunked"], chunked(hex)],
+    ["a length and chunks", ["Transfer-Encoding: chunked", length()], chunked(hex)],
+    ["a negative chunk", ["Transfer-Encoding: chunked"], chunked(`-${hex}`)],
+    ["a chunk of 0x", ["Transfer-Encoding: chunked"], chunked(`0x${hex}`)],
+    ["a chunk of no size", ["Transfer-Encoding: chunked"], chunked("")],
+    ["a chunk of a size that no number holds", ["Transfer-Encoding: chunked"], chunked("f".repeat(20))],
+  ] as const)("with %s are not accepted", async (_, headers, sentBody) => {
+    const raw = await refusedOrClosed([HOST, key(), ...headers], sentBody);
+    expect(raw).not.toMatch(/HTTP\/1\.1 2/);
+  });
+
+  test.each([
+    ["bare line feeds", "GET /health/live HTTP/1.1\nHost: a\n\n"],
+    [
+      "a request within a body",
+      `POST /api/v1/emails HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /health/live HTTP/1.1\r\nHost: a\r\n\r\n`,
+    ],
+  ])("with %s begin no second request", async (_, bytes) => {
+    const raw = await exchange(bytes);
+    expect(raw.split("HTTP/1.1 ").length - 1).toBeLessThanOrEqual(1);
+    expect(raw).not.toContain("HTTP/1.1 200");
+  });
+
+  test("with an extension of a chunk are read by the chunk alone", async () => {
+    const answer = await sent([HOST, key(), "Transfer-Encoding: chunked"], chunked(`${hex};a="b"`));
+    expect([202, 400]).toContain(answer.status);
   });
 
   test("with two equal Content-Lengths say so, on every path and method", async () => {
