@@ -19,6 +19,10 @@ export interface WebhookCrashOptions {
   /** How long after the last start a delivery may take to end. */
   readonly endMsMax: number;
   readonly plant?: WebhookPlantName;
+  /** How many of the kills are to fall into a call. */
+  readonly heldShare?: number;
+  /** A lease lasts twice as long. */
+  readonly callTimeoutMs?: number;
   readonly onProgress?: (done: number, note: string) => void;
 }
 
@@ -31,7 +35,7 @@ export interface WebhookCrashReport extends WebhookAudit {
   readonly changes: Readonly<Record<string, number>>;
 }
 
-/** Short, so that a hanging receiver does not hold up the run; a lease lasts twice as long. */
+/** Short, so that a hanging receiver does not hold up the run. */
 const CALL_TIMEOUT_MS = 500;
 const SCHEDULE_MS = [0, 150, 300, 600];
 const POSTERS = 2;
@@ -40,7 +44,7 @@ const MESSAGES_PER_KILL = 8;
 const LOAD_MS_MAX = 1_500;
 /** So many kills are to fall into a call: into any moment of one that its receiver holds. */
 const HELD_SHARE = 0.7;
-const HOLD_MS_MAX = 2_000;
+const HOLD_MS_MAX = 5_000;
 const HOLD_MS_MORE_MAX = 600;
 /** One kill in so many is followed by another one that falls into the start. */
 const START_KILL_EVERY = 9;
@@ -59,7 +63,7 @@ export async function runWebhookCrash(options: WebhookCrashOptions): Promise<Web
     smtpPort: sink.port,
     env: {
       ...receivers.settings,
-      WEBHOOK_CALL_TIMEOUT_MS: String(CALL_TIMEOUT_MS),
+      WEBHOOK_CALL_TIMEOUT_MS: String(options.callTimeoutMs ?? CALL_TIMEOUT_MS),
       WEBHOOK_SCHEDULE_MS: SCHEDULE_MS.join(),
     },
     ...(root ? { root } : {}),
@@ -136,7 +140,7 @@ class WebhookCrashRun {
     this.churn.start();
     await Bun.sleep(Math.random() * LOAD_MS_MAX);
     // Left to luck, most kills would fall between calls that take a millisecond.
-    if (Math.random() < HELD_SHARE) await this.holdCall();
+    if (Math.random() < (this.options.heldShare ?? HELD_SHARE)) await this.holdCall();
     if (this.receivers.underWay() > 0) this.killsUnderCalls += 1;
     await Promise.all([this.service.end("SIGKILL"), this.load.stop(), this.churn.stop()]);
     this.kills += 1;
