@@ -49,13 +49,16 @@ function escaped(character: string): string {
 }
 
 function checkedLines({ events, streams, chain }: LogVerification): readonly string[] {
-  const { seals, signed, covered } = chain;
+  const { seals, signed, signedSince, covered } = chain;
   return under("checked", [
     "how the store keeps the log: its files or settings, its schema and indexes",
     `${counted(events, "event")} in ${counted(streams, "stream")}: order, gaps, ends, kinds, and a reason for everything erased`,
     seals === 0
       ? "no seal: there is none, so a change that keeps the order of each stream would not show"
       : `${covered} of them against ${counted(seals, "seal")}, ${signed} of them signed`,
+    ...(signedSince === null
+      ? []
+      : [`signed since ${signedSince}; if you set the key up before that, the seals were made again`]),
   ]);
 }
 

@@ -106,6 +106,16 @@ export class LogSealer {
     return true;
   }
 
+  /** What we have sealed, or gone on from, stays in the chain: who took it out wants what is forged to be sealed anew. */
+  private async requireContinued(): Promise<void> {
+    const { revision, leaf } = this.end;
+    if (revision === null) return;
+    const [event] = await this.options.store.read(AUDIT_STREAM, revision, 1);
+    if (event?.revision === revision && eventLeaf(event) === leaf) return;
+    const detail = "the seal that this process has seen there is gone, or is another one";
+    throw new UnsoundLogError([{ kind: "removed", stream: AUDIT_STREAM, revision, object: null, detail }]);
+  }
+
   private async requireSound(): Promise<void> {
     const faults = await this.options.store.faults("quick");
     if (faults.length > 0) throw new UnsoundLogError(faults);
@@ -137,6 +147,7 @@ export class LogSealer {
   }
 
   private async resume(): Promise<void> {
+    await this.requireContinued();
     const { end, position, named } = await resumption(this.options.store);
     this.end = end;
     this.position = position;

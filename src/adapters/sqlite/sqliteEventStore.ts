@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import {
@@ -22,7 +22,7 @@ import { emptyEvents } from "./emptiedEvents.ts";
 import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
 import { openLogDatabase } from "./logSchema.ts";
-import { areTablesOurs, quickFaults } from "./quickFaults.ts";
+import { areTablesOurs, faultOf, quickFaults } from "./quickFaults.ts";
 import { wholeFaults } from "./wholeFaults.ts";
 
 export interface SqliteEventStoreOptions {
@@ -55,7 +55,7 @@ const WRITE_AHEAD_LOG_REMAINS = "the write-ahead log of the log's database, whic
 export function openSqliteEventStore(options: SqliteEventStoreOptions): EventStore {
   const { path, timeoutMs = TIMEOUT_MS, cacheKib = CACHE_KIB, evenIfFaulty = false } = options;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  return new SqliteEventStore(openLogDatabase(path, { cacheKib, evenIfFaulty }), timeoutMs);
+  return new SqliteEventStore(openLogDatabase(path, { cacheKib, evenIfFaulty }), path, timeoutMs);
 }
 
 class SqliteEventStore implements EventStore {
@@ -67,11 +67,15 @@ class SqliteEventStore implements EventStore {
   private closed = false;
   /** False where a file was opened though somebody else has defined its tables: then nothing of it is read. */
   private readonly areTablesOurs;
+  /** Which file lay at the path when it was opened. */
+  private readonly file;
 
   constructor(
     private readonly db: DatabaseSync,
+    private readonly path: string,
     private readonly timeoutMs: number,
   ) {
+    this.file = fileAt(path);
     this.areTablesOurs = areTablesOurs(db);
     this.reader = new LogReader(db);
     this.commits = new GroupCommit(db, () => {
@@ -170,7 +174,8 @@ class SqliteEventStore implements EventStore {
 
   async faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]> {
     const look = depth === "quick" ? quickFaults : wholeFaults;
-    return this.whenUnlocked(() => inOneMoment(this.db, look), options);
+    const faults = await this.whenUnlocked(() => inOneMoment(this.db, look), options);
+    return fileAt(this.path) === this.file ? faults : [SWAPPED, ...faults];
   }
 
   async *truncations(options?: CallOptions): AsyncIterable<readonly Truncation[]> {
@@ -264,6 +269,15 @@ class SqliteEventStore implements EventStore {
   private wake(): void {
     for (const waker of [...this.wakers]) waker();
   }
+}
+
+/** What is appended goes to a file that nobody will open again. */
+const SWAPPED = faultOf("changed", "file", "another one lies at its path than the one that is open");
+
+/** Names the file that lies at a path; null when there is none. */
+function fileAt(path: string): string | null {
+  const found = statSync(path, { throwIfNoEntry: false, bigint: true });
+  return found === undefined ? null : `${found.dev} ${found.ino}`;
 }
 
 function prepare(event: NewEvent): PreparedEvent & { bytes: number } {

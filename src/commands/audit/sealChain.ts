@@ -19,6 +19,8 @@ export interface ReadSeal {
 export interface ChainReport {
   readonly seals: number;
   readonly signed: number;
+  /** The time of the first one that is signed by whom it has to be; null when there is none. */
+  readonly signedSince: string | null;
   /** Events that all seals cover, as the last one says. */
   readonly covered: number;
   /** The time of the last seal; null when there is none. */
@@ -39,6 +41,7 @@ export class SealChain {
   private coveredTold = 0;
   private seals = 0;
   private signed = 0;
+  private signedSince: string | null = null;
   private readonly signers = new Set<string>();
   private isKeptSeen = false;
 
@@ -84,8 +87,8 @@ export class SealChain {
     }
     if (this.kept !== null && !this.isKeptSeen)
       this.tell("removed", last, "the seal that was kept is not in the chain");
-    const { seals, signed, coveredTold: covered, lastAt, lastLeaf } = this;
-    return { seals, signed, covered, lastAt, lastLeaf, publicKeys: [...this.signers] };
+    const { seals, signed, signedSince, coveredTold: covered, lastAt, lastLeaf } = this;
+    return { seals, signed, signedSince, covered, lastAt, lastLeaf, publicKeys: [...this.signers] };
   }
 
   private check(seal: Seal, revision: number, isGap: boolean): void {
@@ -111,6 +114,7 @@ export class SealChain {
     if (signer === "wrong") this.tell("unsigned", revision, "the seal's signature is not that of its key");
     else if (signer !== null && isTrusted) {
       this.signed += 1;
+      this.signedSince ??= seal.at;
       this.signers.add(signer);
     } else if (signer !== null)
       this.tell("unsigned", revision, `the seal is signed by another key, ${signer}`);

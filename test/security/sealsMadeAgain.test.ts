@@ -1,0 +1,94 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
+import { UnsoundLogError } from "../../src/commands/sealLog.ts";
+import { verifyLog } from "../../src/commands/verifyLog.ts";
+import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
+import { newId } from "../../src/kernel/ids.ts";
+import { newSigningKey, parseSigningKey } from "../../src/kernel/signingKey.ts";
+import type { EventStore } from "../../src/ports/eventStore.ts";
+import { AuditedLog, type Deed } from "../support/auditedLog.ts";
+import { closeGaps } from "../support/plantedChanges.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "postledger-resealed-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const { pem, publicKey } = newSigningKey();
+const signingKey = parseSigningKey(pem);
+const SEND: Deed = { kind: "send", length: 10, suppressed: false };
+
+function fresh(): string {
+  return join(folder, `${newId()}.db`);
+}
+
+/** Takes every seal out of a log's file, and all that would show it. */
+function takeSealsOut(path: string): void {
+  const db = new DatabaseSync(path);
+  const audit = "(SELECT id FROM streams WHERE name = ?)";
+  db.prepare(`DELETE FROM events WHERE stream = ${audit}`).run(AUDIT_STREAM);
+  db.prepare("DELETE FROM streams WHERE name = ?").run(AUDIT_STREAM);
+  closeGaps(db);
+  db.close();
+}
+
+function verify(store: EventStore, kept: string | null = null) {
+  return verifyLog({
+    ...{ store, databases: sqliteReadDatabases, scratchPath: fresh(), trusted: [publicKey], kept },
+    signal: new AbortController().signal,
+  });
+}
+
+describe("seals that somebody has taken out of the log", () => {
+  test("are not made again by a service that has seen them", async () => {
+    const path = fresh();
+    const store = openSqliteEventStore({ path });
+    const log = new AuditedLog(store, signingKey);
+    await log.play([SEND, SEND]);
+    await log.seal();
+    takeSealsOut(path);
+    await log.play([SEND]);
+    await expect(log.seal()).rejects.toThrow(UnsoundLogError);
+    // Nor is it forgotten.
+    await expect(log.seal()).rejects.toThrow("is gone, or is another one");
+    expect(await store.lastRevision(AUDIT_STREAM)).toBeNull();
+    await store.close();
+  });
+
+  test("and made again by one that has not, are told by their time and by a kept digest", async () => {
+    const path = fresh();
+    const store = openSqliteEventStore({ path });
+    const log = new AuditedLog(store, signingKey);
+    await log.play([SEND, SEND]);
+    await log.seal();
+    const { chain: before } = await verify(store);
+    expect(before.signedSince).not.toBeNull();
+    takeSealsOut(path);
+    await log.play([SEND]);
+    await log.seal(1);
+    const { chain, findings } = await verify(store);
+    expect(findings).toBe(0);
+    expect(Date.parse(chain.signedSince ?? "")).toBeGreaterThan(Date.parse(before.signedSince ?? ""));
+    expect((await verify(store, before.lastLeaf)).findings).toBe(1);
+    await store.close();
+  });
+});
+
+describe("a log's file that was put in the place of the open one", () => {
+  test("is found before anything is sealed", async () => {
+    const path = fresh();
+    const store = openSqliteEventStore({ path });
+    const log = new AuditedLog(store);
+    await log.play([SEND]);
+    await log.seal();
+    expect(await store.faults("quick")).toEqual([]);
+    copyFileSync(path, `${path}.copy`);
+    renameSync(`${path}.copy`, path);
+    await log.play([SEND]);
+    await expect(log.seal()).rejects.toThrow("another one lies at its path");
+    await store.close();
+  });
+});
