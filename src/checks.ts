@@ -2,7 +2,13 @@ import { formatTrouble } from "./commands/enterLogFormat.ts";
 import { readLastSeal } from "./commands/sealLog.ts";
 import type { Config } from "./config.ts";
 import type { InstanceState } from "./domain/instance/state.ts";
-import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, hasBootstrapKey } from "./firstRun.ts";
+import {
+  BOOTSTRAP_KEY_REMEDY,
+  bootstrapKeyDetail,
+  hasBootstrapKey,
+  hasWorkspace,
+  WORKSPACE_REMEDY,
+} from "./firstRun.ts";
 import { UnreadableEventError } from "./kernel/codec.ts";
 import { epochMs, rfc3339, SECOND_MS } from "./kernel/time.ts";
 import { openContentStore, openScanner, openTransport } from "./openParts.ts";
@@ -156,6 +162,12 @@ export function webhookChecks({ webhooks }: Config): readonly Check[] {
   if (hosts === "") return [];
   const detail = `may be called at private addresses (WEBHOOK_ALLOW_PRIVATE_HOSTS, for development): ${hosts}`;
   return [ok("webhook destinations", detail)];
+}
+
+/** As long as nobody can use the service, for want of a workspace. */
+export async function workspaceChecks(store: EventStore): Promise<readonly Check[]> {
+  if (await hasWorkspace(store)) return [];
+  return [warning("workspaces", "there is none, so nobody can use the service", WORKSPACE_REMEDY)];
 }
 
 /** For as long as the key of a first run is in its file. */

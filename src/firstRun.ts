@@ -35,6 +35,10 @@ export function bootstrapKeyDetail(dataDir: string): string {
 export const BOOTSTRAP_KEY_REMEDY =
   "make keys of your own with `postledger api-key create`, revoke it with `postledger api-key revoke`, and delete the file";
 
+/** What to do about a log without a workspace. */
+export const WORKSPACE_REMEDY =
+  "`postledger workspace create`, then `sender add`, `sender verify` and `api-key create`, or BOOTSTRAP=on";
+
 /**
  * Gives a new log a workspace, a verified sender and a key, and writes the key to `bootstrap.key`. The workspace
  * comes last: a start that was cut short before it is simply done again. Does nothing when it was done.

@@ -17,10 +17,12 @@ import {
   stoppedReadModel,
   warning,
   webhookChecks,
+  workspaceChecks,
 } from "./checks.ts";
 import type { Services } from "./commands/services.ts";
 import type { Config } from "./config.ts";
 import { invariant } from "./kernel/assert.ts";
+import { counted } from "./kernel/text.ts";
 import { SECOND_MS } from "./kernel/time.ts";
 import { isEmbedded, relayPlace } from "./openParts.ts";
 import type { MailDelivery } from "./reactors/mailDelivery.ts";
@@ -78,7 +80,7 @@ function serviceCheck({ url, inFlight }: StatusOptions, startedAt: number): Chec
   const { requests } = inFlight();
   return ok(
     "service",
-    `running at ${url.origin} for ${forSeconds} s (version ${version}, process ${process.pid}), ${requests} requests under way; what follows is as it finds it`,
+    `running at ${url.origin} for ${forSeconds} s (version ${version}, process ${process.pid}), ${counted(requests, "request", "requests")} under way; what follows is as it finds it`,
   );
 }
 
@@ -105,6 +107,7 @@ async function logChecks({ config, services, logId }: StatusOptions): Promise<re
       formatCheck(instance?.format ?? 1),
       ok("master key", "opens the log"),
       ...standingChecks(instance),
+      ...(await workspaceChecks(store)),
       await lastSealCheck(store),
     ];
   } catch (error) {
@@ -132,7 +135,7 @@ function workersCheck({ config, readers, services, delivery, inFlight }: StatusO
   }
   const due = readers.reader("due");
   const waiting = countReady(due, services.clock.now(), WAITING_MAX);
-  const detail = `${inFlight().deliveries} deliveries under way, ${waiting} messages due`;
+  const detail = `${counted(inFlight().deliveries, "delivery", "deliveries")} under way, ${counted(waiting, "message", "messages")} due`;
   const fault = delivery.relayFault;
   if (fault === null) return ok(name, detail);
   // A relay that greets us may still take no message, so what to do is said here as well.

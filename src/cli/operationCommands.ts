@@ -15,6 +15,7 @@ import {
   stoppedReadModel,
   warning,
   webhookChecks,
+  workspaceChecks,
 } from "../checks.ts";
 import type { Config } from "../config.ts";
 import type { EventStore } from "../ports/eventStore.ts";
@@ -49,6 +50,7 @@ async function logChecks(config: Config): Promise<readonly Check[]> {
       formatCheck(format),
       ok("master key", "opens the log"),
       ...standingChecks((await services.standing.get()).instance),
+      ...(await workspaceChecks(services.store)),
       await lastSealCheck(services.store),
       diskCheck(services.disk.freeBytes(), config),
       ...(await Promise.all(inUse.map((one) => readModelCheck(services.store, one)))),

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { createLogger } from "../adapters/pino/logger.ts";
 import { type RunningApp, startApp } from "../app.ts";
 import type { Config } from "../config.ts";
+import { counted } from "../kernel/text.ts";
 import { greeting } from "./greeting.ts";
 import { startWarnings } from "./startWarnings.ts";
 import { STATUS_AT_ONCE, STOP_SIGNALS, type StopSignal, stopSignals } from "./stopSignals.ts";
@@ -62,10 +63,6 @@ function tellOfDrain({ drainTimeoutMs }: Config, logger: Logger, { app, signal }
 
 function drainSentence(requests: number, deliveries: number): string {
   if (requests + deliveries === 0) return "\nStopping…\n";
-  const finished = `${count(requests, "request", "requests")} and ${count(deliveries, "delivery", "deliveries")}`;
+  const finished = `${counted(requests, "request", "requests")} and ${counted(deliveries, "delivery", "deliveries")}`;
   return `\nFinishing ${finished}… press Ctrl-C again to stop at once.\n`;
-}
-
-function count(number: number, one: string, many: string): string {
-  return `${number} ${number === 1 ? one : many}`;
 }

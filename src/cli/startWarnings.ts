@@ -1,6 +1,6 @@
 import type { RunningApp } from "../app.ts";
 import { type Config, isLoopback } from "../config.ts";
-import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail } from "../firstRun.ts";
+import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../firstRun.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace"> {
   /** Whether somebody has read the greeting, which says the same of what is left from a first run. */
@@ -9,7 +9,7 @@ interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspa
 
 /** What works and should not stay so, a sentence each for the log. */
 export function startWarnings(
-  config: Pick<Config, "host" | "baseUrl" | "trustedProxies" | "dataDir">,
+  config: Pick<Config, "host" | "baseUrl" | "trustedProxies" | "dataDir" | "verificationFrom">,
   { hasBootstrapKey, isWithoutWorkspace, isGreeted }: Started,
 ): readonly string[] {
   const warnings: string[] = [];
@@ -18,15 +18,23 @@ export function startWarnings(
       `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES tells of a proxy with TLS: keys and mail can be read on the way. Put a proxy with TLS before it`,
     );
   }
-  if (isWithoutWorkspace && !isGreeted) {
+  if (config.verificationFrom !== null && isUnspecified(config.baseUrl)) {
     warnings.push(
-      "the log has no workspace, so nobody can use it: `postledger workspace create`, then `sender add`, `sender verify` and `api-key create`, or BOOTSTRAP=on",
+      `the verification links that are mailed lead to ${config.baseUrl.origin}, which other machines cannot open: set BASE_URL to where callers reach the service`,
     );
+  }
+  if (isWithoutWorkspace && !isGreeted) {
+    warnings.push(`the log has no workspace, so nobody can use it: ${WORKSPACE_REMEDY}`);
   }
   if (hasBootstrapKey && !isGreeted) {
     warnings.push(`${bootstrapKeyDetail(config.dataDir)}: ${BOOTSTRAP_KEY_REMEDY}`);
   }
   return warnings;
+}
+
+/** Whether a URL names all addresses of a machine, as HOST may, and so none that others could open. */
+function isUnspecified({ hostname }: URL): boolean {
+  return hostname === "0.0.0.0" || hostname === "[::]";
 }
 
 function isOpenWithoutTls({

@@ -1,11 +1,13 @@
 import { markVerified, newSender, type SenderName, senderIdOf, setSender } from "../commands/manageSender.ts";
 import { issueKey, newWorkspace, revokeKey } from "../commands/manageWorkspace.ts";
 import type { Services } from "../commands/services.ts";
+import { type DomainRecord, domainRecordOf } from "../commands/verifySenderDomain.ts";
 import { apiKeyCodec } from "../domain/apiKey/events.ts";
 import { isScope, SCOPES, type Scope } from "../domain/apiKey/scopes.ts";
 import { type ApiKeyState, apiKeyDecider } from "../domain/apiKey/state.ts";
 import { parseAddress, parseDomain } from "../kernel/address.ts";
 import type { Occasion } from "../kernel/metadata.ts";
+import { nearestName } from "../kernel/nearestName.ts";
 import { epochMs, rfc3339 } from "../kernel/time.ts";
 import { systemOccasion } from "../openParts.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
@@ -35,9 +37,12 @@ function senderNameOf({ operand }: Invocation): SenderName {
 
 function scopesOf(text: string | undefined): readonly Scope[] {
   if (text === undefined) return SCOPES;
-  return text.split(",").map((scope) => {
+  return text.split(",").map((part) => {
+    const scope = part.trim();
     if (isScope(scope)) return scope;
-    throw new UsageError(`${scope} is no scope; there are ${SCOPES.join(", ")}`);
+    const meant = nearestName(scope, SCOPES);
+    const hint = meant === null ? "" : ` Did you mean ${meant}?`;
+    throw new UsageError(`${scope} is no scope.${hint} There are ${SCOPES.join(", ")}`);
   });
 }
 
@@ -180,15 +185,33 @@ const addSender: Command = {
   async run(invocation) {
     const workspaceId = invocation.required("workspace");
     const name = senderNameOf(invocation);
-    const added = await withLog(invocation.config, ({ services }) =>
-      newSender(services, { workspaceId, name }, systemOccasion("cli")),
-    );
+    const { added, record } = await withLog(invocation.config, async ({ services }) => ({
+      added: await newSender(services, { workspaceId, name }, systemOccasion("cli")),
+      record: name.kind === "domain" ? domainRecordOf(services.keys, workspaceId, name.domain) : null,
+    }));
     if (added === null) notFound(`there is no workspace ${workspaceId}`);
     const { outcome } = added;
-    invocation.print({ outcome }, [outcome === "added" ? "added" : "was there already"]);
+    const json = record === null ? { outcome } : { outcome, dns_record: { type: "TXT", ...record } };
+    const verify = `postledger sender verify ${invocation.operand(SENDER.name)} --workspace ${workspaceId}`;
+    invocation.print(json, addedLines(outcome === "added", record, verify));
     return 0;
   },
 };
+
+/** What was done, and what is still to be done before the sender can send. */
+function addedLines(isNew: boolean, record: DomainRecord | null, verify: string): readonly string[] {
+  const shown = record === null ? [] : [`  ${record.name}  ${record.value}`];
+  if (!isNew) return ["was there already", ...(record === null ? [] : ["Its TXT record:"]), ...shown];
+  const wants = "It can send once it is verified.";
+  return record === null
+    ? ["added", `${wants} On your word: \`${verify}\``]
+    : [
+        "added",
+        `${wants} Publish this TXT record, then ask the API to look for it:`,
+        ...shown,
+        `On your word, without it: \`${verify}\``,
+      ];
+}
 
 type SenderChange = (services: Services, id: string, occasion: Occasion) => Promise<string>;
 

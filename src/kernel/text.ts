@@ -20,6 +20,11 @@ export function grouped(value: number): string {
   return value.toLocaleString("en");
 }
 
+/** How many there are: "1 message", "2 messages". */
+export function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
 /** Whether `value` can be put into one header line: no CR, LF or NUL (RFC 5322 §2.2). */
 export function isHeaderSafe(value: string): boolean {
   return !/[\r\n\0]/.test(value);

@@ -225,6 +225,15 @@ describe("a service that starts warns", () => {
     expect(warnings({ HOST: "0.0.0.0", BASE_URL: "http://127.0.0.1:3000" })).toEqual([]);
   });
 
+  test("of links in mail that nobody could open", () => {
+    const open = { HOST: "0.0.0.0", TRUSTED_PROXIES: "10.0.0.0/8", VERIFICATION_FROM: "hello@example.com" };
+    expect(warnings(open)).toEqual([
+      expect.stringMatching(/links.* http:\/\/0\.0\.0\.0:3000, .*set BASE_URL/),
+    ]);
+    expect(warnings({ ...open, HOST: "::" })).toHaveLength(1);
+    expect(warnings({ ...open, BASE_URL: "https://mail.example.com" })).toEqual([]);
+  });
+
   test("of the key of a first run for as long as it is there, unless the greeting has said so", () => {
     const settings = readConfig({ DATA_DIR: "/data" });
     const started = { ...nothing, hasBootstrapKey: true };

@@ -15,7 +15,7 @@ import {
 } from "../../src/kernel/instanceKeys.ts";
 import { canonicalJson, type Json } from "../../src/kernel/json.ts";
 import { nearestName } from "../../src/kernel/nearestName.ts";
-import { codePoints, excerpt, isHeaderSafe } from "../../src/kernel/text.ts";
+import { codePoints, counted, excerpt, grouped, isHeaderSafe } from "../../src/kernel/text.ts";
 import { epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import { wholeNumber } from "../../src/kernel/wholeNumber.ts";
 import { throughStore } from "../support/givenWhenThen.ts";
@@ -486,4 +486,13 @@ describe("the nearest name", () => {
   ])("to %s among %p is %p", (given, names, expected) => {
     expect(nearestName(given, names)).toBe(expected);
   });
+});
+
+test("numbers for people are grouped, and what is counted agrees with them", () => {
+  expect([999, 1_000, 5_000_000].map(grouped)).toEqual(["999", "1,000", "5,000,000"]);
+  expect([0, 1, 2].map((count) => counted(count, "delivery", "deliveries"))).toEqual([
+    "0 deliveries",
+    "1 delivery",
+    "2 deliveries",
+  ]);
 });

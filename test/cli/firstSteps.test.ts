@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Check } from "../../src/checks.ts";
+import { runCommand } from "../support/runCommand.ts";
+import { startTestProcess, type TestProcess } from "../support/service.ts";
+
+const TEST_MS_MAX = 60_000;
+
+describe("on a log without a workspace", () => {
+  let dataDir: string;
+  let service: TestProcess;
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), "postledger-first-steps-"));
+    service = await startTestProcess({ dataDir, env: { BOOTSTRAP: "off" } });
+  }, TEST_MS_MAX);
+  afterAll(() => rm(dataDir, { recursive: true }));
+
+  const run = (...words: readonly string[]) => runCommand(words, dataDir);
+  const workspaceChecks = async () => {
+    const { json } = await run("doctor", "--json");
+    return (json as readonly Check[]).filter(({ name }) => name === "workspaces");
+  };
+
+  test(
+    "doctor says that nobody can use it, of a running service and without one, until there is one",
+    async () => {
+      const nobody: Check = {
+        name: "workspaces",
+        status: "warning",
+        detail: "there is none, so nobody can use the service",
+        action: expect.stringContaining("`postledger workspace create`"),
+      };
+      expect(await workspaceChecks()).toEqual([nobody]);
+      await service.kill("SIGTERM");
+      expect(await workspaceChecks()).toEqual([nobody]);
+      expect((await run("workspace", "create", "Acme")).exitCode).toBe(0);
+      expect(await workspaceChecks()).toEqual([]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a sender is added with what is still to be done, and a key with spaces between its scopes",
+    async () => {
+      const created = await run("workspace", "create", "Other", "--json");
+      const inWorkspace = ["--workspace", created.json.id];
+      const domain = await run("sender", "add", "acme.example", ...inWorkspace);
+      expect(domain.out).toMatch(
+        /^added\nIt can send once it is verified\. Publish this TXT record, then ask the API to look for it:\n {2}_postledger\.acme\.example {2}postledger-verification=[0-9a-f]{64}\n/,
+      );
+      expect(domain.out).toContain(`postledger sender verify acme.example --workspace ${created.json.id}`);
+      const again = await run("sender", "add", "acme.example", ...inWorkspace, "--json");
+      expect(again.json).toEqual({
+        outcome: "alreadyAdded",
+        dns_record: {
+          type: "TXT",
+          name: "_postledger.acme.example",
+          value: expect.stringContaining("postledger-verification="),
+        },
+      });
+      const address = await run("sender", "add", "a@other.example", ...inWorkspace);
+      expect(address.out).toMatch(
+        /^added\nIt can send once it is verified\. On your word: `postledger sender verify /,
+      );
+      const key = await run("api-key", "create", ...inWorkspace, "--scopes", "email:send, email:read");
+      expect({ exitCode: key.exitCode, err: key.err }).toEqual({ exitCode: 0, err: "" });
+      const misspelt = await run("api-key", "create", ...inWorkspace, "--scopes", "email:send,email:raed");
+      expect(misspelt.err).toContain(
+        "email:raed is no scope. Did you mean email:read? There are email:send, ",
+      );
+    },
+    TEST_MS_MAX,
+  );
+});
