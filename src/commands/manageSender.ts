@@ -5,6 +5,7 @@ import type { Address } from "../kernel/address.ts";
 import type { Decision } from "../kernel/decider.ts";
 import type { InstanceKeys } from "../kernel/instanceKeys.ts";
 import type { Occasion } from "../kernel/metadata.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "./changeRate.ts";
 import { type Services, senderAggregate } from "./services.ts";
 import { transact } from "./transact.ts";
 
@@ -23,14 +24,37 @@ export function domainSenderIdOf(keys: InstanceKeys, workspaceId: string, { cano
   return keys.hashAddress(workspaceId, canonical.slice(canonical.lastIndexOf("@")));
 }
 
+/** How often callers may change one sender in a day. */
+const CHANGES_PER_DAY_MAX = 200;
+
 /** load -> decide -> append on one sender, which shows at once on this instance. */
-export async function transactSender<Outcome>(
+export function transactSender<Outcome>(
   services: Services,
   id: string,
-  decide: (state: SenderState) => Decision<Outcome, SenderEvent>,
+  decide: SenderChange<Outcome>["decide"],
   occasion: Occasion,
 ): Promise<Outcome> {
-  const aggregate = { ...senderAggregate, stream: senderStream(id) };
+  return changeSender(services, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, occasion);
+}
+
+/** What is decided of a sender, and how many changes in a day it must not be beyond. */
+interface SenderChange<Outcome> {
+  readonly decide: (state: SenderState) => Decision<Outcome, SenderEvent>;
+  readonly changesPerDayMax: number;
+}
+
+async function changeSender<Outcome>(
+  services: Services,
+  id: string,
+  { decide, changesPerDayMax }: SenderChange<Outcome>,
+  occasion: Occasion,
+): Promise<Outcome> {
+  const aggregate = {
+    ...senderAggregate,
+    stream: senderStream(id),
+    since: () => services.senders.loaded(id),
+    changesPerDayMax,
+  };
   const outcome = await transact(services.store, aggregate, decide, occasion);
   services.senders.forget(id);
   return outcome;
@@ -75,5 +99,9 @@ export function setSender(
   to: "disabled" | "enabled",
   occasion: Occasion,
 ): Promise<"switched" | "notFound"> {
-  return transactSender(services, id, (state) => switchSender(state, to), occasion);
+  const change = {
+    decide: (state: SenderState) => switchSender(state, to),
+    changesPerDayMax: CHANGES_PER_DAY_MAX - (to === "enabled" ? CHANGES_KEPT_FOR_STOPPING : 0),
+  };
+  return changeSender(services, id, change, occasion);
 }

@@ -4,10 +4,13 @@ import type { Address } from "../kernel/address.ts";
 import { invariant } from "../kernel/assert.ts";
 import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import type { EventStore, RecordedEvent } from "../ports/eventStore.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "./changeRate.ts";
 import { type Services, suppressionAggregate } from "./services.ts";
 import { transact } from "./transact.ts";
 
 const PAGE_EVENTS = 500;
+/** How often callers may suppress one recipient and let mail go again in a day. */
+const CHANGES_PER_DAY_MAX = 100;
 
 /** A recipient who must not get mail. */
 export interface Suppression {
@@ -109,7 +112,11 @@ export async function addSuppression(
   const facts = { workspaceId, recipientHash, reason: "manual" };
   const outcome = await transact(
     services.store,
-    { ...suppressionAggregate, stream: suppressionStream(recipientHash) },
+    {
+      ...suppressionAggregate,
+      stream: suppressionStream(recipientHash),
+      changesPerDayMax: CHANGES_PER_DAY_MAX,
+    },
     (state) => suppress(state, stored, facts),
     occasion,
   );
@@ -127,6 +134,10 @@ export function removeSuppression(
   occasion: WorkspaceOccasion,
 ) {
   const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
-  const aggregate = { ...suppressionAggregate, stream: suppressionStream(recipientHash) };
+  const aggregate = {
+    ...suppressionAggregate,
+    stream: suppressionStream(recipientHash),
+    changesPerDayMax: CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING,
+  };
   return transact(services.store, aggregate, unsuppress, occasion);
 }

@@ -29,14 +29,26 @@ export interface EndpointName {
   readonly endpointId: string;
 }
 
+/** How often callers may change the endpoints of one workspace in a day, all together. */
+const CHANGES_PER_DAY_MAX = 2_000;
+
+/** The endpoints of a workspace as they are written: what was read of them is not read again. */
+export function endpointsOf({ webhooks }: Pick<Services, "webhooks">, workspaceId: string) {
+  return {
+    ...webhookAggregate,
+    stream: webhooksStream(workspaceId),
+    since: () => webhooks.loaded(workspaceId),
+    changesPerDayMax: CHANGES_PER_DAY_MAX,
+  };
+}
+
 async function change<Outcome>(
   services: Holder,
   workspaceId: string,
   decide: (state: WebhooksState) => Decision<Outcome, WebhookEvent>,
   occasion: WorkspaceOccasion,
 ): Promise<Outcome> {
-  const aggregate = { ...webhookAggregate, stream: webhooksStream(workspaceId) };
-  const outcome = await transact(services.store, aggregate, decide, occasion);
+  const outcome = await transact(services.store, endpointsOf(services, workspaceId), decide, occasion);
   services.webhooks.forget(workspaceId);
   return outcome;
 }

@@ -9,8 +9,12 @@ import type { Decision } from "../kernel/decider.ts";
 import { newId } from "../kernel/ids.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { type EpochMs, rfc3339 } from "../kernel/time.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "./changeRate.ts";
 import { apiKeyAggregate, type Services, workspaceAggregate } from "./services.ts";
 import { load, transact, writtenFirstAt } from "./transact.ts";
+
+/** How often callers may pause and resume a workspace in a day. */
+const CHANGES_PER_DAY_MAX = 200;
 
 /** Creates a workspace and answers its id. */
 export async function newWorkspace(services: Services, name: string, occasion: Occasion): Promise<string> {
@@ -25,18 +29,26 @@ export async function newWorkspace(services: Services, name: string, occasion: O
   return id;
 }
 
-/** How a decision about a workspace is taken at a time. */
-type WorkspaceDecision<Outcome> = (state: WorkspaceState, now: EpochMs) => Decision<Outcome, WorkspaceEvent>;
+/** How a decision about a workspace is taken at a time, and how many changes in a day it must not be beyond. */
+interface WorkspaceChange<Outcome> {
+  readonly decide: (state: WorkspaceState, now: EpochMs) => Decision<Outcome, WorkspaceEvent>;
+  readonly changesPerDayMax: number;
+}
 
 async function changeWorkspace<Outcome>(
   services: Services,
   id: string,
-  decide: WorkspaceDecision<Outcome>,
+  { decide, changesPerDayMax }: WorkspaceChange<Outcome>,
   occasion: Occasion,
 ): Promise<Outcome> {
   const outcome = await transact(
     services.store,
-    { ...workspaceAggregate, stream: workspaceStream(id) },
+    {
+      ...workspaceAggregate,
+      stream: workspaceStream(id),
+      since: () => services.workspaces.loaded(id),
+      changesPerDayMax,
+    },
     (state) => decide(state, occasion.at),
     { ...occasion, workspaceId: id },
   );
@@ -46,12 +58,14 @@ async function changeWorkspace<Outcome>(
 
 /** Stops sending: at once here, within a second everywhere. What is queued waits. A repeat is no error. */
 export function pauseWorkspace(services: Services, id: string, occasion: Occasion) {
-  return changeWorkspace(services, id, pauseSending, occasion);
+  const change = { decide: pauseSending, changesPerDayMax: CHANGES_PER_DAY_MAX };
+  return changeWorkspace(services, id, change, occasion);
 }
 
 /** Lets sending go on, what waited as well. A repeat is no error. */
 export function resumeWorkspace(services: Services, id: string, occasion: Occasion) {
-  return changeWorkspace(services, id, resumeSending, occasion);
+  const changesPerDayMax = CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING;
+  return changeWorkspace(services, id, { decide: resumeSending, changesPerDayMax }, occasion);
 }
 
 /** Sets what the workspace may use; within a second it holds everywhere. */
@@ -61,13 +75,15 @@ export function limitWorkspace(
   changes: Parameters<typeof changeLimits>[1],
   occasion: Occasion,
 ) {
-  return changeWorkspace(services, id, (state) => changeLimits(state, changes), occasion);
+  const decide = (state: WorkspaceState) => changeLimits(state, changes);
+  return changeWorkspace(services, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, occasion);
 }
 
 /** A workspace as its stream tells it now, with the time of its creation; null when there is none. */
 export async function readWorkspace(services: Services, id: string) {
   const stream = workspaceStream(id);
-  const { state } = await load(services.store, workspaceAggregate, stream);
+  const known = await services.workspaces.loaded(id);
+  const { state } = await load(services.store, workspaceAggregate, stream, known);
   if (state === null) return null;
   return { workspace: state, createdAt: await writtenFirstAt(services.store, stream) };
 }

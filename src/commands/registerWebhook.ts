@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { registerEndpoint } from "../domain/webhook/decisions.ts";
-import { webhooksStream } from "../domain/webhook/events.ts";
 import { newId } from "../kernel/ids.ts";
 import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { webhookSecretText } from "../kernel/webhookSignature.ts";
-import { type Services, webhookAggregate } from "./services.ts";
+import { endpointsOf } from "./manageWebhooks.ts";
+import type { Services } from "./services.ts";
 import { transact } from "./transact.ts";
 
 const SECRET_BYTES = 32;
@@ -46,7 +46,7 @@ export async function registerWebhook(
   };
   const outcome = await transact(
     services.store,
-    { ...webhookAggregate, stream: webhooksStream(workspaceId) },
+    endpointsOf(services, workspaceId),
     (state) => registerEndpoint(state, endpoint),
     occasion,
   );

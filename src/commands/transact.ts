@@ -4,6 +4,7 @@ import type { Decider, Decision, DomainEvent } from "../kernel/decider.ts";
 import { newId } from "../kernel/ids.ts";
 import { metadataOf, type Occasion } from "../kernel/metadata.ts";
 import type { EventStore, NewEvent } from "../ports/eventStore.ts";
+import { changeRate } from "./changeRate.ts";
 import { codecs } from "./codecs.ts";
 import { Contention, inTurn } from "./streamWriters.ts";
 
@@ -67,11 +68,14 @@ export function toNewEvents(events: readonly DomainEvent[], occasion: Occasion):
 interface Written<State, Event extends DomainEvent> extends Aggregate<State, Event> {
   readonly stream: string;
   readonly since?: () => Loaded<State> | Promise<Loaded<State>>;
+  /** How often callers may change it in a day, where they may go on doing so. */
+  readonly changesPerDayMax?: number;
 }
 
 /**
  * load -> decide -> append at the loaded revision; taken anew when another instance was first. Writers of this
- * instance take turns. A decision without events writes nothing. Throws `StoreError`.
+ * instance take turns. A decision without events writes nothing. Throws `StoreError`, and `ChangeRateError` in place of a
+ * change that is one too many.
  */
 export async function transact<State, Event extends DomainEvent, Outcome>(
   store: EventStore,
@@ -82,13 +86,18 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
   const { stream } = aggregate;
   return inTurn(store, stream, async () => {
     const contention = new Contention(stream);
+    const rate = changeRate(store, stream, occasion, aggregate.changesPerDayMax);
     for (;;) {
       const { state, revision } = await load(store, aggregate, stream, await aggregate.since?.());
       const { outcome, events } = decide(state);
       if (events.length === 0) return outcome;
+      rate.check();
       const stored = events.map((event) => ({ ...event, data: aggregate.encode?.(event) ?? event.data }));
       const result = await store.append(stream, toNewEvents(stored, occasion), revision ?? "noStream");
-      if (result.outcome === "appended") return outcome;
+      if (result.outcome === "appended") {
+        rate.count();
+        return outcome;
+      }
       await contention.lost();
     }
   });

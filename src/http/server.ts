@@ -1,8 +1,10 @@
 import { type AnyElysia, Elysia, type ErrorContext, ParseError, ValidationError } from "elysia";
+import { ChangeRateError } from "../commands/changeRate.ts";
 import { StreamBusyError } from "../commands/streamWriters.ts";
 import type { AddressRange } from "../kernel/clientAddress.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/reason.ts";
+import { SECOND_MS } from "../kernel/time.ts";
 import { StoreError } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { BodiesInFlight } from "./bodiesInFlight.ts";
@@ -55,6 +57,10 @@ function asProblem(error: unknown): Problem | null {
   if (error instanceof Problem) return error;
   if (error instanceof ParseError) return asProblem(error.cause);
   if (error instanceof ValidationError) return validationProblem(error);
+  if (error instanceof ChangeRateError) {
+    const headers = { "retry-after": String(Math.ceil(error.retryAfterMs / SECOND_MS)) };
+    return new Problem("RATE_LIMITED", { detail: error.message, headers });
+  }
   if (error instanceof StreamBusyError) {
     return new Problem("INTERNAL_ERROR", {
       unavailable: true,

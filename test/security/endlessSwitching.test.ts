@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { senderIdOf, setSender } from "../../src/commands/manageSender.ts";
+import { resumeWorkspace } from "../../src/commands/manageWorkspace.ts";
+import { parseAddress } from "../../src/kernel/address.ts";
+import { systemOccasion } from "../../src/openParts.ts";
+import { testStores } from "../support/stores.ts";
+import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+
+const RECIPIENT = "ana@example.com";
+const DAY_SECONDS = 86_400;
+
+describe.each(await testStores())("what is switched on and off without end, on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  const senderId = (of: Tenant) => {
+    const address = parseAddress(SENDER);
+    if ("invalid" in address) throw new Error(address.invalid);
+    return senderIdOf(service.log.keys, of.workspaceId, { kind: "address", address });
+  };
+  type Switch = (of: Tenant) => ReturnType<Tenant["call"]>;
+  const switches: readonly (readonly [name: string, most: number, off: Switch, on: Switch])[] = [
+    [
+      "a suppression",
+      100,
+      (of) => of.call("POST", "/api/v1/suppressions", { body: { address: RECIPIENT } }),
+      (of) => of.call("DELETE", `/api/v1/suppressions/${RECIPIENT}`),
+    ],
+    [
+      "a workspace",
+      200,
+      (of) => of.call("POST", "/api/v1/workspace/pause"),
+      (of) => of.call("POST", "/api/v1/workspace/resume"),
+    ],
+    [
+      "a sender",
+      200,
+      (of) => of.call("POST", `/api/v1/senders/${senderId(of)}/disable`),
+      (of) => of.call("POST", `/api/v1/senders/${senderId(of)}/enable`),
+    ],
+  ];
+
+  test.each(switches)("%s is refused in time, and others are not", async (_, most, off, on) => {
+    let changes = 0;
+    let last = await off(tenant);
+    for (; changes <= most && last.status < 400; changes += 1) {
+      last = await (changes % 2 === 0 ? on(tenant) : off(tenant));
+    }
+    expect(last.json).toMatchObject({ status: 429, code: "RATE_LIMITED", retryable: true });
+    const retryAfterSeconds = Number(last.headers.get("retry-after"));
+    expect(retryAfterSeconds).toBeGreaterThan(DAY_SECONDS - 600);
+    expect(retryAfterSeconds).toBeLessThanOrEqual(DAY_SECONDS);
+    expect(changes).toBeGreaterThanOrEqual(most - 2);
+    // What stops mail is still done, and its repeat changes nothing.
+    expect((await off(tenant)).status).toBeLessThan(300);
+    expect((await on(tenant)).status).toBe(429);
+    expect((await off(tenant)).status).toBeLessThan(300);
+    const other = await service.tenant();
+    expect((await off(other)).status).toBeLessThan(300);
+    expect((await on(other)).status).toBeLessThan(300);
+  });
+
+  test("leaves a recipient suppressed, and can be ended by the operator", async () => {
+    expect((await tenant.call("GET", `/api/v1/suppressions/${RECIPIENT}`)).status).toBe(200);
+    const occasion = { ...systemOccasion("cli"), workspaceId: tenant.workspaceId };
+    await resumeWorkspace(service.log, tenant.workspaceId, occasion);
+    expect((await tenant.call("GET", "/api/v1/workspace")).json.sending).toBe("active");
+    expect(await setSender(service.log, senderId(tenant), "enabled", occasion)).toBe("switched");
+  });
+});
