@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { binaryEvent, EventStoreDBClient, jsonEvent } from "@eventstore/db-client";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { joinLog } from "../../src/commands/serviceRegister.ts";
 import { verifyLog } from "../../src/commands/verifyLog.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
@@ -56,6 +57,9 @@ describe.skipIf(!isThere)("a client that writes to the server past the service",
     client.appendToStream(stream, [jsonEvent({ type, data })]);
 
   test("is not found where there was none", async () => {
+    const place = { dataDir: folder, host: "here" };
+    const occasion = () => ({ at: Date.now(), correlationId: newId(), actor: "cli" });
+    await joinLog(store, place, occasion);
     expect(await found()).toEqual([]);
   });
 

@@ -7,6 +7,7 @@ import { INSTANCE_STREAM, instanceCodec } from "../../domain/instance/events.ts"
 import { logImportCodec } from "../../domain/logImport/events.ts";
 import { quotaCodec } from "../../domain/quota/events.ts";
 import { senderCodec, senderStream } from "../../domain/sender/events.ts";
+import { serviceRegisterCodec } from "../../domain/serviceRegister/events.ts";
 import { storageCodec, storageStream } from "../../domain/storage/events.ts";
 import { suppressionCodec, suppressionStream } from "../../domain/suppression/events.ts";
 import { templateCodec, templateStream } from "../../domain/template/events.ts";
@@ -14,7 +15,7 @@ import { verificationAllowanceCodec } from "../../domain/verificationAllowance/e
 import { webhookCodec, webhooksStream } from "../../domain/webhook/events.ts";
 import { webhookDeliveryCodec, webhookDeliveryStream } from "../../domain/webhookDelivery/events.ts";
 import { workspaceCodec, workspaceStream } from "../../domain/workspace/events.ts";
-import { IMPORT_STREAM } from "../../kernel/ofTheLog.ts";
+import { IMPORT_STREAM, SERVICES_STREAM } from "../../kernel/ofTheLog.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 
 /** Ids and keyed hashes, and nothing that looks like one of their characters and is another. */
@@ -24,6 +25,7 @@ const SINGLE_STREAMS = [
   [INSTANCE_STREAM, instanceCodec],
   [AUDIT_STREAM, auditCodec],
   [IMPORT_STREAM, logImportCodec],
+  [SERVICES_STREAM, serviceRegisterCodec],
 ] as const;
 /** By what stands before the first hyphen. */
 const CATEGORIES = [
