@@ -1,4 +1,5 @@
-import { apiKeyCodec, apiKeyUseCodec } from "../src/domain/apiKey/events.ts";
+import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
+import { apiKeyUseCodec } from "../src/domain/apiKeyUse/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
 import type { Projection } from "./projection.ts";

@@ -1,4 +1,5 @@
-import { apiKeyCodec, apiKeyUseCodec } from "../src/domain/apiKey/events.ts";
+import { apiKeyCodec } from "../src/domain/apiKey/events.ts";
+import { apiKeyUseCodec } from "../src/domain/apiKeyUse/events.ts";
 import { attachmentCodec } from "../src/domain/attachment/events.ts";
 import { auditCodec } from "../src/domain/audit/events.ts";
 import { emailCodec } from "../src/domain/email/events.ts";
@@ -144,6 +145,9 @@ const DEEDS: Deeds = {
   SenderVerified: ({ method }, event) => ofSender(event)("sender.verified", { details: { method } }),
   SenderDisabled: (_, event) => ofSender(event)("sender.disabled"),
   SenderEnabled: (_, event) => ofSender(event)("sender.enabled"),
+  SenderRecordMissing: (data, event) =>
+    ofSender(event)("sender.record_missing", { details: snakeCase(data) }),
+  SenderRecordFound: (_, event) => ofSender(event)("sender.record_found"),
   SenderVerificationMailStarted: null,
   SenderVerificationMailSent: null,
   SenderVerificationMailFailed: null,

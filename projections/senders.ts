@@ -16,6 +16,7 @@ const SENT = "DELETE FROM verification_mails WHERE id = ?";
 const HOLD_ALL = "UPDATE verification_mails SET held = 1, state = iif(state = 'ready', 'held', state)";
 const RELEASE_ALL = `UPDATE verification_mails SET held = 0, state = iif(state = 'held', 'ready', state)
   WHERE held = 1`;
+const VERIFIED_BY_RECORD = "UPDATE senders SET by_record = 1 WHERE id = ?";
 const VERIFIED = "DELETE FROM verification_mails WHERE sender_id = ?";
 
 function applyToSender(event: ProjectedEvent, db: ReadDatabase): void {
@@ -41,6 +42,7 @@ function applyToSender(event: ProjectedEvent, db: ReadDatabase): void {
       break;
     case "SenderVerified":
       db.run(VERIFIED, senderId);
+      if (data.method === "dns") db.run(VERIFIED_BY_RECORD, senderId);
       break;
   }
 }
@@ -57,7 +59,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
  */
 export const senders: Projection = {
   name: "senders",
-  version: 3,
+  version: 4,
   events: [
     "SenderAdded",
     "SenderDomainAdded",
@@ -71,9 +73,13 @@ export const senders: Projection = {
   tables: [
     {
       name: "senders",
-      columns: "id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, created_at TEXT NOT NULL",
+      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, created_at TEXT NOT NULL,
+        by_record INTEGER NOT NULL DEFAULT 0`,
       key: ["id"],
-      indexes: ["CREATE INDEX senders_by_time ON senders (workspace_id, created_at)"],
+      indexes: [
+        "CREATE INDEX senders_by_time ON senders (workspace_id, created_at)",
+        "CREATE INDEX senders_by_record ON senders (id) WHERE by_record = 1",
+      ],
     },
     {
       name: "verification_mails",
@@ -110,6 +116,12 @@ export function listSenders(db: ReadDatabase, query: SenderQuery): readonly Send
     ${NEWEST_FIRST} LIMIT ?`;
   const rows = db.all(sql, workspaceId, ...(page?.values ?? []), limit);
   return rows.map((row) => ({ id: String(row.id), createdAt: String(row.created_at) }));
+}
+
+/** The domains of all workspaces that were verified by their record, in the order of their ids. */
+export function domainsVerifiedByRecord(db: ReadDatabase, after: string, limit: number): readonly string[] {
+  const sql = "SELECT id FROM senders WHERE by_record = 1 AND id > ? ORDER BY id LIMIT ?";
+  return db.all(sql, after, limit).map((row) => String(row.id));
 }
 
 /** A verification mail that is to be sent. `id` is its request's, `attempt` its last claim's number. */

@@ -28,6 +28,8 @@ export interface Config {
   readonly contentTimeoutMs: number;
   /** How often each instance looks for content that no message and no upload names. */
   readonly contentSweepIntervalMs: number;
+  /** How often verified domains are looked at again; 0: never. */
+  readonly domainRecheckIntervalMs: number;
   /** Where clamd listens, `tcp://host:port` or `unix:/path`; null: files are not looked at for malware. */
   readonly clamavUrl: string | null;
   readonly storeUrl: string;
@@ -469,6 +471,10 @@ export function readConfig(env: Environment): Config {
     contentUrl: content,
     s3: s3Settings(reader, content),
     contentTimeoutMs: reader.integer("CONTENT_TIMEOUT_MS", 10_000, { min: 100, max: MINUTE_MS }),
+    domainRecheckIntervalMs: reader.integer("DOMAIN_RECHECK_INTERVAL_MS", DAY_MS, {
+      min: 0,
+      max: 24 * DAY_MS,
+    }),
     contentSweepIntervalMs: reader.integer("CONTENT_SWEEP_INTERVAL_MS", 10 * MINUTE_MS, {
       min: 10,
       max: DAY_MS,

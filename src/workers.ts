@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Logger } from "pino";
+import { createDnsResolver } from "./adapters/dns/dnsResolver.ts";
 import { sqliteReadDatabases } from "./adapters/sqlite/readDatabase.ts";
 import { checkpointFile } from "./adapters/system/checkpointFile.ts";
 import { CONTENT_SWEEP_AGE_MS } from "./commands/contentAge.ts";
@@ -14,6 +15,7 @@ import { attachmentChecks } from "./reactors/attachmentChecks.ts";
 import { attachmentRetention } from "./reactors/attachmentRetention.ts";
 import { contentRetention } from "./reactors/contentRetention.ts";
 import { ContentSweeper } from "./reactors/contentSweeper.ts";
+import { domainRecheck } from "./reactors/domainRecheck.ts";
 import { erasedContent } from "./reactors/erasedContent.ts";
 import { keyUseWriter } from "./reactors/keyUseWriter.ts";
 import { RelayNews } from "./reactors/mail/relayNews.ts";
@@ -74,6 +76,7 @@ export function makeWorkers(
     ...(config.deliveryEnabled ? reachingOut : []),
     ...workOnAttachments(logger, { services, readers }),
     contentSweeper(config, logger, services),
+    domainRecheckOf(config, logger, { services, readers }),
     keyUseWriter({
       keyUse: services.keyUse,
       actor: `worker:${newId()}`,
@@ -144,6 +147,27 @@ function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: M
     random: Math.random,
     onTrouble: (error, emailId) =>
       logger.warn({ emailId, reason: reasonOf(error) }, "delivery was interrupted"),
+  });
+}
+
+function domainRecheckOf(config: Config, logger: Logger, { services, readers }: Working) {
+  return domainRecheck({
+    services,
+    senders: readers.reader("senders"),
+    dns: createDnsResolver(config.dnsServers),
+    actor: `worker:${newId()}`,
+    intervalMs: config.domainRecheckIntervalMs,
+    onChange(change, { id, workspaceId }) {
+      if (change === "found")
+        logger.info({ senderId: id, workspaceId }, "the DNS record of a domain is there again");
+      else
+        logger.warn(
+          { senderId: id, workspaceId },
+          "the DNS record of a verified domain is missing; it can send still",
+        );
+    },
+    onTrouble: (error, senderId) =>
+      logger.info({ senderId, reason: reasonOf(error) }, "a verified domain could not be looked at again"),
   });
 }
 

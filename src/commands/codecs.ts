@@ -1,4 +1,5 @@
-import { apiKeyCodec, apiKeyUseCodec } from "../domain/apiKey/events.ts";
+import { apiKeyCodec } from "../domain/apiKey/events.ts";
+import { apiKeyUseCodec } from "../domain/apiKeyUse/events.ts";
 import { attachmentCodec } from "../domain/attachment/events.ts";
 import { auditCodec } from "../domain/audit/events.ts";
 import { emailCodec } from "../domain/email/events.ts";

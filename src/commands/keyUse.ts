@@ -1,4 +1,4 @@
-import { apiKeyUseCodec, apiKeyUseStream } from "../domain/apiKey/events.ts";
+import { apiKeyUseCodec, apiKeyUseStream } from "../domain/apiKeyUse/events.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import { type EpochMs, HOUR_MS, rfc3339 } from "../kernel/time.ts";
 import type { EventStore } from "../ports/eventStore.ts";

@@ -1,9 +1,10 @@
 import { LRUCache } from "lru-cache";
+import { noteRecord } from "../domain/sender/decisions.ts";
 import type { InstanceKeys } from "../kernel/instanceKeys.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { type EpochMs, HOUR_MS } from "../kernel/time.ts";
 import type { DnsResolver } from "../ports/dnsResolver.ts";
-import { markVerified } from "./manageSender.ts";
+import { markVerified, transactSender } from "./manageSender.ts";
 import type { SenderView } from "./readSender.ts";
 import type { Services } from "./services.ts";
 
@@ -41,6 +42,31 @@ export function holdsRecord(strings: readonly string[], value: string): boolean 
   });
 }
 
+/** Whether the record is published now. Throws `DnsUnavailableError`. */
+async function isPublished(dns: DnsResolver, { name, value }: DomainRecord): Promise<boolean> {
+  const strings = await dns.resolveTxt(name, LOOKUP_MS_MAX);
+  return strings !== "none" && holdsRecord(strings, value);
+}
+
+/**
+ * Looks again for the record of a domain that was verified by it, and notes what has changed. Nothing is disabled: a zone
+ * may be broken for a day. Throws `DnsUnavailableError`.
+ */
+export async function recheckSenderDomain(
+  services: Services,
+  dns: DnsResolver,
+  id: string,
+  occasion: Omit<Occasion, "workspaceId">,
+): Promise<{ readonly outcome: "missing" | "found" | "unchanged"; readonly workspaceId: string }> {
+  const sender = await services.senders.get(id);
+  if (sender === null || sender.verifiedBy !== "dns") return { outcome: "unchanged", workspaceId: "" };
+  const { workspaceId, name } = sender;
+  const isThere = await isPublished(dns, domainRecordOf(services.keys, workspaceId, name));
+  const of = { ...occasion, workspaceId };
+  const outcome = await transactSender(services, id, (state) => noteRecord(state, isThere, occasion.at), of);
+  return { outcome, workspaceId };
+}
+
 export type DomainOutcome =
   | { readonly kind: "verified" }
   | { readonly kind: "recordMissing"; readonly expected: DomainRecord }
@@ -70,10 +96,7 @@ export function domainVerification(services: Services, dns: DnsResolver) {
     const againAt = countLookup(sender.workspaceId, occasion.at);
     if (againAt !== null) return { kind: "limited", againAt };
     const expected = domainRecordOf(services.keys, sender.workspaceId, sender.name);
-    const strings = await dns.resolveTxt(expected.name, LOOKUP_MS_MAX);
-    if (strings === "none" || !holdsRecord(strings, expected.value)) {
-      return { kind: "recordMissing", expected };
-    }
+    if (!(await isPublished(dns, expected))) return { kind: "recordMissing", expected };
     await markVerified(services, id, "dns", occasion);
     return { kind: "verified" };
   };

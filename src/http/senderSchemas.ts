@@ -103,6 +103,13 @@ export const SenderResource = Type.Object(
         Type.Literal("dns"),
       ]),
     ),
+    record_missing_since: Nullable(
+      Type.String({
+        format: "date-time",
+        description:
+          "Since when the DNS record of a verified domain is known to be missing: a warning, the domain can send all the same.",
+      }),
+    ),
     verification: Nullable(Verification),
     dns_record: Nullable(DnsRecord),
     created_at: Type.String({ format: "date-time" }),

@@ -248,6 +248,7 @@ function senderJson(services: Services, { id, sender, createdAt, updatedAt }: Se
     display_name: displayName,
     status: statusOf(sender),
     verified_by: verifiedBy,
+    record_missing_since: sender.recordMissingSince === null ? null : rfc3339(sender.recordMissingSince),
     verification: verificationJson(services, id, sender),
     dns_record: isDomain ? { type: "TXT", ...domainRecordOf(services.keys, workspaceId, name) } : null,
     created_at: createdAt,

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { issueKey, revokeKey } from "../../src/commands/manageWorkspace.ts";
-import { apiKeyStream, apiKeyUseStream } from "../../src/domain/apiKey/events.ts";
+import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { SCOPES } from "../../src/domain/apiKey/scopes.ts";
+import { apiKeyUseStream } from "../../src/domain/apiKeyUse/events.ts";
 import { systemOccasion } from "../../src/openParts.ts";
 import { type Answer, type Caller, callerOf } from "../support/service.ts";
 import { testStores } from "../support/stores.ts";

@@ -18,7 +18,7 @@ describe.each(await testStores())("senders on $name", (store) => {
   let tenant: Tenant;
   beforeAll(async () => {
     dns = await startNameServer((name, type) => (type === "TXT" && zone.get(name)) || "nxdomain");
-    service = await startService(store, { DNS_SERVERS: dns.address });
+    service = await startService(store, { DNS_SERVERS: dns.address, DOMAIN_RECHECK_INTERVAL_MS: "100" });
     tenant = await service.tenant({ sender: null });
   });
   afterAll(async () => {
@@ -47,6 +47,30 @@ describe.each(await testStores())("senders on $name", (store) => {
   };
   const sendFrom = (from: string, as: Tenant) => as.send(newKey(), message({ from }));
 
+  test("a verified domain whose record goes is told of, sends on, and is fine once it is there again", async () => {
+    const own = await service.tenant({ sender: null });
+    const sender = await verifiedDomain(`${newKey()}.example`, own);
+    const read = async () => (await own.call("GET", `${PATH}/${sender.id}`)).json;
+    const asked = () => dns.questions.filter((question) => question.endsWith(sender.dns_record.name)).length;
+    // Name servers that do not answer say nothing of the record.
+    zone.set(sender.dns_record.name, "servfail");
+    const before = asked();
+    await until(() => asked() > before + 2, "it to be looked for again");
+    expect((await read()).record_missing_since).toBeNull();
+    zone.set(sender.dns_record.name, [["v=spf1 -all"]]);
+    await until(async () => (await read()).record_missing_since !== null, "the loss to be noted");
+    const missing = await read();
+    expect(missing.status).toBe("verified");
+    expect((await sendFrom(`me@${sender.domain}`, own)).status).toBe(202);
+    const seen = asked();
+    await until(() => asked() > seen + 1, "another round");
+    expect((await read()).record_missing_since).toBe(missing.record_missing_since);
+    zone.set(sender.dns_record.name, [[sender.dns_record.value]]);
+    await until(async () => (await read()).record_missing_since === null, "the record to be found");
+    const events = await service.log.store.read(senderStream(sender.id), 0, 10);
+    expect(events.map(({ type }) => type).slice(-2)).toEqual(["SenderRecordMissing", "SenderRecordFound"]);
+  });
+
   describe("adding", () => {
     test("an address answers 201, where it is, and all there is to tell", async () => {
       const body = { address: "Shop@Example.COM", display_name: "The Shop" };
@@ -62,6 +86,7 @@ describe.each(await testStores())("senders on $name", (store) => {
         display_name: "The Shop",
         status: "unverified",
         verified_by: null,
+        record_missing_since: null,
         verification: null,
         dns_record: null,
         created_at: answer.json.created_at,
@@ -83,6 +108,7 @@ describe.each(await testStores())("senders on $name", (store) => {
         display_name: null,
         status: "unverified",
         verified_by: null,
+        record_missing_since: null,
         verification: null,
         dns_record: {
           type: "TXT",

@@ -1,4 +1,5 @@
-import { apiKeyCodec, apiKeyStream, apiKeyUseCodec, apiKeyUseStream } from "../../domain/apiKey/events.ts";
+import { apiKeyCodec, apiKeyStream } from "../../domain/apiKey/events.ts";
+import { apiKeyUseCodec, apiKeyUseStream } from "../../domain/apiKeyUse/events.ts";
 import { attachmentCodec, attachmentStream } from "../../domain/attachment/events.ts";
 import { AUDIT_STREAM, auditCodec } from "../../domain/audit/events.ts";
 import { emailCodec, emailStream } from "../../domain/email/events.ts";

@@ -23,21 +23,9 @@ const schemas = {
   ApiKeyRevoked: Type.Object({}),
 };
 
-const useSchemas = {
-  /** It was used in the hour that begins at `hour`. */
-  ApiKeyUsed: Type.Object({ keyId: Type.String(), hour: Type.String() }),
-};
-
 /** The case names are the storage format. */
 export type ApiKeyEvent = EventOf<typeof schemas>;
 export const apiKeyCodec = makeCodec(schemas);
-
-export const apiKeyUseCodec = makeCodec(useSchemas);
-
-/** When a key was used: beside the key's own stream, so that whoever asks what a key may do reads none of it. */
-export function apiKeyUseStream(id: string): string {
-  return `apikeyuse-${id}`;
-}
 
 export function apiKeyStream(id: string): string {
   return `apikey-${id}`;

@@ -32,6 +32,19 @@ export function verifySender(
   };
 }
 
+/** Notes whether the record of a domain that was verified by it is still there. Only what has changed gives events. */
+export function noteRecord(
+  state: SenderState,
+  isThere: boolean,
+  now: EpochMs,
+): Decision<"missing" | "found" | "unchanged", SenderEvent> {
+  const isAsked = state?.kind === "domain" && state.verifiedBy === "dns";
+  if (!isAsked || isThere === (state.recordMissingSince === null))
+    return { outcome: "unchanged", events: [] };
+  if (isThere) return { outcome: "found", events: [{ type: "SenderRecordFound", data: {} }] };
+  return { outcome: "missing", events: [{ type: "SenderRecordMissing", data: { since: rfc3339(now) } }] };
+}
+
 /** Switches a sender off or on. A repeat gives no events, and on is not verified. */
 export function switchSender(
   state: SenderState,

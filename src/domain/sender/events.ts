@@ -20,6 +20,9 @@ const schemas = {
   SenderVerified: Type.Object({ method: Method }),
   SenderDisabled: Type.Object({}),
   SenderEnabled: Type.Object({}),
+  /** The record by which a domain was verified was looked for again, and is not there since. */
+  SenderRecordMissing: Type.Object({ since: Type.String() }),
+  SenderRecordFound: Type.Object({}),
   SenderVerificationRequested: Type.Object({
     requestId: Type.String(),
     /** The SHA-256 of the link's secret: the log does not hold what opens it. */

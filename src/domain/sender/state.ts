@@ -28,6 +28,8 @@ export interface Sender {
   /** Null until it is verified. */
   readonly verifiedBy: VerificationMethod | null;
   readonly disabled: boolean;
+  /** Since when the record of a verified domain is known to be missing; it can send all the same. */
+  readonly recordMissingSince: EpochMs | null;
   /** The newest ones, oldest first. */
   readonly requests: readonly VerificationRequest[];
 }
@@ -77,6 +79,10 @@ function evolveExisting(state: Sender, event: Exclude<SenderEvent, Beginning>): 
       return { ...state, disabled: true };
     case "SenderEnabled":
       return { ...state, disabled: false };
+    case "SenderRecordMissing":
+      return { ...state, recordMissingSince: epochMs(event.data.since) };
+    case "SenderRecordFound":
+      return { ...state, recordMissingSince: null };
     case "SenderVerificationRequested":
       return { ...state, requests: [...state.requests, newRequest(event.data)].slice(-REQUESTS_MAX) };
     case "SenderVerificationMailStarted":
@@ -94,7 +100,7 @@ function evolveExisting(state: Sender, event: Exclude<SenderEvent, Beginning>): 
 }
 
 function evolve(state: SenderState, event: SenderEvent): SenderState {
-  const fresh = { verifiedBy: null, disabled: false, requests: [] };
+  const fresh = { verifiedBy: null, disabled: false, recordMissingSince: null, requests: [] };
   if (event.type === "SenderAdded") {
     const { workspaceId, address, displayName = null } = event.data;
     return { workspaceId, kind: "address", name: address, displayName, ...fresh };
