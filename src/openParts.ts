@@ -35,6 +35,11 @@ export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
   return storeUrl.startsWith("file:");
 }
 
+/** Whether mail goes to files and not to a relay. */
+export function isOutbox({ smtpUrl }: Pick<Config, "smtpUrl">): boolean {
+  return smtpUrl.startsWith("outbox:");
+}
+
 /** How the log is opened. */
 export interface OpenStoreOptions {
   /** KiB of the embedded log's pages that are kept in memory, for whoever comes back to them; without it, enough for going through the log. */
@@ -104,7 +109,7 @@ export function openScanner({ clamavUrl }: Pick<Config, "clamavUrl">): MalwareSc
 
 /** The transport that SMTP_URL names. */
 export function openTransport(config: Config): MailTransport {
-  if (config.smtpUrl.startsWith("outbox:")) {
+  if (isOutbox(config)) {
     return createOutboxTransport(
       { directory: relayPlace(config), sessionsMax: config.smtpConnectionsMax },
       systemClock,
@@ -120,14 +125,14 @@ export function openTransport(config: Config): MailTransport {
 
 /** Where mail goes, for people: host and port of the relay, or the directory of the outbox. */
 export function relayPlace({ smtpUrl, dataDir }: Pick<Config, "smtpUrl" | "dataDir">): string {
-  if (smtpUrl.startsWith("outbox:")) return smtpUrl.slice("outbox:".length) || join(dataDir, "outbox");
+  if (isOutbox({ smtpUrl })) return smtpUrl.slice("outbox:".length) || join(dataDir, "outbox");
   const { host, port } = smtpOptionsFromUrl(smtpUrl);
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** The mail that outbox transports of this instance have written, also those of settings before. */
 export function openOutbox({ dataDir, smtpUrl }: Config): MailOutbox {
-  const named = smtpUrl.startsWith("outbox:") ? smtpUrl.slice("outbox:".length) : "";
+  const named = isOutbox({ smtpUrl }) ? smtpUrl.slice("outbox:".length) : "";
   return outboxFiles([join(dataDir, "outbox"), ...(named === "" ? [] : [named])]);
 }
 

@@ -4,6 +4,7 @@ import { RELAY_DETAILS } from "./domain/email/waiting.ts";
 import type { InstanceState } from "./domain/instance/state.ts";
 import type { Check } from "./http/health.ts";
 import { rfc3339 } from "./kernel/time.ts";
+import { isOutbox } from "./openParts.ts";
 import type { MailDelivery } from "./reactors/mailDelivery.ts";
 import type { SealWatch } from "./reactors/sealWatch.ts";
 import type { Readers } from "./readModels/readers.ts";
@@ -32,7 +33,7 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
     const free = services.disk.freeBytes();
     // Anybody may ask, so the relay's own words, which may name it, stay in the log.
     const fault = delivery.relayFault;
-    const relay = fault === null ? "Taking mail." : RELAY_DETAILS[fault.trouble];
+    const relay = fault === null ? takingDetail(config) : RELAY_DETAILS[fault.trouble];
     return {
       store: await storeCheck(services),
       read_models: readModels(),
@@ -41,6 +42,10 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
       relay: { ok: fault === null, required: false, detail: relay },
     };
   };
+}
+
+function takingDetail(config: Config): string {
+  return isOutbox(config) ? "Mail is written to files and goes nowhere else." : "Taking mail.";
 }
 
 /** Only where there is something to say: most logs were neither sealed nor restored. */

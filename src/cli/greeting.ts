@@ -4,7 +4,7 @@ import type { RunningApp } from "../app.ts";
 import { type Config, DATA_DIR_DEFAULT } from "../config.ts";
 import { basePathOf } from "../controllers.ts";
 import { bootstrapKeyPath, firstCurl, shellQuoted } from "../firstRun.ts";
-import { isEmbedded, relayPlace } from "../openParts.ts";
+import { isEmbedded, isOutbox, relayPlace } from "../openParts.ts";
 
 type Started = Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithoutWorkspace">;
 
@@ -93,6 +93,6 @@ function dataPlace(config: Config): string {
 function mailPlace(config: Config): string {
   if (!config.deliveryEnabled) return "is accepted and not delivered here (DELIVERY=off)";
   const place = relayPlace(config);
-  if (!config.smtpUrl.startsWith("outbox:")) return `goes to the relay ${place}`;
+  if (!isOutbox(config)) return `goes to the relay ${place}`;
   return `is written to ${join(place, "*.eml")} and goes nowhere else; SMTP_URL names a relay`;
 }

@@ -89,6 +89,15 @@ describe("a refusal says what to do about", () => {
     ]);
   });
 
+  test("an offset whose + was read as a space", async () => {
+    const { json } = await service.call("GET", `${SEND}?created_from=2026-11-22T00:00:00+01:00`);
+    expect(json.errors[0].message).toBe(
+      "must be a date-time as in RFC 3339: 2030-01-31T12:00:00Z; in a query, + is written %2B",
+    );
+    const encoded = await service.call("GET", `${SEND}?created_from=2026-11-22T00:00:00%2B01:00`);
+    expect(encoded.status).toBe(200);
+  });
+
   test("a bound: in figures that can be read", async () => {
     const { json } = await service.send(newKey(), { ...MAIL, metadata: { ["k".repeat(81)]: 1 } });
     expect(json.errors[0].message).toBe("has a key of more than 80 characters");
