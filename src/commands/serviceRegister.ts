@@ -52,7 +52,8 @@ export async function joinLog(
     const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
     requireUnsealed({ sealedAt: state?.sealedAt ?? null });
   } catch (error) {
-    await leave();
+    // Why it may not work here is told, and not that the store could not be told of it.
+    await leave().catch(() => {});
     throw error;
   }
   return { leave };
