@@ -70,13 +70,14 @@ function textOf(link: string, { workspaceName, workspaceId, code }: Verification
     `Workspace id: ${workspaceId}`,
     `Code: ${code}`,
     "",
-    "If that was you, compare the code: you are shown the same one where you asked. Then open this link and press",
-    "the button on the page. It works once, within 24 hours:",
+    "If that was you, compare the code with the one that you are shown where you",
+    "asked. If it is the same, open this link and press the button on the page.",
+    "It works once, within 24 hours:",
     "",
     link,
     "",
-    "If it was not you, or the code is another one, do nothing: without your confirmation no email is sent from your",
-    "address.",
+    "If it was not you, or the code is another one, do nothing: without your",
+    "confirmation no email is sent from your address.",
     "",
   ].join("\r\n");
 }
