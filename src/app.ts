@@ -35,6 +35,7 @@ import type { ContentStore } from "./ports/contentStore.ts";
 import type { EventStore } from "./ports/eventStore.ts";
 import { ReadDatabaseError } from "./ports/readDatabase.ts";
 import { watchSeal } from "./reactors/sealWatch.ts";
+import { heldDetail } from "./readiness.ts";
 import { hostReadModels } from "./readModelHost.ts";
 import { openReaders, type Readers } from "./readModels/readers.ts";
 import { verifyOnSchedule } from "./scheduledVerify.ts";
@@ -49,6 +50,8 @@ export interface RunningApp {
   readonly hasBootstrapKey: boolean;
   /** Whether nobody can use it yet: a log without a workspace, and no first run to make one. */
   readonly isWithoutWorkspace: boolean;
+  /** What to tell of mail that waits for its operator since the log was restored; null where none does. */
+  readonly held: string | null;
   /** What `stop` would have to finish now. */
   inFlight(): { readonly requests: number; readonly deliveries: number };
   /** Stops accepting, finishes what is in flight within `drainTimeoutMs`, closes. */
@@ -111,6 +114,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const workers = makeWorkers(config, logger, { services, readers, logId: copyId });
   const readModels = followLog(config, logger, { copyId, readers, workers });
   await readersOpen(readers, config.storeTimeoutMs);
+  const held = heldDetail((await services.standing.get()).instance);
   const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
   const requests = new RequestsAtWork();
   let stopping: Promise<void> | undefined;
@@ -139,6 +143,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   return {
     url: port.url,
     isWithoutWorkspace,
+    held,
     hasBootstrapKey: hasBootstrapKey(config.dataDir),
     inFlight,
     async stop() {

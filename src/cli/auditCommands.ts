@@ -41,6 +41,8 @@ const keygen: Command = {
       await writeFile(file, pem, { flag: "wx", mode: 0o600 });
       await writeFile(`${file}.pub`, publicKeyPem(publicKey), { flag: "wx", mode: 0o644 });
     } catch (error) {
+      const { code, path } = error as NodeJS.ErrnoException;
+      if (code === "EEXIST") refuse(`${path} is there already, and is not overwritten`);
       refuse(`the key cannot be written: ${reasonOf(error)}`);
     }
     print({ privateKey: file, publicKey: `${file}.pub` }, [

@@ -215,7 +215,11 @@ const unseal: Command = {
   examples: ["postledger log unseal"],
   async run({ config, print }) {
     const outcome = await withLog(config, ({ log }) => unsealLog(log, systemOccasion("cli")));
-    print({ outcome }, [outcome === "unsealed" ? "the log goes on here" : "the log is not sealed"]);
+    print({ outcome }, [
+      outcome === "unsealed"
+        ? "the log goes on here: start the service again, also one that has run meanwhile"
+        : "the log is not sealed",
+    ]);
     return outcome === "unsealed" ? 0 : 1;
   },
 };

@@ -2,20 +2,29 @@ import type { RunningApp } from "../app.ts";
 import { type Config, isLoopback } from "../config.ts";
 import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../firstRun.ts";
 
-interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace"> {
+interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {
   /** Whether somebody has read the greeting, which says the same of what is left from a first run. */
   readonly isGreeted: boolean;
 }
 
 /** What works and should not stay so, a sentence each for the log. */
 export function startWarnings(
-  config: Pick<Config, "host" | "baseUrl" | "trustedProxies" | "dataDir" | "verificationFrom">,
-  { hasBootstrapKey, isWithoutWorkspace, isGreeted }: Started,
+  config: Pick<
+    Config,
+    "host" | "baseUrl" | "trustedProxies" | "dataDir" | "verificationFrom" | "masterKeyPrevious"
+  >,
+  { hasBootstrapKey, isWithoutWorkspace, held, isGreeted }: Started,
 ): readonly string[] {
   const warnings: string[] = [];
   if (isOpenWithoutTls(config)) {
     warnings.push(
       `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES tells of a proxy with TLS: keys and mail can be read on the way. Put a proxy with TLS before it`,
+    );
+  }
+  if (held !== null) warnings.push(held);
+  if (config.masterKeyPrevious !== null) {
+    warnings.push(
+      "the log opens with MASTER_KEY alone: MASTER_KEY_PREVIOUS is not needed any more, but for backups from before",
     );
   }
   if (config.verificationFrom !== null && isUnspecified(config.baseUrl)) {

@@ -1,10 +1,17 @@
+import { systemClock } from "../adapters/system/systemClock.ts";
 import { markVerified, newSender, type SenderName, senderIdOf, setSender } from "../commands/manageSender.ts";
 import { issueKey, newWorkspace, revokeKey } from "../commands/manageWorkspace.ts";
 import type { Services } from "../commands/services.ts";
 import { type DomainRecord, domainRecordOf } from "../commands/verifySenderDomain.ts";
 import { apiKeyCodec } from "../domain/apiKey/events.ts";
 import { isScope, SCOPES, type Scope } from "../domain/apiKey/scopes.ts";
-import { type ApiKeyState, apiKeyDecider } from "../domain/apiKey/state.ts";
+import {
+  type ApiKey,
+  type ApiKeyState,
+  type ApiKeyStatus,
+  apiKeyDecider,
+  keyStatus,
+} from "../domain/apiKey/state.ts";
 import { parseAddress, parseDomain } from "../kernel/address.ts";
 import type { Occasion } from "../kernel/metadata.ts";
 import { nearestName } from "../kernel/nearestName.ts";
@@ -112,8 +119,8 @@ interface ListedKey {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly string[];
+  readonly status: ApiKeyStatus;
   readonly expires_at: string | null;
-  readonly revoked: boolean;
 }
 
 /** Every key of the log by id, folded while the log is read once. */
@@ -128,12 +135,20 @@ async function allKeys(store: EventStore): Promise<ReadonlyMap<string, ApiKeySta
   return keys;
 }
 
-function listed([id, key]: readonly [string, ApiKeyState]): ListedKey[] {
-  if (key === null) return [];
-  const { name, scopes, expiresAt, revoked } = key;
-  return [
-    { id, name, scopes: [...scopes], expires_at: expiresAt === null ? null : rfc3339(expiresAt), revoked },
-  ];
+function listed(id: string, key: ApiKey): ListedKey {
+  const { name, scopes, expiresAt } = key;
+  const status = keyStatus(key, systemClock.now());
+  return {
+    id,
+    name,
+    scopes: [...scopes],
+    status,
+    expires_at: expiresAt === null ? null : rfc3339(expiresAt),
+  };
+}
+
+function keyLine({ id, status, expires_at, name, scopes }: ListedKey): string {
+  return `${id}  ${status.padEnd(7)}  ${expires_at ?? "does not expire"}  ${name}  ${scopes.join(",")}`;
 }
 
 const listApiKeys: Command = {
@@ -145,13 +160,10 @@ const listApiKeys: Command = {
   async run(invocation) {
     const workspaceId = invocation.required("workspace");
     const keys = await withLog(invocation.config, ({ services }) => allKeys(services.store));
-    const list = [...keys].filter(([, key]) => key?.workspaceId === workspaceId).flatMap(listed);
-    invocation.print(
-      list,
-      list.map(
-        (key) => `${key.id}  ${key.revoked ? "revoked" : "valid  "}  ${key.name}  ${key.scopes.join(",")}`,
-      ),
+    const list = [...keys].flatMap(([id, key]) =>
+      key?.workspaceId === workspaceId ? [listed(id, key)] : [],
     );
+    invocation.print(list, list.map(keyLine));
     return 0;
   },
 };

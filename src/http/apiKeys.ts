@@ -9,6 +9,7 @@ import {
 import { type IssueOutcome, issueFurtherKey, readApiKey, rotateKey } from "../commands/issueFurtherKey.ts";
 import { revokeKey } from "../commands/manageWorkspace.ts";
 import type { Services } from "../commands/services.ts";
+import { keyStatus } from "../domain/apiKey/state.ts";
 import { parseAddress, parseDomain } from "../kernel/address.ts";
 import { isApiKeyId } from "../kernel/apiKeyText.ts";
 import { parseAddressRange } from "../kernel/clientAddress.ts";
@@ -229,11 +230,6 @@ function refusal(outcome: Exclude<IssueOutcome, { kind: "issued" }>): Problem {
   }
 }
 
-function statusOf({ revoked, expiresAt }: Pick<ApiKeyRow, "revoked" | "expiresAt">, now: EpochMs) {
-  if (revoked) return "revoked";
-  return expiresAt !== null && epochMs(expiresAt) <= now ? "expired" : "active";
-}
-
 /** The later of what the log tells and what this instance has seen and not written yet. */
 function lastUseOf({ keyUse }: Services, { id, lastUsedAt }: ApiKeyRow): string | null {
   const seen = keyUse.lastSeen(id);
@@ -242,12 +238,13 @@ function lastUseOf({ keyUse }: Services, { id, lastUsedAt }: ApiKeyRow): string 
 }
 
 function apiKeyJson(services: Services, row: ApiKeyRow) {
+  const expiresAt = row.expiresAt === null ? null : epochMs(row.expiresAt);
   return {
     id: row.id,
     object: "api_key",
     name: row.name,
     scopes: row.scopes,
-    status: statusOf(row, services.clock.now()),
+    status: keyStatus({ revoked: row.revoked, expiresAt }, services.clock.now()),
     expires_at: row.expiresAt,
     created_at: row.createdAt,
     last_used_at: lastUseOf(services, row),

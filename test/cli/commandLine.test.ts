@@ -4,8 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json";
 import { commandGroups } from "../../src/cli/commandGroups.ts";
+import { SECOND_MS } from "../../src/kernel/time.ts";
 import { eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
-import { COMMAND_LINE } from "../support/runCommand.ts";
+import { COMMAND_LINE, runCommand } from "../support/runCommand.ts";
+import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 60_000;
 const COLUMNS_MAX = 80;
@@ -156,6 +158,38 @@ describe("help", () => {
   test("is not needed for the version", async () => {
     expect(await call(["--version"])).toEqual({ status: 0, out: `${version}\n`, err: "" });
   });
+});
+
+describe("api-key list", () => {
+  test(
+    "says of each key whether it opens anything, in the words of the API, and when it ends",
+    async () => {
+      const dataDir = await mkdtemp(join(folder, "keys-"));
+      const run = (...words: string[]) => runCommand(words, dataDir);
+      const workspace = (await run("workspace", "create", "Acme")).out.trim();
+      const of = ["--workspace", workspace] as const;
+      const expires = new Date(Date.now() + 3 * SECOND_MS).toISOString();
+      const create = async (...words: string[]) =>
+        (await run("api-key", "create", ...of, ...words, "--json")).json;
+      const [lasting, passing, revoked] = [
+        await create(),
+        await create("--expires", expires, "--name", "passing", "--scopes", "email:read"),
+        await create(),
+      ];
+      await run("api-key", "revoke", revoked.id);
+      const list = async () => (await run("api-key", "list", ...of, "--json")).json;
+      await until(async () => (await list())[1].status === "expired", "a key to expire", TEST_MS_MAX / 2);
+      expect(await list()).toMatchObject([
+        { id: lasting.id, status: "active", expires_at: null },
+        { id: passing.id, status: "expired", expires_at: expires },
+        { id: revoked.id, status: "revoked", expires_at: null },
+      ]);
+      const { out } = await run("api-key", "list", ...of);
+      expect(out).toContain(`${passing.id}  expired  ${expires}  passing  email:read\n`);
+      expect(out).toContain(`${lasting.id}  active   does not expire  `);
+    },
+    TEST_MS_MAX,
+  );
 });
 
 describe("where there is no data directory", () => {

@@ -209,7 +209,7 @@ describe("a service that cannot start", () => {
 });
 
 describe("a service that starts warns", () => {
-  const nothing = { hasBootstrapKey: false, isWithoutWorkspace: false, isGreeted: false };
+  const nothing = { hasBootstrapKey: false, isWithoutWorkspace: false, held: null, isGreeted: false };
   const warnings = (env: Readonly<Record<string, string>>) =>
     startWarnings(readConfig({ SMTP_URL: "outbox:", ...env }), nothing);
 
@@ -232,6 +232,20 @@ describe("a service that starts warns", () => {
     ]);
     expect(warnings({ ...open, HOST: "::" })).toHaveLength(1);
     expect(warnings({ ...open, BASE_URL: "https://mail.example.com" })).toEqual([]);
+  });
+
+  test("of a key from before a rotation, which is not needed from the first start on", () => {
+    const key = Buffer.alloc(32, 7).toString("base64");
+    expect(
+      warnings({ MASTER_KEY: Buffer.alloc(32, 8).toString("base64"), MASTER_KEY_PREVIOUS: key }),
+    ).toEqual([
+      expect.stringMatching(/^the log opens with MASTER_KEY alone: MASTER_KEY_PREVIOUS is not needed/),
+    ]);
+  });
+
+  test("of mail that is held since the log was restored", () => {
+    const held = "what was not done before is held";
+    expect(startWarnings(readConfig({}), { ...nothing, held })).toEqual([held]);
   });
 
   test("of the key of a first run for as long as it is there, unless the greeting has said so", () => {

@@ -53,7 +53,11 @@ describe("on the command line", () => {
       expect(made.status).toBe(0);
       expect(statSync(keyFile).mode & 0o077).toBe(0);
       expect(parsePublicKeys(readFileSync(`${keyFile}.pub`, "utf8"))).toHaveLength(1);
-      expect((await run({}, "audit", "keygen", keyFile)).status).toBe(1);
+      const again = await run({}, "audit", "keygen", keyFile);
+      expect([again.status, again.error]).toEqual([
+        1,
+        `postledger: ${keyFile} is there already, and is not overwritten\n`,
+      ]);
       expect((await run({}, "audit", "keygen", otherKeyFile)).status).toBe(0);
 
       const { json: workspace } = await run(env, "workspace", "create", "Acme", "--json");

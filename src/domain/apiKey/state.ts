@@ -58,9 +58,20 @@ function evolve(state: ApiKeyState, event: ApiKeyEvent): ApiKeyState {
 
 export const apiKeyDecider: Decider<ApiKeyState, ApiKeyEvent> = { initialState: null, evolve };
 
+export type ApiKeyStatus = "active" | "expired" | "revoked";
+
+/** What has become of a key until `now`. */
+export function keyStatus(
+  { revoked, expiresAt }: Pick<ApiKey, "revoked" | "expiresAt">,
+  now: EpochMs,
+): ApiKeyStatus {
+  if (revoked) return "revoked";
+  return expiresAt !== null && expiresAt <= now ? "expired" : "active";
+}
+
 /** Whether the key opens anything at `now`. */
 export function isUsable(key: ApiKeyState, now: EpochMs): key is ApiKey {
-  return key !== null && !key.revoked && (key.expiresAt === null || now < key.expiresAt);
+  return key !== null && keyStatus(key, now) === "active";
 }
 
 /** Whether a key may send from an address, or stands for a whole domain; both in lower case. */
