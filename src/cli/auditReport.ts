@@ -40,8 +40,8 @@ function counted(count: number, noun: string): string {
 /** One finding: what it is, where, and why. Names may hold anything once somebody has forged them. */
 function findingLine(finding: Finding): string {
   const { kind, seal, detail } = finding;
-  const place = placeOfFault(finding).replace(/[^\x20-\x7e]/g, escaped);
-  return `${kind}  ${place}  ${detail}${seal === null ? "" : ` (seal ${seal})`}`;
+  const [place, why] = [placeOfFault(finding), detail].map((text) => text.replace(/[^\x20-\x7e]/g, escaped));
+  return `${kind}  ${place}  ${why}${seal === null ? "" : ` (seal ${seal})`}`;
 }
 
 function escaped(character: string): string {

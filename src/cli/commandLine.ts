@@ -58,6 +58,14 @@ interface Call {
   readonly isJson: boolean;
 }
 
+/** A message may repeat what somebody has written into a file: no terminal is to do what that says. */
+function forTerminal(line: string): string {
+  return line.replace(
+    /\p{Cc}/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
 /** Tells what went wrong on standard error: standard output holds results alone. */
 function report(error: unknown, { parser, isJson }: Call): number {
   if (error instanceof ParseError && error.failure.exitCode === 0) return 0;
@@ -68,7 +76,7 @@ function report(error: unknown, { parser, isJson }: Call): number {
     );
     return status;
   }
-  const lines = message.split("\n").map((line) => `postledger: ${line}`);
+  const lines = message.split("\n").map((line) => `postledger: ${forTerminal(line)}`);
   process.stderr.write(`${[...lines, ...(hint === null ? [] : [hint])].join("\n")}\n`);
   return status;
 }

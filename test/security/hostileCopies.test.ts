@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { directoryContentStore } from "../../src/adapters/directory/directoryContentStore.ts";
 import { sha256Of } from "../../src/kernel/contentPath.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
@@ -136,6 +137,26 @@ describe("a backup that somebody has changed", () => {
     const { exitCode, err } = await restore();
     expect(exitCode).toBe(1);
     expect(err).toContain("lacks events.db");
+  });
+});
+
+describe("names that are orders to a terminal", () => {
+  test("are shown and not obeyed", async () => {
+    const dataDir = join(folder, crypto.randomUUID());
+    expect((await runCommand(["workspace", "create", "Acme"], dataDir)).exitCode).toBe(0);
+    const db = new DatabaseSync(join(dataDir, "events.db"));
+    db.exec(`CREATE TRIGGER "\u001b[2J\u009b2Jspy" AFTER INSERT ON events BEGIN SELECT 1; END`);
+    db.close();
+    for (const words of [
+      ["audit", "seal"],
+      ["audit", "verify"],
+      ["workspace", "list"],
+    ]) {
+      const { exitCode, out, err } = await runCommand(words, dataDir);
+      expect(exitCode).not.toBe(0);
+      expect(out + err).toContain("spy");
+      expect(out + err).not.toMatch(/[^\P{Cc}\n]/u);
+    }
   });
 });
 
