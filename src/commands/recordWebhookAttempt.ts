@@ -129,6 +129,9 @@ export function expireWebhookLease(store: EventStore, id: string, attempt: numbe
   return transact(store, aggregate, (state) => expireAttempt(state, attempt, on), on.occasion);
 }
 
+/** How often callers may ask for one delivery again in a day: all of its attempts are read for each. */
+const REDELIVERIES_PER_DAY_MAX = 20;
+
 /** Asks for a delivery once more. */
 export function redeliverWebhook(
   store: EventStore,
@@ -136,6 +139,10 @@ export function redeliverWebhook(
   request: RedeliveryRequest,
   occasion: WorkspaceOccasion,
 ) {
-  const aggregate = { ...webhookDeliveryAggregate, stream: webhookDeliveryStream(id) };
+  const aggregate = {
+    ...webhookDeliveryAggregate,
+    stream: webhookDeliveryStream(id),
+    changesPerDayMax: REDELIVERIES_PER_DAY_MAX,
+  };
   return transact(store, aggregate, (state) => requestRedelivery(state, request, occasion.at), occasion);
 }

@@ -1,6 +1,7 @@
 import type { RedeliveryRequest } from "../domain/webhookDelivery/decisions.ts";
 import type { WorkspaceOccasion } from "../kernel/metadata.ts";
 import type { EventStore } from "../ports/eventStore.ts";
+import { ChangeRateError } from "./changeRate.ts";
 import { redeliverWebhook } from "./recordWebhookAttempt.ts";
 
 /** Deliveries that are asked for again at once. */
@@ -9,6 +10,21 @@ const PARALLEL_MAX = 16;
 /** A delivery that failed, was skipped or was missed. */
 export interface FailedWebhook extends RedeliveryRequest {
   readonly id: string;
+}
+
+/** As {@link redeliverWebhook}; one that was asked for too often is left alone, and takes the others nothing. */
+async function redeliver(
+  store: EventStore,
+  { id, ...request }: FailedWebhook,
+  occasion: WorkspaceOccasion,
+): Promise<"requested" | "leftAlone"> {
+  try {
+    const outcome = await redeliverWebhook(store, id, request, occasion);
+    return outcome === "requested" ? "requested" : "leftAlone";
+  } catch (error) {
+    if (error instanceof ChangeRateError) return "leftAlone";
+    throw error;
+  }
 }
 
 /** Asks for each of these deliveries once more; what waits or is under way meanwhile is left alone. Answers how many. */
@@ -21,8 +37,7 @@ export async function recoverWebhooks(
   let requested = 0;
   const work = async () => {
     for (let next = remaining.next(); !next.done; next = remaining.next()) {
-      const { id, ...request } = next.value;
-      if ((await redeliverWebhook(store, id, request, occasion)) === "requested") requested += 1;
+      if ((await redeliver(store, next.value, occasion)) === "requested") requested += 1;
     }
   };
   await Promise.all(Array.from({ length: PARALLEL_MAX }, work));

@@ -5,6 +5,8 @@ import { parseAddress } from "../../src/kernel/address.ts";
 import { systemOccasion } from "../../src/openParts.ts";
 import { testStores } from "../support/stores.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+import { startWebhookWorld, type WebhookWorld } from "../support/webhookWorld.ts";
 
 const RECIPIENT = "ana@example.com";
 const DAY_SECONDS = 86_400;
@@ -73,3 +75,33 @@ describe.each(await testStores())("what is switched on and off without end, on $
     expect(await setSender(service.log, senderId(tenant), "enabled", occasion)).toBe("switched");
   });
 });
+
+describe.each((await testStores()).slice(0, 1))(
+  "a delivery that is asked for without end, on $name",
+  (store) => {
+    let world: WebhookWorld;
+    beforeAll(async () => {
+      world = await startWebhookWorld(store, ["shop"]);
+    });
+    afterAll(() => world.remove());
+
+    test("is refused in time, and takes a recovery of others nothing", async () => {
+      const tenant = await world.service.tenant();
+      const body = { url: world.urlOf("shop"), description: null };
+      const { json: endpoint } = await tenant.call("POST", "/webhooks", { body });
+      const { json: asked } = await tenant.call("POST", `/webhooks/${endpoint.id}/test`);
+      const path = `/webhooks/${endpoint.id}/deliveries/${asked.delivery_id}`;
+      const isDelivered = async () => (await tenant.call("GET", path)).json.status === "delivered";
+      let last = 0;
+      let retries = 0;
+      for (; retries < 30 && last !== 429; retries += 1) {
+        await until(isDelivered, "the delivery");
+        last = (await tenant.call("POST", `${path}/retry`)).status;
+      }
+      expect({ last, retries }).toEqual({ last: 429, retries: 21 });
+      const since = new Date(Date.now() - 60_000).toISOString();
+      const recovered = await tenant.call("POST", `/webhooks/${endpoint.id}/recover`, { body: { since } });
+      expect(recovered.status).toBeLessThan(300);
+    });
+  },
+);
