@@ -120,10 +120,15 @@ export const routes = {
   ready: { method: "GET", path: "/health/ready", scope: null },
 } as const satisfies Record<string, Route>;
 
+/** What paths are a route's. A slash at the end is the same path; two are not the root. */
+export function pathPattern(path: string): RegExp {
+  return new RegExp(`^${path.replace(/:[a-z_]+/g, "[^/]+")}${path === "/" ? "" : "/?"}$`);
+}
+
 const patterns = Object.values(routes).map(({ method, path }) => ({
   method,
   path,
-  pattern: new RegExp(`^${path.replace(/:[a-z_]+/g, "[^/]+")}/?$`),
+  pattern: pathPattern(path),
 }));
 
 /** The words of all routes. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { version } from "../../package.json";
+import { rawCall } from "../support/rawRequest.ts";
 import { startTestApp, type TestApp } from "../support/service.ts";
 import { until } from "../support/until.ts";
 
@@ -99,5 +100,7 @@ describe("the service's own address", () => {
     expect(await home({}, "HEAD")).toMatchObject({ status: 200, text: "" });
     expect((await fetch(app.url)).status).toBe(200);
     expect((await home({}, "POST")).status).toBe(405);
+    // Two slashes are another path. `fetch` would make them one.
+    expect((await rawCall(app.url, ["GET", "//"], {})).status).toBe(404);
   });
 });

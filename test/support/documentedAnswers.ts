@@ -7,7 +7,7 @@ import {
   openApiDocument,
 } from "../../src/http/openApi.ts";
 import { operations } from "../../src/http/operations.ts";
-import { methodsOf, type Route, type RouteName, routes } from "../../src/http/routes.ts";
+import { methodsOf, pathPattern, type Route, type RouteName, routes } from "../../src/http/routes.ts";
 import { isUuid } from "../../src/kernel/ids.ts";
 
 /** The document of a service with the program that is tested; only `servers` depends on its settings. */
@@ -54,7 +54,7 @@ export const described: readonly Described[] = Object.entries(
 ).flatMap(([name, { method, path }]) => {
   const at = documentPath(path);
   const operation = document.paths[at]?.[method.toLowerCase()];
-  const pattern = new RegExp(`^${path.replace(/:[a-z_]+/g, "[^/]+")}/?$`);
+  const pattern = pathPattern(path);
   return operation ? [{ name: name as RouteName, method, path: at, pattern, operation }] : [];
 });
 
