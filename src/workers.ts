@@ -100,6 +100,9 @@ export function makeWorkers(
   };
 }
 
+const DISABLED_ENDPOINT =
+  "a webhook endpoint is disabled: it answered 410 (gone), or nothing got through to it for five days (failing). POST /webhooks/{id}/enable and /recover bring back what it misses";
+
 function levelOf(readers: Readers, name: string): (position: Position) => boolean {
   return (position) => readers.position(name) >= position;
 }
@@ -118,6 +121,7 @@ function webhookDelivery(config: Config, logger: Logger, { services, readers }: 
     random: Math.random,
     onTrouble: (error, deliveryId) =>
       logger.warn({ deliveryId, reason: reasonOf(error) }, "webhook delivery was interrupted"),
+    onDisabled: (endpoint) => logger.warn(endpoint, DISABLED_ENDPOINT),
   });
 }
 

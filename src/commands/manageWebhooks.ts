@@ -71,7 +71,7 @@ export function updateWebhookEndpoint(
   return change(services, workspaceId, (state) => updateEndpoint(state, { endpointId, ...wanted }), occasion);
 }
 
-/** Disables an endpoint, by its owner or because nothing gets through to it. What it is owed is skipped. */
+/** Disables an endpoint on request. What it is owed is skipped. */
 export function disableWebhookEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
@@ -81,18 +81,29 @@ export function disableWebhookEndpoint(
   return change(services, workspaceId, (state) => disableEndpoint(state, endpointId, reason), occasion);
 }
 
-/** Disables an endpoint that is gone from `url`. If it has moved meanwhile, that says nothing of its new place. */
-export function disableGoneEndpoint(
+/** Why an endpoint is disabled that nobody asked to disable. */
+export type FailureReason = Exclude<DisabledReason, "manual">;
+
+/**
+ * Disables an endpoint for what became of its calls; true when it was not disabled before. Where `url` is given, it is
+ * left alone if it has moved from there meanwhile: that says nothing of its new place.
+ */
+export async function disableFailedEndpoint(
   services: Holder,
-  { workspaceId, endpointId }: EndpointName,
-  url: string,
+  { workspaceId, endpointId, url }: EndpointName & { readonly url?: string },
+  reason: FailureReason,
   occasion: WorkspaceOccasion,
-) {
-  const decide = (state: WebhooksState): ReturnType<typeof disableEndpoint> =>
-    state.endpoints.get(endpointId)?.url === url
-      ? disableEndpoint(state, endpointId, "gone")
-      : { outcome: "notFound", events: [] };
-  return change(services, workspaceId, decide, occasion);
+): Promise<boolean> {
+  let isNews = false;
+  const decide = (state: WebhooksState): ReturnType<typeof disableEndpoint> => {
+    const hasMoved = url !== undefined && state.endpoints.get(endpointId)?.url !== url;
+    if (hasMoved) return { outcome: "notFound", events: [] };
+    const decision = disableEndpoint(state, endpointId, reason);
+    isNews = decision.events.length > 0;
+    return decision;
+  };
+  await change(services, workspaceId, decide, occasion);
+  return isNews;
 }
 
 /** Enables an endpoint: for what happens from here on. What it missed can be recovered. */

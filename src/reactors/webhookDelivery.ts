@@ -5,7 +5,7 @@ import {
   readyWebhooks,
   type WebhookDeliveryRow,
 } from "../../projections/webhookDeliveries.ts";
-import { disableWebhookEndpoint } from "../commands/manageWebhooks.ts";
+import { disableFailedEndpoint } from "../commands/manageWebhooks.ts";
 import { expireWebhookLease, readWebhookDelivery } from "../commands/recordWebhookAttempt.ts";
 import { toldEvent } from "../commands/webhookPayload.ts";
 import { HOUR_MS, rfc3339 } from "../kernel/time.ts";
@@ -204,7 +204,8 @@ export class WebhookDelivery {
     const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, FAILING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {
       const { occasion } = recordingOf(this.context, workspaceId);
-      await disableWebhookEndpoint(services, { workspaceId, endpointId }, "failing", occasion);
+      const isNews = await disableFailedEndpoint(services, { workspaceId, endpointId }, "failing", occasion);
+      if (isNews) this.options.onDisabled({ workspaceId, endpointId, reason: "failing" });
     }
   }
 }

@@ -249,6 +249,7 @@ describe("an endpoint", () => {
     await instance.caughtUp();
     await world.settle();
     expect(toldTo("shop")).toHaveLength(1);
+    expect(instance.disabled).toEqual([{ workspaceId: expect.any(String), endpointId: id, reason: "gone" }]);
     expect(await world.disabledReason(watching)).toBeNull();
   });
 

@@ -32,6 +32,7 @@ import { openInspector } from "../../src/openParts.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import type { SqlRow } from "../../src/ports/readDatabase.ts";
 import type { WebhookTransport } from "../../src/ports/webhookTransport.ts";
+import type { DisabledEndpoint } from "../../src/reactors/webhook/deliverWebhook.ts";
 import { WebhookDelivery } from "../../src/reactors/webhookDelivery.ts";
 import { followReadModels } from "../../src/readModels/follow.ts";
 import { openReaders } from "../../src/readModels/readers.ts";
@@ -98,6 +99,8 @@ function scriptedEndpoints(clock: TestClock): ScriptedEndpoints {
 export interface WebhookInstance {
   readonly services: Services;
   readonly troubles: { readonly error: unknown; readonly id: string }[];
+  /** Endpoints that it has disabled by itself. */
+  readonly disabled: readonly DisabledEndpoint[];
   wake(): void;
   /** Waits until its read model holds the log as it is now. */
   caughtUp(): Promise<void>;
@@ -299,6 +302,7 @@ async function startInstance(
   const troubles: WebhookInstance["troubles"] = [];
   const isAtHead = async () =>
     readers.waitForPosition(webhookDeliveries.name, await services.store.head(), 5_000);
+  const disabled: DisabledEndpoint[] = [];
   const delivery = new WebhookDelivery({
     isLevel: () => true,
     services,
@@ -310,6 +314,7 @@ async function startInstance(
     userAgent: "Postledger-Webhooks",
     random: () => 0,
     onTrouble: (error, id) => troubles.push({ error, id }),
+    onDisabled: (endpoint) => disabled.push(endpoint),
   });
   const stopping = new AbortController();
   const following = followReadModels({
@@ -339,6 +344,7 @@ async function startInstance(
   return {
     services,
     troubles,
+    disabled,
     wake: () => delivery.wake(),
     caughtUp,
     rows: () => {

@@ -139,6 +139,15 @@ describe("the breaker", () => {
     expect(gate.ask("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
   });
 
+  test("does not open at a call that got through, however many failed before it", () => {
+    const gate = new EndpointGate(testClock());
+    for (let index = 0; index < 9; index += 1) gate.enter("shop")(false);
+    gate.enter("shop")(true);
+    expect(gate.ask("shop")).toEqual({ kind: "enter" });
+    gate.enter("shop")(false);
+    expect(gate.ask("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
+  });
+
   test("stays shut while fewer than 70% fail", async () => {
     world.endpoints.answer = (_, nth) => answered(nth % 5 < 2 ? 200 : 500);
     await world.register("shaky");
@@ -176,7 +185,7 @@ describe("an endpoint that nothing gets through to", () => {
     world.endpoints.answer = () => answered(500);
     const id = await world.register("dead");
     await happen(2);
-    const { caughtUp } = await world.start({ policy: HALF_DAYS });
+    const { caughtUp, disabled } = await world.start({ policy: HALF_DAYS });
     await until(() => world.endpoints.told.length === 2, "the first attempts");
     await halfDays(9, 2, caughtUp);
     expect(world.endpoints.told).toHaveLength(20);
@@ -185,6 +194,8 @@ describe("an endpoint that nothing gets through to", () => {
     expect(await world.disabledReason(id)).toBeNull();
     world.pass(12 * HOUR_MS);
     await until(async () => (await world.disabledReason(id)) === "failing", "its end");
+    await until(() => disabled.length > 0, "the news of it");
+    expect(disabled).toEqual([{ workspaceId: expect.any(String), endpointId: id, reason: "failing" }]);
   });
 
   test("with failures of one event alone stays, however many there are", async () => {

@@ -1,5 +1,5 @@
 import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries.ts";
-import { disableGoneEndpoint } from "../../commands/manageWebhooks.ts";
+import { disableFailedEndpoint, type FailureReason } from "../../commands/manageWebhooks.ts";
 import {
   type ClaimedWebhook,
   claimWebhook,
@@ -43,6 +43,14 @@ export interface WebhookContext {
   /** Aborts when outcomes can no longer be waited for: the process is about to end. */
   readonly abandoned: AbortSignal;
   readonly onTrouble: (error: unknown, id: string) => void;
+  /** Hears of each endpoint that is disabled without anybody asking for it. */
+  readonly onDisabled: (endpoint: DisabledEndpoint) => void;
+}
+
+export interface DisabledEndpoint {
+  readonly workspaceId: string;
+  readonly endpointId: string;
+  readonly reason: FailureReason;
 }
 
 /** What the scheduler learns: the newest revision that was acted on, and whether the endpoint was got through to. */
@@ -177,10 +185,12 @@ async function conclude(
     recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
   );
   if (verdict.kind === "gone") {
+    const gone = { workspaceId, endpointId, url };
     const occasion = occasionOf(context, workspaceId);
-    await persist(context, claimed.id, () =>
-      disableGoneEndpoint(context.services, { workspaceId, endpointId }, url, occasion),
-    );
+    await persist(context, claimed.id, async () => {
+      const isNews = await disableFailedEndpoint(context.services, gone, "gone", occasion);
+      if (isNews) context.onDisabled({ workspaceId, endpointId, reason: "gone" });
+    });
   }
   // The claim is what was acted on: the outcome may make the delivery due again, and that is news.
   return { revision: row.revision + 1, gotThrough: gotThrough(verdict) };

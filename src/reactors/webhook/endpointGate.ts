@@ -120,7 +120,8 @@ export class EndpointGate {
     health.calls += 1;
     if (!gotThrough) health.failures += 1;
     const isFailing = health.failures >= health.calls * FAILING_SHARE_MIN;
-    if ((health.isOpen && !gotThrough) || (health.calls >= WINDOW_CALLS_MIN && isFailing)) {
+    // A call that got through shuts nothing, however many failed before it.
+    if (!gotThrough && (health.isOpen || (health.calls >= WINDOW_CALLS_MIN && isFailing))) {
       health.isOpen = true;
       health.openUntil = now + OPEN_MS;
     }
