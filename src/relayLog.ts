@@ -6,6 +6,7 @@ import type { RelayTrouble } from "./kernel/mailOutcome.ts";
 import { SECOND_MS } from "./kernel/time.ts";
 import { relayPlace } from "./openParts.ts";
 import { type ReadDatabase, ReadDatabaseError } from "./ports/readDatabase.ts";
+import type { MendableReason, Refusal, RefusalReport } from "./reactors/mail/refusalNews.ts";
 import type { RelayReport } from "./reactors/mail/relayNews.ts";
 
 /** What is wrong, and what to do about it. */
@@ -32,6 +33,30 @@ const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: st
 /** What an operator can do about a relay that takes no mail. */
 export function relayRemedy(trouble: RelayTrouble): string {
   return TROUBLES[trouble][1];
+}
+
+/** What to do about mail that the relay refuses for good. */
+const REFUSALS: Readonly<Record<MendableReason, string>> = {
+  sender_rejected: "verify the sender's address or domain at the relay too, or let this log-in send from it",
+  relay_refused:
+    "check user and password in SMTP_URL, and to where the relay passes mail on for this machine",
+  authentication_required: "check user and password in SMTP_URL",
+  policy_rejected: "check SPF, DKIM, DMARC and the reputation of the sender's domain and the relay",
+};
+
+/** What an operator can do about mail that is refused for our sake. */
+export function refusalRemedy({ emailId, reason }: Refusal): string {
+  return `${REFUSALS[reason]}; GET /api/v1/emails/${emailId} shows the relay's words`;
+}
+
+/** Writes to the log that mail is lost for a reason which the operator can mend. */
+export function refusalLog(config: Config, logger: Logger): (report: RefusalReport) => void {
+  const relay = relayPlace(config);
+  return ({ failed, ...refusal }) => {
+    const { emailId, reason, code } = refusal;
+    const text = `the relay refuses mail for good (${reason}), and it is not tried again: ${refusalRemedy(refusal)}`;
+    logger.warn({ relay, emailId, reason: `${reason}: ${code}`, failed }, text);
+  };
 }
 
 /** Messages that are counted for a line; more are told as this many. */

@@ -28,7 +28,7 @@ import { isEmbedded, relayPlace } from "./openParts.ts";
 import type { MailDelivery } from "./reactors/mailDelivery.ts";
 import { behindSince } from "./readModels/lag.ts";
 import type { Readers } from "./readModels/readers.ts";
-import { relayRemedy } from "./relayLog.ts";
+import { refusalRemedy, relayRemedy } from "./relayLog.ts";
 import { verificationChecks } from "./verificationChecks.ts";
 
 /** How long the store may take before it counts as not answering. */
@@ -137,6 +137,11 @@ function workersCheck({ config, readers, services, delivery, inFlight }: StatusO
   const waiting = countReady(due, services.clock.now(), WAITING_MAX);
   const detail = `${counted(inFlight().deliveries, "delivery", "deliveries")} under way, ${counted(waiting, "message", "messages")} due`;
   const fault = delivery.relayFault;
+  const refusal = delivery.recentRefusal;
+  if (fault === null && refusal !== null) {
+    const told = `${detail}; the relay refused mail for good: ${refusal.reason}, ${refusal.code}`;
+    return warning(name, told, refusalRemedy(refusal));
+  }
   if (fault === null) return ok(name, detail);
   // A relay that greets us may still take no message, so what to do is said here as well.
   const action = `${relayRemedy(fault.trouble)}; mail waits and is tried again`;

@@ -18,6 +18,7 @@ import { ContentSweeper } from "./reactors/contentSweeper.ts";
 import { domainRecheck } from "./reactors/domainRecheck.ts";
 import { erasedContent } from "./reactors/erasedContent.ts";
 import { keyUseWriter } from "./reactors/keyUseWriter.ts";
+import { RefusalNews } from "./reactors/mail/refusalNews.ts";
 import { RelayNews } from "./reactors/mail/relayNews.ts";
 import { MailDelivery } from "./reactors/mailDelivery.ts";
 import { personErasure } from "./reactors/personErasure.ts";
@@ -27,7 +28,7 @@ import { StorageReaper } from "./reactors/storageReaper.ts";
 import { WebhookDelivery } from "./reactors/webhookDelivery.ts";
 import type { Readers } from "./readModels/readers.ts";
 import { scrubReadModels } from "./readModels/scrub.ts";
-import { relayLog } from "./relayLog.ts";
+import { refusalLog, relayLog } from "./relayLog.ts";
 
 /** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
 const REMOTE_READ_SPACING_MS = 25;
@@ -142,6 +143,7 @@ function storageReaper(logger: Logger, { services, readers }: Working): StorageR
 function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: Mailing) {
   return new MailDelivery({
     ...mailing,
+    refusalNews: new RefusalNews(mailing.services.clock, refusalLog(config, logger)),
     due: readers.reader("due"),
     isLevel: levelOf(readers, "due"),
     policy: config.deliveryPolicy,

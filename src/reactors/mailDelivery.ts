@@ -20,6 +20,7 @@ import {
   momentOf,
   occasionOf,
 } from "./mail/deliverEmail.ts";
+import type { Refusal, RefusalNews } from "./mail/refusalNews.ts";
 import { RelayBreaker, type RelayPass } from "./mail/relayBreaker.ts";
 import type { RelayNews } from "./mail/relayNews.ts";
 import { whyWaiting } from "./mail/whyWaiting.ts";
@@ -44,6 +45,8 @@ export interface MailDeliveryOptions {
   readonly onTrouble: DeliveryContext["onTrouble"];
   /** Hears of every failure and success of the relay. */
   readonly relayNews: RelayNews;
+  /** Hears of mail that the relay refuses for good for our sake. */
+  readonly refusalNews: RefusalNews;
 }
 
 /** Claims and aged messages that one round of housekeeping looks at. */
@@ -137,6 +140,11 @@ export class MailDelivery {
     return this.breaker.trouble;
   }
 
+  /** The last message that the relay refused for our sake; null when there was none lately. */
+  get recentRefusal(): Refusal | null {
+    return this.options.refusalNews.recent;
+  }
+
   /** Messages that are being delivered here. */
   get inFlightCount(): number {
     return this.work.inFlightCount;
@@ -200,6 +208,7 @@ export class MailDelivery {
     if (report.kind === "notYet") return null;
     if (report.kind === "held") this.forgetHolders(due);
     if (report.kind === "attempted") {
+      if (report.refusal !== null) this.options.refusalNews.refused(report.refusal);
       if (report.relayFault === null) pass.success();
       else pass.fault(report.relayFault);
     }

@@ -1,4 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Check } from "../../src/checks.ts";
+import { runCommand } from "../support/runCommand.ts";
 import { type ServiceOptions, startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
 import { startSmtpSink } from "../support/smtpSink.ts";
 import { message, newKey } from "../support/tenants.ts";
@@ -143,6 +148,54 @@ describe("a message", () => {
         });
       } finally {
         await sink.close();
+      }
+    },
+    START_MS,
+  );
+
+  test(
+    "that the relay refuses for good for the sender's sake is told in the log and by doctor, with what to do",
+    async () => {
+      const dataDir = await mkdtemp(join(tmpdir(), "postledger-waiting-"));
+      const sink = await startSmtpSink({
+        final: () => ({
+          code: 554,
+          text: "Message rejected: Email address is not verified. hello@example.com",
+        }),
+      });
+      try {
+        await withProcess(
+          { dataDir, env: { SMTP_URL: `smtp://127.0.0.1:${sink.port}` } },
+          async (service) => {
+            const { id } = (await service.send(newKey(), first())).json;
+            await until(
+              async () => (await waitingOf(service, id)).status === "failed",
+              "the message to fail",
+            );
+            await until(() => relayLines(service).length > 0, "the log to say so");
+            expect(relayLines(service)[0]).toMatchObject({
+              level: 40,
+              emailId: id,
+              reason: "sender_rejected: 554",
+              failed: 1,
+              msg: expect.stringMatching(
+                /refuses mail for good.*verify the sender's address or domain at the relay/,
+              ),
+            });
+            expect(service.log()).not.toContain("hello@example.com");
+            const { exitCode, json } = await runCommand(["doctor", "--json"], dataDir);
+            expect(exitCode).toBe(0);
+            expect(json.find(({ name }: Check) => name === "delivery workers")).toEqual({
+              name: "delivery workers",
+              status: "warning",
+              detail: expect.stringContaining("the relay refused mail for good: sender_rejected, 554"),
+              action: expect.stringContaining(`GET /api/v1/emails/${id}`),
+            });
+          },
+        );
+      } finally {
+        await sink.close();
+        await rm(dataDir, { recursive: true, force: true });
       }
     },
     START_MS,

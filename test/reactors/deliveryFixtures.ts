@@ -31,6 +31,7 @@ import { openInspector } from "../../src/openParts.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import type { MailMessage, MailTransport, SessionResult } from "../../src/ports/mailTransport.ts";
+import { RefusalNews } from "../../src/reactors/mail/refusalNews.ts";
 import { RelayNews, type RelayReport } from "../../src/reactors/mail/relayNews.ts";
 import { MailDelivery } from "../../src/reactors/mailDelivery.ts";
 import { followReadModels } from "../../src/readModels/follow.ts";
@@ -378,6 +379,7 @@ async function startInstance(
   const reports: RelayReport[] = [];
   const delivery = new MailDelivery({
     relayNews: new RelayNews(services.clock, (report) => reports.push(report)),
+    refusalNews: new RefusalNews(services.clock, () => {}),
     isLevel: () => true,
     services,
     transport,

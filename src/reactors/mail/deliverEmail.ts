@@ -38,6 +38,7 @@ import type { SuppressionList } from "../../ports/suppressionList.ts";
 import type { Departures } from "../departures.ts";
 import { persist } from "../persist.ts";
 import { freshReads } from "./freshReads.ts";
+import { MENDABLE_REASONS, type Refusal } from "./refusalNews.ts";
 
 /** What one delivery works with. */
 export interface DeliveryContext {
@@ -68,7 +69,13 @@ export interface DeliveryContext {
 /** What the scheduler learns from a delivery. */
 export type DeliveryReport =
   /** The relay took it or refused it. `reason` is set when the relay was at fault. */
-  | { readonly kind: "attempted"; readonly claimRevision: number; readonly relayFault: RelayFault | null }
+  | {
+      readonly kind: "attempted";
+      readonly claimRevision: number;
+      readonly relayFault: RelayFault | null;
+      /** Set when it failed for a reason that the operator can mend. */
+      readonly refusal: Refusal | null;
+    }
   /** Our clock has gone back since the message was found due, or nothing is to be claimed now. */
   | { readonly kind: "notYet" }
   /** The workspace was paused, or its sender disabled, just before the claim: both need a new look. */
@@ -202,7 +209,15 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
   const said = classifyOutcome(outcome);
   const verdict = placed(context, lasting(context, on, said, content), content);
   await recordVerdict(context, on, { workspace, content, verdict });
-  return { kind: "attempted", claimRevision, relayFault: relayFaultOf(context, said) };
+  const relayFault = relayFaultOf(context, said);
+  return { kind: "attempted", claimRevision, relayFault, refusal: refusalFor(on.due.id, said) };
+}
+
+/** A failure that is neither the message's nor its recipient's. */
+function refusalFor(emailId: string, verdict: Verdict): Refusal | null {
+  if (verdict.kind !== "failed") return null;
+  const reason = MENDABLE_REASONS.find((mendable) => mendable === verdict.reason);
+  return reason === undefined ? null : { emailId, reason, code: verdict.code };
 }
 
 /** What the verdict says of the relay. Its own words may name people, so of an answer only the code is told. */

@@ -1,0 +1,58 @@
+import type { RefusalReason } from "../../domain/email/relayReplies.ts";
+import { HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+
+/** Why a relay refuses mail for good though nothing is wrong with message or recipient: what its operator can mend. */
+export const MENDABLE_REASONS = [
+  "sender_rejected",
+  "relay_refused",
+  "authentication_required",
+  "policy_rejected",
+] as const satisfies readonly RefusalReason[];
+
+export type MendableReason = (typeof MENDABLE_REASONS)[number];
+
+/** One message that failed so. The relay's words may name people, so the code alone is told. */
+export interface Refusal {
+  readonly emailId: string;
+  readonly reason: MendableReason;
+  readonly code: number;
+}
+
+/** `failed`: how many there were since the report before, this one among them. */
+export interface RefusalReport extends Refusal {
+  readonly failed: number;
+}
+
+/** Refusals are told at once, and then once in this time. */
+const REPEAT_MS = MINUTE_MS;
+/** A refusal is news for `doctor` for so long. */
+const RECENT_MS = HOUR_MS;
+
+/** Makes reports of mail that a relay refuses for good for our sake: such mail is lost, and nothing else would say so. */
+export class RefusalNews {
+  private failed = 0;
+  private toldAt = Number.NEGATIVE_INFINITY;
+  private last: { readonly refusal: Refusal; readonly at: number } | null = null;
+
+  constructor(
+    private readonly clock: Pick<Clock, "monotonicMs">,
+    private readonly tell: (report: RefusalReport) => void,
+  ) {}
+
+  refused(refusal: Refusal): void {
+    const now = this.clock.monotonicMs();
+    this.failed += 1;
+    this.last = { refusal, at: now };
+    if (now - this.toldAt < REPEAT_MS) return;
+    this.tell({ ...refusal, failed: this.failed });
+    this.toldAt = now;
+    this.failed = 0;
+  }
+
+  /** The last refusal; null when there was none lately. */
+  get recent(): Refusal | null {
+    if (this.last === null || this.clock.monotonicMs() - this.last.at > RECENT_MS) return null;
+    return this.last.refusal;
+  }
+}
