@@ -7,6 +7,7 @@ import { newId } from "../kernel/ids.ts";
 import type { Occasion, WorkspaceOccasion } from "../kernel/metadata.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import type { EventStore, Position } from "../ports/eventStore.ts";
+import { changeRate } from "./changeRate.ts";
 import { instanceAggregate } from "./openInstance.ts";
 import { erasureAggregate, type Services } from "./services.ts";
 import { load, transact } from "./transact.ts";
@@ -19,8 +20,14 @@ function aggregateOf(id: string) {
 }
 
 /**
+ * People whom callers may have erased in one workspace in a day. Each is looked for in all of its messages, and whoever
+ * asks for many keeps those of other workspaces waiting.
+ */
+const ERASURES_PER_DAY_MAX = 1_000;
+
+/**
  * Asks that everything of a person in the occasion's workspace be erased that is there now. Of the address only its
- * keyed hash is written. Answers the request's id.
+ * keyed hash is written. Answers the request's id. Throws `ChangeRateError` when it is one too many.
  */
 export async function requestPersonErasure(
   services: Pick<Services, "store" | "keys">,
@@ -31,6 +38,9 @@ export async function requestPersonErasure(
   const id = newId();
   const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
   const person = { workspaceId, recipientHash };
+  const rate = changeRate(services.store, `erasures of ${workspaceId}`, occasion, ERASURES_PER_DAY_MAX);
+  rate.check();
+  rate.count();
   await transact(services.store, aggregateOf(id), (state) => requestErasure(state, person), occasion);
   return id;
 }

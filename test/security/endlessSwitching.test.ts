@@ -67,6 +67,16 @@ describe.each(await testStores())("what is switched on and off without end, on $
     expect((await on(other)).status).toBeLessThan(300);
   });
 
+  test("people are erased so many a day, and other workspaces' as before", async () => {
+    const erase = (of: Tenant, nth: number) =>
+      of.call("POST", "/api/v1/erasures", { body: { address: `p${nth}@example.com` } });
+    for (let first = 0; first < 1_000; first += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, nth) => erase(tenant, first + nth)));
+    }
+    expect((await erase(tenant, 1_000)).json).toMatchObject({ status: 429, code: "RATE_LIMITED" });
+    expect((await erase(await service.tenant(), 1)).status).toBe(202);
+  });
+
   test("leaves a recipient suppressed, and can be ended by the operator", async () => {
     expect((await tenant.call("GET", `/api/v1/suppressions/${RECIPIENT}`)).status).toBe(200);
     const occasion = { ...systemOccasion("cli"), workspaceId: tenant.workspaceId };
