@@ -167,6 +167,15 @@ describe("what the relay says", () => {
     expect(JSON.stringify((await lastEvent(id)).data)).not.toContain("example.org");
   });
 
+  test("a log-in that is wanted is known as the relay's trouble from the first time on", async () => {
+    world.relay.answer = () => refused("mail", "530 5.7.0 Authentication required");
+    const id = await world.accept("order-1001");
+    const { delivery } = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    await until(() => delivery.relayFault !== null, "the trouble to be known");
+    expect(delivery.relayFault).toEqual({ trouble: "login_refused", reason: "authentication_required: 530" });
+  });
+
   test("a refusal of our sender fails", async () => {
     world.relay.answer = () => refused("mail", "550 5.7.1 not you");
     const id = await world.accept("order-1001");

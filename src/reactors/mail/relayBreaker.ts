@@ -29,9 +29,10 @@ export class RelayBreaker {
     private readonly news: RelayNews,
   ) {}
 
-  /** What is wrong with the relay; null while nothing is. */
+  /** What is wrong with the relay; null while nothing is. One fault may be a hiccup, a refused log-in is none. */
   get trouble(): RelayFault | null {
-    return this.faults >= FAULTS_MAX ? this.last : null;
+    const isKnown = this.faults >= FAULTS_MAX || this.last?.trouble === "login_refused";
+    return isKnown ? this.last : null;
   }
 
   /** How long until the relay is tried again. */
