@@ -8,6 +8,7 @@ import { instanceCodec } from "../src/domain/instance/events.ts";
 import { logImportCodec } from "../src/domain/logImport/events.ts";
 import { quotaCodec } from "../src/domain/quota/events.ts";
 import { senderCodec } from "../src/domain/sender/events.ts";
+import { serviceRegisterCodec } from "../src/domain/serviceRegister/events.ts";
 import { storageCodec } from "../src/domain/storage/events.ts";
 import { suppressionCodec } from "../src/domain/suppression/events.ts";
 import { templateCodec } from "../src/domain/template/events.ts";
@@ -32,6 +33,7 @@ const CODECS = [
   logImportCodec,
   quotaCodec,
   senderCodec,
+  serviceRegisterCodec,
   storageCodec,
   suppressionCodec,
   templateCodec,
@@ -239,6 +241,8 @@ const DEEDS: Deeds = {
   LogFormatRaised: null,
   LogImportStarted: null,
   LogImportFinished: null,
+  ServiceJoined: null,
+  ServiceLeft: null,
   // `audit verify` tells of those.
   LogSealed: null,
 

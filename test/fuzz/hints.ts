@@ -50,6 +50,16 @@ function losing(kind: string) {
   };
 }
 
+/** A key that is of no more use afterwards. The keys that the requests themselves are made with stay. */
+const spareKey: Hint = {
+  needs: "issueApiKey",
+  params: (hinting) => {
+    const { tenant, weak } = hinting.workspace;
+    return oneOf("api_key", ({ id }) => id !== tenant.keyId && id !== weak.keyId)(hinting);
+  },
+  after: losing("api_key"),
+};
+
 function recipient({ random, workspace }: Hinting): string {
   return `${workspace.canary()}@${random.pick(["example.com", "Example.ORG", "bücher.example", "mail.example.net"])}`;
 }
@@ -281,15 +291,11 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
     body: ({ workspace }) => ({ name: workspace.canary(), scopes: ["email:read"], expires_at: null }),
   },
   getApiKey: { needs: "issueApiKey", params: oneOf("api_key") },
-  revokeApiKey: {
-    needs: "issueApiKey",
-    // The keys that the requests themselves are made with stay.
-    params: (hinting) => {
-      const { tenant, weak } = hinting.workspace;
-      return oneOf("api_key", ({ id }) => id !== tenant.keyId && id !== weak.keyId)(hinting);
-    },
-    after: losing("api_key"),
+  rotateApiKey: {
+    ...spareKey,
+    body: ({ random }) => ({ overlap_seconds: random.integer(0, 86_400) }),
   },
+  revokeApiKey: spareKey,
   registerWebhook: {
     body: (hinting) => {
       const { random, workspace } = hinting;

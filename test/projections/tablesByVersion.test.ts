@@ -7,13 +7,13 @@ import { projections } from "../../projections/index.ts";
  */
 const TABLES: Readonly<Record<string, { readonly since: number; readonly digest: string }>> = {
   "audit-log": { since: 1, digest: "056b4ee9bdc1bb90" },
-  "api-keys": { since: 2, digest: "1a698dfa7e40ec04" },
+  "api-keys": { since: 3, digest: "88e862a84db1931a" },
   attachments: { since: 3, digest: "f75783c4c9d679fb" },
   due: { since: 3, digest: "830638ac648cd86a" },
   emails: { since: 8, digest: "585dbcca0a450d4b" },
   erasures: { since: 2, digest: "50a50e6000aac9c5" },
   "message-files": { since: 2, digest: "39e9406f1d47ae85" },
-  senders: { since: 3, digest: "eeaba3a631893e3c" },
+  senders: { since: 4, digest: "3e1f27ed2610d970" },
   storage: { since: 2, digest: "0ffb416b2f13300f" },
   suppressions: { since: 3, digest: "dccf6b548ce55c94" },
   templates: { since: 3, digest: "a0b984b07e4888b8" },
