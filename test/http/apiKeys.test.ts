@@ -484,6 +484,8 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       await Promise.all(Array.from({ length: 111 }, issueOne));
     const { json } = await list(own, "?limit=1");
     expectProblem(await issue(own), 409, "API_KEY_LIMIT_REACHED");
+    const rotated = await own.call("POST", `/api/v1/api-keys/${json.data[0].id}/rotate`);
+    expectProblem(rotated, 409, "API_KEY_LIMIT_REACHED");
     await revoke(own, json.data[0].id);
     await list(own, "?limit=1");
     expect((await issue(own)).status).toBe(201);

@@ -52,7 +52,7 @@ describe.each(sqlite)("large bodies on $name", (store) => {
     expect(one.operation.requestBody?.description).toContain(`${bytesMax.toLocaleString("en")} bytes`);
     const announced = await sent(one, { "Content-Length": String(bytesMax + 1) });
     expect(announced).toMatchObject({ status: 413, code: "PAYLOAD_TOO_LARGE" });
-    expect(announced.detail).toContain(`${bytesMax} bytes`);
+    expect(announced.detail).toContain(`${bytesMax.toLocaleString("en")} bytes`);
     const fits = await sent(one, { "Content-Length": String(SMALL_BYTES_MAX) }, "{}".padEnd(SMALL_BYTES_MAX));
     expect(fits.code).not.toBe("PAYLOAD_TOO_LARGE");
   });
