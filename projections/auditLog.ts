@@ -5,7 +5,7 @@ import { auditCodec } from "../src/domain/audit/events.ts";
 import { emailCodec } from "../src/domain/email/events.ts";
 import { erasureCodec, erasureId } from "../src/domain/erasure/events.ts";
 import { instanceCodec } from "../src/domain/instance/events.ts";
-import { logImportCodec } from "../src/domain/logImport/events.ts";
+import { logImportCodec } from "../src/domain/log/events.ts";
 import { quotaCodec } from "../src/domain/quota/events.ts";
 import { senderCodec } from "../src/domain/sender/events.ts";
 import { serviceRegisterCodec } from "../src/domain/serviceRegister/events.ts";
@@ -18,7 +18,7 @@ import { webhookDeliveryCodec } from "../src/domain/webhookDelivery/events.ts";
 import { workspaceCodec } from "../src/domain/workspace/events.ts";
 import { invariant } from "../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { type CreatedRange, createdIn, equals, type Found, findRows, type ListPlace } from "./listOrder.ts";
+import { type CreatedRange, createdIn, equals, type Found, findRows, type ListPlace } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 /** The codecs of all nouns: a test compares them with those that the program writes by. */

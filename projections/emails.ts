@@ -9,7 +9,7 @@ import {
   newerThan,
   OLDEST_FIRST,
   placeOf,
-} from "./listOrder.ts";
+} from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 import { countAccepted, countBounced, countEnded, ENDED, type Ending, usageTables } from "./usage.ts";
 

@@ -1,14 +1,14 @@
 import { apiKeys } from "./apiKeys.ts";
 import { attachments } from "./attachments.ts";
+import { messageFiles } from "./attachmentUse.ts";
 import { auditLog } from "./auditLog.ts";
-import { due } from "./due.ts";
 import { emails } from "./emails.ts";
 import { erasures } from "./erasures.ts";
-import { messageFiles } from "./messageFiles.ts";
+import { due } from "./mailQueue.ts";
 import type { Projection } from "./projection.ts";
 import { senders } from "./senders.ts";
-import { stopsAtNewerFormat } from "./stopsAtNewerFormat.ts";
-import { storage } from "./storage.ts";
+import { stopsAtNewerFormat } from "./stopAtNewerFormat.ts";
+import { storage } from "./storageReservations.ts";
 import { suppressions } from "./suppressions.ts";
 import { templates } from "./templates.ts";
 import { webhookDeliveries } from "./webhookDeliveries.ts";

@@ -1,6 +1,6 @@
 import { suppressionCodec } from "../src/domain/suppression/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { createdIn, equals, type Found, findRows, type ListPlace } from "./listOrder.ts";
+import { createdIn, equals, type Found, findRows, type ListPlace } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO suppressions

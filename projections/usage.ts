@@ -1,6 +1,6 @@
 import { DAY_MS, epochMs, HOUR_MS, rfc3339 } from "../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
-import { ROWS_LOOKED_AT_MAX } from "./listOrder.ts";
+import { ROWS_LOOKED_AT_MAX } from "./keysetList.ts";
 import type { ProjectionTable } from "./projection.ts";
 
 /** How a message can end; what it was accepted as counts beside. */

@@ -15,7 +15,7 @@ import {
   type ListPlace,
   newerThan,
   OLDEST_FIRST,
-} from "./listOrder.ts";
+} from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 /** What subscribers are told of, by the type of the event in the log. */

@@ -1,7 +1,7 @@
 import { type WebhookEvent, webhookCodec } from "../src/domain/webhook/events.ts";
 import { never } from "../src/kernel/assert.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
-import { type ListPlace, NEWEST_FIRST, olderThan } from "./listOrder.ts";
+import { type ListPlace, NEWEST_FIRST, olderThan } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO webhook_endpoints

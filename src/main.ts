@@ -1,4 +1,4 @@
-import { runCommandLine } from "./cli/commandLine.ts";
+import { runCommandLine } from "./cli/program/runCommandLine.ts";
 
 // Everything that we write holds mail or keys: nobody else on the machine is to read it.
 process.umask(0o077);

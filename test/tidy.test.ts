@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { houseFaults, type SourceFile } from "./support/layers.ts";
-import { hasDefaultExport, moduleReferences } from "./support/sourceText.ts";
+import { dirname, join } from "node:path";
+import { houseFaults, type SourceFile } from "./gate/layers.ts";
+import { hasDefaultExport, moduleReferences } from "./gate/sourceText.ts";
 
 const ROOT = join(import.meta.dir, "..");
+/** More than these in one folder, and nobody finds a file by looking. */
+const FOLDER_FILES_MAX = 18;
 
 function sourceFiles(): readonly SourceFile[] {
   const paths = [
@@ -18,13 +20,20 @@ describe("the house", () => {
 
   test("has its source files where they are looked for", () => {
     const folders = new Set(files.map(({ path }) => path.split("/").slice(0, 2).join("/")));
-    for (const folder of ["src/kernel", "src/domain", "src/adapters", "src/http", "projections/due.ts"])
+    for (const folder of ["src/kernel", "src/domain", "src/adapters", "src/http", "projections/mailQueue.ts"])
       expect(folders).toContain(folder);
     expect(files.length).toBeGreaterThan(100);
   });
 
   test("keeps its own rules", () => {
     expect(files.flatMap(houseFaults)).toEqual([]);
+  });
+
+  test("has no folder of source that holds too many files", () => {
+    const counts = new Map<string, number>();
+    for (const { path } of files.filter((file) => !file.path.startsWith("test/")))
+      counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
+    expect([...counts].filter(([, count]) => count > FOLDER_FILES_MAX)).toEqual([]);
   });
 
   test("is really read: most files outside of the kernel import one of ours", () => {
@@ -100,30 +109,58 @@ describe("a planted violation is found:", () => {
     ["src/ports/a.ts", 'import type { E } from "@eventstore/db-client";', "ports may not import"],
     ["projections/a.ts", 'import { f } from "../src/domain/email/state.ts";', "projections may not import"],
     ["projections/a.ts", 'import { f } from "../src/ports/eventStore.ts";', "projections may not import"],
-    ["projections/a.ts", 'import { f } from "../src/commands/sendEmail.ts";', "projections may not import"],
     [
       "projections/a.ts",
-      'import { f } from "../src/reactors/mailDelivery.ts";',
+      'import { f } from "../src/commands/email/sendEmail.ts";',
       "projections may not import",
     ],
-    ["projections/a.ts", 'const f = await import("../src/reactors/mailDelivery.ts");', "may not import"],
-    ["src/readModels/a.ts", 'import { f } from "../reactors/mailDelivery.ts";', "readModels may not import"],
-    ["src/readModels/a.ts", 'type F = import("../reactors/mailDelivery.ts").F;', "readModels may not import"],
-    ["src/readModels/a.ts", 'import { f } from "../commands/sendEmail.ts";', "readModels may not import"],
-    ["src/readModels/a.ts", 'import { f } from "../adapters/sqlite/readDatabase.ts";', "may not import"],
+    [
+      "projections/a.ts",
+      'import { f } from "../src/reactors/email/mailDelivery.ts";',
+      "projections may not import",
+    ],
+    [
+      "projections/a.ts",
+      'const f = await import("../src/reactors/email/mailDelivery.ts");',
+      "may not import",
+    ],
+    [
+      "src/readModels/a.ts",
+      'import { f } from "../reactors/email/mailDelivery.ts";',
+      "readModels may not import",
+    ],
+    [
+      "src/readModels/a.ts",
+      'type F = import("../reactors/email/mailDelivery.ts").F;',
+      "readModels may not import",
+    ],
+    [
+      "src/readModels/a.ts",
+      'import { f } from "../commands/email/sendEmail.ts";',
+      "readModels may not import",
+    ],
+    ["src/readModels/a.ts", 'import { f } from "../adapters/sqlite/readModelDatabase.ts";', "may not import"],
     [
       "src/commands/a.ts",
-      'import { f } from "../adapters/sqlite/readDatabase.ts";',
+      'import { f } from "../adapters/sqlite/readModelDatabase.ts";',
       "commands may not import",
     ],
-    ["src/commands/a.ts", 'import { f } from "../../projections/due.ts";', "commands may not import"],
-    ["src/commands/a.ts", 'import { f } from "../http/problem.ts";', "commands may not import"],
-    ["src/reactors/a.ts", 'import { f } from "../http/problem.ts";', "reactors may not import"],
+    ["src/commands/a.ts", 'import { f } from "../../projections/mailQueue.ts";', "commands may not import"],
+    ["src/commands/a.ts", 'import { f } from "../http/server/problem.ts";', "commands may not import"],
+    ["src/reactors/a.ts", 'import { f } from "../http/server/problem.ts";', "reactors may not import"],
     ["src/reactors/a.ts", 'import { f } from "../../projections/index.ts";', "reactors may not import"],
-    ["src/reactors/mail/a.ts", 'import { f } from "../../readModels/follow.ts";', "reactors may not import"],
-    ["src/http/a.ts", 'import { f } from "../reactors/mailDelivery.ts";', "http may not import"],
+    [
+      "src/reactors/email/a.ts",
+      'import { f } from "../../readModels/followLog.ts";',
+      "reactors may not import",
+    ],
+    ["src/http/a.ts", 'import { f } from "../reactors/email/mailDelivery.ts";', "http may not import"],
     ["src/http/a.ts", 'import { f } from "../adapters/pino/logger.ts";', "http may not import"],
-    ["src/http/a.ts", 'import { c } from "../config.ts";', "http may not import src/config.ts"],
+    [
+      "src/http/a.ts",
+      'import { c } from "../service/config/config.ts";',
+      "http may not import src/service/config/config.ts",
+    ],
     ["src/adapters/sqlite/a.ts", 'import { f } from "../directory/a.ts";', "an adapter may not import"],
     ["src/adapters/sqlite/a.ts", 'import { f } from "../../commands/a.ts";', "an adapter may not import"],
     [
@@ -133,16 +170,45 @@ describe("a planted violation is found:", () => {
     ],
     ["src/adapters/pino/a.ts", 'import { f } from "node:sqlite";', "may not import node:sqlite"],
     ["src/adapters/carrier/a.ts", 'import { f } from "carrier";', "has no declared vendor"],
-    ["src/app.ts", 'import { f } from "node:sqlite";', "only src/adapters/sqlite may import node:sqlite"],
-    ["src/app.ts", 'import { f } from "../test/support/until.ts";', "nothing outside of test may import"],
+    [
+      "src/service/app.ts",
+      'import { f } from "node:sqlite";',
+      "only src/adapters/sqlite may import node:sqlite",
+    ],
+    [
+      "src/service/app.ts",
+      'import { f } from "../../test/support/until.ts";',
+      "nothing outside of test may import",
+    ],
     ["src/adapters/sqlite/a.ts", 'import { f } from "bun:sqlite";', "nothing may import bun:sqlite"],
     ["test/support/a.ts", 'const f = await import("bun:sqlite");', "nothing may import bun:sqlite"],
-    ["src/commands/a.ts", 'import { c } from "../app.ts";', "commands may not import src/app.ts"],
-    ["src/commands/a.ts", 'import { c } from "../cli/command.ts";', "commands may not import src/cli/"],
-    ["src/kernel/a.ts", 'import { c } from "../readModelThread.ts";', "kernel may not import"],
+    [
+      "src/commands/a.ts",
+      'import { c } from "../service/app.ts";',
+      "commands may not import src/service/app.ts",
+    ],
+    [
+      "src/commands/a.ts",
+      'import { c } from "../cli/program/command.ts";',
+      "commands may not import src/cli/",
+    ],
+    [
+      "src/kernel/a.ts",
+      'import { c } from "../service/threads/readModelThread.ts";',
+      "kernel may not import",
+    ],
     ["src/http/a.ts", "const a = await import(name);", "a module whose name is computed"],
     ["src/other.ts", "", "it belongs to no layer"],
     ["src/other/a.ts", "", "it belongs to no layer"],
+    ["src/http/a.ts", "", "src/http has no room for a.ts"],
+    ["src/commands/invoice/a.ts", "", "src/commands has no room for invoice"],
+    ["src/domain/a.ts", "", "src/domain has no room for a.ts"],
+    ["test/http/a.test.ts", "", "test/http has no room for a.test.ts"],
+    [
+      "src/domain/eventCodecs.ts",
+      'import { f } from "./email/decisions.ts";',
+      "the list of codecs may not import src/domain/email/decisions.ts",
+    ],
     ["src/http/index.ts", "", "there are no barrels"],
     ["src/http/a.ts", 'export { f } from "./b.ts";', "there are no barrels"],
     ["src/http/a.ts", 'export type { F } from "./b.ts";', "there are no barrels"],
@@ -161,12 +227,12 @@ describe("a planted violation is found:", () => {
     ["src/domain/email/a.ts", 'import { b } from "./b.ts"; import { c } from "../../kernel/c.ts";'],
     ["projections/a.ts", 'import { emailCodec } from "../src/domain/email/events.ts";'],
     ["projections/index.ts", 'import { due } from "./due.ts";'],
-    ["src/reactors/a.ts", 'import { readyEmails } from "../../projections/due.ts";'],
-    ["src/http/a.ts", 'import { SCOPES } from "../domain/apiKey/scopes.ts";'],
+    ["src/reactors/email/a.ts", 'import { readyEmails } from "../../../projections/mailQueue.ts";'],
+    ["src/http/apiKey/a.ts", 'import { SCOPES } from "../../domain/apiKey/scopes.ts";'],
     ["src/adapters/sqlite/a.ts", 'import { DatabaseSync } from "node:sqlite";'],
     ["src/adapters/nodemailer/a.ts", 'import b from "nodemailer/lib/base64";'],
-    ["src/cli/a.ts", 'import { f } from "../reactors/mailDelivery.ts";'],
-    ["test/support/a.ts", 'import { f } from "../../src/app.ts"; import { g } from "node:sqlite";'],
+    ["src/cli/audit/a.ts", 'import { f } from "../../reactors/email/mailDelivery.ts";'],
+    ["test/support/a.ts", 'import { f } from "../../src/service/app.ts"; import { g } from "node:sqlite";'],
   ])("and none in %s with %s", (path, text) => {
     expect(houseFaults({ path, text })).toEqual([]);
   });

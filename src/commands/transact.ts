@@ -1,12 +1,12 @@
+import { codecs } from "../domain/eventCodecs.ts";
 import { invariant } from "../kernel/assert.ts";
-import type { Codec, StoredEvent } from "../kernel/codec.ts";
-import type { Decider, Decision, DomainEvent } from "../kernel/decider.ts";
+import type { Codec, StoredEvent } from "../kernel/event/codec.ts";
+import type { Decider, Decision, DomainEvent } from "../kernel/event/decider.ts";
+import { metadataOf, type Occasion } from "../kernel/event/eventMetadata.ts";
 import { newId } from "../kernel/ids.ts";
-import { metadataOf, type Occasion } from "../kernel/metadata.ts";
 import type { EventStore, NewEvent } from "../ports/eventStore.ts";
-import { changeRate } from "./changeRate.ts";
-import { codecs } from "./codecs.ts";
-import { Contention, inTurn } from "./streamWriters.ts";
+import { changeRate } from "./changeRateLimit.ts";
+import { Contention, inTurn } from "./streamWriteQueue.ts";
 
 /** Events of one stream that are read at once. */
 const PAGE_EVENTS = 500;

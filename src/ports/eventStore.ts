@@ -1,4 +1,4 @@
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/text/json.ts";
 
 /** A uuid, in lower case. */
 export type EventId = string;

@@ -1,4 +1,4 @@
-import type { MailOutcome, RelayFault } from "../kernel/mailOutcome.ts";
+import type { MailOutcome, RelayFault } from "../kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../kernel/time.ts";
 
 /** A file of a message, delivered as an attachment (RFC 2183). */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../kernel/json.ts";
+import type { JsonObject } from "../kernel/text/json.ts";
 import type { EpochMs } from "../kernel/time.ts";
 
 /** A value that a read model's column can hold. */

@@ -1,4 +1,4 @@
-import type { WebhookOutcome } from "../kernel/webhookOutcome.ts";
+import type { WebhookOutcome } from "../kernel/outcome/webhookOutcome.ts";
 
 /** One HTTPS POST to a destination that somebody else chose. */
 export interface WebhookCall {

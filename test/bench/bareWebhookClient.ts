@@ -1,6 +1,6 @@
 import { request } from "node:https";
 import type { LookupFunction } from "node:net";
-import { RECEIVER_CERTIFICATE } from "../support/receiverCertificate.ts";
+import { RECEIVER_CERTIFICATE } from "../support/webhook/receiverCertificate.ts";
 
 /** What the bare client is told. */
 export interface BareCalls {

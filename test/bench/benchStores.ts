@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openStore } from "../../src/openParts.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
-import { startEventStoreDb } from "../support/eventstoredb.ts";
+import { openStore } from "../../src/service/openAdapters.ts";
+import { startEventStoreDb } from "../support/stores/eventstoredb.ts";
 
 const STORE_TIMEOUT_MS = 10_000;
 

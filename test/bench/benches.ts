@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { projections } from "../../projections/index.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
-import { rebuildReadModels } from "../../src/readModels/rebuild.ts";
+import { rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
 import { callerOf, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
 import { bareSqliteAppends, rawAppends } from "./append.ts";

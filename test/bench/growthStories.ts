@@ -1,6 +1,6 @@
 import { toNewEvents } from "../../src/commands/transact.ts";
 import type { EmailContent } from "../../src/domain/email/events.ts";
-import type { DomainEvent } from "../../src/kernel/decider.ts";
+import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { emailId, newId } from "../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { NewEvent } from "../../src/ports/eventStore.ts";

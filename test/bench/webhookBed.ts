@@ -1,12 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { newWorkspace } from "../../src/commands/manageWorkspace.ts";
-import { registerWebhook } from "../../src/commands/registerWebhook.ts";
-import type { Services } from "../../src/commands/services.ts";
-import { systemOccasion } from "../../src/openParts.ts";
-import { RECEIVER_CERTIFICATE } from "../support/receiverCertificate.ts";
+import type { Services } from "../../src/commands/dependencies.ts";
+import { registerWebhook } from "../../src/commands/webhook/registerWebhook.ts";
+import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
+import { systemOccasion } from "../../src/service/openAdapters.ts";
 import { openLog } from "../support/tenants.ts";
-import { hostOf } from "../support/webhookWorld.ts";
+import { RECEIVER_CERTIFICATE } from "../support/webhook/receiverCertificate.ts";
+import { hostOf } from "../support/webhook/webhookWorld.ts";
 import { sampleEvents } from "./append.ts";
 import type { FreshStore } from "./benchStores.ts";
 import { seededRandom } from "./httpLoad.ts";

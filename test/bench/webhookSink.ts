@@ -1,4 +1,4 @@
-import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/receiverCertificate.ts";
+import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
 
 /** What an HTTPS receiver in a process of its own has got. */
 export interface WebhookSink {

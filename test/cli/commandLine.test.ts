@@ -3,10 +3,10 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../package.json";
-import { commandGroups } from "../../src/cli/commandGroups.ts";
+import { commandGroups } from "../../src/cli/program/commandGroups.ts";
 import { SECOND_MS } from "../../src/kernel/time.ts";
-import { eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
-import { COMMAND_LINE, runCommand } from "../support/runCommand.ts";
+import { COMMAND_LINE, runCommand } from "../support/process/runCommand.ts";
+import { eventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 60_000;

@@ -3,12 +3,12 @@ import { mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Check, readModelLag } from "../../src/checks.ts";
-import { askService } from "../../src/cli/runningService.ts";
-import { openLocalControl, serviceAddress } from "../../src/localControl.ts";
-import { runCommand } from "../support/runCommand.ts";
+import { askService } from "../../src/cli/service/askRunningService.ts";
+import { openLocalControl, serviceAddress } from "../../src/service/localControlServer.ts";
+import { type Check, readModelLag } from "../../src/service/status/healthChecks.ts";
+import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess } from "../support/service.ts";
-import { testStores } from "../support/stores.ts";
+import { testStores } from "../support/stores/stores.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 60_000;

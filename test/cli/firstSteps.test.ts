@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Check } from "../../src/checks.ts";
-import { runCommand } from "../support/runCommand.ts";
+import type { Check } from "../../src/service/status/healthChecks.ts";
+import { runCommand } from "../support/process/runCommand.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 
 const TEST_MS_MAX = 60_000;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { resolve } from "node:path";
-import { greeting } from "../../src/cli/greeting.ts";
-import { readConfig } from "../../src/config.ts";
+import { greeting } from "../../src/cli/service/greeting.ts";
+import { readConfig } from "../../src/service/config/config.ts";
 
 const url = new URL("http://127.0.0.1:3000/");
 const FIRST_RUN = { url, hasBootstrapKey: true, isWithoutWorkspace: false };

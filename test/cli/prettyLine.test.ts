@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { prettyLine } from "../../src/adapters/pino/prettyLine.ts";
+import { prettyLine } from "../../src/adapters/pino/prettyLogLine.ts";
 
 const TIME = new Date(2030, 0, 1, 9, 5, 7).getTime();
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { csvRecord, jsonRow } from "../../src/cli/rowOutput.ts";
+import { csvRecord, jsonRow } from "../../src/cli/output/jsonAndCsvRows.ts";
 
 test.each<[readonly (string | number | null | Uint8Array)[], string]>([
   [["a", 1, -0.5, null], "a,1,-0.5,"],

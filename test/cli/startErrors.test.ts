@@ -3,12 +3,12 @@ import { existsSync } from "node:fs";
 import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startWarnings } from "../../src/cli/startWarnings.ts";
-import { readConfig } from "../../src/config.ts";
-import { directoryError } from "../../src/startErrors.ts";
-import { COMMAND_LINE, runCommand } from "../support/runCommand.ts";
+import { startWarnings } from "../../src/cli/service/startupWarnings.ts";
+import { readConfig } from "../../src/service/config/config.ts";
+import { directoryError } from "../../src/service/startupErrors.ts";
+import { COMMAND_LINE, runCommand } from "../support/process/runCommand.ts";
+import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT, startTestApp, startTestProcess } from "../support/service.ts";
-import { startOnTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 const START_MS = 60_000;

@@ -2,11 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type StopSignal, stopSignals } from "../../src/cli/stopSignals.ts";
+import { type StopSignal, stopSignals } from "../../src/cli/service/stopSignals.ts";
+import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
+import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT, startTestApp, startTestProcess, type TestProcess } from "../support/service.ts";
-import { type Sink, startSmtpSink } from "../support/smtpSink.ts";
 import { message, newKey } from "../support/tenants.ts";
-import { startOnTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS = 60_000;

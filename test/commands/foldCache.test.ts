@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { foldCache } from "../../src/commands/foldCache.ts";
-import { workspaceAggregate } from "../../src/commands/services.ts";
+import { foldCache } from "../../src/commands/aggregateCache.ts";
+import { workspaceAggregate } from "../../src/commands/dependencies.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { type EventStore, StoreError } from "../../src/ports/eventStore.ts";
-import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { until } from "../support/until.ts";
 
 const ID = "w";

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { foldCache } from "../../src/commands/foldCache.ts";
-import { templateAggregate } from "../../src/commands/services.ts";
+import { foldCache } from "../../src/commands/aggregateCache.ts";
+import { templateAggregate } from "../../src/commands/dependencies.ts";
 import { load, transact } from "../../src/commands/transact.ts";
 import { createTemplate, draftVersion } from "../../src/domain/template/decisions.ts";
 import { templateStream } from "../../src/domain/template/events.ts";
-import { watchedStore } from "../reactors/deliveryFixtures.ts";
+import { watchedStore } from "../reactors/email/deliveryFixtures.ts";
 import { until } from "../support/until.ts";
 
 const AT = "2030-01-01T00:00:00.000Z";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { workspaceAggregate } from "../../src/commands/services.ts";
-import { inTurn, StreamBusyError } from "../../src/commands/streamWriters.ts";
+import { workspaceAggregate } from "../../src/commands/dependencies.ts";
+import { inTurn, StreamBusyError } from "../../src/commands/streamWriteQueue.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
-import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 
 const WAITING_MAX = 1_000;
 

@@ -6,8 +6,8 @@ import { fileInspector } from "../../src/adapters/files/fileInspector.ts";
 import type { InspectionResult } from "../../src/ports/attachmentInspector.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
 import type { MalwareScanner } from "../../src/ports/malwareScanner.ts";
-import { odf, ooxml, SAMPLE_FILES, windowsProgram } from "../support/sampleFiles.ts";
-import { writeZip, type ZipPart } from "../support/zipWriter.ts";
+import { odf, ooxml, SAMPLE_FILES, windowsProgram } from "../support/files/sampleFiles.ts";
+import { writeZip, type ZipPart } from "../support/files/zipWriter.ts";
 
 const EVERYBODY = { archiveAttachments: false };
 const ARCHIVES = { archiveAttachments: true };

@@ -7,8 +7,8 @@ import { s3ContentStore } from "../../src/adapters/s3/s3ContentStore.ts";
 import { filePath, folderPath, sha256Of, temporaryName } from "../../src/kernel/contentPath.ts";
 import type { ContentFolder, ContentStore, FoundFolder } from "../../src/ports/contentStore.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
-import { memoryContentStore } from "../support/memoryContentStore.ts";
-import { type S3Server, startS3Server } from "../support/s3Server.ts";
+import { memoryContentStore } from "../support/stores/memoryContentStore.ts";
+import { type S3Server, startS3Server } from "../support/stores/s3Server.ts";
 import { contentStoreContract } from "./contentStore.ts";
 
 const MARKS: ReadonlySet<string> = new Set(["identity", "log"]);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createDnsResolver } from "../../src/adapters/dns/dnsResolver.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../src/ports/dnsResolver.ts";
-import { type DnsAnswer, type NameServer, startNameServer } from "../support/nameServer.ts";
+import { type DnsAnswer, type NameServer, startNameServer } from "../support/servers/nameServer.ts";
 
 const NAME = "_postledger.example.com";
 const TIMEOUT_MS = 5_000;

@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { emptyEvents } from "../../src/adapters/sqlite/emptiedEvents.ts";
-import { openLogDatabase } from "../../src/adapters/sqlite/logSchema.ts";
+import { emptyEvents } from "../../src/adapters/sqlite/blankErasedRows.ts";
+import { openLogDatabase } from "../../src/adapters/sqlite/openLogDatabase.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { newEvent } from "./eventStore.ts";
 

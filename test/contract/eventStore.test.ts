@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
-import { eventStoreDb } from "../support/eventstoredb.ts";
+import { eventStoreDb } from "../support/stores/eventstoredb.ts";
 import { appendsInOrder } from "./appendsInOrder.ts";
 import { eventStoreContract, testCounts } from "./eventStore.ts";
 import { eventStoreDbFaults } from "./eventStoreFaults.ts";

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { EventStoreDBClient } from "@eventstore/db-client";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { type EventStore, type NewEvent, StoreError } from "../../src/ports/eventStore.ts";
-import { type EventStoreDbServer, freePort, type ServerProcess } from "../support/eventstoredb.ts";
+import { type EventStoreDbServer, freePort, type ServerProcess } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 import { contractTest, follow, fresh, idsOf, mustAppend, newEvent, refusal, soon } from "./eventStore.ts";
 

@@ -5,20 +5,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import PostalMime from "postal-mime";
 import type { SMTPServerOptions } from "smtp-server";
-import { buildMime, compose } from "../../src/adapters/nodemailer/mime.ts";
-import { createOutboxTransport } from "../../src/adapters/nodemailer/outboxTransport.ts";
-import { createPace } from "../../src/adapters/nodemailer/pace.ts";
+import { createOutboxTransport } from "../../src/adapters/nodemailer/emlFileTransport.ts";
+import { buildMime, compose } from "../../src/adapters/nodemailer/mimeMessage.ts";
+import { createPace } from "../../src/adapters/nodemailer/rateLimiter.ts";
 import { type SmtpOptions, smtpOptionsFromUrl } from "../../src/adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
-import type { MailOutcome } from "../../src/kernel/mailOutcome.ts";
+import type { MailOutcome } from "../../src/kernel/outcome/mailOutcome.ts";
 import type {
   MailAttachment,
   MailMessage,
   MailSession,
   MailTransport,
 } from "../../src/ports/mailTransport.ts";
-import { type Sink, type SinkHook, type SinkHooks, startSmtpSink } from "../support/smtpSink.ts";
+import { type Sink, type SinkHook, type SinkHooks, startSmtpSink } from "../support/mail/smtpSink.ts";
 
 const ID = "6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d";
 const MINUTE_MS = 60_000;

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { outboxFiles } from "../../src/adapters/nodemailer/outboxFiles.ts";
+import { outboxFiles } from "../../src/adapters/nodemailer/outboxCleanup.ts";
 import { refusal } from "./eventStore.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "outbox-files-"));

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
-import { freePort } from "../support/eventstoredb.ts";
+import { freePort } from "../support/stores/eventstoredb.ts";
 import { refusal } from "./eventStore.ts";
 
 interface Asked {

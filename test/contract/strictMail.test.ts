@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createOutboxTransport } from "../../src/adapters/nodemailer/outboxTransport.ts";
+import { createOutboxTransport } from "../../src/adapters/nodemailer/emlFileTransport.ts";
 import { smtpOptionsFromUrl } from "../../src/adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import type { MailMessage, MailTransport } from "../../src/ports/mailTransport.ts";
-import { MAIL_CORPUS, type Specimen } from "../support/mailCorpus.ts";
-import { type Sink, startSmtpSink } from "../support/smtpSink.ts";
-import { mailFaults } from "../support/strictMail.ts";
+import { MAIL_CORPUS, type Specimen } from "../support/mail/mailCorpus.ts";
+import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
+import { mailFaults } from "../support/mail/strictMail.ts";
 
 const MINUTE_MS = 60_000;
 const never = new AbortController().signal;
@@ -79,7 +79,7 @@ interface PythonReading {
 }
 
 const python = Bun.which("python3");
-const PYTHON_READER = join(import.meta.dir, "../support/strictPython.py");
+const PYTHON_READER = join(import.meta.dir, "../support/mail/strictPython.py");
 
 function readByPython(messages: readonly Buffer[]): readonly PythonReading[] {
   const stdin = Buffer.from(messages.map((bytes) => bytes.toString("base64")).join("\n"));

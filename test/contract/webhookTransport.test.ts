@@ -3,15 +3,19 @@ import { Resolver } from "node:dns/promises";
 import type { ServerResponse } from "node:http";
 import { request } from "node:https";
 import { createServer, type Server } from "node:net";
-import { destinationCheck } from "../../src/adapters/https/destinationAddress.ts";
+import { destinationCheck } from "../../src/adapters/https/ssrfGuard.ts";
 import { webhookTransport } from "../../src/adapters/https/webhookTransport.ts";
-import { readDestination } from "../../src/domain/webhook/destination.ts";
-import type { WebhookOutcome } from "../../src/kernel/webhookOutcome.ts";
+import { readDestination } from "../../src/domain/webhook/webhookUrl.ts";
+import type { WebhookOutcome } from "../../src/kernel/outcome/webhookOutcome.ts";
 import type { WebhookTransport } from "../../src/ports/webhookTransport.ts";
-import { type DnsAnswer, type NameServer, startNameServer } from "../support/nameServer.ts";
-import { RECEIVER_CERTIFICATE } from "../support/receiverCertificate.ts";
+import { type DnsAnswer, type NameServer, startNameServer } from "../support/servers/nameServer.ts";
 import { until } from "../support/until.ts";
-import { type ReceivedCall, startWebhookReceiver, type WebhookReceiver } from "../support/webhookReceiver.ts";
+import { RECEIVER_CERTIFICATE } from "../support/webhook/receiverCertificate.ts";
+import {
+  type ReceivedCall,
+  startWebhookReceiver,
+  type WebhookReceiver,
+} from "../support/webhook/webhookReceiver.ts";
 
 const NEVER = new AbortController().signal;
 

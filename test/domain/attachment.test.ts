@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { attachmentAggregate, emailAggregate } from "../../src/commands/services.ts";
+import { attachmentAggregate, emailAggregate } from "../../src/commands/dependencies.ts";
 import {
   deleteUpload,
   noteBytesRemoved,
@@ -11,7 +11,7 @@ import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
 import { attachmentDecider, isSpent } from "../../src/domain/attachment/state.ts";
 import { expireAttachments } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
-import { base64Bytes, decodeBase64 } from "../../src/kernel/base64.ts";
+import { base64Bytes, decodeBase64 } from "../../src/kernel/text/base64.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { givenWhenThen } from "../support/givenWhenThen.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { classifyOutcome } from "../../src/domain/email/classifyOutcome.ts";
+import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
 import { enhancedCode } from "../../src/domain/email/relayReplies.ts";
-import type { MailOutcome, MailStage } from "../../src/kernel/mailOutcome.ts";
+import type { MailOutcome, MailStage } from "../../src/kernel/outcome/mailOutcome.ts";
 
 const refused = (stage: MailStage, reply: string): MailOutcome => {
   return { kind: "refused", stage, code: Number(reply.slice(0, 3)), reply };

@@ -4,7 +4,7 @@ import {
   addressGroup,
   clientAddress,
   parseAddressRange,
-} from "../../src/kernel/clientAddress.ts";
+} from "../../src/kernel/network/clientIp.ts";
 
 const ranges = (...texts: string[]) =>
   texts.map((text) => parseAddressRange(text)).filter((range): range is AddressRange => range !== null);

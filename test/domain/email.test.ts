@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { emailAggregate } from "../../src/commands/services.ts";
+import { emailAggregate } from "../../src/commands/dependencies.ts";
 import {
   cancel,
   DELIVERY_POLICY,
@@ -15,9 +15,9 @@ import {
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
-import type { LastingVerdict } from "../../src/domain/email/lastingVerdict.ts";
 import { nextAction } from "../../src/domain/email/nextAction.ts";
-import { redactReply } from "../../src/domain/email/redact.ts";
+import type { LastingVerdict } from "../../src/domain/email/recordedVerdict.ts";
+import { redactReply } from "../../src/domain/email/redactRelayReply.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance } from "../support/emailHistories.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { emailAggregate } from "../../src/commands/services.ts";
-import { classifyOutcome } from "../../src/domain/email/classifyOutcome.ts";
+import { emailAggregate } from "../../src/commands/dependencies.ts";
+import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
 import {
   DELIVERY_POLICY,
   type DeliveryPolicy,

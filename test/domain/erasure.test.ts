@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { attachmentAggregate, erasureAggregate } from "../../src/commands/services.ts";
+import { attachmentAggregate, erasureAggregate } from "../../src/commands/dependencies.ts";
 import { eraseUpload } from "../../src/domain/attachment/decisions.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
 import { completeErasure, noteApplied, requestErasure } from "../../src/domain/erasure/decisions.ts";
@@ -7,8 +7,8 @@ import type { ErasureCounts, ErasureEvent } from "../../src/domain/erasure/event
 import { suppress } from "../../src/domain/suppression/decisions.ts";
 import type { SuppressionEvent } from "../../src/domain/suppression/events.ts";
 import { suppressionDecider } from "../../src/domain/suppression/state.ts";
-import { leavesOf } from "../../src/kernel/erasedEvents.ts";
-import { erasedLeaves, eventLeaf } from "../../src/kernel/eventLeaf.ts";
+import { leavesOf } from "../../src/kernel/event/erasedEvents.ts";
+import { erasedLeaves, eventLeaf } from "../../src/kernel/event/eventHash.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
 const PERSON = { workspaceId: "w", recipientHash: "h" };

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { openContent, sealContent } from "../../src/commands/emailContent.ts";
+import { openContent, sealContent } from "../../src/commands/email/storedContent.ts";
 import { emailCodec } from "../../src/domain/email/events.ts";
-import { encodeData } from "../../src/kernel/codec.ts";
+import { encodeData } from "../../src/kernel/event/codec.ts";
 import {
   contentLeaf,
   type ErasedLeaf,
   erasedLeaves,
   eventLeaf,
   type LeafSource,
-} from "../../src/kernel/eventLeaf.ts";
-import type { JsonObject } from "../../src/kernel/json.ts";
-import { memoryContentStore } from "../support/memoryContentStore.ts";
+} from "../../src/kernel/event/eventHash.ts";
+import type { JsonObject } from "../../src/kernel/text/json.ts";
+import { memoryContentStore } from "../support/stores/memoryContentStore.ts";
 
 const metadata = { schema: 1, at: "2026-01-01T00:00:00.000Z", correlationId: "c", actor: "api-key:1" };
 const event: LeafSource = {

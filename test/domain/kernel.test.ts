@@ -1,10 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type EmailContent, emailCodec } from "../../src/domain/email/events.ts";
-import { parseAddress } from "../../src/kernel/address.ts";
-import { apiKeyId, newApiKey } from "../../src/kernel/apiKeyText.ts";
-import { COMPRESS_ABOVE_BYTES, encodeData, UnreadableEventError } from "../../src/kernel/codec.ts";
-import { emailId, isUuid, newId, newRequestId } from "../../src/kernel/ids.ts";
+import { apiKeyId, newApiKey } from "../../src/kernel/crypto/apiKeyFormat.ts";
 import {
   deriveKey,
   equalInConstantTime,
@@ -12,12 +9,15 @@ import {
   newDataKey,
   seal,
   unseal,
-} from "../../src/kernel/instanceKeys.ts";
-import { canonicalJson, type Json } from "../../src/kernel/json.ts";
-import { nearestName } from "../../src/kernel/nearestName.ts";
-import { codePoints, counted, excerpt, grouped, isHeaderSafe } from "../../src/kernel/text.ts";
+} from "../../src/kernel/crypto/derivedKeys.ts";
+import { COMPRESS_ABOVE_BYTES, encodeData, UnreadableEventError } from "../../src/kernel/event/codec.ts";
+import { emailId, isUuid, newId, newRequestId } from "../../src/kernel/ids.ts";
+import { parseAddress } from "../../src/kernel/text/emailAddress.ts";
+import { canonicalJson, type Json } from "../../src/kernel/text/json.ts";
+import { nearestName } from "../../src/kernel/text/nearestName.ts";
+import { codePoints, counted, excerpt, grouped, isHeaderSafe } from "../../src/kernel/text/text.ts";
+import { wholeNumber } from "../../src/kernel/text/wholeNumber.ts";
 import { epochMs, rfc3339 } from "../../src/kernel/time.ts";
-import { wholeNumber } from "../../src/kernel/wholeNumber.ts";
 import { throughStore } from "../support/givenWhenThen.ts";
 
 /** Texts with emoji, lone surrogates and all else that JavaScript lets into a string. */

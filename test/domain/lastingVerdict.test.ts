@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { classifyOutcome } from "../../src/domain/email/classifyOutcome.ts";
-import { lastingVerdict, relayIdOf, replyCodes } from "../../src/domain/email/lastingVerdict.ts";
-import type { MailOutcome } from "../../src/kernel/mailOutcome.ts";
+import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
+import { lastingVerdict, relayIdOf, replyCodes } from "../../src/domain/email/recordedVerdict.ts";
+import type { MailOutcome } from "../../src/kernel/outcome/mailOutcome.ts";
 
 const ADDRESSES = ["orders@example.com", "ana.smithson@example.org", ""];
 const seal = (text: string) => `sealed ${text.length}`;

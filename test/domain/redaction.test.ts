@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { redactReply } from "../../src/domain/email/redact.ts";
-import { redactAnswer } from "../../src/domain/webhookDelivery/redactAnswer.ts";
-import { withoutAddresses, withoutTexts } from "../../src/kernel/redaction.ts";
+import { redactReply } from "../../src/domain/email/redactRelayReply.ts";
+import { redactAnswer } from "../../src/domain/webhookDelivery/redactResponse.ts";
+import { withoutAddresses, withoutTexts } from "../../src/kernel/text/redaction.ts";
 
 const METADATA = { customer: "Zoë O'Brien & sons", number: 4915112345678, vip: true, ref: "A7" };
 const PAYLOAD = { type: "email.sent", data: { address: "ana.b+c@example.org", metadata: METADATA } };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { classifyOutcome } from "../../src/domain/email/classifyOutcome.ts";
-import type { MailStage } from "../../src/kernel/mailOutcome.ts";
+import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
+import type { MailStage } from "../../src/kernel/outcome/mailOutcome.ts";
 
 /**
  * `suppress` is a bounce after which the address gets no more mail; `waits` burns an attempt, `relay's fault` none.

@@ -1,6 +1,9 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { decodeVerificationToken, encodeVerificationToken } from "../../src/kernel/verificationToken.ts";
+import {
+  decodeVerificationToken,
+  encodeVerificationToken,
+} from "../../src/kernel/crypto/verificationToken.ts";
 
 const hex32 = fc
   .uint8Array({ minLength: 32, maxLength: 32 })

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Email, emailDecider, isTerminal } from "../../src/domain/email/state.ts";
-import { type WaitingFacts, waitingOf } from "../../src/domain/email/waiting.ts";
+import { type WaitingFacts, waitingOf } from "../../src/domain/email/waitingReason.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import { play, stepsArbitrary } from "../support/emailHistories.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { webhookAggregate } from "../../src/commands/services.ts";
+import { webhookAggregate } from "../../src/commands/dependencies.ts";
 import {
   deleteEndpoint,
   disableEndpoint,
@@ -10,9 +10,9 @@ import {
   rotateSecret,
   updateEndpoint,
 } from "../../src/domain/webhook/decisions.ts";
-import { privateHostOf, readDestination, URL_CHARACTERS_MAX } from "../../src/domain/webhook/destination.ts";
 import type { WebhookEvent } from "../../src/domain/webhook/events.ts";
 import { signingSecrets, webhookDecider } from "../../src/domain/webhook/state.ts";
+import { privateHostOf, readDestination, URL_CHARACTERS_MAX } from "../../src/domain/webhook/webhookUrl.ts";
 import { givenWhenThen } from "../support/givenWhenThen.ts";
 
 const given = givenWhenThen(webhookAggregate);

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { webhookDeliveryAggregate } from "../../src/commands/services.ts";
-import { classifyOutcome, type WebhookVerdict } from "../../src/domain/webhookDelivery/classifyOutcome.ts";
+import { webhookDeliveryAggregate } from "../../src/commands/dependencies.ts";
+import {
+  classifyOutcome,
+  type WebhookVerdict,
+} from "../../src/domain/webhookDelivery/classifyWebhookOutcome.ts";
 import {
   expireAttempt,
   recordAttempt,
@@ -12,7 +15,7 @@ import {
 } from "../../src/domain/webhookDelivery/decisions.ts";
 import type { DeliveryOrigin, WebhookDeliveryEvent } from "../../src/domain/webhookDelivery/events.ts";
 import { LEASE_EXPIRED, type WebhookDeliveryState } from "../../src/domain/webhookDelivery/state.ts";
-import type { WebhookOutcome } from "../../src/kernel/webhookOutcome.ts";
+import type { WebhookOutcome } from "../../src/kernel/outcome/webhookOutcome.ts";
 import { givenWhenThen } from "../support/givenWhenThen.ts";
 
 const given = givenWhenThen(webhookDeliveryAggregate);

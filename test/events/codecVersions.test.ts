@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { Type } from "@sinclair/typebox";
-import { codecs } from "../../src/commands/codecs.ts";
 import { toNewEvents } from "../../src/commands/transact.ts";
+import { codecs } from "../../src/domain/eventCodecs.ts";
 import {
   COMPRESS_ABOVE_BYTES,
   encodeData,
   type Lift,
   makeCodec,
   UnreadableEventError,
-} from "../../src/kernel/codec.ts";
-import { contentDigest, contentLeaf, eventLeaf } from "../../src/kernel/eventLeaf.ts";
+} from "../../src/kernel/event/codec.ts";
+import { contentDigest, contentLeaf, eventLeaf } from "../../src/kernel/event/eventHash.ts";
 
 const ROOT = `${import.meta.dir}/../..`;
 const occasion = { at: 0, correlationId: "test", actor: "test" };
@@ -120,7 +120,7 @@ describe("what is appended", () => {
   });
 
   test("is known to one codec of the list in commands/codecs.ts: no noun is missing from it", async () => {
-    const list = await Bun.file(`${ROOT}/src/commands/codecs.ts`).text();
+    const list = await Bun.file(`${ROOT}/src/domain/eventCodecs.ts`).text();
     const nouns = [...new Bun.Glob("src/domain/*/events.ts").scanSync({ cwd: ROOT })].sort();
     expect(nouns.filter((path) => !list.includes(`"../${path.slice("src/".length)}"`))).toEqual([]);
     expect(nouns.length).toBe(codecs.length);

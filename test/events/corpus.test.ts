@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { type TObject, Type } from "@sinclair/typebox";
-import { codecs } from "../../src/commands/codecs.ts";
-import { type EventSchemas, type Lift, makeCodec, type TypeVersions } from "../../src/kernel/codec.ts";
-import type { Json, JsonObject } from "../../src/kernel/json.ts";
-import { LOG_FORMAT } from "../../src/kernel/logFormat.ts";
+import { codecs } from "../../src/domain/eventCodecs.ts";
+import { type EventSchemas, type Lift, makeCodec, type TypeVersions } from "../../src/kernel/event/codec.ts";
+import { LOG_FORMAT } from "../../src/kernel/event/logFormat.ts";
+import type { Json, JsonObject } from "../../src/kernel/text/json.ts";
 import { additiveFaults, type Definition, isDefinition } from "./additive.ts";
 import {
   type Codecs,

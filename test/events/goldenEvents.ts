@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import type { Codec, StoredEvent } from "../../src/kernel/codec.ts";
-import type { DomainEvent } from "../../src/kernel/decider.ts";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { Codec, StoredEvent } from "../../src/kernel/event/codec.ts";
+import type { DomainEvent } from "../../src/kernel/event/decider.ts";
+import type { JsonObject } from "../../src/kernel/text/json.ts";
 import { additiveFaults, type Definition } from "./additive.ts";
 
 /** One event as a store has it. `zstd` is its data in base64 where it was compressed: `data` is then what is in it. */

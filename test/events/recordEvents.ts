@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import packageFile from "../../package.json";
-import { codecs } from "../../src/commands/codecs.ts";
-import type { Codec, EventFormat } from "../../src/kernel/codec.ts";
-import type { DomainEvent } from "../../src/kernel/decider.ts";
-import type { JsonObject } from "../../src/kernel/json.ts";
+import { codecs } from "../../src/domain/eventCodecs.ts";
+import type { Codec, EventFormat } from "../../src/kernel/event/codec.ts";
+import type { DomainEvent } from "../../src/kernel/event/decider.ts";
+import type { JsonObject } from "../../src/kernel/text/json.ts";
 import type { Definition } from "./additive.ts";
 import {
   CORPUS,

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../src/kernel/json.ts";
+import type { JsonObject } from "../../src/kernel/text/json.ts";
 import { type Definition, isDefinition } from "./additive.ts";
 
 /** Names the file that events are written to as JSON lines. */

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
 import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhook/events.ts";
-import type { NameServer } from "../support/nameServer.ts";
-import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/receiverCertificate.ts";
+import type { NameServer } from "../support/servers/nameServer.ts";
 import { ROOT } from "../support/service.ts";
-import { testStores } from "../support/stores.ts";
+import { testStores } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-import { hostOf, loopbackNames, webhookSettings } from "../support/webhookWorld.ts";
+import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
+import { hostOf, loopbackNames, webhookSettings } from "../support/webhook/webhookWorld.ts";
 import { type WebhookEvent, webhookReceiver } from "./webhookReceiver.ts";
 
 /** A call as it came, and what it was answered with. */
@@ -164,7 +164,7 @@ describe.each(await testStores())("the receiver of the example, called by a serv
 });
 
 test("the page for receivers names every type of event and every header", async () => {
-  const page = await readFile(join(ROOT, "src/RECEIVING_WEBHOOKS.md"), "utf8");
+  const page = await readFile(join(ROOT, "docs/receiving-webhooks.md"), "utf8");
   for (const name of [...WEBHOOK_EVENT_TYPES, "webhook-id", "webhook-timestamp", "webhook-signature"]) {
     expect(page).toContain(`\`${name}\``);
   }

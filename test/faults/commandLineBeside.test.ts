@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { callerOf, ROOT, startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
-import { Load } from "./load.ts";
-import { type RawSink, startRawSink } from "./rawSink.ts";
-import { waitUntilTerminal } from "./settle.ts";
+import { Load } from "./crash/load.ts";
+import { type RawSink, startRawSink } from "./crash/rawSink.ts";
+import { waitUntilTerminal } from "./crash/settle.ts";
 
 const TEST_MS_MAX = 60_000;
 const TERMINAL_MS_MAX = 30_000;

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type QuotaEvent, quotaCodec } from "../../src/domain/quota/events.ts";
-import { openStore } from "../../src/openParts.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
-import { startEventStoreDb } from "../support/eventstoredb.ts";
+import { openStore } from "../../src/service/openAdapters.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 120_000;

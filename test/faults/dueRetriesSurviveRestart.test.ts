@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { until } from "../support/until.ts";
-import { type RawSink, startRawSink } from "./rawSink.ts";
+import { type RawSink, startRawSink } from "./crash/rawSink.ts";
 
 const MESSAGES = 5;
 /** Longer than a restart takes, so that the time of the retry comes after it. */

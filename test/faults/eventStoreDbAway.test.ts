@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startEventStoreDb } from "../support/eventstoredb.ts";
 import { type Answer, startTestProcess, type TestProcess } from "../support/service.ts";
+import { startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
-import { Load } from "./load.ts";
-import { type RawSink, startRawSink } from "./rawSink.ts";
-import { askAgain, waitUntilTerminal } from "./settle.ts";
-import { readStories } from "./stories.ts";
+import { Load } from "./crash/load.ts";
+import { type RawSink, startRawSink } from "./crash/rawSink.ts";
+import { askAgain, waitUntilTerminal } from "./crash/settle.ts";
+import { readStories } from "./crash/stories.ts";
 
 const TEST_MS_MAX = 120_000;
 /** What a call of the store may take: short, so that a request finds out soon that the store is away. */

@@ -2,12 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test
 import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runCommand } from "../support/commandProcess.ts";
-import { eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
+import { runCommand } from "../support/process/commandProcess.ts";
 import { type Caller, callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
+import { eventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
-import { type RawSink, startRawSink } from "./rawSink.ts";
-import { startWebhookReceivers, type WebhookReceivers } from "./webhookReceivers.ts";
+import { type RawSink, startRawSink } from "./crash/rawSink.ts";
+import { startWebhookReceivers, type WebhookReceivers } from "./crash/webhookReceivers.ts";
 
 const MS_MAX = 120_000;
 const WAIT_MS = 30_000;

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readConfig } from "../../src/config.ts";
-import { openStore } from "../../src/openParts.ts";
-import { startEventStoreDb } from "../support/eventstoredb.ts";
+import { readConfig } from "../../src/service/config/config.ts";
+import { openStore } from "../../src/service/openAdapters.ts";
 import { type Answer, callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
+import { startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 60_000;

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startEventStoreDb } from "../support/eventstoredb.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
-import { type RawSink, startRawSink } from "./rawSink.ts";
-import { readStories } from "./stories.ts";
+import { type RawSink, startRawSink } from "./crash/rawSink.ts";
+import { readStories } from "./crash/stories.ts";
 
 const TEST_MS_MAX = 120_000;
 const TERMINAL_MS_MAX = 30_000;

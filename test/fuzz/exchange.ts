@@ -1,5 +1,5 @@
-import type { SeenAnswer } from "../support/documentedAnswers.ts";
-import { parseAnswer, rawRequest } from "../support/rawRequest.ts";
+import type { SeenAnswer } from "../gate/documentedAnswers.ts";
+import { parseAnswer, rawRequest } from "../support/servers/rawRequest.ts";
 import type { FuzzRequest } from "./request.ts";
 
 /** No answer takes longer; the service's own deadline is half of it. */

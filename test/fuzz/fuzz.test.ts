@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { described } from "../support/documentedAnswers.ts";
-import { testStores } from "../support/stores.ts";
+import { described } from "../gate/documentedAnswers.ts";
+import { testStores } from "../support/stores/stores.ts";
 import { fuzz } from "./fuzz.ts";
 import { FUZZ_PLANTS, type FuzzPlant, runPlanted } from "./plants.ts";
 import type { Result } from "./tally.ts";

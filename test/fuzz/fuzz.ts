@@ -1,4 +1,4 @@
-import type { TestStore } from "../support/stores.ts";
+import type { TestStore } from "../support/stores/stores.ts";
 import { startService } from "../support/tenants.ts";
 import { Lane } from "./lane.ts";
 import { type Result, Tally } from "./tally.ts";

@@ -1,5 +1,5 @@
-import type { RouteName } from "../../src/http/routes.ts";
-import type { Json, JsonObject } from "../../src/kernel/json.ts";
+import type { RouteName } from "../../src/http/server/routes.ts";
+import type { Json, JsonObject } from "../../src/kernel/text/json.ts";
 import { type Random, randomUuid } from "./random.ts";
 import { someTime } from "./values.ts";
 import { type Known, lose, type Workspace } from "./world.ts";

@@ -1,4 +1,4 @@
-import { answerFault, type SeenAnswer } from "../support/documentedAnswers.ts";
+import { answerFault, type SeenAnswer } from "../gate/documentedAnswers.ts";
 import { canariesIn } from "./canary.ts";
 import type { FuzzRequest } from "./request.ts";
 

@@ -1,5 +1,5 @@
-import type { Json } from "../../src/kernel/json.ts";
-import { type Described, described, type SeenAnswer } from "../support/documentedAnswers.ts";
+import type { Json } from "../../src/kernel/text/json.ts";
+import { type Described, described, type SeenAnswer } from "../gate/documentedAnswers.ts";
 import type { TestService } from "../support/tenants.ts";
 import { exchange } from "./exchange.ts";
 import { hints } from "./hints.ts";

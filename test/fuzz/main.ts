@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { progressBar } from "../../src/cli/progressBar.ts";
-import { testStores } from "../support/stores.ts";
+import { progressBar } from "../../src/cli/output/progressBar.ts";
+import { testStores } from "../support/stores/stores.ts";
 import { fuzz } from "./fuzz.ts";
 import { FUZZ_PLANTS, type FuzzPlant, isFuzzPlant, runPlanted } from "./plants.ts";
 import type { Result } from "./tally.ts";

@@ -1,4 +1,4 @@
-import type { Json } from "../../src/kernel/json.ts";
+import type { Json } from "../../src/kernel/text/json.ts";
 import { type Random, randomUuid } from "./random.ts";
 import type { Draft } from "./request.ts";
 import type { Workspace } from "./world.ts";

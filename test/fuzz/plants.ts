@@ -1,6 +1,6 @@
 import { cp, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { plantFault } from "../faults/plants.ts";
+import { plantFault } from "../faults/crash/plants.ts";
 import { ROOT } from "../support/service.ts";
 import type { Kind } from "./judge.ts";
 
@@ -28,7 +28,7 @@ export const FUZZ_PLANTS = {
   "no-owner": {
     finds: "leak",
     requests: 4_000,
-    file: "src/commands/readEmail.ts",
+    file: "src/commands/email/readEmail.ts",
     from: "if (story.state === null || story.state.workspaceId !== workspaceId) return null;",
     to: "if (story.state === null) return null;",
   },
@@ -44,7 +44,7 @@ export const FUZZ_PLANTS = {
   "extra-member": {
     finds: "schema violation",
     requests: 4_000,
-    file: "src/http/emailJson.ts",
+    file: "src/http/email/emailJson.ts",
     from: "attempts: email.attempts,",
     to: "attempts: email.attempts, worker: null,",
   },
@@ -52,7 +52,7 @@ export const FUZZ_PLANTS = {
   "no-catch": {
     finds: "server error",
     requests: 4_000,
-    file: "src/http/paging.ts",
+    file: "src/http/lists/cursorPaging.ts",
     from: "  } catch {",
     to: "  } catch (error) {\n    throw error;",
   },

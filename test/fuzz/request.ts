@@ -1,4 +1,4 @@
-import type { Described } from "../support/documentedAnswers.ts";
+import type { Described } from "../gate/documentedAnswers.ts";
 import type { Workspace } from "./world.ts";
 
 /** How a request came about. */

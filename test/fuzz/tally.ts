@@ -1,5 +1,5 @@
-import type { RouteName } from "../../src/http/routes.ts";
-import type { SeenAnswer } from "../support/documentedAnswers.ts";
+import type { RouteName } from "../../src/http/server/routes.ts";
+import type { SeenAnswer } from "../gate/documentedAnswers.ts";
 import { hints } from "./hints.ts";
 import type { Fault, Kind } from "./judge.ts";
 import type { FuzzRequest } from "./request.ts";

@@ -1,5 +1,5 @@
-import type { Json } from "../../src/kernel/json.ts";
-import type { Described } from "../support/documentedAnswers.ts";
+import type { Json } from "../../src/kernel/text/json.ts";
+import type { Described } from "../gate/documentedAnswers.ts";
 import { hints, unknownParams } from "./hints.ts";
 import type { Random } from "./random.ts";
 import type { Draft } from "./request.ts";

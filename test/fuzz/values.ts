@@ -1,6 +1,6 @@
-import type { JsonSchema } from "../../src/http/jsonSchema.ts";
-import type { Json } from "../../src/kernel/json.ts";
-import { document } from "../support/documentedAnswers.ts";
+import type { JsonSchema } from "../../src/http/reference/typeboxToJsonSchema.ts";
+import type { Json } from "../../src/kernel/text/json.ts";
+import { document } from "../gate/documentedAnswers.ts";
 import { type Random, randomUuid } from "./random.ts";
 import type { Workspace } from "./world.ts";
 

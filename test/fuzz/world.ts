@@ -1,5 +1,5 @@
 import type { Scope } from "../../src/domain/apiKey/scopes.ts";
-import type { Json, JsonObject } from "../../src/kernel/json.ts";
+import type { Json, JsonObject } from "../../src/kernel/text/json.ts";
 import type { Tenant, TestService } from "../support/tenants.ts";
 import { canary, type Mark, markOf } from "./canary.ts";
 import type { Random } from "./random.ts";

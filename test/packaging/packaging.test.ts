@@ -3,8 +3,8 @@ import { cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import manifest from "../../package.json";
+import { startOnTerminal } from "../support/process/terminal.ts";
 import { ROOT } from "../support/service.ts";
-import { startOnTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 const START_MS = 120_000;

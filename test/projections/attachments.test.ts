@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { attachments, endedUploads, listAttachments, pendingUploads } from "../../projections/attachments.ts";
-import { messageFiles, messagesWithOldFiles } from "../../projections/messageFiles.ts";
+import { messageFiles, messagesWithOldFiles } from "../../projections/attachmentUse.ts";
 import type { Projection } from "../../projections/projection.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
 import { attachmentDecider, isSpent } from "../../src/domain/attachment/state.ts";
 import { canLoseAttachments, DELIVERY_POLICY, expireAttachments } from "../../src/domain/email/decisions.ts";
 import { ACCEPTANCE_REVISION, type EmailEvent } from "../../src/domain/email/events.ts";
 import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";
-import type { DomainEvent } from "../../src/kernel/decider.ts";
+import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generation.ts";
+import { createTables } from "../../src/readModels/versionedFile.ts";
 import { ACCEPTED_AT, acceptance, play, stepsArbitrary } from "../support/emailHistories.ts";
 
 const UNTIL = ACCEPTED_AT + 24 * HOUR_MS;

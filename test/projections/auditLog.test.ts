@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { type AuditRow, auditLog, DECIDED_TYPES, listAuditLog } from "../../projections/auditLog.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
-import { codecs } from "../../src/commands/codecs.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { codecs } from "../../src/domain/eventCodecs.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generation.ts";
+import { createTables } from "../../src/readModels/versionedFile.ts";
 import { readCorpus, storedOf } from "../events/goldenEvents.ts";
 
 const START = Date.parse("2030-01-01T12:00:00Z");

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { type EmailQuery, emails, listEmails } from "../../projections/emails.ts";
+import { projections } from "../../projections/index.ts";
 import {
   agedEmails,
   allDueAt,
@@ -9,9 +11,7 @@ import {
   nextReadyAt,
   readyEmails,
   waitingEmails,
-} from "../../projections/due.ts";
-import { type EmailQuery, emails, listEmails } from "../../projections/emails.ts";
-import { projections } from "../../projections/index.ts";
+} from "../../projections/mailQueue.ts";
 import { senders } from "../../projections/senders.ts";
 import { isSuppressed, suppressions } from "../../projections/suppressions.ts";
 import {
@@ -19,7 +19,7 @@ import {
   webhookEndpoints,
   webhooksRevision,
 } from "../../projections/webhookEndpoints.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Email, type EmailState, emailDecider, isTerminal } from "../../src/domain/email/state.ts";
@@ -29,11 +29,11 @@ import { type SuppressionState, suppressionDecider } from "../../src/domain/supp
 import { registerEndpoint } from "../../src/domain/webhook/decisions.ts";
 import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
 import { type WebhooksState, webhookDecider } from "../../src/domain/webhook/state.ts";
-import { COMPRESS_ABOVE_BYTES, encodeData } from "../../src/kernel/codec.ts";
-import type { DomainEvent } from "../../src/kernel/decider.ts";
+import { COMPRESS_ABOVE_BYTES, encodeData } from "../../src/kernel/event/codec.ts";
+import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabaseFile, SqlRow } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generation.ts";
+import { createTables } from "../../src/readModels/versionedFile.ts";
 import {
   ACCEPTED_AT,
   type Accepting,

@@ -1,22 +1,22 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { uploadsSentTo } from "../../projections/attachmentUse.ts";
 import { emailsToRecipient, oldContent, workspacesRetaining } from "../../projections/emails.ts";
 import { listErasures, openErasures } from "../../projections/erasures.ts";
 import { projections } from "../../projections/index.ts";
-import { uploadsSentTo } from "../../projections/messageFiles.ts";
 import type { Projection } from "../../projections/projection.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
-import { erasePersonsSuppression } from "../../src/commands/erasePersonalEvents.ts";
-import { suppressionAggregate } from "../../src/commands/services.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { suppressionAggregate } from "../../src/commands/dependencies.ts";
+import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonalEvents.ts";
 import { toNewEvents, transact } from "../../src/commands/transact.ts";
 import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
 import { suppressionStream } from "../../src/domain/suppression/events.ts";
+import type { WorkspaceOccasion } from "../../src/kernel/event/eventMetadata.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
-import type { WorkspaceOccasion } from "../../src/kernel/metadata.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabaseFile, SqlRow } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generation.ts";
-import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { createTables } from "../../src/readModels/versionedFile.ts";
+import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 
 const WORKSPACE = "w1";
 const at = (seconds: number): WorkspaceOccasion => {

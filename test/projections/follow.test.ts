@@ -10,8 +10,8 @@ import {
   type ReadDatabaseFile,
   type ReadDatabases,
 } from "../../src/ports/readDatabase.ts";
-import { deliver, type FollowMessage, followRelay } from "../../src/readModels/messages.ts";
-import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { deliver, type FollowMessage, followRelay } from "../../src/readModels/threadMessages.ts";
+import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { until } from "../support/until.ts";
 import {
   added,

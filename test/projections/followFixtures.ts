@@ -2,13 +2,13 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabases, SqlRow } from "../../src/ports/readDatabase.ts";
-import { followReadModels } from "../../src/readModels/follow.ts";
-import type { ReadModelPlace } from "../../src/readModels/generation.ts";
-import type { FollowEvent } from "../../src/readModels/messages.ts";
+import { followReadModels } from "../../src/readModels/followLog.ts";
 import { openReaders, type Readers } from "../../src/readModels/readers.ts";
+import type { FollowEvent } from "../../src/readModels/threadMessages.ts";
+import type { ReadModelPlace } from "../../src/readModels/versionedFile.ts";
 import { until } from "../support/until.ts";
 
 export interface Added {

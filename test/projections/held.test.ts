@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { due, heldEmails, leasedEmails, nextReadyAt, readyEmails } from "../../projections/due.ts";
+import { due, heldEmails, leasedEmails, nextReadyAt, readyEmails } from "../../projections/mailQueue.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { heldVerificationMails, readyVerificationMails, senders } from "../../projections/senders.ts";
 import {
@@ -8,11 +8,11 @@ import {
   readyWebhooks,
   webhookDeliveries,
 } from "../../projections/webhookDeliveries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generation.ts";
+import { createTables } from "../../src/readModels/versionedFile.ts";
 
 const START = Date.parse("2030-01-01T00:00:00Z");
 const LATER = START + 1_000_000_000;

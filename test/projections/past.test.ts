@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import fc from "fast-check";
 import type { Projection } from "../../projections/projection.ts";
-import { parseMoment } from "../../src/cli/moment.ts";
+import { parseMoment } from "../../src/cli/program/timeArgument.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import type { SqlRow } from "../../src/ports/readDatabase.ts";
-import { rowsByKey } from "../../src/readModels/compare.ts";
-import { changesBetween, PastError, type PastOptions, withPast } from "../../src/readModels/past.ts";
-import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { changesBetween, PastError, type PastOptions, withPast } from "../../src/readModels/asOf.ts";
+import { rowsByKey } from "../../src/readModels/compareTables.ts";
+import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { added, append, brittle, erased, newPlace, tally } from "./followFixtures.ts";
 
 const NOON = Date.parse("2030-01-01T12:00:00Z");

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { openCatalog } from "../../src/readModels/catalog.ts";
-import { listReadModels } from "../../src/readModels/list.ts";
+import { listReadModels } from "../../src/readModels/listReadModels.ts";
 import {
   type ReadingProgress,
   type RebuildOptions,
   rebuildReadModels,
-} from "../../src/readModels/rebuild.ts";
-import { memoryEventStore } from "../support/memoryEventStore.ts";
+} from "../../src/readModels/rebuildReadModels.ts";
+import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { until } from "../support/until.ts";
 import {
   added,

@@ -8,13 +8,13 @@ import { DAY_MS } from "../../src/kernel/time.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabases } from "../../src/ports/readDatabase.ts";
 import { openCatalog } from "../../src/readModels/catalog.ts";
-import { createGeneration } from "../../src/readModels/generation.ts";
 import {
   type ReadingProgress,
   type RebuildOptions,
   rebuildReadModels,
-} from "../../src/readModels/rebuild.ts";
-import { memoryEventStore } from "../support/memoryEventStore.ts";
+} from "../../src/readModels/rebuildReadModels.ts";
+import { createGeneration } from "../../src/readModels/versionedFile.ts";
+import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import {
   added,
   append,

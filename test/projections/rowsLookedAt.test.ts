@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { attachments, listAttachments } from "../../projections/attachments.ts";
 import { emails, emailsToRecipient, listEmails } from "../../projections/emails.ts";
-import { type Found, type ListPlace, ROWS_LOOKED_AT_MAX } from "../../projections/listOrder.ts";
+import { type Found, type ListPlace, ROWS_LOOKED_AT_MAX } from "../../projections/keysetList.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
 import {
@@ -9,10 +9,10 @@ import {
   listWebhookDeliveries,
   webhookDeliveries,
 } from "../../projections/webhookDeliveries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, ReadDatabaseFile, SqlValue } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generation.ts";
+import { createTables } from "../../src/readModels/versionedFile.ts";
 
 /** More than one query looks at, and not a multiple of it. */
 const ROWS = 2 * ROWS_LOOKED_AT_MAX + 300;

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { overdueHolders, storage } from "../../projections/storage.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { overdueHolders, storage } from "../../projections/storageReservations.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { type StorageEvent, storageStream } from "../../src/domain/storage/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
-import { createTables } from "../../src/readModels/generation.ts";
+import { createTables } from "../../src/readModels/versionedFile.ts";
 
 const NOW = Date.parse("2030-01-01T00:00:00Z");
 const reserved = (holder: string, bytes: number, at = NOW): StorageEvent => ({

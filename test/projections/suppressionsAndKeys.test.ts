@@ -5,7 +5,7 @@ import { emails } from "../../projections/emails.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, type SuppressionRow, suppressions } from "../../projections/suppressions.ts";
 import { emailsOfDay } from "../../projections/usage.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { issueApiKey, revokeApiKey } from "../../src/domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { type ApiKey, type ApiKeyState, apiKeyDecider, isUsable } from "../../src/domain/apiKey/state.ts";
@@ -13,10 +13,10 @@ import { ACCEPTANCE_REVISION, emailStream } from "../../src/domain/email/events.
 import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
 import { suppressionStream } from "../../src/domain/suppression/events.ts";
 import { type SuppressionState, suppressionDecider } from "../../src/domain/suppression/state.ts";
-import type { DomainEvent } from "../../src/kernel/decider.ts";
+import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generation.ts";
+import { createTables } from "../../src/readModels/versionedFile.ts";
 
 const RUNS = { numRuns: 100 };
 const START = Date.parse("2030-01-01T20:00:00Z");

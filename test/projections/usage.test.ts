@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { contentBytesOf, emails } from "../../projections/emails.ts";
-import { ROWS_LOOKED_AT_MAX } from "../../projections/listOrder.ts";
+import { ROWS_LOOKED_AT_MAX } from "../../projections/keysetList.ts";
 import {
   type BouncesQuery,
   type BouncesRow,
@@ -16,13 +16,13 @@ import {
   type UsageQuery,
   type UsageRow,
 } from "../../projections/usage.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { emailDecider, isTerminal } from "../../src/domain/email/state.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generation.ts";
+import { createTables } from "../../src/readModels/versionedFile.ts";
 import { ACCEPTED_AT, type Accepting, play, stepsArbitrary } from "../support/emailHistories.ts";
 
 const RUNS = { numRuns: 60 };

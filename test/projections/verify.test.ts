@@ -3,11 +3,15 @@ import { join } from "node:path";
 import fc from "fast-check";
 import type { Projection } from "../../projections/projection.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
-import { compareTable } from "../../src/readModels/compare.ts";
-import { lastVerifications } from "../../src/readModels/list.ts";
-import { rebuildReadModels } from "../../src/readModels/rebuild.ts";
-import { type Difference, type VerifyOptions, verifyReadModels } from "../../src/readModels/verify.ts";
-import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { compareTable } from "../../src/readModels/compareTables.ts";
+import { lastVerifications } from "../../src/readModels/listReadModels.ts";
+import { rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
+import {
+  type Difference,
+  type VerifyOptions,
+  verifyReadModels,
+} from "../../src/readModels/verifyReadModels.ts";
+import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import {
   added,
   append,

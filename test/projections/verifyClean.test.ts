@@ -4,11 +4,11 @@ import { projections } from "../../projections/index.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { webhooksStream } from "../../src/domain/webhook/events.ts";
-import { metadataOf } from "../../src/kernel/metadata.ts";
+import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
-import { verifyReadModels } from "../../src/readModels/verify.ts";
+import { verifyReadModels } from "../../src/readModels/verifyReadModels.ts";
 import { ACCEPTED_AT, play, stepsArbitrary } from "../support/emailHistories.ts";
-import { memoryEventStore } from "../support/memoryEventStore.ts";
+import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { append, followOnce, newPlace, unsynced } from "./followFixtures.ts";
 
 const RUNS = 100;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openStore } from "../../src/openParts.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
-import { rebuildReadModels } from "../../src/readModels/rebuild.ts";
-import { verifyReadModels } from "../../src/readModels/verify.ts";
-import { tallyOf, typed, writeTallyLog } from "../faults/rebuildLog.ts";
-import { testStores } from "../support/stores.ts";
+import { rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
+import { verifyReadModels } from "../../src/readModels/verifyReadModels.ts";
+import { openStore } from "../../src/service/openAdapters.ts";
+import { tallyOf, typed, writeTallyLog } from "../faults/rebuild/rebuildLog.ts";
+import { testStores } from "../support/stores/stores.ts";
 import { added, append, erased, follow, newPlace, rowsOf } from "./followFixtures.ts";
 
 const EVENTS_BEFORE = 2_000;

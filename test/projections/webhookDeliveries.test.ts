@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { webhookDeliveries } from "../../projections/webhookDeliveries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import {
   deleteEndpoint,
   disableEndpoint,
@@ -12,11 +12,11 @@ import {
 } from "../../src/domain/webhook/decisions.ts";
 import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
 import { type WebhooksState, webhookDecider } from "../../src/domain/webhook/state.ts";
-import type { DomainEvent } from "../../src/kernel/decider.ts";
+import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generation.ts";
+import { createTables } from "../../src/readModels/versionedFile.ts";
 
 const RUNS = { numRuns: 200 };
 const START = Date.parse("2030-01-01T00:00:00Z");

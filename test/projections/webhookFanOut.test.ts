@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { listWebhookDeliveries, webhookDeliveries } from "../../projections/webhookDeliveries.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { type WebhookEvent, webhooksStream } from "../../src/domain/webhook/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/generation.ts";
+import { createTables } from "../../src/readModels/versionedFile.ts";
 import { ACCEPTED_AT, type History, play, stepsArbitrary } from "../support/emailHistories.ts";
 
 const WORKSPACE = "w1";

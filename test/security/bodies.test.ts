@@ -5,10 +5,10 @@ import {
   BODY_BYTES_IN_FLIGHT_MIN,
   BodiesInFlight,
   type IncomingBody,
-} from "../../src/http/bodiesInFlight.ts";
-import { Problem } from "../../src/http/problem.ts";
+} from "../../src/http/body/bodyAdmission.ts";
+import { Problem } from "../../src/http/server/problem.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
-import { testStores } from "../support/stores.ts";
+import { testStores } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { senderIdOf, setSender } from "../../src/commands/manageSender.ts";
-import { resumeWorkspace } from "../../src/commands/manageWorkspace.ts";
-import { parseAddress } from "../../src/kernel/address.ts";
-import { systemOccasion } from "../../src/openParts.ts";
-import { testStores } from "../support/stores.ts";
+import { senderIdOf, setSender } from "../../src/commands/sender/manageSender.ts";
+import { resumeWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
+import { parseAddress } from "../../src/kernel/text/emailAddress.ts";
+import { systemOccasion } from "../../src/service/openAdapters.ts";
+import { testStores } from "../support/stores/stores.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
-import { startWebhookWorld, type WebhookWorld } from "../support/webhookWorld.ts";
+import { startWebhookWorld, type WebhookWorld } from "../support/webhook/webhookWorld.ts";
 
 const RECIPIENT = "ana@example.com";
 const DAY_SECONDS = 86_400;

@@ -3,13 +3,13 @@ import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
-import { verifyLog } from "../../src/commands/verifyLog.ts";
+import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
 import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
 import { type EventStore, placeOfFault } from "../../src/ports/eventStore.ts";
 import { AuditedLog, type Deed, deeds } from "../support/auditedLog.ts";
-import { FILE_FORGERIES, type Forgery } from "../support/forgedFiles.ts";
+import { FILE_FORGERIES, type Forgery } from "../support/files/forgedFiles.ts";
 import { type Pick, type Row, rowsOf } from "../support/plantedChanges.ts";
 
 const TEST_MS_MAX = 120_000;

@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { binaryEvent, EventStoreDBClient, jsonEvent } from "@eventstore/db-client";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
-import { sqliteReadDatabases } from "../../src/adapters/sqlite/readDatabase.ts";
-import { joinLog } from "../../src/commands/serviceRegister.ts";
-import { verifyLog } from "../../src/commands/verifyLog.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
+import { joinLog } from "../../src/commands/instance/serviceRegister.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type EventStore, placeOfFault } from "../../src/ports/eventStore.ts";
 import { AuditedLog, type Deed } from "../support/auditedLog.ts";
-import { type EventStoreDbServer, eventStoreDb, startEventStoreDb } from "../support/eventstoredb.ts";
+import { type EventStoreDbServer, eventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 
 const START_MS_MAX = 60_000;
 const HISTORY: readonly Deed[] = [

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import { parseAnswer, rawRequest } from "../support/rawRequest.ts";
-import { testStores } from "../support/stores.ts";
+import { parseAnswer, rawRequest } from "../support/servers/rawRequest.ts";
+import { testStores } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 
 /** For what the store has no part in. */

@@ -17,9 +17,9 @@ import { DatabaseSync } from "node:sqlite";
 import { directoryContentStore } from "../../src/adapters/directory/directoryContentStore.ts";
 import { sha256Of } from "../../src/kernel/contentPath.ts";
 import { StoreError } from "../../src/ports/eventStore.ts";
-import { beginLog, exportOf, importOf } from "../commands/portableLog.ts";
-import { memoryEventStore } from "../support/memoryEventStore.ts";
-import { runCommand } from "../support/runCommand.ts";
+import { beginLog, exportOf, importOf } from "../commands/log/portableLog.ts";
+import { runCommand } from "../support/process/runCommand.ts";
+import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "postledger-copies-"));
 afterAll(() => rmSync(folder, { recursive: true }));

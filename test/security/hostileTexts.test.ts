@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { redactAnswer } from "../../src/domain/webhookDelivery/redactAnswer.ts";
+import { redactAnswer } from "../../src/domain/webhookDelivery/redactResponse.ts";
 
 /** As much as an endpoint's answer is read of. */
 const ANSWER_BYTES = 16_384;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { BodiesInFlight } from "../../src/http/bodiesInFlight.ts";
-import { readJsonBody } from "../../src/http/jsonBody.ts";
-import { type Described, described } from "../support/documentedAnswers.ts";
-import { rawCall } from "../support/rawRequest.ts";
-import { testStores } from "../support/stores.ts";
+import { BodiesInFlight } from "../../src/http/body/bodyAdmission.ts";
+import { readJsonBody } from "../../src/http/body/jsonBody.ts";
+import { type Described, described } from "../gate/documentedAnswers.ts";
+import { rawCall } from "../support/servers/rawRequest.ts";
+import { testStores } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 
 /** For what the store has no part in. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
-import { type Route, routes } from "../../src/http/routes.ts";
-import { testStores } from "../support/stores.ts";
+import { type Route, routes } from "../../src/http/server/routes.ts";
+import { testStores } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 

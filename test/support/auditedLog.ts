@@ -1,21 +1,21 @@
 import fc from "fast-check";
-import { sealContent } from "../../src/commands/emailContent.ts";
-import { erasePersonsSuppression } from "../../src/commands/erasePersonalEvents.ts";
-import { LogSealer } from "../../src/commands/sealLog.ts";
+import { LogSealer } from "../../src/commands/audit/auditSealer.ts";
+import { sealContent } from "../../src/commands/email/storedContent.ts";
+import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonalEvents.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { attachmentStream } from "../../src/domain/attachment/events.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { erasureStream } from "../../src/domain/erasure/events.ts";
 import { INSTANCE_STREAM } from "../../src/domain/instance/events.ts";
 import { suppressionStream } from "../../src/domain/suppression/events.ts";
-import { encodeData } from "../../src/kernel/codec.ts";
-import { leavesOf } from "../../src/kernel/erasedEvents.ts";
+import type { SigningKey } from "../../src/kernel/crypto/signingKey.ts";
+import { encodeData } from "../../src/kernel/event/codec.ts";
+import { leavesOf } from "../../src/kernel/event/erasedEvents.ts";
+import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { metadataOf } from "../../src/kernel/metadata.ts";
-import type { SigningKey } from "../../src/kernel/signingKey.ts";
 import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
-import { memoryContentStore } from "./memoryContentStore.ts";
+import { memoryContentStore } from "./stores/memoryContentStore.ts";
 
 /** What happens to a log; `at` picks one of the streams that there are. */
 export type Deed =

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { classifyOutcome } from "../../src/domain/email/classifyOutcome.ts";
+import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
 import {
   cancel,
   type DeliveryPolicy,
@@ -13,12 +13,12 @@ import {
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
-import { lastingVerdict } from "../../src/domain/email/lastingVerdict.ts";
+import { lastingVerdict } from "../../src/domain/email/recordedVerdict.ts";
 import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
 import { pausedMs, type WorkspaceState, workspaceDecider } from "../../src/domain/workspace/state.ts";
-import type { Decision } from "../../src/kernel/decider.ts";
-import type { MailOutcome, MailStage } from "../../src/kernel/mailOutcome.ts";
+import type { Decision } from "../../src/kernel/event/decider.ts";
+import type { MailOutcome, MailStage } from "../../src/kernel/outcome/mailOutcome.ts";
 import { type EpochMs, rfc3339 } from "../../src/kernel/time.ts";
 
 /** When the messages of histories are accepted. */

@@ -1,7 +1,7 @@
 import { webhookDeliveryStream } from "../../src/domain/webhookDelivery/events.ts";
-import { metadataOf } from "../../src/kernel/metadata.ts";
+import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
-import { systemOccasion } from "../../src/openParts.ts";
+import { systemOccasion } from "../../src/service/openAdapters.ts";
 import { message, newKey, type Tenant, type TestService } from "./tenants.ts";
 import { until } from "./until.ts";
 

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import { COMPRESS_ABOVE_BYTES, type Codec, encodeData } from "../../src/kernel/codec.ts";
-import type { Decider, Decision, DomainEvent } from "../../src/kernel/decider.ts";
+import { COMPRESS_ABOVE_BYTES, type Codec, encodeData } from "../../src/kernel/event/codec.ts";
+import type { Decider, Decision, DomainEvent } from "../../src/kernel/event/decider.ts";
 
 interface Noun<State, Event extends DomainEvent> {
   readonly decider: Decider<State, Event>;

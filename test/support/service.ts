@@ -2,10 +2,10 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLogger } from "../../src/adapters/pino/logger.ts";
-import { type RunningApp, startApp } from "../../src/app.ts";
-import { readConfig } from "../../src/config.ts";
-import { checkAnswer, noteService } from "./answerLog.ts";
-import { noNames } from "./nameServer.ts";
+import { type RunningApp, startApp } from "../../src/service/app.ts";
+import { readConfig } from "../../src/service/config/config.ts";
+import { checkAnswer, noteService } from "../gate/answerLog.ts";
+import { noNames } from "./servers/nameServer.ts";
 import { until } from "./until.ts";
 
 type Environment = Readonly<Record<string, string>>;

@@ -4,9 +4,6 @@ import { join } from "node:path";
 import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import { diskSpaceOf } from "../../src/adapters/system/diskSpace.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
-import { markVerified, newSender, senderIdOf } from "../../src/commands/manageSender.ts";
-import { issueKey, newWorkspace } from "../../src/commands/manageWorkspace.ts";
-import { suppressRecipient } from "../../src/commands/recordMailAttempt.ts";
 import {
   emailAggregate,
   makeServices,
@@ -14,26 +11,29 @@ import {
   senderAggregate,
   webhookAggregate,
   workspaceAggregate,
-} from "../../src/commands/services.ts";
+} from "../../src/commands/dependencies.ts";
+import { suppressRecipient } from "../../src/commands/email/mailAttempts.ts";
+import { markVerified, newSender, senderIdOf } from "../../src/commands/sender/manageSender.ts";
 import { load, transact } from "../../src/commands/transact.ts";
-import { readConfig } from "../../src/config.ts";
+import { issueKey, newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { SCOPES, type Scope } from "../../src/domain/apiKey/scopes.ts";
 import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
 import { type SenderEvent, senderStream } from "../../src/domain/sender/events.ts";
 import { webhooksStream } from "../../src/domain/webhook/events.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
-import { type Address, parseAddress } from "../../src/kernel/address.ts";
 import { newId } from "../../src/kernel/ids.ts";
+import { type Address, parseAddress } from "../../src/kernel/text/emailAddress.ts";
+import { readConfig } from "../../src/service/config/config.ts";
 import {
   openContentStore,
   openInspector,
   openLogInstance,
   openStore,
   systemOccasion,
-} from "../../src/openParts.ts";
+} from "../../src/service/openAdapters.ts";
 import { type Caller, callerOf, startTestApp, type TestApp } from "./service.ts";
-import type { TestStore } from "./stores.ts";
+import type { TestStore } from "./stores/stores.ts";
 
 export const SENDER = "sender@example.com";
 

@@ -11,12 +11,12 @@ import {
   type NewEvent,
   StoreError,
 } from "../../ports/eventStore.ts";
+import { messageOf, natureOf, unavailable } from "./clientErrors.ts";
 import type { Connection } from "./connection.ts";
 import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "./deadline.ts";
-import { encodeEvents } from "./events.ts";
-import { messageOf, natureOf, unavailable } from "./failures.ts";
-import { readHead } from "./head.ts";
+import { encodeEvents } from "./eventEncoding.ts";
 import { positionText } from "./positions.ts";
+import { readHead } from "./readHead.ts";
 import { readMetadata, readNewest, truncatedBefore } from "./streamReads.ts";
 
 /** The server gives up a write after 2 s by itself; a longer silence means that the answer is lost. */

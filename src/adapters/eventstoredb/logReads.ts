@@ -1,9 +1,9 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import type { LogBatch, LogFilter, Position } from "../../ports/eventStore.ts";
+import { isPassing, unavailable } from "./clientErrors.ts";
 import { AttemptTimedOutError, backoffMs, deadlineIn, leftMs, pause } from "./deadline.ts";
-import { isPassing, unavailable } from "./failures.ts";
-import { readHead, readHeadOnce } from "./head.ts";
 import { LogSubscription, type LogSubscriptionOptions } from "./logSubscription.ts";
+import { readHead, readHeadOnce } from "./readHead.ts";
 
 /** Records that the server looks through at a time while we catch up: few notices, large pages. */
 const CATCH_UP_WINDOW = 512;

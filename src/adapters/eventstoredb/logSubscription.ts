@@ -7,8 +7,8 @@ import type {
 } from "@eventstore/db-client";
 import type { LogBatch, LogFilter, Position, RecordedEvent } from "../../ports/eventStore.ts";
 import { AttemptTimedOutError } from "./deadline.ts";
-import { decodeEvent } from "./events.ts";
-import { makeMatcher, serverFilter } from "./filters.ts";
+import { decodeEvent } from "./eventEncoding.ts";
+import { makeMatcher, serverFilter } from "./logFilters.ts";
 import { checkpointText, positionText, vendorPosition } from "./positions.ts";
 
 /** One batch holds at most this many events, and spans at most this much of the log. */

@@ -2,7 +2,7 @@ import { type AppendResult, type NewEvent, StoreError } from "../../ports/eventS
 import { type Append, append, appendedOf, attemptOnce } from "./append.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, leftMs } from "./deadline.ts";
-import { encodeEvents } from "./events.ts";
+import { encodeEvents } from "./eventEncoding.ts";
 
 /** An append that waits for its answer, or to be sent. */
 interface Waiting {

@@ -1,8 +1,8 @@
 import { BACKWARDS, END, type EventStoreDBClient, StreamNotFoundError } from "@eventstore/db-client";
 import type { ScrubReport } from "../../ports/eventStore.ts";
+import { type ServerAnswer, type ServerApi, serverApi } from "./adminHttpApi.ts";
+import { messageOf, unavailable } from "./clientErrors.ts";
 import { backoffMs, type Deadline, leftMs, pause } from "./deadline.ts";
-import { messageOf, unavailable } from "./failures.ts";
-import { type ServerAnswer, type ServerApi, serverApi } from "./serverApi.ts";
 import { drain } from "./streamReads.ts";
 
 /** How long to leave a server alone that is at a scavenge. */

@@ -9,9 +9,9 @@ import {
   StreamNotFoundError,
 } from "@eventstore/db-client";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
+import { isPassing, unavailable } from "./clientErrors.ts";
 import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "./deadline.ts";
-import { decodeEvent, eventOf } from "./events.ts";
-import { isPassing, unavailable } from "./failures.ts";
+import { decodeEvent, eventOf } from "./eventEncoding.ts";
 
 /** An attempt to read that takes longer is given up for a new one: the connection may be a dead one. */
 const ATTEMPT_MS_MAX = 2_500;

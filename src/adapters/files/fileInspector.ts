@@ -1,5 +1,5 @@
 import { fileTypeFromBuffer } from "file-type";
-import { excerpt } from "../../kernel/text.ts";
+import { excerpt } from "../../kernel/text/text.ts";
 import type {
   AttachmentInspector,
   FileAllowances,
@@ -7,10 +7,10 @@ import type {
   InspectionResult,
 } from "../../ports/attachmentInspector.ts";
 import type { MalwareScanner } from "../../ports/malwareScanner.ts";
-import { archiveFault } from "./archiveContent.ts";
+import { archiveFault } from "./archiveInspection.ts";
 import { type FileFormat, formatOf } from "./fileFormats.ts";
-import { extensionOf, fileNameFault } from "./fileName.ts";
-import { textFault, textOf } from "./textContent.ts";
+import { extensionOf, fileNameFault } from "./fileNameRules.ts";
+import { textFault, textOf } from "./textInspection.ts";
 
 const SOUND: InspectionResult = { kind: "sound" };
 const MALWARE_NAME_CHARS_MAX = 100;

@@ -2,14 +2,14 @@ import { type ClientRequest, type IncomingMessage, request as plainRequest } fro
 import { type RequestOptions, request as secureRequest } from "node:https";
 import type { LookupFunction } from "node:net";
 import { type ConnectionOptions, createSecureContext, rootCertificates, type SecureContext } from "node:tls";
-import type { WebhookFailure, WebhookOutcome } from "../../kernel/webhookOutcome.ts";
+import type { WebhookFailure, WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
 import {
   type DestinationAddress,
   type DestinationOptions,
   destinationAddresses,
   portOf,
-} from "./destinationAddress.ts";
+} from "./ssrfGuard.ts";
 
 /** From the look-up's end to the end of the TLS handshake, or of the connection where there is none. */
 const CONNECT_TIMEOUT_MS = 5_000;

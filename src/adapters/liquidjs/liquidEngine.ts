@@ -1,14 +1,14 @@
 import { AssertionError, analyzeSync, type Liquid, LiquidError, type Template, toValueSync } from "liquidjs";
-import { excerpt } from "../../kernel/text.ts";
+import { excerpt } from "../../kernel/text/text.ts";
 import type {
   CompileResult,
   RenderResult,
   TemplateEngine,
   UsedVariable,
 } from "../../ports/templateEngine.ts";
-import { BoundedContext, BoundedEmitter } from "./boundedContext.ts";
-import { boundedLiquid } from "./boundedLiquid.ts";
-import { DirectParser } from "./directOutput.ts";
+import { BoundedContext, BoundedEmitter } from "./budgetedContext.ts";
+import { boundedLiquid } from "./budgetedLiquid.ts";
+import { DirectParser } from "./outputTag.ts";
 import { BudgetError } from "./renderBudget.ts";
 
 /** The longest source, in UTF-16 units. */

@@ -1,5 +1,5 @@
-import type { Places } from "./places.ts";
 import { quitRelayConnection, type RelayConnection, setSilenceMax } from "./relayConnection.ts";
+import type { Places } from "./semaphore.ts";
 
 /** Open connections that nobody uses. */
 export interface IdleConnections {

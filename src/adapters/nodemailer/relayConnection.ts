@@ -1,6 +1,6 @@
 import SMTPConnection from "nodemailer/lib/smtp-connection";
-import type { RelayTrouble } from "../../kernel/mailOutcome.ts";
-import { excerpt } from "../../kernel/text.ts";
+import type { RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
+import { excerpt } from "../../kernel/text/text.ts";
 import type { SmtpBounds, SmtpOptions } from "./smtpOptions.ts";
 
 /** Reasons go into events and logs: one line, not a page. */

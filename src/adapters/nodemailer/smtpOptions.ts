@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
-import { isHeaderSafe } from "../../kernel/text.ts";
-import { wholeNumber } from "../../kernel/wholeNumber.ts";
+import { isHeaderSafe } from "../../kernel/text/text.ts";
+import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 
 /** Which relay, and how it is reached. */
 export interface SmtpRelay {

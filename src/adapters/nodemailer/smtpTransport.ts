@@ -1,11 +1,10 @@
-import type { MailOutcome } from "../../kernel/mailOutcome.ts";
+import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { MailMessage, MailSession, MailTransport, SessionResult } from "../../ports/mailTransport.ts";
 import { createIdleConnections, type IdleConnections } from "./idleConnections.ts";
-import { buildMime } from "./mime.ts";
-import { createPace, type Pace } from "./pace.ts";
-import { createPlaces, type Places } from "./places.ts";
+import { buildMime } from "./mimeMessage.ts";
+import { createPace, type Pace } from "./rateLimiter.ts";
 import {
   openRelayConnection,
   quitRelayConnection,
@@ -14,8 +13,9 @@ import {
   resetRelayConnection,
   troubleOf,
 } from "./relayConnection.ts";
+import { createPlaces, type Places } from "./semaphore.ts";
 import { SMTP_DEFAULTS, type SmtpOptions } from "./smtpOptions.ts";
-import { type Outgoing, timerMs, transmit } from "./transmit.ts";
+import { type Outgoing, timerMs, transmit } from "./smtpTransaction.ts";
 
 /** What all sessions of one transport share. */
 interface Pool {

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { destination, type Logger, pino } from "pino";
-import { prettyLine } from "./prettyLine.ts";
+import { prettyLine } from "./prettyLogLine.ts";
 
 /** How lines are written: `auto` is for people on a terminal, and JSON everywhere else. */
 export type LogFormat = "auto" | "pretty" | "json";

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { JsonObject } from "../../kernel/json.ts";
+import type { JsonObject } from "../../kernel/text/json.ts";
 import {
   APPEND_BYTES_MAX,
   LOG_START,

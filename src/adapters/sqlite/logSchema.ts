@@ -1,84 +1,31 @@
-import { DatabaseSync } from "node:sqlite";
-import { reasonOf } from "../../kernel/reason.ts";
-import { placeOfFault, StoreError } from "../../ports/eventStore.ts";
-import { SCHEMA, SCHEMA_VERSION } from "./logTables.ts";
-import { quickFaults } from "./quickFaults.ts";
+/** Marks the file as ours: "PLdg" in ASCII. */
+export const APPLICATION_ID = 0x504c6467;
+export const SCHEMA_VERSION = 1;
 
 /**
- * Pages in the write-ahead log before a commit moves them into the file itself. Whoever follows the log does it
- * long before, in a thread that nobody waits for, so that little is left for the commit.
+ * `streams.revision` is the last revision ever appended, so that truncation never reopens a stream.
+ * `log.head` is the last position ever given, so that positions never repeat. Positions begin at 1 and have no gaps.
+ * `data` is TEXT for JSON and BLOB for bytes.
  */
-const CHECKPOINT_PAGES = 16_000;
-/** The write-ahead log file is cut back to this after a checkpoint. */
-const WAL_BYTES_MAX = 64 * 1_024 * 1_024;
-
-export interface LogDatabaseOptions {
-  /** Bounds the pages that the connection keeps in memory, in KiB. */
-  readonly cacheKib: number;
-  /** Opens the file also when it is not as we made it: only to say what is wrong with it. */
-  readonly evenIfFaulty?: boolean;
-}
-
-/**
- * Opens the log file and makes it when it is new. A commit is on disk when it returns (`synchronous=FULL`),
- * erased bytes are overwritten (`secure_delete`), and a locked file fails at once (`busy_timeout=0`): the
- * caller waits without blocking its event loop. Throws `StoreError`, also for a file that somebody else has changed
- * the schema or the ends of: what such a file shows is not what was appended.
- */
-export function openLogDatabase(
-  path: string,
-  { cacheKib, evenIfFaulty = false }: LogDatabaseOptions,
-): DatabaseSync {
-  const db = new DatabaseSync(path);
-  try {
-    // Only while the file is made may another process make us wait: both would write the same schema.
-    db.exec("PRAGMA busy_timeout = 5000; PRAGMA trusted_schema = OFF");
-    db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON");
-    db.exec(`PRAGMA cache_size = -${cacheKib}; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-    db.exec(`PRAGMA journal_size_limit = ${WAL_BYTES_MAX}`);
-    makeOrCheck(db, path, evenIfFaulty);
-    db.exec("PRAGMA busy_timeout = 0");
-    return db;
-  } catch (error) {
-    db.close();
-    if (!isDamage(error)) throw error;
-    throw new StoreError("unavailable", `the log ${path} is damaged: ${reasonOf(error)}`, { cause: error });
-  }
-}
-
-/** SQLITE_CORRUPT and SQLITE_NOTADB: also what a schema is answered with that cannot be parsed. */
-function isDamage(error: unknown): boolean {
-  const code = (error as { errcode?: number }).errcode;
-  return code !== undefined && [11, 26].includes(code & 0xff);
-}
-
-function makeOrCheck(db: DatabaseSync, path: string, evenIfFaulty: boolean): void {
-  db.exec("BEGIN IMMEDIATE");
-  try {
-    const isNew = db.prepare("SELECT 1 FROM sqlite_master").get() === undefined;
-    if (isNew) db.exec(SCHEMA);
-    else if (!evenIfFaulty) requireSound(db, path);
-    db.exec("COMMIT");
-  } catch (error) {
-    if (db.isTransaction) db.exec("ROLLBACK");
-    throw error;
-  }
-}
-
-function requireSound(db: DatabaseSync, path: string): void {
-  const version = Number(db.prepare("PRAGMA user_version").get()?.user_version);
-  if (version > SCHEMA_VERSION) {
-    const versions = `schema ${version}, this one knows ${SCHEMA_VERSION}`;
-    throw new StoreError("unavailable", `${path} was written by a newer Postledger (${versions})`);
-  }
-  const faults = quickFaults(db);
-  if (faults.length === 0) return;
-  const told = faults.map((fault) => `  ${placeOfFault(fault)}: ${fault.detail}`);
-  throw new StoreError(
-    "unavailable",
-    [`${path} is not as it was written, so nothing is read from it:`, ...told, SAYS_MORE].join("\n"),
+export const SCHEMA = `
+  CREATE TABLE streams (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    revision INTEGER NOT NULL,
+    truncate_before INTEGER NOT NULL DEFAULT 0
   );
-}
-
-const SAYS_MORE =
-  "`postledger audit verify` looks through all of it; docs/audit-and-erasure.md says what to do";
+  CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    stream INTEGER NOT NULL REFERENCES streams (id),
+    revision INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    metadata TEXT NOT NULL,
+    data NOT NULL
+  );
+  CREATE UNIQUE INDEX events_by_stream ON events (stream, revision);
+  CREATE TABLE log (one INTEGER PRIMARY KEY CHECK (one = 1), head INTEGER NOT NULL);
+  INSERT INTO log VALUES (1, 0);
+  PRAGMA application_id = ${APPLICATION_ID};
+  PRAGMA user_version = ${SCHEMA_VERSION};
+`;

@@ -18,12 +18,12 @@ import {
   type StoreFault,
   type Truncation,
 } from "../../ports/eventStore.ts";
-import { emptyEvents } from "./emptiedEvents.ts";
+import { emptyEvents } from "./blankErasedRows.ts";
+import { wholeFaults } from "./fullIntegrityCheck.ts";
 import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
-import { openLogDatabase } from "./logSchema.ts";
-import { areTablesOurs, faultOf, quickFaults } from "./quickFaults.ts";
-import { wholeFaults } from "./wholeFaults.ts";
+import { openLogDatabase } from "./openLogDatabase.ts";
+import { areTablesOurs, faultOf, quickFaults } from "./quickIntegrityCheck.ts";
 
 export interface SqliteEventStoreOptions {
   /** The log's file; its folder is made when it is missing. */

@@ -1,5 +1,5 @@
-import { isWithin, parseAddressRange } from "../../kernel/clientAddress.ts";
-import type { Decision } from "../../kernel/decider.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
+import { isWithin, parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { ApiKeyEvent } from "./events.ts";
 import { type ApiKey, type ApiKeyState, coversSender, isUsable } from "./state.ts";

@@ -1,6 +1,6 @@
 import { never } from "../../kernel/assert.ts";
-import { type AddressRange, parseAddressRange } from "../../kernel/clientAddress.ts";
-import type { Decider } from "../../kernel/decider.ts";
+import type { Decider } from "../../kernel/event/decider.ts";
+import { type AddressRange, parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { ApiKeyEvent } from "./events.ts";
 

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { makeCodec } from "../../kernel/codec.ts";
+import { makeCodec } from "../../kernel/event/codec.ts";
 
 const schemas = {
   /** It was used in the hour that begins at `hour`. */

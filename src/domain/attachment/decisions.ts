@@ -1,5 +1,5 @@
-import type { Decision } from "../../kernel/decider.ts";
-import type { ErasedEvents } from "../../kernel/erasedEvents.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
+import type { ErasedEvents } from "../../kernel/event/erasedEvents.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { AttachmentEvent } from "./events.ts";
 import { type AttachmentState, isSpent } from "./state.ts";

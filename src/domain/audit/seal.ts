@@ -1,5 +1,5 @@
-import { canonicalJson, type JsonObject } from "../../kernel/json.ts";
-import { isSignedBy, type SigningKey, signText } from "../../kernel/signingKey.ts";
+import { isSignedBy, type SigningKey, signText } from "../../kernel/crypto/signingKey.ts";
+import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { Seal } from "./events.ts";
 

@@ -1,7 +1,7 @@
-import type { Decision } from "../../kernel/decider.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import type { EmailEvent } from "./events.ts";
-import type { LastingVerdict } from "./lastingVerdict.ts";
+import type { LastingVerdict } from "./recordedVerdict.ts";
 import {
   type Email,
   type EmailState,

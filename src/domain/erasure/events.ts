@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 
 /** What was found of a person, and what became of it. Counts, and ids of what stays. */
 export const ErasureCounts = Type.Object({

@@ -1,5 +1,5 @@
 import { never } from "../../kernel/assert.ts";
-import type { Decider } from "../../kernel/decider.ts";
+import type { Decider } from "../../kernel/event/decider.ts";
 import type { CopyTaken, ErasureCounts, ErasureEvent, ErasureStatus } from "./events.ts";
 
 export interface Erasure {

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/codec.ts";
-import { LOG_FORMAT_RAISED } from "../../kernel/logFormat.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { LOG_FORMAT_RAISED } from "../../kernel/event/logFormat.ts";
 
 const schemas = {
   InstanceCreated: Type.Object({

@@ -1,5 +1,5 @@
 import { never } from "../../kernel/assert.ts";
-import type { Decider } from "../../kernel/decider.ts";
+import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs, type TimeSpan } from "../../kernel/time.ts";
 import type { InstanceEvent } from "./events.ts";
 

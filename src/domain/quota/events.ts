@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 import { DAY_MS, type EpochMs, rfc3339 } from "../../kernel/time.ts";
 
 const Moved = {

@@ -1,4 +1,4 @@
-import type { Decider } from "../../kernel/decider.ts";
+import type { Decider } from "../../kernel/event/decider.ts";
 import type { QuotaEvent } from "./events.ts";
 
 /** One day of a workspace. */

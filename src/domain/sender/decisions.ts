@@ -1,5 +1,5 @@
-import type { Decision } from "../../kernel/decider.ts";
-import { equalInConstantTime } from "../../kernel/instanceKeys.ts";
+import { equalInConstantTime } from "../../kernel/crypto/derivedKeys.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import type { SenderEvent, VerificationMethod } from "./events.ts";
 import type { Sender, SenderState, VerificationRequest } from "./state.ts";

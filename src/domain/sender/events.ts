@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 
 /** On whose word a sender is verified: the operator's, the first run's, the mailbox' or the domain's. */
 const Method = Type.Union([

@@ -1,5 +1,5 @@
 import { never } from "../../kernel/assert.ts";
-import type { Decider } from "../../kernel/decider.ts";
+import type { Decider } from "../../kernel/event/decider.ts";
 import type { ServiceRegisterEvent } from "./events.ts";
 
 /** Where a service runs. */

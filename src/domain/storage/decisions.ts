@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/decider.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { StorageEvent } from "./events.ts";
 import { reservationOf, type Storage } from "./state.ts";

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/codec.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 
 /** What one holder has: an upload, or the direct files of one request. */
 const Reservation = {

@@ -1,5 +1,5 @@
 import { never } from "../../kernel/assert.ts";
-import type { Decider } from "../../kernel/decider.ts";
+import type { Decider } from "../../kernel/event/decider.ts";
 import type { StorageEvent } from "./events.ts";
 
 /** What a holder has. `until` is null once the holder was seen to exist. */

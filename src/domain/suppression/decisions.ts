@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/decider.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
 import type { SuppressionEvent } from "./events.ts";
 import type { SuppressionState } from "./state.ts";
 

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { type EventOf, makeCodec } from "../../kernel/codec.ts";
-import { ErasedEvents } from "../../kernel/erasedEvents.ts";
+import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
+import { ErasedEvents } from "../../kernel/event/erasedEvents.ts";
 
 const schemas = {
   /**

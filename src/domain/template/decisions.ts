@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/decider.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
 import type { TemplateEvent } from "./events.ts";
 import { findVersion, type Template, type TemplateState } from "./state.ts";
 

@@ -1,5 +1,5 @@
 import { never } from "../../kernel/assert.ts";
-import type { Decider } from "../../kernel/decider.ts";
+import type { Decider } from "../../kernel/event/decider.ts";
 import type { TemplateEvent } from "./events.ts";
 
 /** A version without its source, which is read from the log when it is wanted. Times are RFC 3339. */

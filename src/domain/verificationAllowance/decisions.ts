@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/decider.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import type { VerificationAllowanceEvent } from "./events.ts";
 import type { VerificationAllowanceState } from "./state.ts";

@@ -1,4 +1,4 @@
-import type { Decider } from "../../kernel/decider.ts";
+import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { VerificationAllowanceEvent } from "./events.ts";
 

@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/decider.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { WebhookEvent } from "./events.ts";
 import type { DisabledReason, WebhookEndpoint, WebhooksState } from "./state.ts";

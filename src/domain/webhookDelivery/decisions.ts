@@ -1,6 +1,6 @@
-import type { Decision } from "../../kernel/decider.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
-import type { WebhookVerdict } from "./classifyOutcome.ts";
+import type { WebhookVerdict } from "./classifyWebhookOutcome.ts";
 import type { DeliveryOrigin, WebhookDeliveryEvent } from "./events.ts";
 import { LEASE_EXPIRED, type WebhookDeliveryState } from "./state.ts";
 

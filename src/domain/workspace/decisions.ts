@@ -1,4 +1,4 @@
-import type { Decision } from "../../kernel/decider.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { WorkspaceEvent } from "./events.ts";
 import type { WorkspaceLimits } from "./limits.ts";

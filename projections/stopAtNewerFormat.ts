@@ -1,0 +1,29 @@
+import { instanceCodec } from "../src/domain/instance/events.ts";
+import { UnreadableEventError } from "../src/kernel/event/codec.ts";
+import { LOG_FORMAT, LOG_FORMAT_RAISED } from "../src/kernel/event/logFormat.ts";
+import type { ProjectedEvent } from "../src/ports/readDatabase.ts";
+import type { Projection } from "./projection.ts";
+
+function requireReadable(event: ProjectedEvent, reads: number): void {
+  const { type, data } = instanceCodec.decode(event);
+  if (type !== LOG_FORMAT_RAISED || data.format <= reads) return;
+  throw new UnreadableEventError(
+    event,
+    `events of a newer version of this program follow (format ${data.format}, this one reads ${reads}): upgrade`,
+  );
+}
+
+/**
+ * The projection, stopped where the log goes on in a newer format than this program reads. It is shown only the types
+ * that it asks for, so it would pass over types that it does not know, and its rows would be wrong with nobody told.
+ */
+export function stopsAtNewerFormat(projection: Projection, reads = LOG_FORMAT.reads): Projection {
+  return {
+    ...projection,
+    events: [...projection.events, LOG_FORMAT_RAISED],
+    apply(event, db) {
+      if (event.type === LOG_FORMAT_RAISED) requireReadable(event, reads);
+      else projection.apply(event, db);
+    },
+  };
+}

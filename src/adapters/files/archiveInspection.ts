@@ -1,0 +1,122 @@
+import { createInflateRaw } from "node:zlib";
+import { isBlockedExtension } from "./blockedExtensions.ts";
+import { isArchive, isOleFile, isProgram } from "./executableSignatures.ts";
+import { extensionOf } from "./fileNameRules.ts";
+import { OfficeMarkup } from "./officeMacros.ts";
+import { readZipDirectory, type ZipEntry } from "./zipCentralDirectory.ts";
+
+const ENTRIES_MAX = 2_000;
+const DECLARED_BYTES_MAX = 100_000_000;
+const RATIO_MAX = 100;
+/** A small file may be all blanks and pack better than that; a bomb is not small. */
+const RATIO_GRACE_BYTES = 100_000;
+/** Documents within documents within a document; deeper ones are there to hide something. */
+const DEPTH_MAX = 2;
+/** Of what is unpacked so much is kept: enough for a list of content types, and for an embedded document. */
+const KEPT_BYTES_MAX = 5_000_000;
+
+const DOCUMENT = /^(?:docx|xlsx|pptx)$/;
+const CONTENT_TYPES = "[content_types].xml";
+/** Where Office and LibreOffice keep code: VBA, ActiveX controls, Excel 4 macro sheets, Basic and script libraries. */
+const CODE =
+  /(?:^|\/)vbaproject\.bin$|(?:^|\/)activex(?:\/|\d*\.)|^xl\/macrosheets\/|(?:^|\/)(?:basic|scripts)\//;
+/** The same, however a package names the file: a part's type stands in the list of content types. */
+const CODE_TYPE = /vbaProject|macroEnabled|activeX|macrosheet/i;
+
+/** What may still be unpacked, by an archive and all that are within it. */
+interface Allowance {
+  entries: number;
+  bytes: number;
+}
+
+/**
+ * What is wrong with a zip archive, as the end of a sentence; null when nothing is. `document` holds for OOXML
+ * and ODF, which must not carry code. Everything is unpacked, without being kept, so no size can be a lie.
+ */
+export async function archiveFault(bytes: Uint8Array, document: boolean): Promise<string | null> {
+  return walk(bytes, document, 0, { entries: ENTRIES_MAX, bytes: DECLARED_BYTES_MAX });
+}
+
+async function walk(
+  bytes: Uint8Array,
+  document: boolean,
+  depth: number,
+  allowance: Allowance,
+): Promise<string | null> {
+  const entries = await readZipDirectory(bytes, allowance.entries);
+  if (typeof entries === "string") return entries;
+  const declaredBytes = entries.reduce((sum, entry) => sum + entry.declaredBytes, 0);
+  allowance.entries -= entries.length;
+  allowance.bytes -= declaredBytes;
+  if (allowance.bytes < 0) return `unpacks to more than ${DECLARED_BYTES_MAX} bytes`;
+  if (isBomb(declaredBytes, bytes.length)) return `unpacks to more than ${RATIO_MAX} times its size`;
+  for (const entry of entries) {
+    const fault = nameFault(entry.name, document) ?? (await contentFault(entry, document, depth, allowance));
+    if (fault !== null) return fault;
+  }
+  return null;
+}
+
+function isBomb(declaredBytes: number, packedBytes: number): boolean {
+  return declaredBytes > RATIO_GRACE_BYTES && declaredBytes > packedBytes * RATIO_MAX;
+}
+
+function nameFault(name: string, document: boolean): string | null {
+  if (document && CODE.test(name.toLowerCase())) return "holds macros or controls";
+  const segments = name.slice(name.lastIndexOf("/") + 1).split(".");
+  return segments.slice(1).some(isBlockedExtension) ? "holds a program" : null;
+}
+
+async function contentFault(
+  entry: ZipEntry,
+  document: boolean,
+  depth: number,
+  allowance: Allowance,
+): Promise<string | null> {
+  if (isBomb(entry.declaredBytes, entry.data.length)) return `holds a file over ${RATIO_MAX} times its size`;
+  const unpacked = await unpack(entry, document ? new OfficeMarkup() : null);
+  if (typeof unpacked === "string") return unpacked;
+  const { content } = unpacked;
+  const extension = extensionOf(entry.name);
+  // Fonts in OOXML begin with scrambled bytes (ECMA-376 part 4 §2.8.1), which may look like anything.
+  if (extension === "odttf") return null;
+  if (isProgram(content)) return "holds a program";
+  if (document && isMacroPackage(entry.name, content)) return "holds macros or controls";
+  if (document && isOleFile(content)) return "holds an OLE object";
+  if (!isArchive(content)) return null;
+  const isWhole = content.length === entry.declaredBytes;
+  if (!DOCUMENT.test(extension) || !isWhole || depth >= DEPTH_MAX) return "holds another archive";
+  return walk(content, true, depth + 1, allowance);
+}
+
+function isMacroPackage(name: string, content: Uint8Array): boolean {
+  return name.toLowerCase() === CONTENT_TYPES && CODE_TYPE.test(Buffer.from(content).toString("latin1"));
+}
+
+/** The beginning of a file's content, of which all is unpacked; a text says what is wrong with it. */
+async function unpack(
+  entry: ZipEntry,
+  markup: OfficeMarkup | null,
+): Promise<{ readonly content: Uint8Array } | string> {
+  const isLie = "holds a file that does not unpack to its size";
+  if (entry.method === 0) {
+    if (entry.data.length !== entry.declaredBytes) return isLie;
+    return markup?.read(entry.data, true) ?? { content: entry.data };
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const inflate = createInflateRaw();
+  inflate.end(entry.data);
+  try {
+    for await (const chunk of inflate as AsyncIterable<Buffer>) {
+      if (bytes < KEPT_BYTES_MAX) chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > entry.declaredBytes) return isLie;
+      const fault = markup?.read(chunk, bytes === entry.declaredBytes) ?? null;
+      if (fault !== null) return fault;
+    }
+  } catch {
+    return isLie;
+  }
+  return bytes === entry.declaredBytes ? { content: Buffer.concat(chunks) } : isLie;
+}

@@ -1,0 +1,134 @@
+import { unescapeXml, XmlReader, type XmlTag, type XmlVisitor } from "./xmlReader.ts";
+
+/** Fields that fetch from another program: when they are opened (DDEAUTO), or when somebody lets them (DDE, LINK). */
+const REACHING_FIELDS = ["DDEAUTO", "DDE", "LINK"];
+/** Elements of SpreadsheetML and ODF that do the same. */
+const REACHING_ELEMENTS = new Set(["ddeLink", "oleLink", "dde-source", "dde-connection-decl", "object-ole"]);
+/** More than any name of a field, however its letters are written. */
+const INSTRUCTION_CHARS_MAX = 4_096;
+/** A file on the reader's own disk, or beside the document: nobody else is asked for it. */
+const LOCAL_TARGET = /^(?:file:\/\/\/)?[a-z]:[\\/]|^(?![\\/])[^:]*$/i;
+
+const PROGRAM = "makes something run";
+const OUTSIDE = "holds a link to a template or object outside of it";
+const REACHING = "holds a DDE or OLE link";
+const EMBEDDED = "holds an OLE object";
+
+/** What is wrong with a relationship of a part (ECMA-376 part 2 §8.5): only links for readers lead anywhere. */
+function relationshipFault(attributes: XmlTag["attributes"]): string | null {
+  const type = attributes.get("Type")?.trim() ?? "";
+  const kind = type.slice(type.lastIndexOf("/") + 1).toLowerCase();
+  if (kind === "oleobject") return EMBEDDED;
+  if (kind === "afchunk") return "holds a document in another format";
+  if (attributes.get("TargetMode")?.trim().toLowerCase() !== "external" || kind === "hyperlink") return null;
+  return LOCAL_TARGET.test(attributes.get("Target")?.trim() ?? "") ? null : OUTSIDE;
+}
+
+/** The beginning of a field's instruction. `isOpen`: what is made by a field within it would go on with its name. */
+function instructionFault(text: string, isOpen: boolean): string | null {
+  if (text.length >= INSTRUCTION_CHARS_MAX && !/\s/.test(text)) return REACHING;
+  const begun = unescapeXml(text).trimStart();
+  const name = /^\S*/.exec(begun)?.[0].toUpperCase() ?? "";
+  const isWhole = !isOpen || begun.length > name.length;
+  const reaches = REACHING_FIELDS.some((field) => (isWhole ? field === name : field.startsWith(name)));
+  return reaches ? REACHING : null;
+}
+
+/** Looks for what makes an office document fetch or run something when it is opened: DDE, OLE, outside templates. */
+class OfficeVisitor implements XmlVisitor {
+  fault: string | null = null;
+  /** The instructions of the fields that are open; null: it is past its instruction. */
+  private readonly fields: (string | null)[] = [];
+  private isInstruction = false;
+
+  tag({ name, attributes }: XmlTag): void {
+    this.fault ??= this.tagFault(name, attributes);
+  }
+
+  end(name: string): void {
+    if (name === "instrText") this.isInstruction = false;
+  }
+
+  text(text: string): void {
+    if (!this.isInstruction) return;
+    const last = this.fields.length - 1;
+    const begun = this.fields[last];
+    if (typeof begun !== "string" || begun.length >= INSTRUCTION_CHARS_MAX) return;
+    this.fields[last] = (begun + text).trimStart();
+  }
+
+  private tagFault(name: string, attributes: XmlTag["attributes"]): string | null {
+    if (REACHING_ELEMENTS.has(name)) return name === "object-ole" ? EMBEDDED : REACHING;
+    if (/^ppaction:\/\/(?:program|macro|ole)/i.test(attributes.get("action")?.trim() ?? "")) return PROGRAM;
+    switch (name) {
+      case "Relationship":
+        return relationshipFault(attributes);
+      case "fldSimple":
+        return instructionFault(attributes.get("instr") ?? "", false);
+      case "instrText":
+        this.isInstruction = true;
+        return null;
+      case "fldChar":
+        return this.fieldFault(attributes.get("fldCharType"));
+      default:
+        return null;
+    }
+  }
+
+  private fieldFault(kind: string | undefined): string | null {
+    const instruction = this.fields.at(-1);
+    if (kind === "begin") {
+      this.fields.push("");
+      // A field within an instruction may spell its name: QUOTE gives any letters.
+      return typeof instruction === "string" ? instructionFault(instruction, true) : null;
+    }
+    if (kind === "separate") this.fields[this.fields.length - 1] = null;
+    if (kind === "end") this.fields.pop();
+    return typeof instruction === "string" ? instructionFault(instruction, false) : null;
+  }
+}
+
+const NOT_UNICODE = "holds XML that is not Unicode";
+const DECLARED = /^<\?xml\s[^>]*?\bencoding\s*=\s*["']([^"']*)["']/;
+const DECLARATION_CHARS_MAX = 1_000;
+
+/** By its first bytes (XML 1.0 appendix F); null: it is no XML. */
+function encodingOf(head: Buffer): "utf-8" | "utf-16le" | "utf-16be" | null {
+  const start = head.toString("hex", 0, 4);
+  if (/^(?:fffe)?3c00/.test(start)) return "utf-16le";
+  if (/^(?:feff)?003c/.test(start)) return "utf-16be";
+  return /^(?:\xef\xbb\xbf)?\s*(?:<|$)/.test(head.toString("latin1")) ? "utf-8" : null;
+}
+
+/** One file of an office document, looked through as it is unpacked. What is no XML is let pass. */
+export class OfficeMarkup {
+  private readonly visitor = new OfficeVisitor();
+  private readonly reader = new XmlReader(this.visitor);
+  /** Undefined before the first bytes, null once they have been seen to be no XML. */
+  private decoder: TextDecoder | null | undefined;
+
+  /** What is wrong with it so far, as the end of a sentence, or null. Once something is, nothing more is read. */
+  read(bytes: Uint8Array, isLast: boolean): string | null {
+    const isFirst = this.decoder === undefined;
+    if (isFirst) this.decoder = this.begin(Buffer.from(bytes.subarray(0, DECLARATION_CHARS_MAX)));
+    if (!this.decoder) return null;
+    try {
+      const text = this.decoder.decode(bytes, { stream: !isLast });
+      const encoding = isFirst ? DECLARED.exec(text.slice(0, DECLARATION_CHARS_MAX))?.[1] : undefined;
+      // In another encoding the same bytes could be other tags.
+      if (encoding !== undefined && !/^(?:utf-8|utf-16|us-ascii)$/i.test(encoding)) return NOT_UNICODE;
+      return this.reader.read(text) ?? this.visitor.fault;
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      // Only XML that says its encoding may be in another one; a scrambled font may begin with any byte.
+      if (!isFirst || Buffer.from(bytes.subarray(0, 5)).toString("latin1") === "<?xml") return NOT_UNICODE;
+      this.decoder = null;
+      return null;
+    }
+  }
+
+  private begin(head: Buffer): TextDecoder | null {
+    const encoding = encodingOf(head);
+    return encoding === null ? null : new TextDecoder(encoding, { fatal: true });
+  }
+}

@@ -1,0 +1,105 @@
+import { Resolver } from "node:dns/promises";
+import { isNeverAllowed, isPublicAddress } from "../../kernel/network/publicIp.ts";
+import type { DestinationCheck } from "../../ports/webhookTransport.ts";
+
+/** One resolver query, its retry included. */
+const DNS_TIMEOUT_MS = 3_000;
+const DNS_TRIES = 2;
+/** A resolver is let go after so many names. */
+const RESOLVER_NAMES_MAX = 1_000;
+
+export interface DestinationOptions {
+  /** `address` or `address:port` of the name servers to ask; empty: the system's. */
+  readonly dnsServers: readonly string[];
+  /** `host:port` pairs that may be private addresses: for development. */
+  readonly allowedPrivateHosts: ReadonlySet<string>;
+}
+
+/** An address that was vetted, or why there is none. */
+export type DestinationAddress =
+  | { readonly kind: "address"; readonly address: string; readonly family: 4 | 6 }
+  | { readonly kind: "refused"; readonly reason: "dns" | "destination_not_public" };
+
+/** What stands for this machine without a name server (RFC 6761 §6.3). */
+const LOOPBACK: ReadonlySet<string> = new Set(["localhost", "127.0.0.1"]);
+const HERE: DestinationAddress = { kind: "address", address: "127.0.0.1", family: 4 };
+
+/** DNS answers that say there is nothing, which is not the same as no answer. */
+const NOTHING: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"]);
+
+/**
+ * Finds the one address that a call to `host` goes to. Any answer that is not a public address refuses all of
+ * them: a name with one foot in a private network is not to be trusted with either.
+ */
+export function destinationAddresses({ dnsServers, allowedPrivateHosts }: DestinationOptions) {
+  const resolverFor = resolvers(dnsServers);
+  return async (host: string, port: number): Promise<DestinationAddress> => {
+    const isAllowed = allowedPrivateHosts.has(`${host}:${port}`);
+    if (LOOPBACK.has(host)) return isAllowed ? HERE : { kind: "refused", reason: "destination_not_public" };
+    const resolver = resolverFor(host);
+    const answers = await Promise.all([
+      addressesOf(resolver.resolve4(host)),
+      addressesOf(resolver.resolve6(host)),
+    ]);
+    const [v4, v6] = answers;
+    // One family without an answer could hide the address that would refuse the other.
+    if (v4 === null || v6 === null || v4.length + v6.length === 0) return { kind: "refused", reason: "dns" };
+    const isVetted = isAllowed ? (address: string) => !isNeverAllowed(address) : isPublicAddress;
+    if (![...v4, ...v6].every(isVetted)) return { kind: "refused", reason: "destination_not_public" };
+    return v4.length > 0 ? anyOf(v4, 4) : anyOf(v6, 6);
+  };
+}
+
+function anyOf(addresses: readonly string[], family: 4 | 6): DestinationAddress {
+  const address = addresses[Math.floor(Math.random() * addresses.length)] as string;
+  return { kind: "address", address, family };
+}
+
+/** Looks up where destinations lead when they are named: later each call looks for itself. */
+export function destinationCheck(options: DestinationOptions): DestinationCheck {
+  const addressOf = destinationAddresses(options);
+  return {
+    async isPrivate(url) {
+      const { hostname } = new URL(url);
+      const late = Promise.withResolvers<null>();
+      // The resolver's own time-out is for one try at one server, and there may be many.
+      const timer = setTimeout(() => late.resolve(null), DNS_TIMEOUT_MS);
+      const found = await Promise.race([addressOf(hostname, portOf(url)), late.promise]);
+      clearTimeout(timer);
+      return found?.kind === "refused" && found.reason === "destination_not_public";
+    },
+  };
+}
+
+/** The port of a destination, which URLs leave out where it is the usual one. */
+export function portOf(url: string): number {
+  const { protocol, port } = new URL(url);
+  return Number(port || (protocol === "http:" ? 80 : 443));
+}
+
+/**
+ * A resolver (c-ares) remembers what it was told, for up to an hour. Every attempt is to look anew, so none is
+ * asked for a name twice; making one for each look-up costs as much as the look-up.
+ */
+function resolvers(dnsServers: readonly string[]): (host: string) => Resolver {
+  let resolver: Resolver | null = null;
+  const asked = new Set<string>();
+  return (host) => {
+    if (resolver === null || asked.has(host) || asked.size >= RESOLVER_NAMES_MAX) {
+      resolver = new Resolver({ timeout: DNS_TIMEOUT_MS / DNS_TRIES, tries: DNS_TRIES });
+      if (dnsServers.length > 0) resolver.setServers([...dnsServers]);
+      asked.clear();
+    }
+    asked.add(host);
+    return resolver;
+  };
+}
+
+/** The answers; none when the name has none of this kind, null when nobody said. */
+async function addressesOf(query: Promise<readonly string[]>): Promise<readonly string[] | null> {
+  try {
+    return await query;
+  } catch (error) {
+    return NOTHING.has((error as { code?: string }).code ?? "") ? [] : null;
+  }
+}

@@ -1,0 +1,114 @@
+import { randomUUID } from "node:crypto";
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { invariant } from "../../kernel/assert.ts";
+import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
+import { excerpt } from "../../kernel/text/text.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { MailMessage, MailSession, MailTransport } from "../../ports/mailTransport.ts";
+import { buildMime } from "./mimeMessage.ts";
+import { createPlaces } from "./semaphore.ts";
+
+const FILE_MODE = 0o600;
+const DIRECTORY_MODE = 0o700;
+const REASON_CHARS_MAX = 300;
+
+export interface OutboxOptions {
+  /** Where the `.eml` files go; made when it is missing. */
+  readonly directory: string;
+  readonly sessionsMax: number;
+}
+
+/**
+ * Writes each message to `<id>.eml`, with the bytes that a relay would have got, durably (the file and its
+ * name are on disk before the answer). The same message again replaces the same file. A disk fault is `broken`.
+ */
+export function createOutboxTransport(options: OutboxOptions, clock: Clock): MailTransport {
+  const directory = resolve(options.directory);
+  const places = createPlaces(options.sessionsMax);
+  let closed = false;
+  return {
+    name: "outbox",
+    sessionsMax: options.sessionsMax,
+    async session(signal) {
+      if (await places.take(signal))
+        return { kind: "session", session: createSession(directory, clock, places.give) };
+      const reason = closed ? "the transport is closed" : "given up while waiting";
+      return { kind: "broken", trouble: "outbox_unwritable", reason };
+    },
+    async close() {
+      closed = true;
+      places.close();
+    },
+  };
+}
+
+function createSession(directory: string, clock: Clock, give: () => void): MailSession {
+  let released = false;
+  return {
+    send: (message, deadline) => deliver(directory, message, () => clock.now() < deadline),
+    release() {
+      if (released) return;
+      released = true;
+      give();
+    },
+  };
+}
+
+async function deliver(directory: string, message: MailMessage, inTime: () => boolean): Promise<MailOutcome> {
+  if (!inTime()) return { kind: "outOfTime" };
+  try {
+    invariant(/^[0-9A-Za-z-]+$/.test(message.id), "a message id is a file name");
+    const path = join(directory, `${message.id}.eml`);
+    await makeDirectory(directory);
+    await replaceFile(path, buildMime(message));
+    return { kind: "accepted", reply: "250 written to the outbox" };
+  } catch (error) {
+    return { kind: "broken", stage: "data", reason: reasonOf(error) };
+  }
+}
+
+/** Reasons are shown to tenants, so a system error gives its code, not the path in its message. */
+function reasonOf(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === undefined
+    ? excerpt(String(error), REASON_CHARS_MAX)
+    : `the outbox cannot be written: ${code}`;
+}
+
+/** Made for every message rather than once: people empty an outbox by removing it. */
+async function makeDirectory(directory: string): Promise<void> {
+  const first = await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
+  if (first === undefined) return;
+  // Each new name is an entry in the directory above it.
+  for (let made = directory; made.length >= first.length; made = dirname(made))
+    await syncDirectory(dirname(made));
+}
+
+/** Whoever reads `path` sees the old content or the new one, whole, after a crash too. */
+async function replaceFile(path: string, bytes: Buffer): Promise<void> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    const file = await open(temporary, "wx", FILE_MODE);
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+  await syncDirectory(dirname(path));
+}
+
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, "r");
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,140 @@
+import { createHash } from "node:crypto";
+import { encode as encodeBase64, wrap as wrapBase64 } from "nodemailer/lib/base64";
+import MailComposer from "nodemailer/lib/mail-composer";
+import type MimeNode from "nodemailer/lib/mime-node";
+import { encode as encodeQuotedPrintable, wrap as wrapQuotedPrintable } from "nodemailer/lib/qp";
+import type { MailAttachment, MailMessage } from "../../ports/mailTransport.ts";
+import { base64Length, writeBase64 } from "./base64Lines.ts";
+import { dropUnfitName, encodeFromName, headerText } from "./encodedWords.ts";
+
+/** Encoded body lines are no longer than this (RFC 2045 §6.7 and §6.8); RFC 5321 would allow 998. */
+const BODY_LINE_CHARS_MAX = 76;
+/** Enough of a digest that no content can hold its own boundary. */
+const BOUNDARY_CHARS = 32;
+const CRLF = "\r\n";
+
+/** Text as it stands in a message, or the bytes of a file, which stand there in base64. */
+type Piece = string | Buffer;
+
+/**
+ * The MIME bytes of a message (RFC 5322, RFC 2045, RFC 2046), lines ended by CRLF. The same message has the
+ * same bytes always. Bodies are 7bit where they are short plain ASCII lines, else quoted-printable or base64,
+ * so no relay needs 8BITMIME; only a local part that is not ASCII leaves UTF-8 in the headers (RFC 6532).
+ * Files are base64. They are written straight to where they go: the message is in memory once.
+ */
+export function buildMime(message: MailMessage): Buffer {
+  const pieces: Piece[] = [];
+  serialize(compose(message), pieces);
+  const length = pieces.reduce((sum, piece) => sum + lengthOf(piece), 0);
+  const bytes = Buffer.allocUnsafe(length + CRLF.length);
+  let end = 0;
+  for (const piece of pieces)
+    end += typeof piece === "string" ? bytes.write(piece, end) : writeBase64(piece, bytes, end);
+  if (bytes[end - 1] !== 0x0a) end += bytes.write(CRLF, end);
+  return bytes.subarray(0, end);
+}
+
+function lengthOf(piece: Piece): number {
+  return typeof piece === "string" ? Buffer.byteLength(piece) : base64Length(piece.length);
+}
+
+/** The MIME tree of a message. Addresses go in as objects, so nothing in them is read as a list or a name. */
+export function compose(message: MailMessage): MimeNode {
+  const { id, from, fromName = "", to, replyTo, subject, messageId, date } = message;
+  const text = message.text === undefined ? undefined : withCrlf(message.text);
+  const html = message.html === undefined ? undefined : withCrlf(message.html);
+  const root = new MailComposer({
+    from: { name: fromName, address: from },
+    to: { name: "", address: to },
+    replyTo: replyTo === undefined ? undefined : { name: "", address: replyTo },
+    subject: headerText(subject),
+    text,
+    html,
+    attachments: message.attachments?.map(attachmentOf),
+    messageId,
+    date: new Date(date),
+    baseBoundary: boundary(message, text, html),
+    headers: [
+      { key: "X-Postledger-Id", value: id },
+      // RFC 3834: tells vacation responders that there is nobody to answer.
+      { key: "Auto-Submitted", value: "auto-generated" },
+    ],
+    normalizeHeaderKey: headerKey,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  }).compile();
+  encodeFromName(root, fromName);
+  for (const node of [root, ...root.childNodes]) dropUnfitName(node);
+  return root;
+}
+
+/** MailComposer would write `X-Postledger-ID`. */
+function headerKey(key: string): string {
+  return key === "X-Postledger-ID" ? "X-Postledger-Id" : key;
+}
+
+function attachmentOf({ filename, contentType, content }: MailAttachment) {
+  return {
+    filename,
+    contentType: partType(contentType),
+    contentDisposition: "attachment" as const,
+    content: Buffer.from(content.buffer, content.byteOffset, content.byteLength),
+  };
+}
+
+/**
+ * The type that a file travels under. Files of text types were found to be UTF-8, and without a word about it
+ * receivers take them for ASCII (RFC 2046 §4.1.2). A message within a message must not be encoded (RFC 2046
+ * §5.2.1), and then relays may change its bytes: it travels as bytes, and its name says what they are.
+ */
+function partType(contentType: string): string {
+  if (/^(?:message|multipart)\//i.test(contentType)) return "application/octet-stream";
+  return /^text\/[^;]+$/i.test(contentType) ? `${contentType}; charset=utf-8` : contentType;
+}
+
+/**
+ * Comes from the id, and from the content too: ids can be guessed by whoever knows a workspace, and a text
+ * that holds its own boundary could add parts to the mail.
+ */
+function boundary({ id, attachments = [] }: MailMessage, text = "", html = ""): string {
+  const digest = createHash("sha256").update(id).update("\0").update(text).update("\0").update(html);
+  for (const { filename, contentType, content } of attachments)
+    digest.update(`\0${filename}\0${contentType}\0${content.length}\0`).update(content);
+  return digest.digest("hex").slice(0, BOUNDARY_CHARS);
+}
+
+/** Line ends are settled before encoding, so that the outbox and every relay get the same bytes. */
+function withCrlf(content: string): string {
+  return content.replace(/\r\n|\r|\n/g, CRLF);
+}
+
+/**
+ * What `MimeNode.build()` yields, without its streams: those cost three times as much for a small message
+ * (350 µs against 110 µs), and a contract test holds the two equal. They may differ in where the last line of
+ * a body is broken that ends in white space: a stream does not know yet that it is the last.
+ */
+function serialize(node: MimeNode, pieces: Piece[]): void {
+  pieces.push(`${node.buildHeaders()}\r\n\r\n`);
+  if (!node.multipart) {
+    pieces.push(encodeBody(node));
+    return;
+  }
+  for (const [index, child] of node.childNodes.entries()) {
+    pieces.push(`${index === 0 ? "" : CRLF}--${node.boundary}\r\n`);
+    serialize(child, pieces);
+  }
+  pieces.push(`\r\n--${node.boundary}--\r\n`);
+}
+
+function encodeBody(node: MimeNode): Piece {
+  if (Buffer.isBuffer(node.content)) return node.content;
+  const content = typeof node.content === "string" ? node.content : "";
+  switch (node.getTransferEncoding()) {
+    case "quoted-printable":
+      return wrapQuotedPrintable(encodeQuotedPrintable(content), BODY_LINE_CHARS_MAX);
+    case "base64":
+      return wrapBase64(encodeBase64(content), BODY_LINE_CHARS_MAX);
+    default:
+      return content;
+  }
+}

@@ -1,0 +1,65 @@
+import { readdir, rm, stat, unlink } from "node:fs/promises";
+import { join } from "node:path";
+import { invariant } from "../../kernel/assert.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import type { MailOutbox } from "../../ports/outboxCleanup.ts";
+
+/** A list of half-written files is good for so long: messages are erased one after another. */
+const LIST_AGE_MS_MAX = 1_000;
+
+interface HalfWritten {
+  readonly names: readonly string[];
+  readonly at: number;
+}
+
+/** The files that outbox transports have written to these directories: `<message id>.eml`. */
+export function outboxFiles(directories: readonly string[]): MailOutbox {
+  const known = new Map<string, HalfWritten>();
+  const halfWritten = async (directory: string): Promise<readonly string[]> => {
+    const before = known.get(directory);
+    if (before && performance.now() - before.at < LIST_AGE_MS_MAX) return before.names;
+    const names = (await readdir(directory)).filter((name) => name.endsWith(".tmp"));
+    known.set(directory, { names, at: performance.now() });
+    return names;
+  };
+  const removeFrom = async (directory: string, emailId: string): Promise<boolean> => {
+    if (!(await isThere(directory))) return false;
+    // A process that died while it wrote has left a file that nobody renames any more.
+    for (const name of await halfWritten(directory)) {
+      if (name.startsWith(`${emailId}.eml.`)) await rm(join(directory, name), { force: true });
+    }
+    return isRemoved(join(directory, `${emailId}.eml`));
+  };
+  return {
+    async remove(emailId) {
+      invariant(/^[0-9A-Za-z-]+$/.test(emailId), "a message id is a file name");
+      try {
+        let removed = false;
+        for (const directory of directories) removed = (await removeFrom(directory, emailId)) || removed;
+        return removed;
+      } catch (error) {
+        throw new StoreError("unavailable", "the outbox cannot be used", { cause: error });
+      }
+    },
+  };
+}
+
+function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    (error: { code?: string }) => {
+      if (error.code === "ENOENT") return false;
+      throw error;
+    },
+  );
+}
+
+function isRemoved(path: string): Promise<boolean> {
+  return unlink(path).then(
+    () => true,
+    (error: { code?: string }) => {
+      if (error.code === "ENOENT") return false;
+      throw error;
+    },
+  );
+}

@@ -1,0 +1,61 @@
+import { SECOND_MS } from "../../kernel/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { waitIn } from "./semaphore.ts";
+
+/** How late a turn may come and still be made up for: timers are no more exact than this. */
+const CATCH_UP_MS = 10;
+
+/** Spaces turns evenly, first come, first served. */
+export interface Pace {
+  /** Waits for a turn. False when `signal` aborts first, or when the pace is closed. */
+  turn(signal: AbortSignal): Promise<boolean>;
+  /** Turns away those who wait now, and everyone after. */
+  close(): void;
+}
+
+/**
+ * At most `turnsPerSecondMax` turns in any one second; 0 = no limit. Even spacing rather than a
+ * burst at the top of each second, because relays measure over shorter times than they say.
+ */
+export function createPace(turnsPerSecondMax: number, clock: Clock): Pace {
+  const waiting = new Set<(granted: boolean) => void>();
+  // The catch-up is paid for in the interval, so that N + 1 turns always span a whole second.
+  const intervalMs = (SECOND_MS + CATCH_UP_MS) / turnsPerSecondMax;
+  let nextAt = Number.NEGATIVE_INFINITY;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let closed = false;
+
+  function tryTurn(): boolean {
+    const now = clock.monotonicMs();
+    if (now < nextAt) return false;
+    nextAt = Math.max(nextAt, now - CATCH_UP_MS) + intervalMs;
+    return true;
+  }
+
+  function serve(): void {
+    timer = undefined;
+    for (const settle of waiting) {
+      if (!tryTurn()) break;
+      settle(true);
+    }
+    if (waiting.size > 0) arm();
+  }
+
+  function arm(): void {
+    timer ??= setTimeout(serve, Math.max(1, Math.ceil(nextAt - clock.monotonicMs())));
+  }
+
+  return {
+    turn(signal) {
+      if (signal.aborted || closed) return Promise.resolve(false);
+      if (turnsPerSecondMax === 0 || (waiting.size === 0 && tryTurn())) return Promise.resolve(true);
+      arm();
+      return waitIn(waiting, signal);
+    },
+    close() {
+      closed = true;
+      clearTimeout(timer);
+      for (const settle of waiting) settle(false);
+    },
+  };
+}

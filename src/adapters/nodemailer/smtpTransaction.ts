@@ -1,0 +1,192 @@
+import { Duplex, Readable } from "node:stream";
+import type { MailOutcome, MailStage } from "../../kernel/outcome/mailOutcome.ts";
+import { excerpt } from "../../kernel/text/text.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type RelayConnection, reasonOf, type SmtpError, setSilenceMax } from "./relayConnection.ts";
+
+/** What remains of a relay's reply in an outcome. */
+const REPLY_CHARS_MAX = 1_000;
+/** A timer with a longer delay fires at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+/** A message as it goes over the wire. */
+export interface Outgoing {
+  readonly from: string;
+  readonly to: string;
+  readonly bytes: Buffer;
+}
+
+/** How long one transmission may take, and by which clock. */
+export interface Patience {
+  readonly clock: Clock;
+  /** Content is never begun at or after this time; at this time the connection is destroyed. */
+  readonly deadline: EpochMs;
+  readonly commandTimeoutMs: number;
+  readonly finalReplyTimeoutMs: number;
+}
+
+/**
+ * The content as nodemailer takes it: a stream, because a stream is asked for its bytes only once the relay
+ * has answered DATA with 354. Nothing ever flows through it; `pipe` hands everything over at once.
+ */
+class Content extends Readable {
+  /** nodemailer's dot-stuffing stream, once the content has been given to it. */
+  private encoder: NodeJS.WritableStream | undefined;
+
+  constructor(
+    private readonly bytes: Buffer,
+    private readonly mayBegin: () => boolean,
+  ) {
+    super();
+  }
+
+  get begun(): boolean {
+    return this.encoder !== undefined;
+  }
+
+  /**
+   * Whether the final dot may have been handed to the socket. The encoder pushes the dot last, after it has
+   * taken all content: while it holds anything on either side, the dot is not out.
+   */
+  get dotMayBeOut(): boolean {
+    if (!this.encoder) return false;
+    if (!(this.encoder instanceof Duplex)) return true;
+    return this.encoder.writableLength === 0 && this.encoder.readableLength === 0;
+  }
+
+  override pipe<Destination extends NodeJS.WritableStream>(destination: Destination): Destination {
+    if (!this.mayBegin()) return destination;
+    this.encoder = destination;
+    destination.end(this.bytes);
+    return destination;
+  }
+}
+
+/**
+ * Sends one message over a connection that is ready for it (RFC 5321 §3.3). Never throws, and always ends by
+ * the deadline. Afterwards the connection has ended unless it can be used again.
+ */
+export function transmit(
+  connection: RelayConnection,
+  outgoing: Outgoing,
+  patience: Patience,
+): Promise<MailOutcome> {
+  const refusal = refusalBeforeSending(connection, outgoing);
+  if (refusal) return Promise.resolve(refusal);
+  const { smtp, transcript } = connection;
+  const { clock, deadline } = patience;
+  return new Promise((resolve) => {
+    const settle = (outcome: MailOutcome): void => {
+      clearTimeout(timer);
+      smtp.off("end", onEnd);
+      conclude(connection, outcome, content.begun && !content.dotMayBeOut);
+      resolve(outcome);
+    };
+    const lost = (reason: string): void => settle(outcomeWithoutReply(transcript.replies, content, reason));
+    const outOfTime = (): void =>
+      content.begun ? lost("the deadline passed while the content was sent") : settle({ kind: "outOfTime" });
+    const content = new Content(outgoing.bytes, () => {
+      const inTime = clock.now() < deadline;
+      if (inTime) setSilenceMax(connection, patience.finalReplyTimeoutMs);
+      else outOfTime();
+      return inTime;
+    });
+    // nodemailer ends the connection before it reports why, so the report gets its turn first.
+    const onEnd = (): unknown => setImmediate(lost, "the connection ended");
+    const timer = setTimeout(outOfTime, timerMs(deadline - clock.now()));
+    transcript.replies = 0;
+    connection.messages += 1;
+    smtp.once("end", onEnd);
+    setSilenceMax(connection, patience.commandTimeoutMs);
+    const envelope = { from: outgoing.from, to: outgoing.to, size: outgoing.bytes.length };
+    smtp.send(envelope, content, (error, info) => {
+      if (error) settle(outcomeOfError(error, transcript.replies, content));
+      else if (content.dotMayBeOut) settle({ kind: "accepted", reply: oneLine(info?.response ?? "") });
+      else lost("the relay accepted the message before its end");
+    });
+  });
+}
+
+/** A delay that `setTimeout` takes as it is meant. */
+export function timerMs(delayMs: number): number {
+  return Math.min(Math.max(delayMs, 0), TIMER_MS_MAX);
+}
+
+/** After anything but a clean answer nobody knows what the relay expects next: such a connection is closed. */
+function conclude(connection: RelayConnection, outcome: MailOutcome, cutShort: boolean): void {
+  const clean = outcome.kind === "accepted" || (outcome.kind === "refused" && outcome.code !== 421);
+  if (!clean || cutShort) connection.smtp.close();
+  else if (outcome.kind === "refused") connection.needsReset = true;
+}
+
+/** The SMTP commands of a transaction in order, to name the one that got no answer. */
+const STAGES: readonly MailStage[] = ["mail", "rcpt", "data"];
+
+function outcomeWithoutReply(replies: number, content: Content, reason: string): MailOutcome {
+  if (content.dotMayBeOut) return { kind: "unknown", reason };
+  return { kind: "broken", stage: STAGES[replies] ?? "data", reason };
+}
+
+function outcomeOfError(error: SmtpError, replies: number, content: Content): MailOutcome {
+  const { responseCode: code, response } = error;
+  if (code === undefined && error.code === "EMESSAGE" && error.command === "MAIL FROM") {
+    // nodemailer holds the message against the relay's SIZE by itself, and says nothing to the relay.
+    return refused("mail", 552, "5.3.4 the message is larger than the relay takes (RFC 1870)");
+  }
+  // EPROTOCOL is a reply that answers nothing we said, so it says nothing about the message.
+  if (code === undefined || code < 400 || code > 599 || error.code === "EPROTOCOL") {
+    return outcomeWithoutReply(replies, content, reasonOf(error));
+  }
+  return { kind: "refused", stage: refusedStage(error, replies), code, reply: oneLine(response ?? "") };
+}
+
+function refusedStage(error: SmtpError, replies: number): MailStage {
+  switch (error.command) {
+    case "MAIL FROM":
+      return "mail";
+    case "RCPT TO":
+      return "rcpt";
+    case "DATA":
+      return error.code === "EMESSAGE" ? "final" : "data";
+    default:
+      // The relay said goodbye with this reply; it answers whatever stood first in line.
+      return STAGES[replies - 1] ?? "final";
+  }
+}
+
+/** A reply in one line: the code once, the lines joined by spaces (RFC 5321 §4.2.1). */
+function oneLine(reply: string): string {
+  const [first = "", ...rest] = reply.split(/\r?\n/);
+  const lines = [first.replace(/^(\d{3})-/, "$1 "), ...rest.map((line) => line.replace(/^\d{3}[ -]?/, ""))];
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a relay's reply may hold anything.
+  const text = lines.join(" ").replace(/[\x00-\x1f\x7f]+/g, " ");
+  return excerpt(text.trim(), REPLY_CHARS_MAX);
+}
+
+/**
+ * What a relay would refuse, or what cannot be said to it at all: found here, and told in the words of the
+ * RFC that a relay would use. nodemailer sends a non-ASCII address to any relay, SMTPUTF8 or not.
+ */
+function refusalBeforeSending(connection: RelayConnection, outgoing: Outgoing): MailOutcome | undefined {
+  for (const [stage, address] of [
+    ["mail", outgoing.from],
+    ["rcpt", outgoing.to],
+  ] as const) {
+    if (/[\r\n\0<>]/.test(address) || address === "") {
+      return refused(stage, 553, "5.1.3 the address cannot stand in an SMTP command");
+    }
+    if (/[\u0080-\uffff]/.test(address) && !connection.transcript.offersSmtpUtf8) {
+      return refused(
+        stage,
+        553,
+        "5.6.7 the address needs SMTPUTF8, which the relay does not offer (RFC 6531)",
+      );
+    }
+  }
+  return undefined;
+}
+
+function refused(stage: MailStage, code: number, text: string): MailOutcome {
+  return { kind: "refused", stage, code, reply: `${code} ${text}` };
+}

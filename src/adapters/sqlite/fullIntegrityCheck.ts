@@ -1,0 +1,220 @@
+import type { DatabaseSync } from "node:sqlite";
+import { reasonOf } from "../../kernel/text/errorReason.ts";
+import { APPEND_BYTES_MAX, type StoreFault } from "../../ports/eventStore.ts";
+import {
+  areTablesOurs,
+  FAULTS_TOLD_MAX,
+  faultOf,
+  quickFaults,
+  rowsOf,
+  schemaFaults,
+} from "./quickIntegrityCheck.ts";
+
+type Row = Readonly<Record<string, unknown>>;
+type Kind = StoreFault["kind"];
+
+/**
+ * What must not hold of any row of `events`, beside the stream that it belongs to: the first one that does is told. The
+ * columns' types are looked at because SQLite stores anything in any column, and orders and compares it by its type.
+ */
+const EVENT_RULES: readonly (readonly [where: string, kind: Kind, detail: string])[] = [
+  ["e.position < 1", "inserted", "it lies before the beginning of the log"],
+  ["e.position > (SELECT head FROM log)", "inserted", "it lies behind the end of the log"],
+  ["s.id IS NULL", "hidden", "it belongs to no stream, so nobody reads it"],
+  ["typeof(e.revision) <> 'integer' OR e.revision < 0", "changed", "its revision is no revision"],
+  [
+    "typeof(e.id) <> 'text' OR typeof(e.type) <> 'text' OR typeof(e.metadata) <> 'text' OR typeof(e.data) NOT IN ('text', 'blob')",
+    "changed",
+    "a column of it is of another type than was written",
+  ],
+  [
+    `octet_length(e.metadata) + octet_length(e.data) > ${APPEND_BYTES_MAX}`,
+    "changed",
+    "it is larger than anything that is appended",
+  ],
+  [
+    "e.type = '' AND (e.id <> '' OR e.metadata <> '' OR e.data <> '')",
+    "changed",
+    "it is hidden behind an empty type",
+  ],
+  [
+    "e.type = '' AND e.revision >= s.truncate_before",
+    "removed",
+    "it is emptied, and its stream is not cut off there",
+  ],
+  [
+    "e.type <> '' AND e.revision < s.truncate_before",
+    "inserted",
+    "its stream is cut off there, and it is not emptied",
+  ],
+  ["e.revision > s.revision", "inserted", "its stream ends before it"],
+];
+
+const BY_EVENT_RULES = `SELECT * FROM (
+    SELECT e.position, e.revision, s.name, CASE ${EVENT_RULES.map(([where], at) => `WHEN ${where} THEN ${at}`).join(" ")} END AS rule
+    FROM events e NOT INDEXED LEFT JOIN streams s NOT INDEXED ON s.id = e.stream
+  ) WHERE rule IS NOT NULL LIMIT ${FAULTS_TOLD_MAX}`;
+
+/** Gaps between positions: `first` to `last` are missing. The ends are looked at by {@link quickFaults}. */
+const GAPS = `SELECT before + 1 AS first, position - 1 AS last FROM (
+    SELECT position, lag(position) OVER (ORDER BY position) AS before FROM events NOT INDEXED WHERE position > 0
+  ) WHERE position > before + 1 LIMIT ${FAULTS_TOLD_MAX}`;
+
+/** Streams whose row does not say what their events do. */
+const STREAMS = `SELECT s.id, s.name, s.revision, count(e.position) AS events FROM streams s NOT INDEXED
+  LEFT JOIN events e INDEXED BY events_by_stream ON e.stream = s.id GROUP BY s.id
+  HAVING typeof(s.name) <> 'text' OR typeof(s.revision) <> 'integer' OR typeof(s.truncate_before) <> 'integer'
+    OR s.truncate_before NOT BETWEEN 0 AND s.revision + 1 OR events <> s.revision + 1 OR max(e.revision) IS NOT s.revision
+  LIMIT ${FAULTS_TOLD_MAX}`;
+
+/** Events that carry the id of an earlier one: ids are fresh for each append. */
+const REPEATED_IDS = `SELECT name, revision, position FROM (
+    SELECT s.name, e.revision, e.position, row_number() OVER (PARTITION BY e.id ORDER BY e.position) AS copy
+    FROM events e NOT INDEXED LEFT JOIN streams s NOT INDEXED ON s.id = e.stream WHERE e.id <> ''
+  ) WHERE copy > 1 LIMIT ${FAULTS_TOLD_MAX}`;
+
+/** Rows that an index does not show, and what it shows that is no row: named only where SQLite finds it unsound. */
+const INDEX_RULES: readonly (readonly [sql: string, kind: Kind, detail: string])[] = [
+  [
+    `SELECT e.position, e.revision, s.name FROM events e NOT INDEXED LEFT JOIN streams s NOT INDEXED ON s.id = e.stream
+      WHERE NOT EXISTS (SELECT 1 FROM events i INDEXED BY events_by_stream
+        WHERE i.stream = e.stream AND i.revision = e.revision AND i.position = e.position)`,
+    "hidden",
+    "its stream does not show it: the index events_by_stream lacks it",
+  ],
+  [
+    `SELECT i.position, i.revision, s.name FROM events i INDEXED BY events_by_stream
+      LEFT JOIN streams s NOT INDEXED ON s.id = i.stream WHERE NOT EXISTS (SELECT 1 FROM events e NOT INDEXED
+        WHERE e.position = i.position AND +e.stream = i.stream AND +e.revision = i.revision)`,
+    "inserted",
+    "the index events_by_stream shows it in a place where it is not",
+  ],
+  [
+    `SELECT s.name FROM streams s NOT INDEXED WHERE
+      (SELECT i.id FROM streams i INDEXED BY sqlite_autoindex_streams_1 WHERE i.name = s.name) IS NOT s.id`,
+    "hidden",
+    "whoever asks for it by name does not find it: the index of names lacks it",
+  ],
+  [
+    `SELECT i.name FROM streams i INDEXED BY sqlite_autoindex_streams_1 WHERE NOT EXISTS
+      (SELECT 1 FROM streams s NOT INDEXED WHERE s.id = i.id AND +s.name = i.name)`,
+    "inserted",
+    "the index of names shows it, and there is no such stream",
+  ],
+];
+
+const SOUND = "ok";
+
+/** What SQLite's own check evaluates the expressions of; its own statistics have none. */
+const COMPUTES = /^(?:table(?! sqlite_stat)|index) /;
+
+/**
+ * All that is wrong with a log's file: its pages and indexes as SQLite checks them, its schema, and whether positions,
+ * streams and indexes agree with the events in every direction. Goes over the file a few times. What somebody else's
+ * definitions would compute is not asked for: it may take for ever, or all memory.
+ */
+export function wholeFaults(db: DatabaseSync): readonly StoreFault[] {
+  if (!areTablesOurs(db)) return quickFaults(db);
+  const computes = schemaFaults(db).some(({ object }) => object !== null && COMPUTES.test(object));
+  const integrity = computes ? [] : integrityFaults(db);
+  const rules = [
+    eventFaults,
+    gapFaults,
+    streamFaults,
+    repeatedIdFaults,
+    ...(integrity.length > 0 ? [indexFaults] : []),
+  ];
+  return [...integrity, ...[quickFaults, ...rules].flatMap((rule) => attempt(db, rule))];
+}
+
+/** A file may be so damaged that a rule cannot be asked about: that is a fault too. */
+function attempt(db: DatabaseSync, rule: (db: DatabaseSync) => readonly StoreFault[]): readonly StoreFault[] {
+  try {
+    return rule(db);
+  } catch (error) {
+    return [faultOf("changed", "file", `it cannot be read to its end: ${reasonOf(error)}`)];
+  }
+}
+
+function integrityFaults(db: DatabaseSync): readonly StoreFault[] {
+  return attempt(db, () =>
+    db
+      .prepare(`PRAGMA integrity_check(${FAULTS_TOLD_MAX})`)
+      .all()
+      .map((row) => String(Object.values(row)[0]))
+      .filter((verdict) => verdict !== SOUND)
+      .map((verdict) => faultOf("changed", `file: ${verdict}`, "SQLite's check of the file finds it")),
+  );
+}
+
+function eventFaults(db: DatabaseSync): readonly StoreFault[] {
+  return rowsOf(db, BY_EVENT_RULES).map((row) => {
+    const [, kind, detail] = EVENT_RULES[Number(row.rule)] ?? ["", "changed", ""];
+    return eventFault(row, kind, detail);
+  });
+}
+
+/** Of one event; of its position where its stream or its revision is none. */
+function eventFault({ name, revision, position }: Row, kind: Kind, detail: string): StoreFault {
+  if (typeof name !== "string") return faultOf(kind, `position ${position}`, detail);
+  if (typeof revision !== "number") return faultOf(kind, `position ${position} in ${name}`, detail);
+  return { kind, stream: name, revision, object: null, detail };
+}
+
+function gapFaults(db: DatabaseSync): readonly StoreFault[] {
+  return rowsOf(db, GAPS).map(({ first, last }) => {
+    const object = first === last ? `position ${first}` : `positions ${first} to ${last}`;
+    return faultOf("removed", object, "the log has nothing there");
+  });
+}
+
+function streamFaults(db: DatabaseSync): readonly StoreFault[] {
+  return rowsOf(db, STREAMS).flatMap(({ id, name, revision, events }) => {
+    const missing = missingOf(db, { id: Number(id), stream: String(name), last: Number(revision) });
+    if (missing.length > 0) return missing;
+    const detail = `its row says that it ends at revision ${revision}; it has ${events} events`;
+    return [faultOf("changed", `stream ${name}`, detail)];
+  });
+}
+
+interface StreamRow {
+  readonly id: number;
+  readonly stream: string;
+  readonly last: number;
+}
+
+/** The revisions that a stream should have and has not. */
+function missingOf(db: DatabaseSync, { id, stream, last }: StreamRow): readonly StoreFault[] {
+  const rows = db
+    .prepare("SELECT revision FROM events INDEXED BY events_by_stream WHERE stream = ?")
+    .iterate(id);
+  const found = new Set<unknown>();
+  for (const { revision } of rows) found.add(revision);
+  const faults: StoreFault[] = [];
+  for (let revision = 0; revision <= last && faults.length < FAULTS_TOLD_MAX; revision += 1) {
+    if (found.has(revision)) continue;
+    faults.push({
+      kind: "removed",
+      stream,
+      revision,
+      object: null,
+      detail: "its stream says that it was there",
+    });
+  }
+  return faults;
+}
+
+function repeatedIdFaults(db: DatabaseSync): readonly StoreFault[] {
+  const detail = "it has the id of an earlier event";
+  return rowsOf(db, REPEATED_IDS).map((row) => eventFault(row, "inserted", detail));
+}
+
+function indexFaults(db: DatabaseSync): readonly StoreFault[] {
+  return INDEX_RULES.flatMap(([sql, kind, detail]) =>
+    attempt(db, () =>
+      rowsOf(db, `${sql} LIMIT ${FAULTS_TOLD_MAX}`).map((row) =>
+        "position" in row ? eventFault(row, kind, detail) : faultOf(kind, `stream ${row.name}`, detail),
+      ),
+    ),
+  );
+}

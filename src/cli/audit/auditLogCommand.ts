@@ -1,0 +1,145 @@
+import { type AuditRow, auditLog, listAuditLog } from "../../../projections/auditLog.ts";
+import type { ListPlace } from "../../../projections/keysetList.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { readSender } from "../../commands/sender/readSender.ts";
+import { workspaceStream } from "../../domain/workspace/events.ts";
+import { isUuid } from "../../kernel/ids.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { createTables } from "../../readModels/versionedFile.ts";
+import type { Config } from "../../service/config/config.ts";
+import { type Command, type Invocation, notFound, UsageError } from "../program/command.ts";
+import { withStore } from "../program/openStoreForCommand.ts";
+import { parseMoment } from "../program/timeArgument.ts";
+
+/** Entries that are read from the rows at once. */
+const PAGE_ENTRIES = 500;
+const ENTRIES_DEFAULT = 1_000;
+const ENTRIES_MAX = 100_000;
+
+/** What was asked for. */
+interface Asked {
+  /** Null: of the whole installation. */
+  readonly workspaceId: string | null;
+  readonly createdFrom?: string;
+  readonly action?: string;
+  /** How many entries at most. */
+  readonly entries: number;
+}
+
+function entriesAsked(text: string | undefined): number {
+  const entries = Number(text ?? ENTRIES_DEFAULT);
+  if (Number.isSafeInteger(entries) && entries >= 1 && entries <= ENTRIES_MAX) return entries;
+  throw new UsageError(`--limit takes a whole number from 1 to ${ENTRIES_MAX}`);
+}
+
+function askedOf({ option }: Invocation): Asked {
+  const workspaceId = option("workspace") ?? null;
+  const since = option("since");
+  const action = option("action");
+  const at = since === undefined ? null : parseMoment(since, Date.now());
+  if (since !== undefined && at === null) {
+    throw new UsageError(`--since ${since} is no time: RFC 3339, a date, or how long ago: 90m, 2h, 7d`);
+  }
+  return {
+    workspaceId,
+    entries: entriesAsked(option("limit")),
+    ...(at === null ? {} : { createdFrom: rfc3339(at) }),
+    ...(action === undefined ? {} : { action }),
+  };
+}
+
+/** The rows as the log makes them now: nothing that was written a moment ago is missing, whether or not a service runs. */
+async function withRows<Result>(
+  store: EventStore,
+  work: (db: ReadDatabase) => Promise<Result>,
+): Promise<Result> {
+  const db = sqliteReadDatabases.open(":memory:", "build");
+  try {
+    createTables(db, auditLog, "");
+    db.begin();
+    for await (const { events } of store.readAll(LOG_START, { types: auditLog.events })) {
+      for (const event of events) auditLog.apply(event, db);
+    }
+    db.commit();
+    return await work(db);
+  } finally {
+    db.close();
+  }
+}
+
+function entriesOf(db: ReadDatabase, { entries: wanted, ...asked }: Asked): readonly AuditRow[] {
+  const found: AuditRow[] = [];
+  let after: ListPlace | null = null;
+  do {
+    const limit = Math.min(PAGE_ENTRIES, wanted - found.length);
+    const page = listAuditLog(db, { ...asked, limit, ...(after ? { after } : {}) });
+    found.push(...page.rows);
+    after = page.next;
+  } while (after !== null && found.length < wanted);
+  return found;
+}
+
+/** An entry with the address of the sender that it is about: that is in the sender's own stream only. */
+async function withSender(store: EventStore, workspaceId: string | null, row: AuditRow): Promise<AuditRow> {
+  const { type, id } = row.target;
+  if (type !== "sender" || id === null || workspaceId === null) return row;
+  const label = (await readSender({ store }, workspaceId, id))?.sender.name ?? null;
+  return { ...row, target: { type, id, label } };
+}
+
+async function entries(config: Config, asked: Asked): Promise<readonly AuditRow[]> {
+  const { workspaceId } = asked;
+  return withStore(config, async (store) => {
+    if (workspaceId !== null) {
+      const isThere =
+        isUuid(workspaceId) && (await store.lastRevision(workspaceStream(workspaceId))) !== null;
+      if (!isThere) notFound(`there is no workspace ${workspaceId}`);
+    }
+    return withRows(store, async (db) => {
+      const found: AuditRow[] = [];
+      for (const row of entriesOf(db, asked)) found.push(await withSender(store, workspaceId, row));
+      return found;
+    });
+  });
+}
+
+function lineOf({ createdAt, action, actor, target, details }: AuditRow): string {
+  const who = actor.type === "api_key" ? `${actor.name ?? "api_key"} (${actor.id})` : actor.type;
+  const what = [target.label, target.id].filter((text) => text !== null).join(" ");
+  const more = Object.entries(details).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  return [createdAt, action, who, what, ...more].filter((part) => part !== "").join("  ");
+}
+
+/** Who did what: of one workspace, or what was done to the installation. */
+export const auditLogCommand: Command = {
+  name: "audit log",
+  summary: "Show who did what to keys, senders, templates, endpoints and limits",
+  description:
+    "Newest first. With --workspace what was done in it; without, what was done to the whole installation: backups, exports, seals, restored copies. It reads the log, also beside a running service.",
+  options: [
+    { name: "workspace", value: "<id>", help: "id of a workspace (default: the installation's own entries)" },
+    {
+      name: "since",
+      value: "<time>",
+      help: "RFC 3339, a date (its first moment in UTC), or how long ago: 90m, 2h, 7d (default: the beginning)",
+    },
+    { name: "action", value: "<action>", help: "one action alone, such as api_key.revoked (default: all)" },
+    {
+      name: "limit",
+      value: "<n>",
+      help: `how many at most, 1 to ${ENTRIES_MAX} (default: ${ENTRIES_DEFAULT})`,
+    },
+  ],
+  examples: [
+    "postledger audit log --since 7d",
+    "postledger audit log --workspace <id> --action api_key.issued --json",
+  ],
+  async run(invocation) {
+    const { config, print } = invocation;
+    const found = await entries(config, askedOf(invocation));
+    print(found, found.length === 0 ? ["there is nothing"] : found.map(lineOf));
+    return 0;
+  },
+};

@@ -1,0 +1,99 @@
+import type { Finding, FindingKind } from "../../commands/audit/auditFindings.ts";
+import type { LogVerification } from "../../commands/audit/verifyLog.ts";
+import { type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
+import { placeOfFault } from "../../ports/eventStore.ts";
+
+/** What each kind of finding says, for somebody who was not there when it was built. */
+const MEANINGS: Readonly<Record<FindingKind, string>> = {
+  changed: "it was sealed, or made, as something else than it is now",
+  removed: "it was there, and no erasure and no retention of the log accounts for its going",
+  inserted: "it was put in past the service, which appends events at the end and adds nothing else",
+  moved: "it lies elsewhere in the order of the log than when it was sealed",
+  hidden: "it is there, but whoever asks for its stream, or reads the log, is not shown it",
+  unfounded: "it says that something was erased that nobody asked for, or that no erasure takes",
+  unknown: "Postledger writes no such event: somebody else did, or a newer release",
+  unsigned: "the seal was not made by the key that has to sign",
+};
+
+const TO_DO = [
+  "keep what is there: stop the service, and copy the store's files before anything else touches them",
+  "see who could write them, and since when: the seals around a finding bound the time",
+  "`postledger backup verify` the last backups, and compare; a log is put right from a backup only, never by hand",
+  "docs/audit-and-erasure.md takes each kind further",
+];
+
+const WIDTH = 12;
+
+/** A line under a heading, or going on under it. */
+function line(heading: string, text: string): string {
+  return `${heading.padEnd(WIDTH)}${text}`.trimEnd();
+}
+
+function under(heading: string, texts: readonly string[]): readonly string[] {
+  return texts.map((text, index) => line(index === 0 ? heading : "", text));
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** One finding: what it is, where, and why. Names may hold anything once somebody has forged them. */
+function findingLine(finding: Finding): string {
+  const { kind, seal, detail } = finding;
+  const [place, why] = [placeOfFault(finding), detail].map((text) => text.replace(/[^\x20-\x7e]/g, escaped));
+  return `${kind}  ${place}  ${why}${seal === null ? "" : ` (seal ${seal})`}`;
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+function checkedLines({ events, streams, chain }: LogVerification): readonly string[] {
+  const { seals, signed, signedSince, covered } = chain;
+  return under("checked", [
+    "how the store keeps the log: its files or settings, its schema and indexes",
+    `${counted(events, "event")} in ${counted(streams, "stream")}: order, gaps, ends, kinds, and a reason for everything erased`,
+    seals === 0
+      ? "no seal: there is none, so a change that keeps the order of each stream would not show"
+      : `${covered} of them against ${counted(seals, "seal")}, ${signed} of them signed`,
+    ...(signedSince === null
+      ? []
+      : [`signed since ${signedSince}; if you set the key up before that, the seals were made again`]),
+  ]);
+}
+
+function foundLines({ findings, kinds }: LogVerification): readonly string[] {
+  if (findings === 0) return [line("found", "nothing: what was checked is as it was written")];
+  const told = kinds.map(({ kind, count }) => `${count} ${kind}`).join(", ");
+  return [
+    line("found", `${counted(findings, "finding")}: ${told}`),
+    ...under(
+      "which is",
+      kinds.map(({ kind }) => `${kind}: ${MEANINGS[kind]}`),
+    ),
+    ...under("to do", TO_DO),
+  ];
+}
+
+function sealLines({ chain, uncovered }: LogVerification, now: EpochMs): readonly string[] {
+  const { lastAt, lastLeaf } = chain;
+  if (lastAt === null) return [];
+  const secondsAgo = Math.round((now - epochMs(lastAt)) / SECOND_MS);
+  return [
+    line("not sealed", `${counted(uncovered, "event")} that came since the last seal, ${secondsAgo} s ago`),
+    line("keep", `the last seal's digest, elsewhere, for --digest next time: ${lastLeaf}`),
+  ];
+}
+
+/** The result of a verification for a person: findings first, then what was checked, what it means and what to do. */
+export function auditReport(result: LogVerification, now: EpochMs): readonly string[] {
+  const { findings, shown } = result;
+  return [
+    ...shown.map(findingLine),
+    ...(findings > shown.length ? [`and ${findings - shown.length} more`] : []),
+    ...(findings > 0 ? [""] : []),
+    ...checkedLines(result),
+    ...foundLines(result),
+    ...sealLines(result, now),
+  ];
+}

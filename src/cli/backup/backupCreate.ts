@@ -1,0 +1,138 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { realpath, rename, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { copyContentTree, copyDurably, digestFile } from "../../adapters/directory/copyContentTree.ts";
+import { syncFolder } from "../../adapters/directory/durableFile.ts";
+import { copyLog } from "../../adapters/sqlite/vacuumCopy.ts";
+import { noteCopy } from "../../commands/instance/freezeAndResume.ts";
+import { instanceAggregate } from "../../commands/instance/openInstance.ts";
+import { load } from "../../commands/transact.ts";
+import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
+import { invariant } from "../../kernel/assert.ts";
+import { newId } from "../../kernel/ids.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import { type Config, ConfigError } from "../../service/config/config.ts";
+import { isEmbedded, systemOccasion } from "../../service/openAdapters.ts";
+import { progressBar } from "../output/progressBar.ts";
+import { type Command, refuse } from "../program/command.ts";
+import { logPath } from "../program/dataDirectory.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+import {
+  BACKUP_CONTENT,
+  BACKUP_KEY,
+  BACKUP_LOG,
+  type BackupFacts,
+  ManifestWriter,
+} from "./backupManifest.ts";
+
+const FOLDER_MODE = 0o700;
+
+/** Backups are of files of this machine. Throws what exits with 2. */
+export function requireEmbedded(config: Config): void {
+  if (isEmbedded(config)) return;
+  throw new ConfigError([
+    "the log is on EventStoreDB: back it up by the server's own means, and with `postledger log export --out <file>`",
+  ]);
+}
+
+/** Notes the copy in the log before it is taken, so that none is unknown. */
+async function factsOf(config: Config, place: string): Promise<BackupFacts> {
+  const createdAt = rfc3339(Date.now());
+  const { state } = await withLog(config, async ({ log }) => {
+    await noteCopy(log, { kind: "backup", place }, systemOccasion("cli"));
+    return load(log, instanceAggregate, INSTANCE_STREAM);
+  });
+  invariant(state, "a log that is open has an instance");
+  const { logId, contentStoreId, sealedDataKey, sealedAt } = state;
+  const content = config.s3 === null ? "directory" : "s3";
+  const sealed = sealedAt !== null;
+  return { backupId: newId(), createdAt, logId, contentStoreId, sealedDataKey, sealed, content };
+}
+
+/**
+ * First the log, then the content: what an event of the copy names was there before the event, so it is copied unless
+ * it was erased meanwhile.
+ */
+async function fill(
+  config: Config,
+  directory: string,
+  { out, withKey }: { readonly out: string; readonly withKey: boolean },
+) {
+  const facts = await factsOf(config, resolve(out));
+  const manifest = new ManifestWriter(directory, facts);
+  const bar = progressBar("backup");
+  bar.show(0, "the log");
+  copyLog(logPath(config), join(directory, BACKUP_LOG));
+  // A file and a folder are flushed alike.
+  await syncFolder(join(directory, BACKUP_LOG));
+  manifest.add({ path: BACKUP_LOG, ...(await digestFile(join(directory, BACKUP_LOG))) });
+  if (withKey) {
+    // A key may well be a link to where secrets are kept.
+    const key = await copyDurably(
+      await realpath(join(config.dataDir, BACKUP_KEY)),
+      join(directory, BACKUP_KEY),
+    );
+    if (key !== null) manifest.add({ path: BACKUP_KEY, ...key });
+  }
+  let damaged = 0;
+  if (facts.content === "directory") {
+    const root = config.contentUrl.slice("file:".length);
+    for await (const file of copyContentTree(root, join(directory, BACKUP_CONTENT))) {
+      const path = `${BACKUP_CONTENT}/${file.path}`;
+      const name = path.slice(path.lastIndexOf("/") + 1);
+      if (name.length === file.sha256.length && name !== file.sha256) damaged += 1;
+      manifest.add({ ...file, path });
+      bar.show(0, `${manifest.files} files, ${manifest.bytes} bytes`);
+    }
+  }
+  await manifest.close();
+  bar.end();
+  const { files, bytes } = manifest;
+  return { ...facts, files, bytes, damaged };
+}
+
+export const backupCreate: Command = {
+  name: "backup create",
+  summary: "Copy the embedded log and its content to a directory",
+  description:
+    "Also beside a running service. It holds the log as it was at one moment, and the content directory, copied after it; content on S3 is the bucket's to back up. Exit status 1 when files of content are damaged where they come from.",
+  options: [
+    { name: "out", value: "<dir>", help: "directory to make; it must not be there yet", isRequired: true },
+    {
+      name: "with-key",
+      value: null,
+      help: "also copy DATA_DIR/master.key: then whoever has the backup can read all of it (default: it is left out)",
+    },
+  ],
+  examples: [
+    "postledger backup create --out /backups/2026-11-21",
+    "postledger backup create --out /backups/2026-11-21 --with-key # To be kept where nobody else can read it",
+  ],
+  async run(invocation) {
+    const { config } = invocation;
+    requireEmbedded(config);
+    const out = invocation.required("out");
+    const withKey = invocation.option("with-key") !== undefined;
+    if (existsSync(out)) refuse(`${out} is there already`);
+    if (withKey && !existsSync(join(config.dataDir, BACKUP_KEY))) {
+      refuse("there is no master.key in DATA_DIR: the log's key comes from MASTER_KEY; keep it by itself");
+    }
+    const partial = `${out}.partial`;
+    await rm(partial, { recursive: true, force: true });
+    mkdirSync(partial, { recursive: true, mode: FOLDER_MODE });
+    const made = await fill(config, partial, { out, withKey });
+    await syncFolder(partial);
+    await rename(partial, out);
+    await syncFolder(dirname(out));
+    const { sealedDataKey: _, ...told } = made;
+    invocation.print({ out, withKey, ...told }, [
+      `${out}: ${made.files} files, ${made.bytes} bytes, as of ${made.createdAt}`,
+      ...(made.damaged > 0 ? [`${made.damaged} files of content are damaged where they come from`] : []),
+      ...(made.content === "s3" ? ["the content is on S3 and not in it: back the bucket up"] : []),
+      withKey
+        ? "it holds master.key: whoever has the backup can read all of it"
+        : "it cannot be opened without the log's MASTER_KEY (DATA_DIR/master.key): keep that in another place",
+    ]);
+    return made.damaged > 0 ? 1 : 0;
+  },
+};

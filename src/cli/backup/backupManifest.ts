@@ -1,0 +1,155 @@
+import { createWriteStream, existsSync } from "node:fs";
+import { join } from "node:path";
+import { finished } from "node:stream/promises";
+import { readLines } from "../../adapters/directory/compressedLineFile.ts";
+import type { CopiedFile } from "../../adapters/directory/copyContentTree.ts";
+import { digestFile, isContentPath } from "../../adapters/directory/copyContentTree.ts";
+import { logFault } from "../../adapters/sqlite/vacuumCopy.ts";
+
+/** The parts of a backup, below its directory. */
+export const BACKUP_LOG = "events.db";
+export const BACKUP_KEY = "master.key";
+export const BACKUP_CONTENT = "content";
+const MANIFEST = "manifest.jsonl";
+const FORMAT = 1;
+const FILE_MODE = 0o600;
+
+/** What a backup is of. */
+export interface BackupFacts {
+  readonly backupId: string;
+  readonly createdAt: string;
+  readonly logId: string;
+  readonly contentStoreId: string;
+  /** As the log holds it: opening it is the check of MASTER_KEY. */
+  readonly sealedDataKey: string;
+  readonly sealed: boolean;
+  /** `s3`: the content is not in the backup. */
+  readonly content: "directory" | "s3";
+}
+
+/** The backup cannot be used. The message says why, for people. */
+export class BackupError extends Error {
+  override readonly name = "BackupError";
+}
+
+/** Writes the list of a backup's files while they are copied; it is whole once it is closed. */
+export class ManifestWriter {
+  private readonly hasher = new Bun.CryptoHasher("sha256");
+  private readonly file;
+  files = 0;
+  bytes = 0;
+
+  constructor(directory: string, facts: BackupFacts) {
+    this.file = createWriteStream(join(directory, MANIFEST), { mode: FILE_MODE, flags: "wx", flush: true });
+    this.write({ postledger: "backup", format: FORMAT, ...facts });
+  }
+
+  add(file: CopiedFile): void {
+    this.files += 1;
+    this.bytes += file.bytes;
+    this.write({ file });
+  }
+
+  async close(): Promise<void> {
+    const { files, bytes } = this;
+    this.write({ end: { files, bytes, sha256: this.hasher.copy().digest("hex") } });
+    this.file.end();
+    await finished(this.file);
+  }
+
+  private write(value: object): void {
+    const line = `${JSON.stringify(value)}\n`;
+    this.hasher.update(line);
+    this.file.write(line);
+  }
+}
+
+type Line = Readonly<Record<string, unknown>>;
+
+function parsed(line: string): Line {
+  try {
+    return JSON.parse(line) as Line;
+  } catch {
+    throw new BackupError("the list of the backup's files is damaged");
+  }
+}
+
+function factsOf(line: Line): BackupFacts {
+  if (line.postledger !== "backup") throw new BackupError("this is no backup");
+  if (line.format !== FORMAT) {
+    throw new BackupError(`the backup is of format ${String(line.format)}, this version reads ${FORMAT}`);
+  }
+  return line as unknown as BackupFacts;
+}
+
+/** A file as the list names it: no other place than those of a backup. */
+function fileOf({ file }: Line): CopiedFile {
+  const { path, bytes, sha256 } = (file ?? {}) as Partial<CopiedFile>;
+  const isText = typeof path === "string" && typeof sha256 === "string" && typeof bytes === "number";
+  if (!isText || !isPartPath(path))
+    throw new BackupError("the list of the backup's files names another place");
+  return { path, bytes, sha256 };
+}
+
+function isPartPath(path: string): boolean {
+  const below = `${BACKUP_CONTENT}/`;
+  return (
+    path === BACKUP_LOG ||
+    path === BACKUP_KEY ||
+    (path.startsWith(below) && isContentPath(path.slice(below.length)))
+  );
+}
+
+/** Goes over the files that a backup lists. Throws {@link BackupError} when the list is not whole, at its end. */
+export async function readManifest(
+  directory: string,
+  each: (file: CopiedFile) => Promise<void>,
+): Promise<BackupFacts> {
+  if (!existsSync(join(directory, MANIFEST))) throw new BackupError(`there is no backup in ${directory}`);
+  const hasher = new Bun.CryptoHasher("sha256");
+  const facts: BackupFacts[] = [];
+  let digest: unknown;
+  const take = async (text: string) => {
+    const line = parsed(text);
+    digest = (line.end as Line | undefined)?.sha256;
+    if (digest !== undefined) return;
+    hasher.update(`${text}\n`);
+    if (facts.length === 0) facts.push(factsOf(line));
+    else await each(fileOf(line));
+  };
+  for await (const page of readLines(join(directory, MANIFEST))) for (const text of page) await take(text);
+  const [first] = facts;
+  if (first === undefined || digest !== hasher.digest("hex")) {
+    throw new BackupError("the list of the backup's files is cut short or damaged");
+  }
+  return first;
+}
+
+/** What a check of a backup finds. */
+export interface CheckedBackup {
+  readonly facts: BackupFacts;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** Reads every byte of a backup. Throws {@link BackupError} with the first thing that is not as it was written. */
+export async function checkBackup(
+  directory: string,
+  onFile: (files: number, bytes: number) => void,
+): Promise<CheckedBackup> {
+  let [files, bytes] = [0, 0];
+  let hasLog = false;
+  const facts = await readManifest(directory, async (file) => {
+    const found = await digestFile(join(directory, file.path)).catch(() => null);
+    if (found === null) throw new BackupError(`${file.path} is missing, or is no file that can be read`);
+    hasLog ||= file.path === BACKUP_LOG;
+    if (found.sha256 !== file.sha256) throw new BackupError(`${file.path} is damaged`);
+    files += 1;
+    bytes += found.bytes;
+    onFile(files, bytes);
+  });
+  if (!hasLog) throw new BackupError(`the list of the backup's files lacks ${BACKUP_LOG}`);
+  const fault = logFault(join(directory, BACKUP_LOG));
+  if (fault !== null) throw new BackupError(`${BACKUP_LOG} is damaged: ${fault}`);
+  return { facts, files, bytes };
+}

@@ -1,0 +1,222 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { rename, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type CopiedFile, copyBelow, copyDurably } from "../../adapters/directory/copyContentTree.ts";
+import { syncFolder } from "../../adapters/directory/durableFile.ts";
+import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
+import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
+import { instanceAggregate } from "../../commands/instance/openInstance.ts";
+import { transact } from "../../commands/transact.ts";
+import { restoreInstance } from "../../domain/instance/decisions.ts";
+import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
+import { unseal } from "../../kernel/crypto/derivedKeys.ts";
+import { newId } from "../../kernel/ids.ts";
+import { epochMs } from "../../kernel/time.ts";
+import { type Config, ConfigError } from "../../service/config/config.ts";
+import { openContentStore, RESTORING, systemOccasion } from "../../service/openAdapters.ts";
+import { presentMasterKey } from "../log/logImport.ts";
+import { progressBar } from "../output/progressBar.ts";
+import { type Command, type Operand, refuse } from "../program/command.ts";
+import { logPath } from "../program/dataDirectory.ts";
+import { requireEmbedded } from "./backupCreate.ts";
+import {
+  BACKUP_CONTENT,
+  BACKUP_KEY,
+  BACKUP_LOG,
+  BackupError,
+  type BackupFacts,
+  checkBackup,
+  readManifest,
+} from "./backupManifest.ts";
+
+/** What may be in a DATA_DIR that is empty: the lock that we hold, and the key that somebody has put there. */
+const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);
+/** In the directory that tells that a restore has begun: of what. */
+const RESTORED_BACKUP = "backup";
+const FOLDER_MODE = 0o700;
+/** Files that are copied at once: most of the time of each is waiting for the disk. */
+const COPIES_MAX = 16;
+const FILE_MODE = 0o600;
+
+function restoringDirectory(config: Config): string {
+  return join(dirname(logPath(config)), RESTORING);
+}
+
+/** Whether an interrupted restore of this backup left off here. Throws {@link BackupError} when anything else is there. */
+function requireRoom(config: Config, { backupId }: BackupFacts): void {
+  const marker = join(restoringDirectory(config), RESTORED_BACKUP);
+  if (existsSync(marker) && readFileSync(marker, "utf8") === backupId) return;
+  if (existsSync(marker))
+    throw new BackupError("a restore of another backup into DATA_DIR was interrupted: empty it");
+  // Nothing is in it that has no marker yet.
+  const found = readdirSync(config.dataDir).filter((name) => !NO_DATA.has(name) && name !== RESTORING);
+  if (found.length > 0) throw new BackupError(`DATA_DIR is not empty: there is ${found[0]}`);
+  if (existsSync(logPath(config))) throw new BackupError(`there is a log already: ${logPath(config)}`);
+  if (config.s3 !== null) return;
+  const root = config.contentUrl.slice("file:".length);
+  if (existsSync(root) && readdirSync(root).length > 0) throw new BackupError(`${root} is not empty`);
+}
+
+async function begin(config: Config, { backupId }: BackupFacts): Promise<string> {
+  const directory = restoringDirectory(config);
+  mkdirSync(directory, { recursive: true, mode: FOLDER_MODE });
+  await writeFile(join(directory, RESTORED_BACKUP), backupId, { mode: FILE_MODE, flush: true });
+  await syncFolder(directory);
+  await syncFolder(dirname(directory));
+  return directory;
+}
+
+/** Copies the log aside and notes in it that it is restored, before it gets its place: else it would send. */
+async function restoreLog(config: Config, from: string, facts: BackupFacts): Promise<void> {
+  const aside = join(restoringDirectory(config), BACKUP_LOG);
+  for (const ending of ["", "-wal", "-shm"]) await rm(aside + ending, { force: true });
+  await copyDurably(join(from, BACKUP_LOG), aside);
+  const store = openSqliteEventStore({ path: aside });
+  try {
+    const { sealed, createdAt } = facts;
+    const occasion = systemOccasion("cli");
+    const restoration = {
+      copyId: newId(),
+      from: "backup",
+      takenAt: epochMs(createdAt),
+      sealed,
+      at: occasion.at,
+    } as const;
+    const instance = { ...instanceAggregate, stream: INSTANCE_STREAM };
+    await transact(store, instance, (state) => restoreInstance(state, restoration), occasion);
+  } finally {
+    await store.close();
+  }
+  mkdirSync(dirname(logPath(config)), { recursive: true, mode: FOLDER_MODE });
+  await rename(aside, logPath(config));
+  await syncFolder(dirname(logPath(config)));
+}
+
+/** Copies the content that the backup lists and nothing else, and holds each copy to what the list says of it. */
+async function restoreContent(config: Config, from: string): Promise<void> {
+  const root = config.contentUrl.slice("file:".length);
+  const below = `${BACKUP_CONTENT}/`;
+  mkdirSync(root, { recursive: true, mode: FOLDER_MODE });
+  let copying: Promise<void>[] = [];
+  await readManifest(from, async (file) => {
+    if (!file.path.startsWith(below)) return;
+    copying.push(
+      restoreFile(join(from, BACKUP_CONTENT), root, { ...file, path: file.path.slice(below.length) }),
+    );
+    if (copying.length < COPIES_MAX) return;
+    await Promise.all(copying);
+    copying = [];
+  });
+  await Promise.all(copying);
+  await syncFolder(root);
+}
+
+async function restoreFile(from: string, root: string, { path, sha256 }: CopiedFile): Promise<void> {
+  if ((await copyBelow(from, root, path))?.sha256 !== sha256)
+    throw new BackupError(`${BACKUP_CONTENT}/${path} has changed since it was checked`);
+}
+
+interface Restored {
+  readonly facts: BackupFacts;
+  readonly files: number;
+  readonly bytes: number;
+  /** Whether the log's key is where the service looks for it. */
+  readonly hasKey: boolean;
+}
+
+/** The key goes first, then the content, and the log last: what is there without it starts no service. */
+async function restore(config: Config, from: string): Promise<Restored> {
+  const bar = progressBar("checking");
+  const checked = await checkBackup(from, (files, bytes) => bar.show(0, `${files} files, ${bytes} bytes`));
+  bar.end();
+  const { facts } = checked;
+  requireRoom(config, facts);
+  const hasKey = await keyFits(config, facts);
+  const directory = await begin(config, facts);
+  const ownKey = join(config.dataDir, BACKUP_KEY);
+  if (!hasKey && existsSync(join(from, BACKUP_KEY))) await copyDurably(join(from, BACKUP_KEY), ownKey);
+  if (facts.content === "directory" && config.s3 === null) await restoreContent(config, from);
+  // A run before may have come as far as this, and no further.
+  if (!existsSync(logPath(config))) await restoreLog(config, from, facts);
+  await rm(directory, { recursive: true, force: true });
+  return { ...checked, hasKey: (await presentMasterKey(config)) !== null };
+}
+
+/** Whether the key of the log is there already. Throws {@link BackupError} when it is another one. */
+async function keyFits(config: Config, { sealedDataKey }: BackupFacts): Promise<boolean> {
+  const key = await presentMasterKey(config);
+  if (key === null) return false;
+  if (unseal(key, sealedDataKey) === null)
+    throw new BackupError("MASTER_KEY is not the one of the log in the backup");
+  return true;
+}
+
+const DIRECTORY: Operand = { name: "dir", help: "directory that `backup create` made" };
+
+export const backupRestore: Command = {
+  name: "backup restore",
+  operands: [DIRECTORY],
+  summary: "Bring a backup into an empty DATA_DIR",
+  description:
+    "Checks every byte first. A run that was interrupted goes on with the same command. What was not done when the copy was taken is held until `postledger delivery resume`.",
+  dataDirectory: "made",
+  examples: ["DATA_DIR=/srv/mail postledger backup restore /backups/2026-11-21"],
+  async run(invocation) {
+    const { config } = invocation;
+    requireEmbedded(config);
+    const from = invocation.operand("dir");
+    mkdirSync(config.dataDir, { recursive: true, mode: FOLDER_MODE });
+    const lock = lockDirectory(config.dataDir);
+    if (lock === null) throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
+    try {
+      const { facts, files, bytes, hasKey } = await restore(config, from);
+      const { backupId, createdAt, logId } = facts;
+      const content = facts.content === "s3" ? openContentStore(config) : null;
+      const isContentThere = content === null || (await content.claimedBy()) === logId;
+      invocation.print({ backupId, createdAt, logId, files, bytes, hasKey, isContentThere }, [
+        `restored as of ${createdAt}: ${files} files, ${bytes} bytes`,
+        ...(hasKey
+          ? []
+          : ["set MASTER_KEY to the log's, or put its master.key into DATA_DIR: without it nothing opens"]),
+        ...(isContentThere ? [] : ["the content was on S3: set CONTENT_URL to that bucket"]),
+        "start the service; what was not done is held until `postledger delivery resume`",
+      ]);
+      return 0;
+    } catch (error) {
+      if (error instanceof BackupError) refuse(error.message);
+      throw error;
+    } finally {
+      lock.release();
+    }
+  },
+};
+
+const backupVerify: Command = {
+  name: "backup verify",
+  operands: [DIRECTORY],
+  summary: "Read every byte of a backup and compare it with what was written",
+  description: "It needs no installation. Exit status 1 when anything is missing or damaged.",
+  dataDirectory: "unused",
+  examples: ["postledger backup verify /backups/2026-11-21"],
+  async run(invocation) {
+    const from = invocation.operand("dir");
+    const bar = progressBar("checking");
+    try {
+      const { facts, files, bytes } = await checkBackup(from, (count, size) =>
+        bar.show(0, `${count} files, ${size} bytes`),
+      );
+      const { backupId, createdAt, logId } = facts;
+      invocation.print({ backupId, createdAt, logId, files, bytes }, [
+        `sound: ${files} files, ${bytes} bytes, as of ${createdAt}`,
+      ]);
+      return 0;
+    } catch (error) {
+      if (error instanceof BackupError) refuse(error.message);
+      throw error;
+    } finally {
+      bar.end();
+    }
+  },
+};
+
+export const restoreCommands: readonly Command[] = [backupRestore, backupVerify];

@@ -1,0 +1,141 @@
+import { join } from "node:path";
+import { projections } from "../../../projections/index.ts";
+import { allDueAt, heldEmails, waitingEmails } from "../../../projections/mailQueue.ts";
+import { heldVerificationMails } from "../../../projections/senders.ts";
+import { heldWebhooks } from "../../../projections/webhookDeliveries.ts";
+import { resumeEmail } from "../../commands/email/mailAttempts.ts";
+import { resumeLog } from "../../commands/instance/freezeAndResume.ts";
+import type { Restoration } from "../../domain/instance/state.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
+import { LOG_START, type Position } from "../../ports/eventStore.ts";
+import type { ReadDatabase, ReadDatabaseFile } from "../../ports/readDatabase.ts";
+import { listReadModels } from "../../readModels/listReadModels.ts";
+import { readMeta } from "../../readModels/versionedFile.ts";
+import { systemOccasion } from "../../service/openAdapters.ts";
+import { type Command, refuse } from "../program/command.ts";
+import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
+
+/** Messages that are read from the read model at once. */
+const PAGE_EMAILS = 1_000;
+
+/** What was held since the log was restored, and goes on now. */
+interface Released {
+  readonly restored: Restoration;
+  readonly emails: number;
+  readonly webhookDeliveries: number;
+  readonly verificationMails: number;
+  /** Those that may have been delivered elsewhere since the copy was taken. */
+  readonly mayRepeat: number;
+}
+
+interface Resumed {
+  readonly resumed: number;
+  readonly mayRepeat: number;
+  readonly released: Released | null;
+}
+
+/** Every message that waits, page by page: the rows do not move while no service follows the log. */
+function* waiting(
+  db: ReadDatabase,
+  now: EpochMs,
+): Iterable<{ readonly id: string; readonly workspaceId: string }> {
+  let after = allDueAt(now);
+  for (;;) {
+    const page = waitingEmails(db, after, PAGE_EMAILS);
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined) return;
+    after = last;
+  }
+}
+
+const NEEDED: ReadonlySet<string> = new Set(["due", "senders", "webhook-deliveries"]);
+
+type Models = ReadonlyMap<string, ReadDatabaseFile>;
+
+/** The current read models of this copy of the log that hold it up to `position`, open for reading. */
+async function openModels({ services, place }: OpenForCommand, position: Position): Promise<Models> {
+  const listing = await listReadModels({ ...place, store: services.store, projections });
+  const models = new Map<string, ReadDatabaseFile>();
+  const versions = new Map(projections.map(({ name, version }) => [name, version]));
+  for (const { name, version, status, file } of listing) {
+    if (status !== "current" || file === null || !NEEDED.has(name) || version !== versions.get(name))
+      continue;
+    const db = place.databases.open(join(place.directory, file), "read");
+    const { logId, checkpoint } = readMeta(db);
+    if (logId === place.logId && checkpoint >= position) models.set(name, db);
+    else db.close();
+  }
+  return models;
+}
+
+async function release(open: OpenForCommand, models: Models): Promise<Released | "notYetKnown" | null> {
+  const { services } = open;
+  const { instance } = await services.standing.get();
+  if (!instance?.isHeld) return null;
+  const [due, senders, webhooks] = ["due", "senders", "webhook-deliveries"].map((name) => models.get(name));
+  if (!due || !senders || !webhooks) return "notYetKnown";
+  const emails = heldEmails(due);
+  const webhookDeliveries = heldWebhooks(webhooks);
+  const verificationMails = heldVerificationMails(senders);
+  const restored = await resumeLog(services.store, systemOccasion("cli"));
+  if (restored === null) return null;
+  const all = emails.held + webhookDeliveries + verificationMails;
+  const mayRepeat = restored.sealed ? emails.claimed : all;
+  return { restored, emails: emails.held, webhookDeliveries, verificationMails, mayRepeat };
+}
+
+async function resumeDeferred({ services }: OpenForCommand, due: ReadDatabase) {
+  const total = { resumed: 0, mayRepeat: 0 };
+  for (const { id, workspaceId } of waiting(due, services.clock.now())) {
+    const occasion = { ...systemOccasion("cli"), workspaceId };
+    const { outcome, ambiguous } = await resumeEmail(services.store, id, occasion);
+    if (outcome === "resumed") total.resumed += 1;
+    if (outcome === "resumed" && ambiguous) total.mayRepeat += 1;
+  }
+  return total;
+}
+
+async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown"> {
+  const { restoredPosition } = await open.services.standing.get();
+  const models = await openModels(open, restoredPosition ?? LOG_START);
+  try {
+    const released = await release(open, models);
+    if (released === "notYetKnown") return released;
+    const due = models.get("due");
+    const total = due === undefined ? { resumed: 0, mayRepeat: 0 } : await resumeDeferred(open, due);
+    return { ...total, released };
+  } finally {
+    for (const db of models.values()) db.close();
+  }
+}
+
+function linesOf({ resumed, mayRepeat, released }: Resumed): readonly string[] {
+  const deferred = `${resumed} messages resumed, ${mayRepeat} of them may have been sent before`;
+  if (released === null) return [deferred];
+  const { restored, emails, webhookDeliveries, verificationMails } = released;
+  return [
+    `held since the log was restored: ${emails} messages, ${webhookDeliveries} webhook deliveries and ${verificationMails} verification mails go on now`,
+    `${released.mayRepeat} of them may be repeats of what was delivered after ${rfc3339(restored.takenAt)}, when the copy was taken`,
+    deferred,
+  ];
+}
+
+const NOT_YET_KNOWN =
+  "what is held is not known yet: start the service on this DATA_DIR and wait until it is ready; nothing leaves before you resume";
+
+const resume: Command = {
+  name: "delivery resume",
+  summary: "Let mail that is deferred or held go on now",
+  description:
+    "Mail is deferred after a relay has refused it for the time being, and held since the log was restored or imported. Says how many messages there are, and how many of them may be repeats.",
+  examples: ["postledger delivery resume"],
+  async run(invocation) {
+    const done = await withLog(invocation.config, resumeAll);
+    if (done === "notYetKnown") refuse(NOT_YET_KNOWN);
+    invocation.print(done, linesOf(done));
+    return 0;
+  },
+};
+
+export const resumeCommands: readonly Command[] = [resume];

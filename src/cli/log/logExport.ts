@@ -1,0 +1,227 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { writeCompressed, writeCompressedFile } from "../../adapters/directory/compressedLineFile.ts";
+import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
+import { noteCopy, sealLog, unsealLog } from "../../commands/instance/freezeAndResume.ts";
+import { instanceAggregate } from "../../commands/instance/openInstance.ts";
+import { servicesAtWork } from "../../commands/instance/serviceRegister.ts";
+import type { ExportEnd } from "../../commands/log/exportFormat.ts";
+import { exportLog } from "../../commands/log/exportLog.ts";
+import { load } from "../../commands/transact.ts";
+import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
+import { invariant } from "../../kernel/assert.ts";
+import { newId } from "../../kernel/ids.ts";
+import { type EpochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
+import type { Position } from "../../ports/eventStore.ts";
+import type { Config } from "../../service/config/config.ts";
+import { isEmbedded, systemOccasion } from "../../service/openAdapters.ts";
+import { type CopiedContent, copyContentAside } from "../backup/copyContentFiles.ts";
+import { howFar, progressBar } from "../output/progressBar.ts";
+import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
+import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
+import { askService } from "../service/askRunningService.ts";
+import { logImport } from "./logImport.ts";
+
+const STDOUT = "-";
+/** Instances see the seal within a second; the rest is for a machine that is busy. */
+const SEAL_NOTICED_MS = 2 * SECOND_MS;
+
+/** How often a service is asked whether it is done. */
+const ASK_EVERY_MS = 100;
+const ASK_MS_MAX = 2_000;
+
+/** How long running instances may take to finish what they had begun when the log was sealed. */
+function settleMs({ requestTimeoutMs, drainTimeoutMs }: Config): number {
+  return Math.max(requestTimeoutMs, drainTimeoutMs) + SEAL_NOTICED_MS;
+}
+
+/** Where services run that may still be writing to a log that was sealed. */
+type Unsettled = () => Promise<readonly string[]>;
+
+/**
+ * On the embedded store the service on this data directory, until it has seen the seal and has nothing under way, or
+ * has ended. On a server those in the log's register of services, which leave it then.
+ */
+function unsettledServices({ log }: OpenForCommand, config: Config): Unsettled {
+  if (!isEmbedded(config)) {
+    const atWork = servicesAtWork(log);
+    return async () => (await atWork()).map(({ host, dataDir }) => `${host}:${dataDir}`);
+  }
+  return async () => {
+    const asked = await askService(config.dataDir, "/settled", ASK_MS_MAX);
+    const isSettled = asked.kind === "none" || (asked.kind === "answered" && asked.body === true);
+    return isSettled ? [] : [`${hostname()}:${config.dataDir}`];
+  };
+}
+
+/**
+ * Seals the log and waits until nobody can be writing to it: what was promised by then is in the export. Answers where
+ * services run, or have died, that did not say so in all the time that they may take.
+ */
+async function sealAndSettle(
+  open: OpenForCommand,
+  config: Config,
+  nobodyRuns: boolean,
+): Promise<readonly string[]> {
+  const sealedAt = await sealLog(open.log, systemOccasion("cli"));
+  if (nobodyRuns) return [];
+  const until: EpochMs = (sealedAt ?? 0) + settleMs(config);
+  const find = unsettledServices(open, config);
+  const bar = progressBar("sealed");
+  let unsettled = await find();
+  for (let left = until - Date.now(); left > 0 && unsettled.length > 0; left = until - Date.now()) {
+    bar.show(
+      1 - left / settleMs(config),
+      `running instances finish what they have begun, ${Math.ceil(left / SECOND_MS)} s at most`,
+    );
+    await Bun.sleep(Math.min(left, ASK_EVERY_MS));
+    unsettled = await find();
+  }
+  bar.end();
+  return unsettled;
+}
+
+interface Written extends ExportEnd {
+  readonly exportId: string;
+  readonly sealed: boolean;
+}
+
+interface Exported extends Written {
+  readonly content: CopiedContent | null;
+  /** Services that were waited for to no avail. */
+  readonly silent: readonly string[];
+}
+
+/** Writes the whole log out, and what is needed to keep it apart in a temporary database. */
+async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Written> {
+  const copy = { kind: "export", place: out === STDOUT ? "standard output" : resolve(out) } as const;
+  await noteCopy(log, copy, systemOccasion("cli"));
+  const { state } = await load(log, instanceAggregate, INSTANCE_STREAM);
+  invariant(state, "a log that is open has an instance");
+  const { logId, contentStoreId, sealedDataKey, sealedAt } = state;
+  const header = {
+    ...{ exportId: newId(), exportedAt: rfc3339(Date.now()) },
+    ...{ logId, contentStoreId, sealedDataKey, sealed: sealedAt !== null },
+  };
+  const folder = await mkdtemp(join(tmpdir(), "postledger-export-"));
+  const scratch = place.databases.open(join(folder, "streams.db"), "build");
+  const bar = progressBar("exporting");
+  const ends: ExportEnd[] = [];
+  try {
+    const head = await log.head();
+    const onProgress = (events: number, position: Position) =>
+      bar.show(howFar({ position, head }), `${events} events`);
+    const onEnd = (end: ExportEnd) => void ends.push(end);
+    const chunks = exportLog({ store: log, header, scratch, onProgress, onEnd });
+    if (out === STDOUT) await writeCompressed(chunks, process.stdout);
+    else await writeCompressedFile(out, chunks);
+  } finally {
+    bar.end();
+    scratch.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+  const [end] = ends;
+  invariant(end, "an export that was written has an end");
+  return { exportId: header.exportId, sealed: header.sealed, ...end };
+}
+
+function linesOf(out: string, exported: Exported): readonly string[] {
+  const { content, silent } = exported;
+  const missing = exported.missing === 0 ? "" : `, ${exported.missing} more were erased or cut off`;
+  return [
+    `${out}: ${exported.events} events${missing}`,
+    ...(content === null ? [] : [`content: ${content.files} files, ${content.bytes} bytes`]),
+    exported.sealed
+      ? "the log is sealed: no instance accepts or delivers anything on it any more"
+      : "the log goes on here: what is accepted from now on is not in the export",
+    ...silent.map(
+      (place) =>
+        `the service at ${place} has not said that it has ended, in all the time that it may take for that: make sure that it does not run`,
+    ),
+  ];
+}
+
+/** Standard output is the export's own when it goes there. */
+function report(invocation: Invocation, out: string, exported: Exported): void {
+  const lines = linesOf(out, exported);
+  if (out === STDOUT) process.stderr.write(lines.map((line) => `${line}\n`).join(""));
+  else invocation.print({ out, ...exported }, lines);
+}
+
+const exportCommand: Command = {
+  name: "log export",
+  summary: "Write the whole log to a file, for `log import`",
+  description:
+    "JSON lines, compressed with zstd; also beside a running service. Without --seal it is a snapshot: what is accepted from then on is not in it.",
+  options: [
+    {
+      name: "out",
+      value: "<file>",
+      help: `file to write, which must not be there yet; ${STDOUT}: standard output`,
+      isRequired: true,
+    },
+    {
+      name: "seal",
+      value: null,
+      help: "first stop the log here for good, so that it can go on elsewhere: running instances refuse new mail and finish what they have begun (default: the log goes on here)",
+    },
+    {
+      name: "content",
+      value: "<dir>",
+      help: "also copy the content directory to this one, which must not be there yet (default: it is not copied)",
+    },
+  ],
+  examples: [
+    "postledger log export --out log.zst",
+    "postledger log export --out log.zst --seal --content content-copy # To go on elsewhere",
+  ],
+  async run(invocation) {
+    const { config } = invocation;
+    const out = invocation.required("out");
+    const contentDir = invocation.option("content");
+    if (out === STDOUT && process.stdout.isTTY)
+      throw new UsageError("an export is not for a terminal: use --out <file>");
+    for (const path of [out, contentDir]) {
+      if (path !== undefined && path !== STDOUT && existsSync(path)) refuse(`${path} is there already`);
+    }
+    if (contentDir !== undefined && config.s3 !== null) {
+      refuse("the content is on S3, where every instance finds it: keep CONTENT_URL as it is");
+    }
+    // Held to the end, so that no service begins on a log that is on its way out.
+    const lock =
+      invocation.option("seal") !== undefined && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
+    try {
+      return await withLog(config, async (open) => {
+        const isSealing = invocation.option("seal") !== undefined;
+        const silent = isSealing ? await sealAndSettle(open, config, lock !== null) : [];
+        const written = await writeOut(open, out);
+        const content = contentDir === undefined ? null : await copyContentAside(config, contentDir);
+        report(invocation, out, { ...written, content, silent });
+        return 0;
+      });
+    } finally {
+      lock?.release();
+    }
+  },
+};
+
+const unseal: Command = {
+  name: "log unseal",
+  summary: "Let a sealed log go on here after all",
+  description:
+    "Only while it goes on nowhere else. Start running instances again afterwards. Exit status 1 when the log is not sealed.",
+  examples: ["postledger log unseal"],
+  async run({ config, print }) {
+    const outcome = await withLog(config, ({ log }) => unsealLog(log, systemOccasion("cli")));
+    print({ outcome }, [
+      outcome === "unsealed"
+        ? "the log goes on here: start the service again, also one that has run meanwhile"
+        : "the log is not sealed",
+    ]);
+    return outcome === "unsealed" ? 0 : 1;
+  },
+};
+
+export const logCommands: readonly Command[] = [exportCommand, logImport, unseal];

@@ -1,0 +1,95 @@
+import { mkdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { readLines } from "../../adapters/directory/compressedLineFile.ts";
+import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
+import { type ExportEnd, ExportError, type ExportHeader } from "../../commands/log/exportFormat.ts";
+import { checkExport, type Imported, importLog } from "../../commands/log/importLog.ts";
+import { unseal } from "../../kernel/crypto/derivedKeys.ts";
+import { type Config, ConfigError, parseMasterKey } from "../../service/config/config.ts";
+import { isEmbedded, openContentStore, openStore, systemOccasion } from "../../service/openAdapters.ts";
+import { progressBar } from "../output/progressBar.ts";
+import { type Command, refuse } from "../program/command.ts";
+
+/** The key that is to open the log here: never a new one. Null where there is none. */
+export async function presentMasterKey({ masterKey, dataDir }: Config): Promise<Uint8Array | null> {
+  if (masterKey !== null) return masterKey;
+  const text = await readFile(join(dataDir, "master.key"), "utf8").catch(() => null);
+  return text === null ? null : parseMasterKey(text);
+}
+
+/** What keeps a service from working on the log once it is here; null: nothing. Looked for before hours of copying. */
+async function troubleAhead(config: Config, header: ExportHeader): Promise<string | null> {
+  const key = await presentMasterKey(config);
+  if (key === null)
+    return "MASTER_KEY is not there: set the one of the log, or put its master.key into DATA_DIR";
+  if (unseal(key, header.sealedDataKey) === null)
+    return "MASTER_KEY is not the one of the log that was exported";
+  const content = openContentStore(config);
+  const isItsOwn =
+    (await content.claimedBy()) === header.logId && (await content.identity()) === header.contentStoreId;
+  if (isItsOwn) return null;
+  return "CONTENT_URL is not the content store of the log: set it to that one, or to a copy (`log export --content <dir>`)";
+}
+
+async function runImport(
+  config: Config,
+  file: string,
+  { header, end }: { readonly header: ExportHeader; readonly end: ExportEnd },
+): Promise<Imported> {
+  const store = await openStore(config, { inOrder: true });
+  const bar = progressBar("importing");
+  try {
+    return await importLog({
+      ...{ store, header, end, occasion: systemOccasion("cli") },
+      lines: () => readLines(file),
+      onProgress: (phase, events) => bar.show(events / Math.max(1, end.events), `${phase}: ${events} events`),
+    });
+  } finally {
+    bar.end();
+    await store.close();
+  }
+}
+
+function linesOf({ events, missing, found }: Imported): readonly string[] {
+  return [
+    `${events} events imported, read back and compared${found > 0 ? `; ${found} were there from a run before` : ""}`,
+    ...(missing > 0 ? [`${missing} revisions that were erased or cut off are so here too`] : []),
+    "start the service; what was not done is held until `postledger delivery resume`",
+  ];
+}
+
+export const logImport: Command = {
+  name: "log import",
+  operands: [{ name: "file", help: "file that `log export` wrote" }],
+  summary: "Bring an exported log into the empty store of STORE_URL",
+  description:
+    "Set MASTER_KEY and CONTENT_URL to those of the log. A run that was interrupted goes on with the same command. What was not done when the export was written is held until `postledger delivery resume`.",
+  dataDirectory: "made",
+  examples: [
+    "postledger log import log.zst # Into the embedded store of DATA_DIR",
+    "STORE_URL=esdb://a:2113 MASTER_KEY=… postledger log import log.zst",
+  ],
+  async run(invocation) {
+    const { config } = invocation;
+    const file = invocation.operand("file");
+    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+    const lock = lockDirectory(config.dataDir);
+    if (lock === null && isEmbedded(config)) {
+      throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
+    }
+    try {
+      const checked = await checkExport(() => readLines(file));
+      const trouble = await troubleAhead(config, checked.header);
+      if (trouble !== null) refuse(trouble);
+      const imported = await runImport(config, file, checked);
+      invocation.print({ ...imported, logId: checked.header.logId }, linesOf(imported));
+      return 0;
+    } catch (error) {
+      if (error instanceof ExportError) refuse(error.message);
+      throw error;
+    } finally {
+      lock?.release();
+    }
+  },
+};

@@ -1,0 +1,89 @@
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import type { SqlRow, SqlValue } from "../../ports/readDatabase.ts";
+
+/** Text is handed on in pieces of about this size, each awaited: so much is in memory, however slow the reader. */
+const PIECE_CHARACTERS = 65_536;
+
+/** Where rows go, line by line. */
+export interface RowOutput {
+  write(line: string): Promise<void>;
+  /** All of it is there. */
+  end(): Promise<void>;
+  /** It is given up: a file that is not whole is never left under its name. */
+  abandon(): Promise<void>;
+}
+
+function buffered(
+  put: (text: string) => Promise<void>,
+  output: Pick<RowOutput, "end" | "abandon">,
+): RowOutput {
+  let text = "";
+  const flush = async () => {
+    const piece = text;
+    text = "";
+    await put(piece);
+  };
+  return {
+    async write(line) {
+      text += line;
+      if (text.length >= PIECE_CHARACTERS) await flush();
+    },
+    async end() {
+      await flush();
+      await output.end();
+    },
+    abandon: output.abandon,
+  };
+}
+
+/** Standard output. Rejects when nobody reads it any more. */
+export function standardOutput(): RowOutput {
+  const put = (text: string) =>
+    new Promise<void>((resolve, reject) => {
+      process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+    });
+  return buffered(put, { end: async () => {}, abandon: async () => {} });
+}
+
+/** A file that appears under its name only when all of it is there. */
+export async function fileOutput(path: string): Promise<RowOutput> {
+  const partial = `${path}.partial`;
+  const file: FileHandle = await open(partial, "w", 0o600);
+  return buffered(async (text) => void (await file.write(text)), {
+    async end() {
+      await file.sync();
+      await file.close();
+      await rename(partial, path);
+    },
+    async abandon() {
+      await file.close();
+      await rm(partial, { force: true });
+    },
+  });
+}
+
+/** A value as JSON has it: bytes are base64. */
+function jsonValue(value: SqlValue): string | number | null {
+  return value instanceof Uint8Array ? value.toBase64() : value;
+}
+
+/** The values of a key as JSON has them. */
+export function jsonKey(key: readonly SqlValue[]): readonly (string | number | null)[] {
+  return key.map(jsonValue);
+}
+
+/** A row as JSON has it. */
+export function jsonRow(row: SqlRow): Readonly<Record<string, string | number | null>> {
+  return Object.fromEntries(Object.entries(row).map(([column, value]) => [column, jsonValue(value)]));
+}
+
+/** One record of RFC 4180. Null is an empty field, the empty text is `""`; bytes are base64. */
+export function csvRecord(values: readonly SqlValue[]): string {
+  return `${values.map(csvField).join(",")}\r\n`;
+}
+
+function csvField(value: SqlValue): string {
+  if (value === null) return "";
+  const text = String(jsonValue(value));
+  return text === "" || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

@@ -1,0 +1,234 @@
+import { Argument, type CommanderError, Option as CommanderOption, Command as Parser } from "commander";
+import { version } from "../../../package.json";
+import type { Config } from "../../service/config/config.ts";
+import { coloured, hasColours } from "../output/terminalColour.ts";
+import { type Command, type Invocation, type Operand, type Option, UsageError } from "./command.ts";
+
+const COLUMNS_MAX = 100;
+const JSON_OPTION: Option = {
+  name: "json",
+  value: null,
+  help: "print JSON instead of text; errors too, on standard error",
+};
+
+/** Commands about one thing, in the order in which they are shown. */
+export interface CommandGroup {
+  readonly noun: string;
+  readonly summary: string;
+  /** What it stands under in the list of all. */
+  readonly heading: string;
+  readonly commands: readonly Command[];
+}
+
+/** The words name no command, or not what it takes. `parser` is what read them last. */
+export class ParseError extends UsageError {
+  constructor(
+    readonly failure: CommanderError,
+    readonly parser: Parser,
+  ) {
+    super(messageOf(failure, parser));
+  }
+}
+
+/** `error: unknown command 'a'\n(Did you mean b?)` in one line, and where it was looked for. */
+function messageOf({ message, code }: CommanderError, parser: Parser): string {
+  if (code === "commander.help")
+    return parser.parent ? `${parser.name()} needs a command` : "a command is needed";
+  const [what = "", suggestion] = message.replace(/^error: /, "").split("\n(");
+  const where = code === "commander.unknownCommand" && parser.parent ? ` of ${parser.name()}` : "";
+  const told = `${what}${where}`;
+  const meant = suggestion?.slice(0, -1) ?? verbFirst(parser);
+  return meant === null ? told : `${told.replace(/\.$/, "")}. ${meant}`;
+}
+
+/** For who calls `list` or `create workspace`: the commands that have that verb. */
+function verbFirst({ parent, args, commands }: Parser): string | null {
+  const [verb, noun] = args;
+  if (parent !== null || verb === undefined) return null;
+  const having = commands.filter((group) => group.commands.some((one) => one.name() === verb));
+  const named = having.filter((group) => group.name() === noun);
+  const names = (named.length > 0 ? named : having).map((group) => `${group.name()} ${verb}`);
+  return names.length === 0 ? null : `Did you mean ${names.join(", ")}?`;
+}
+
+/** `postledger workspace create`. */
+function pathOf(parser: Parser): string {
+  return parser.parent === null ? parser.name() : `${pathOf(parser.parent)} ${parser.name()}`;
+}
+
+/** How a command is called, in one line. */
+export function usageLine(parser: Parser): string {
+  return `Usage: ${pathOf(parser)} ${parser.usage()}`;
+}
+
+/** Throws what a parser would end the process for: help and version too, after they are printed. */
+function throwing(parser: Parser): Parser {
+  return parser.exitOverride((failure) => {
+    throw new ParseError(failure, parser);
+  });
+}
+
+function flagsOf({ name, value }: Option): string {
+  return value === null ? `--${name}` : `--${name} ${value}`;
+}
+
+function addOptions(parser: Parser, options: readonly Option[]): void {
+  for (const option of options) {
+    const help = option.isRequired ? `${option.help} (required)` : option.help;
+    parser.addOption(new CommanderOption(flagsOf(option), help));
+  }
+  parser.helpOption("-h, --help", "show this help");
+}
+
+function shownOperand({ name, count }: Operand): string {
+  return count === "many" ? `[${name}...]` : `<${name}>`;
+}
+
+/** The value that an option was given, by the name that people know it by. */
+function givenOption(parser: Parser, name: string): string | undefined {
+  const found = parser.options.find((one) => one.name() === name);
+  const value: unknown = found && parser.getOptionValue(found.attributeName());
+  return value === undefined ? undefined : String(value);
+}
+
+function exampleLines(examples: readonly string[]): string {
+  const lines = examples.flatMap((example) => {
+    const [words = "", remark] = example.split(" # ");
+    return [...(remark === undefined ? [] : [`  # ${remark}`]), `  ${words}`];
+  });
+  return `${coloured("bold", "Examples:")}\n${lines.join("\n")}`;
+}
+
+/** What is done with a call that was understood. `parser` holds what was given. */
+export type Act = (command: Command, parser: Parser) => Promise<void>;
+
+/** The parser of one command, whose last word is its name. */
+function leaf(command: Command, act: Act): Parser {
+  const { name, summary, description, options = [], operands = [], examples } = command;
+  const parser = new Parser(name.slice(name.indexOf(" ") + 1));
+  parser
+    .summary(summary)
+    .description(description === undefined ? `${summary}.` : `${summary}.\n${description}`);
+  addOptions(parser, [...options, JSON_OPTION]);
+  for (const operand of operands) parser.addArgument(new Argument(shownOperand(operand), operand.help));
+  parser.addHelpText("after", `\n${exampleLines(examples)}`);
+  const required = options.filter(({ isRequired }) => isRequired);
+  parser.usage([...required.map(flagsOf), "[options]", ...operands.map(shownOperand)].join(" "));
+  parser.action(() => {
+    // Not left to the parser, which would ask for it before it looks at an option that is misspelt.
+    const missing = required.find((option) => givenOption(parser, option.name) === undefined);
+    if (missing !== undefined) parser.error(`error: missing option '${flagsOf(missing)}'`);
+    return act(command, parser);
+  });
+  return throwing(parser);
+}
+
+/** What a command works with, out of a call that its parser has read. */
+export function invocationOf({ operands = [] }: Command, parser: Parser, settings: () => Config): Invocation {
+  const json = parser.optsWithGlobals().json === true;
+  const option = (name: string) => givenOption(parser, name);
+  let config: Config | undefined;
+  return {
+    get config() {
+      config ??= settings();
+      return config;
+    },
+    args: parser.args,
+    operand: (name) => parser.args[operands.findIndex((operand) => operand.name === name)] ?? "",
+    option,
+    required: (name) => option(name) ?? "",
+    json,
+    print(value, lines) {
+      process.stdout.write(json ? `${JSON.stringify(value)}\n` : lines.map((line) => `${line}\n`).join(""));
+    },
+  };
+}
+
+function configured(parser: Parser): Parser {
+  return parser
+    .configureOutput({
+      // What is wrong is told by whoever called us.
+      writeErr: () => {},
+      getOutHasColors: () => hasColours(process.stdout),
+      getOutHelpWidth: () => Math.min(process.stdout.columns ?? 80, COLUMNS_MAX),
+    })
+    .configureHelp({
+      styleTitle: (title) => coloured("bold", title),
+      // The list of commands is for finding one: what each takes is in its own help.
+      subcommandTerm: (parser) => parser.name(),
+    });
+}
+
+/** Adds a parser below another, with the settings that all share. */
+function addBelow(parent: Parser, child: Parser): void {
+  child.copyInheritedSettings(parent);
+  throwing(child);
+  parent.addCommand(child);
+}
+
+function addGroup(program: Parser, { noun, summary, heading, commands }: CommandGroup, act: Act): void {
+  const [only] = commands;
+  if (only !== undefined && only.name === noun) {
+    addBelow(program, leaf(only, act).helpGroup(heading));
+    return;
+  }
+  const group = new Parser(noun)
+    .summary(summary)
+    .description(`${summary}.`)
+    .helpGroup(heading)
+    .helpCommand(false);
+  addBelow(program, group);
+  group.helpOption("-h, --help", "show this help").usage("<command> [options]");
+  for (const command of commands) addBelow(group, leaf(command, act));
+  const [example = ""] = commands.flatMap(({ examples }) => examples);
+  group.addHelpText("after", `\n${exampleLines([example])}\n\nMore: postledger help ${noun} <command>`);
+}
+
+const ABOUT = `Postledger ${version}: transactional email and webhooks on your own machine.
+Settings come from the environment; DATA_DIR says which installation is meant (default: ./data).`;
+const AFTER = `
+${exampleLines(["postledger serve", "postledger doctor", "postledger help workspace create"])}
+
+In a checkout of the repository, \`bun run postledger\` stands for \`postledger\`.
+Exit status: 0 well, 1 something failed or was found, 2 wrong usage or settings.`;
+
+/** The whole command line. `act` is called with what was understood; anything else throws {@link ParseError}. */
+export function makeProgram(groups: readonly CommandGroup[], act: Act): Parser {
+  const program = throwing(configured(new Parser("postledger")));
+  program.description(ABOUT).usage("<command> [options]").helpCommand(false).addHelpText("after", AFTER);
+  program.version(version, "-V, --version", "print the version");
+  addOptions(program, [JSON_OPTION]);
+  for (const group of groups) addGroup(program, group, act);
+  const help = new Parser("help")
+    .summary("Show what a command does and takes")
+    .description("Show what a command does and takes.")
+    .argument("[command...]", "`workspace`, `workspace create`; all of them unless given")
+    .addHelpText("after", `\n${exampleLines(["postledger help workspace create"])}`)
+    .action((names: readonly string[]) => showHelp(program, names));
+  const lastHeading = groups.at(-1)?.heading;
+  addBelow(program, lastHeading === undefined ? help : help.helpGroup(lastHeading));
+  return program;
+}
+
+/** Shows the help of what the words name, and throws as `--help` does; an unknown word throws what says so. */
+export async function showHelp(program: Parser, words: readonly string[]): Promise<void> {
+  let parser = program;
+  let taken = 0;
+  for (const word of words) {
+    const next = parser.commands.find((one) => one.name() === word);
+    if (next === undefined) break;
+    parser = next;
+    taken += 1;
+  }
+  // A command that is unknown does nothing but say so. What stands behind a whole command may be its operands.
+  if (taken < words.length && parser.commands.length > 0)
+    await program.parseAsync([...words], { from: "user" });
+  parser.outputHelp();
+}
+
+/** Reads the words behind a command's name as a call would. Throws {@link UsageError}. */
+export function invoke(command: Command, words: readonly string[], config: Config): Invocation {
+  const parser = configured(leaf(command, async () => {}));
+  parser.parse([...words], { from: "user" });
+  return invocationOf(command, parser, () => config);
+}

@@ -1,0 +1,31 @@
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Config } from "../../service/config/config.ts";
+import { isEmbedded, RESTORING } from "../../service/openAdapters.ts";
+import { CommandFailure } from "./command.ts";
+
+const HOW =
+  "`postledger serve` makes one. If yours is elsewhere, set DATA_DIR to it: DATA_DIR=/path/to/data postledger …";
+
+/** The log's file of an embedded store. */
+export function logPath({ storeUrl }: Pick<Config, "storeUrl">): string {
+  return join(storeUrl.slice("file:".length), "events.db");
+}
+
+/** Throws {@link CommandFailure} where a command would have to make what it was to look at. */
+export function requireDataDirectory(config: Config): void {
+  const { dataDir } = config;
+  if (!existsSync(dataDir)) {
+    throw new CommandFailure("no_data", `there is no data directory at ${dataDir}`, HOW);
+  }
+  if (!isEmbedded(config)) return;
+  const directory = dirname(logPath(config));
+  // Who opens the log says what to do about a restore that was interrupted.
+  if (existsSync(logPath(config)) || existsSync(join(directory, RESTORING))) return;
+  throw new CommandFailure("no_data", `there is no log in ${directory}`, HOW);
+}
+
+/** Throws what says that nothing has been written to the store of STORE_URL yet. */
+export function refuseEmptyStore(): never {
+  throw new CommandFailure("no_data", "there is no log in the store of STORE_URL yet", HOW);
+}

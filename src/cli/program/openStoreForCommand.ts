@@ -1,0 +1,110 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { liquidEngine } from "../../adapters/liquidjs/liquidEngine.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
+import { systemClock } from "../../adapters/system/systemClock.ts";
+import { makeServices, type Services } from "../../commands/dependencies.ts";
+import { sealedStore } from "../../commands/instance/readOnlyEventStore.ts";
+import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
+import { IMPORT_STREAM } from "../../kernel/event/systemEvents.ts";
+import { type EventStore, StoreError } from "../../ports/eventStore.ts";
+import type { Config } from "../../service/config/config.ts";
+import {
+  type LogUse,
+  type OpenStoreOptions,
+  openContentStore,
+  openInspector,
+  openLogInstance,
+  openStore,
+} from "../../service/openAdapters.ts";
+import { refuseEmptyStore } from "./dataDirectory.ts";
+
+/** The log and its keys, open for one command beside a service that may be running. */
+export interface OpenForCommand {
+  readonly services: Services;
+  readonly logId: string;
+  readonly format: number;
+  /** What `services.store` is unless the log is sealed: then that one takes nothing. */
+  readonly log: EventStore;
+  readonly place: {
+    readonly databases: typeof sqliteReadDatabases;
+    readonly directory: string;
+    readonly logId: string;
+  };
+}
+
+/** What a command opens the log for. */
+interface CommandUse extends LogUse {
+  /** Begins a log where there is none; without it that is refused. */
+  readonly begins?: boolean;
+}
+
+/** Whether nothing was ever written to the store. An import that was interrupted has written something. */
+async function isUnused(store: EventStore, { evenIfFaulty }: OpenStoreOptions = {}): Promise<boolean> {
+  try {
+    for (const stream of [INSTANCE_STREAM, IMPORT_STREAM]) {
+      if ((await store.lastRevision(stream)) !== null) return false;
+    }
+    return true;
+  } catch (error) {
+    // Whoever looks for faults says why it cannot be read.
+    if (evenIfFaulty && error instanceof StoreError) return false;
+    throw error;
+  }
+}
+
+/** Opens the store alone, does the work, and lets go of it. Throws where no log was begun. */
+export async function withStore<Result>(
+  config: Config,
+  work: (store: EventStore) => Promise<Result>,
+  options: OpenStoreOptions = {},
+): Promise<Result> {
+  const store = await openStore(config, options);
+  try {
+    if (await isUnused(store, options)) refuseEmptyStore();
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Opens the log, does the work, and lets go of everything. */
+export async function withLog<Result>(
+  config: Config,
+  work: (open: OpenForCommand) => Promise<Result>,
+  use: CommandUse = {},
+): Promise<Result> {
+  if (use.begins) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const log = await openStore(config);
+  try {
+    if (!use.begins && (await isUnused(log))) refuseEmptyStore();
+    const content = openContentStore(config);
+    const { keys, logId, copyId, sealedAt, format } = await openLogInstance(config, log, content, use);
+    const store = sealedAt === null ? log : sealedStore(log);
+    const services = makeServices({
+      store,
+      content,
+      clock: systemClock,
+      keys,
+      // Commands accept no mail, so nobody asks.
+      suppressions: { isSuppressed: () => false, holds: async () => false },
+      inspector: openInspector(config),
+      templateEngine: liquidEngine(),
+      disk: diskSpaceOf(config.dataDir),
+      diskFreeBytesMin: config.diskFreeBytesMin,
+      limitsDefault: config.limitsDefault,
+      recent: null,
+    });
+    const directory = join(config.dataDir, "projections");
+    return await work({
+      services,
+      logId,
+      format,
+      log,
+      place: { databases: sqliteReadDatabases, directory, logId: copyId },
+    });
+  } finally {
+    await log.close();
+  }
+}

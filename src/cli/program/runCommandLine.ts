@@ -1,0 +1,114 @@
+import type { Command as Parser } from "commander";
+import { InstanceMismatchError } from "../../commands/instance/openInstance.ts";
+import { UnreadableEventError } from "../../kernel/event/codec.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import { ConfigError, readConfig } from "../../service/config/config.ts";
+import { type Command, CommandFailure, UsageError } from "./command.ts";
+import { invocationOf, makeProgram, ParseError, showHelp, usageLine } from "./commanderProgram.ts";
+import { commandGroups } from "./commandGroups.ts";
+import { requireDataDirectory } from "./dataDirectory.ts";
+
+/** A failure as it is told: to people in lines, to programs as one object. */
+interface Told {
+  readonly status: 1 | 2;
+  readonly code: string;
+  readonly message: string;
+  /** What to do, or how the command is called; null where the message says all. */
+  readonly hint: string | null;
+}
+
+/** Runs one call of the command line and answers its exit status. */
+export async function runCommandLine(words: readonly string[]): Promise<number> {
+  const [flags] = splitAt(words, "--");
+  let status = 0;
+  let called: Parser | null = null;
+  const act = async (command: Command, parser: Parser) => {
+    called = parser;
+    const invocation = invocationOf(command, parser, () => readConfig(process.env));
+    if ((command.dataDirectory ?? "needed") === "needed") requireDataDirectory(invocation.config);
+    status = await command.run(invocation);
+  };
+  const program = makeProgram(commandGroups, act);
+  try {
+    const [asked, rest] = splitAt(flags, "--help", "-h");
+    if (rest === null) await program.parseAsync([...words], { from: "user" });
+    else
+      await showHelp(
+        program,
+        asked.filter((word) => !word.startsWith("-")),
+      );
+    return status;
+  } catch (error) {
+    return report(error, { parser: called, isJson: flags.includes("--json") });
+  }
+}
+
+/** What stands before the first of the marks, and what behind it; null when there is none. */
+function splitAt(
+  words: readonly string[],
+  ...marks: readonly string[]
+): readonly [readonly string[], readonly string[] | null] {
+  const at = words.findIndex((word) => marks.includes(word));
+  return at < 0 ? [words, null] : [words.slice(0, at), words.slice(at + 1)];
+}
+
+interface Call {
+  /** Of the command that began; null when the words name none. */
+  readonly parser: Parser | null;
+  readonly isJson: boolean;
+}
+
+/** A message may repeat what somebody has written into a file: no terminal is to do what that says. */
+function forTerminal(line: string): string {
+  return line.replace(
+    /\p{Cc}/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+/** Tells what went wrong on standard error: standard output holds results alone. */
+function report(error: unknown, { parser, isJson }: Call): number {
+  if (error instanceof ParseError && error.failure.exitCode === 0) return 0;
+  const { status, code, message, hint } = told(error, parser);
+  if (isJson) {
+    process.stderr.write(
+      `${JSON.stringify({ error: { code, message, ...(hint === null ? {} : { hint }) } })}\n`,
+    );
+    return status;
+  }
+  const lines = message.split("\n").map((line) => `postledger: ${forTerminal(line)}`);
+  process.stderr.write(`${[...lines, ...(hint === null ? [] : [hint])].join("\n")}\n`);
+  return status;
+}
+
+/** Expected trouble is told in a line; anything else is a bug and keeps its stack. */
+function told(error: unknown, parser: Parser | null): Told {
+  if (error instanceof ParseError) return ofWords(error);
+  const { message } = error as Error;
+  if (error instanceof UsageError) {
+    return { status: 2, code: "wrong_usage", message, hint: parser && usageLine(parser) };
+  }
+  if (error instanceof CommandFailure) return { status: 1, code: error.code, message, hint: error.hint };
+  if (error instanceof ConfigError || error instanceof InstanceMismatchError) {
+    return { status: 2, code: "settings", message, hint: null };
+  }
+  if ((error as { code?: string }).code === "EADDRINUSE") {
+    return { status: 2, code: "settings", message, hint: null };
+  }
+  if (error instanceof StoreError) return { status: 1, code: "store", message, hint: null };
+  if (error instanceof UnreadableEventError)
+    return { status: 1, code: "unreadable_event", message, hint: null };
+  return { status: 1, code: "unexpected", message: (error as Error).stack ?? String(error), hint: null };
+}
+
+/** What a call is told that names no command, or not what it takes. */
+function ofWords({ message, parser }: ParseError): Told {
+  return { status: 2, code: "wrong_usage", message, hint: hintOf(parser) };
+}
+
+function hintOf(parser: Parser): string {
+  if (parser.commands.length === 0) return usageLine(parser);
+  if (parser.parent === null) return "`postledger help` lists the commands.";
+  const names = parser.commands.map((one) => one.name()).join(", ");
+  return `Its commands: ${names}. \`postledger help ${parser.name()}\` says more.`;
+}

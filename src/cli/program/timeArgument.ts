@@ -1,0 +1,21 @@
+import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, parseDateTime, SECOND_MS } from "../../kernel/time.ts";
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  s: SECOND_MS,
+  m: MINUTE_MS,
+  h: HOUR_MS,
+  d: DAY_MS,
+  w: 7 * DAY_MS,
+};
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/**
+ * The moment that somebody names: an RFC 3339 date-time; a date, which is its first moment in UTC; or how long ago
+ * it is at `now`: `90m`, `2h`, `7d`. Null for anything else.
+ */
+export function parseMoment(text: string, now: EpochMs): EpochMs | null {
+  const [, count = "", unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
+  const unitMs = UNIT_MS[unit];
+  if (unitMs !== undefined) return now - Number(count) * unitMs;
+  return parseDateTime(DATE.test(text) ? `${text}T00:00:00Z` : text);
+}

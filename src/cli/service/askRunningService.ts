@@ -1,0 +1,55 @@
+import { get } from "node:http";
+import { isDirectoryLocked } from "../../adapters/sqlite/directoryLock.ts";
+import { type ServiceAddress, serviceAddress } from "../../service/localControlServer.ts";
+
+/** Far more than a service says of itself. */
+const ANSWER_CHARS_MAX = 1_000_000;
+
+/**
+ * What a service said. `silent`: it has left its address and does not answer. `busy`: there is no address, and something
+ * holds the data directory all the same. `none`: nothing holds it.
+ */
+export type Asked =
+  | { readonly kind: "answered"; readonly body: unknown }
+  | { readonly kind: "silent" | "busy" | "none" };
+
+/** Asks the service that runs on a data directory. */
+export async function askService(
+  dataDir: string,
+  path: "/status" | "/settled",
+  timeoutMs: number,
+): Promise<Asked> {
+  const address = await serviceAddress(dataDir);
+  const body = address && (await answerOf(address, path, timeoutMs));
+  if (body !== null) return { kind: "answered", body };
+  // Not asked before: a service that begins just now must find the lock free.
+  if (!isDirectoryLocked(dataDir)) return { kind: "none" };
+  return { kind: address === null ? "busy" : "silent" };
+}
+
+/** The answer as JSON; null for anything else. Not by `fetch`, which would go through a proxy of the environment. */
+function answerOf({ url, token }: ServiceAddress, path: string, timeoutMs: number): Promise<unknown> {
+  return new Promise((resolve) => {
+    const options = { headers: { authorization: `Bearer ${token}` }, signal: AbortSignal.timeout(timeoutMs) };
+    const request = get(url + path, options, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (piece: string) => {
+        text += piece;
+        // The address is what a file says: nobody knows who is there.
+        if (text.length > ANSWER_CHARS_MAX) response.destroy(new Error("too long"));
+      });
+      response.on("end", () => resolve(response.statusCode === 200 ? parsed(text) : null));
+      response.on("error", () => resolve(null));
+    });
+    request.on("error", () => resolve(null));
+  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,132 @@
+import { projections } from "../../../projections/index.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { behindSince } from "../../readModels/lag.ts";
+import { listReadModels, type ReadModelListing } from "../../readModels/listReadModels.ts";
+import type { Config } from "../../service/config/config.ts";
+import {
+  type Check,
+  contentCheck,
+  diskCheck,
+  failed,
+  firstKeyChecks,
+  formatCheck,
+  lastSealCheck,
+  ok,
+  readModelLag,
+  relayCheck,
+  scannerChecks,
+  standingChecks,
+  stoppedReadModel,
+  warning,
+  webhookChecks,
+  workspaceChecks,
+} from "../../service/status/healthChecks.ts";
+import { verificationChecks } from "../../service/status/verificationChecks.ts";
+import { coloured } from "../output/terminalColour.ts";
+import { type Command, CommandFailure } from "../program/command.ts";
+import { requireDataDirectory } from "../program/dataDirectory.ts";
+import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
+import { projectionNamed } from "../projection/rebuildProgress.ts";
+import { askService } from "./askRunningService.ts";
+
+/** The service looks at everything before it answers: the relay alone may take 15 s. */
+const ASK_MS_MAX = 30_000;
+
+async function readModelCheck(store: EventStore, listing: ReadModelListing): Promise<Check> {
+  const { name, status, checkpoint, isAtHead, failure } = listing;
+  if (failure !== null) return stoppedReadModel(name, failure);
+  if (status === "absent") return ok(`read model ${name}`, "not built yet");
+  if (isAtHead) return readModelLag(name, null, false);
+  const since = checkpoint === null ? "unknown" : await behindSince(store, projectionNamed(name), checkpoint);
+  return readModelLag(name, since, false);
+}
+
+async function logChecks(config: Config): Promise<readonly Check[]> {
+  const look = async ({ services, place, logId, format }: OpenForCommand) => {
+    const listing = await listReadModels({ ...place, store: services.store, projections });
+    const inUse = listing.filter(({ status }) => status !== "retired" && status !== "building");
+    return [
+      ok("log", `${logId} on ${config.storeUrl.split(":", 1)[0]}`),
+      formatCheck(format),
+      ok("master key", "opens the log"),
+      ...standingChecks((await services.standing.get()).instance),
+      ...(await workspaceChecks(services.store)),
+      await lastSealCheck(services.store),
+      diskCheck(services.disk.freeBytes(), config),
+      ...(await Promise.all(inUse.map((one) => readModelCheck(services.store, one)))),
+    ];
+  };
+  try {
+    return await withLog(config, look, { looksOnly: true });
+  } catch (error) {
+    // Where there is nothing, there is nothing to look at.
+    if (error instanceof CommandFailure) throw error;
+    return [failed("log", (error as Error).message, "check STORE_URL and MASTER_KEY")];
+  }
+}
+
+/** Where no service can be asked: what a service would find that had this command's own settings. */
+async function ownChecks(config: Config, service: Check): Promise<readonly Check[]> {
+  requireDataDirectory(config);
+  const ofTheLog = await logChecks(config);
+  return [
+    service,
+    ...ofTheLog,
+    ...verificationChecks(config),
+    await contentCheck(config),
+    ...(await scannerChecks(config)),
+    await relayCheck(config),
+    ...webhookChecks(config),
+    ...firstKeyChecks(config),
+  ];
+}
+
+async function allChecks(config: Config): Promise<readonly Check[]> {
+  const asked = await askService(config.dataDir, "/status", ASK_MS_MAX);
+  switch (asked.kind) {
+    case "answered":
+      return asked.body as readonly Check[];
+    case "silent": {
+      const detail = `the one on ${config.dataDir} does not answer; what follows is as this command finds it`;
+      return ownChecks(config, failed("service", detail, "look into its log, and start it again"));
+    }
+    case "busy": {
+      const detail = `${config.dataDir} is in use by a service that starts or by another command; what follows is as this command finds it`;
+      return ownChecks(config, warning("service", detail, "ask again in a moment"));
+    }
+    case "none": {
+      const detail = `none runs on ${config.dataDir}; what follows is as this command finds it, with its own settings`;
+      return ownChecks(config, warning("service", detail, "`postledger serve` starts one"));
+    }
+  }
+}
+
+const COLOURS = { ok: "green", warning: "yellow", failed: "red" } as const;
+const WORD_CHARACTERS = 9;
+
+function checkLine({ status, name, detail, action }: Check): string {
+  const word = coloured(COLOURS[status], status) + " ".repeat(WORD_CHARACTERS - status.length);
+  return `${word}${name}: ${detail}${action === null ? "" : `. To do: ${action}`}`;
+}
+
+function summaryLine(checks: readonly Check[]): string {
+  const count = (status: Check["status"]) => checks.filter((check) => check.status === status).length;
+  return `${checks.length} checks: ${count("ok")} ok, ${count("warning")} with a warning, ${count("failed")} failed`;
+}
+
+const doctor: Command = {
+  name: "doctor",
+  summary: "Check what the service depends on, and say what to do",
+  description:
+    "Asks the service that runs on DATA_DIR for what it finds. Where none runs it says so, and looks for itself with the settings of its own environment. Exit status 1 when a check has failed; warnings leave it at 0.",
+  // A running service may have its log where this command's own settings do not look.
+  dataDirectory: "unused",
+  examples: ["postledger doctor", "DATA_DIR=/srv/mail postledger doctor --json"],
+  async run({ config, print }) {
+    const checks = await allChecks(config);
+    print(checks, [...checks.map(checkLine), summaryLine(checks)]);
+    return checks.some(({ status }) => status === "failed") ? 1 : 0;
+  },
+};
+
+export const operationCommands: readonly Command[] = [doctor];

@@ -1,0 +1,98 @@
+import { join, resolve } from "node:path";
+import { version } from "../../../package.json";
+import type { RunningApp } from "../../service/app.ts";
+import { type Config, DATA_DIR_DEFAULT } from "../../service/config/config.ts";
+import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/firstRun.ts";
+import { basePathOf } from "../../service/httpControllers.ts";
+import { isEmbedded, isOutbox, relayPlace } from "../../service/openAdapters.ts";
+
+type Started = Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithoutWorkspace">;
+
+/** What a person at a terminal needs to know when the service has started. Nothing secret is in it. */
+export function greeting(config: Config, started: Started): string {
+  const url = started.url.origin + basePathOf(config);
+  const facts = [
+    ["Reference", `${url}/docs`],
+    ["Data", dataPlace(config)],
+    ["Mail", mailPlace(config)],
+    ...(started.hasBootstrapKey ? [["API key", bootstrapKeyPath(config.dataDir)]] : []),
+    ["Stop", "Ctrl-C, which finishes what was begun"],
+  ];
+  const lines = facts.map(([name = "", fact = ""]) => `  ${name.padEnd(11)}${fact}`);
+  return `${[`Postledger ${version} listens on ${url}`, "", ...lines, "", ...nextSteps(config, url, started)].join("\n")}\n`;
+}
+
+function nextSteps(
+  config: Config,
+  url: string,
+  { hasBootstrapKey, isWithoutWorkspace }: Started,
+): readonly string[] {
+  if (isWithoutWorkspace)
+    return [
+      "The log has no workspace yet. Make one, and a sender and a key for it:",
+      "",
+      ...firstCommands(commandHere(config)),
+      "",
+    ];
+  if (!hasBootstrapKey) return [];
+  return [
+    "Send a first email:",
+    "",
+    firstCurl(url, config.dataDir),
+    "",
+    "Its key may do everything and does not expire. Make keys of your own, revoke it, and delete its file:",
+    "",
+    ...ownKeyCommands(commandHere(config)),
+    "",
+  ];
+}
+
+/** How to begin where no first run has made a workspace. */
+function firstCommands(command: string): readonly string[] {
+  return [
+    `  ${command} workspace create "Acme"`,
+    `  ${command} sender add hello@acme.example --workspace <id>`,
+    `  ${command} sender verify hello@acme.example --workspace <id>`,
+    `  ${command} api-key create --workspace <id> --scopes email:send,email:read`,
+  ];
+}
+
+function ownKeyCommands(command: string): readonly string[] {
+  return [
+    `  ${command} workspace list`,
+    `  ${command} api-key create --workspace <id> --scopes email:send,email:read`,
+    `  ${command} api-key list --workspace <id>`,
+    `  ${command} api-key revoke <key-id>`,
+  ];
+}
+
+/** The command line for this installation: another terminal may not have the settings that this one was started with. */
+function commandHere(config: Config): string {
+  const settings = [
+    ...(config.dataDir === resolve(DATA_DIR_DEFAULT) ? [] : [`DATA_DIR=${shellQuoted(config.dataDir)}`]),
+    ...(isLogElsewhere(config) ? [`STORE_URL=${shellQuoted(`file:${logDirectory(config)}`)}`] : []),
+  ];
+  return [...settings, "bun run postledger"].join(" ");
+}
+
+function logDirectory({ storeUrl }: Config): string {
+  return resolve(storeUrl.slice("file:".length));
+}
+
+/** Whether the log is a file, but not in DATA_DIR. */
+function isLogElsewhere(config: Config): boolean {
+  return isEmbedded(config) && logDirectory(config) !== config.dataDir;
+}
+
+function dataPlace(config: Config): string {
+  if (!isEmbedded(config)) return `${config.dataDir} (the log is on EventStoreDB)`;
+  if (isLogElsewhere(config)) return `${config.dataDir} (the log is in ${logDirectory(config)})`;
+  return `${config.dataDir} (the log is a file in it)`;
+}
+
+function mailPlace(config: Config): string {
+  if (!config.deliveryEnabled) return "is accepted and not delivered here (DELIVERY=off)";
+  const place = relayPlace(config);
+  if (!isOutbox(config)) return `goes to the relay ${place}`;
+  return `is written to ${join(place, "*.eml")} and goes nowhere else; SMTP_URL names a relay`;
+}

@@ -1,0 +1,68 @@
+import type { Logger } from "pino";
+import { createLogger } from "../../adapters/pino/logger.ts";
+import { counted } from "../../kernel/text/text.ts";
+import { type RunningApp, startApp } from "../../service/app.ts";
+import type { Config } from "../../service/config/config.ts";
+import { greeting } from "./greeting.ts";
+import { startWarnings } from "./startupWarnings.ts";
+import { STATUS_AT_ONCE, STOP_SIGNALS, type StopSignal, stopSignals } from "./stopSignals.ts";
+
+/** Runs the service until SIGTERM or SIGINT, then drains it. A later signal ends it at once. */
+export async function serve(config: Config): Promise<void> {
+  const logger = createLogger(config.logLevel, config.logFormat);
+  // Before it claims anything and before anybody is told that it listens.
+  const stopAsked = firstSignal(logger);
+  const app = await startApp(config, logger);
+  const isGreeted = process.stdout.isTTY === true;
+  if (isGreeted) process.stdout.write(greeting(config, app));
+  logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");
+  for (const warning of startWarnings(config, { ...app, isGreeted })) logger.warn(warning);
+  const signal = await stopAsked;
+  tellOfDrain(config, logger, { app, signal });
+  await app.stop();
+  const { deliveries } = app.inFlight();
+  if (deliveries > 0)
+    logger.warn(
+      { deliveries },
+      "stopped before every delivery had ended: what remains is tried again when its lease ends",
+    );
+  else logger.info("stopped");
+}
+
+/** Waits for the first signal; from then on a later one ends the process. */
+function firstSignal(logger: Logger): Promise<StopSignal> {
+  return new Promise((resolve) => {
+    const receive = stopSignals({
+      nowMs: () => performance.now(),
+      drain: resolve,
+      endAtOnce(signal) {
+        logger.warn(
+          { signal },
+          "ended at once: a delivery that was under way is tried again when its lease ends",
+        );
+        process.exit(STATUS_AT_ONCE[signal]);
+      },
+    });
+    for (const signal of STOP_SIGNALS) process.on(signal, receive);
+  });
+}
+
+interface Draining {
+  readonly app: RunningApp;
+  readonly signal: StopSignal;
+}
+
+/** Says what is waited for: in a sentence on a terminal, elsewhere as a line of the log. */
+function tellOfDrain({ drainTimeoutMs }: Config, logger: Logger, { app, signal }: Draining): void {
+  const { requests, deliveries } = app.inFlight();
+  if (process.stdout.isTTY) process.stdout.write(drainSentence(requests, deliveries));
+  // One of the two is enough for whoever reads both on one screen.
+  if (process.stdout.isTTY && process.stderr.isTTY) return;
+  logger.info({ signal, requests, deliveries, drainTimeoutMs }, "draining");
+}
+
+function drainSentence(requests: number, deliveries: number): string {
+  if (requests + deliveries === 0) return "\nStopping…\n";
+  const finished = `${counted(requests, "request", "requests")} and ${counted(deliveries, "delivery", "deliveries")}`;
+  return `\nFinishing ${finished}… press Ctrl-C again to stop at once.\n`;
+}

@@ -1,0 +1,57 @@
+import type { RunningApp } from "../../service/app.ts";
+import { type Config, isLoopback } from "../../service/config/config.ts";
+import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../../service/firstRun.ts";
+
+interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {
+  /** Whether somebody has read the greeting, which says the same of what is left from a first run. */
+  readonly isGreeted: boolean;
+}
+
+/** What works and should not stay so, a sentence each for the log. */
+export function startWarnings(
+  config: Pick<
+    Config,
+    "host" | "baseUrl" | "trustedProxies" | "dataDir" | "verificationFrom" | "masterKeyPrevious"
+  >,
+  { hasBootstrapKey, isWithoutWorkspace, held, isGreeted }: Started,
+): readonly string[] {
+  const warnings: string[] = [];
+  if (isOpenWithoutTls(config)) {
+    warnings.push(
+      `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES tells of a proxy with TLS: keys and mail can be read on the way. Put a proxy with TLS before it`,
+    );
+  }
+  if (held !== null) warnings.push(held);
+  if (config.masterKeyPrevious !== null) {
+    warnings.push(
+      "the log opens with MASTER_KEY alone: MASTER_KEY_PREVIOUS is not needed any more, but for backups from before",
+    );
+  }
+  if (config.verificationFrom !== null && isUnspecified(config.baseUrl)) {
+    warnings.push(
+      `the verification links that are mailed lead to ${config.baseUrl.origin}, which other machines cannot open: set BASE_URL to where callers reach the service`,
+    );
+  }
+  if (isWithoutWorkspace && !isGreeted) {
+    warnings.push(`the log has no workspace, so nobody can use it: ${WORKSPACE_REMEDY}`);
+  }
+  if (hasBootstrapKey && !isGreeted) {
+    warnings.push(`${bootstrapKeyDetail(config.dataDir)}: ${BOOTSTRAP_KEY_REMEDY}`);
+  }
+  return warnings;
+}
+
+/** Whether a URL names all addresses of a machine, as HOST may, and so none that others could open. */
+function isUnspecified({ hostname }: URL): boolean {
+  return hostname === "0.0.0.0" || hostname === "[::]";
+}
+
+function isOpenWithoutTls({
+  host,
+  baseUrl,
+  trustedProxies,
+}: Pick<Config, "host" | "baseUrl" | "trustedProxies">) {
+  // Whoever says that callers come by loopback has the port open to this machine alone, as a container does.
+  const isLocal = isLoopback(host) || isLoopback(baseUrl.hostname.replace(/[[\]]/g, ""));
+  return !isLocal && baseUrl.protocol !== "https:" && trustedProxies.length === 0;
+}

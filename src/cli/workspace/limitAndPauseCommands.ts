@@ -1,0 +1,186 @@
+import type { Services } from "../../commands/dependencies.ts";
+import { limitWorkspace, pauseWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
+import { workspaceCodec } from "../../domain/workspace/events.ts";
+import { LIMIT_RANGES, limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import { type WorkspaceState, workspaceDecider } from "../../domain/workspace/state.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
+import { systemOccasion } from "../../service/openAdapters.ts";
+import {
+  type Command,
+  type Invocation,
+  notFound,
+  type Operand,
+  type Option,
+  UsageError,
+} from "../program/command.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+
+type NumberName = keyof typeof LIMIT_RANGES;
+type Changes = Parameters<typeof limitWorkspace>[2];
+
+/** A limit's option, its name, what it is of, and the variable that the installation's own comes from. */
+type LimitOption = readonly [option: string, name: NumberName, help: string, variable: string];
+
+const NUMBERS: readonly LimitOption[] = [
+  ["messages-per-day", "messagesPerDay", "messages accepted in a UTC day", "LIMIT_MESSAGES_PER_DAY"],
+  ["storage-bytes", "storageBytes", "bytes of uploads and direct files", "LIMIT_STORAGE_BYTES"],
+  [
+    "content-bytes",
+    "contentBytes",
+    "bytes of messages' content and templates' sources",
+    "LIMIT_CONTENT_BYTES",
+  ],
+  [
+    "key-requests-per-second",
+    "keyRequestsPerSecond",
+    "requests with one key in a second, on each instance; 0: no limit",
+    "LIMIT_KEY_REQUESTS_PER_SECOND",
+  ],
+  [
+    "workspace-requests-per-second",
+    "workspaceRequestsPerSecond",
+    "requests with all its keys in a second, on each instance; 0: no limit",
+    "LIMIT_WORKSPACE_REQUESTS_PER_SECOND",
+  ],
+  [
+    "attachment-retention-hours",
+    "attachmentRetentionHours",
+    "hours that uploads are kept",
+    "ATTACHMENT_RETENTION_HOURS",
+  ],
+  [
+    "content-retention-days",
+    "contentRetentionDays",
+    "days that the content of messages is kept",
+    "CONTENT_RETENTION_DAYS",
+  ],
+];
+
+function numberOption([name, , help, variable]: LimitOption): Option {
+  return { name, value: "<n>", help: `${help} (default: ${variable})` };
+}
+
+const ARCHIVES = "archive-attachments";
+
+const WORKSPACE: Operand = { name: "id", help: "id of the workspace: see `workspace list`" };
+
+function numberOf(option: string, text: string, name: NumberName): number | null {
+  if (text === "default") return null;
+  const { min, max } = LIMIT_RANGES[name];
+  const value = wholeNumber(text, { min, max });
+  if (value !== null) return value;
+  throw new UsageError(`--${option} takes default or a whole number from ${min} to ${max}`);
+}
+
+function archivesOf(text: string): boolean | null {
+  if (text === "default") return null;
+  if (text === "on" || text === "off") return text === "on";
+  throw new UsageError(`--${ARCHIVES} takes on, off or default`);
+}
+
+function changesOf(invocation: Invocation): Changes {
+  const numbers = NUMBERS.flatMap(([option, name]) => {
+    const text = invocation.option(option);
+    return text === undefined ? [] : [[name, numberOf(option, text, name)] as const];
+  });
+  const archives = invocation.option(ARCHIVES);
+  return {
+    ...Object.fromEntries(numbers),
+    ...(archives === undefined ? {} : { archiveAttachments: archivesOf(archives) }),
+  };
+}
+
+function linesOf(limits: WorkspaceLimits): readonly string[] {
+  const archives = limits.archiveAttachments ? "on" : "off";
+  return [...NUMBERS.map(([option, name]) => `${option}  ${limits[name]}`), `${ARCHIVES}  ${archives}`];
+}
+
+const limits: Command = {
+  name: "workspace limits",
+  operands: [WORKSPACE],
+  summary: "Set what a workspace may use, and print all of it",
+  description:
+    "What is not given stays as it is. The value `default` goes back to the installation's own setting, which the environment says.",
+  options: [
+    ...NUMBERS.map(numberOption),
+    {
+      name: ARCHIVES,
+      value: "<on|off>",
+      help: "whether zip, eml, p7s and pkpass files are taken (default: off)",
+    },
+  ],
+  examples: [
+    "postledger workspace limits <id> # Change nothing, print all",
+    "postledger workspace limits <id> --messages-per-day 50000",
+  ],
+  async run(invocation) {
+    const id = invocation.operand(WORKSPACE.name);
+    const changes = changesOf(invocation);
+    const resulting = await withLog(invocation.config, async ({ services }) => {
+      const outcome = await limitWorkspace(services, id, changes, systemOccasion("cli"));
+      if (outcome === "notFound") notFound(`there is no workspace ${id}`);
+      return limitsOf(await services.workspaces.get(id), services.limitsDefault);
+    });
+    invocation.print({ id, ...resulting }, linesOf(resulting));
+    return 0;
+  },
+};
+
+type Change = (services: Services, id: string, occasion: Occasion) => Promise<string>;
+
+/** A command that changes whether a workspace sends. */
+function sendingCommand(verb: string, summary: string, change: Change): Command {
+  return {
+    name: `workspace ${verb}`,
+    operands: [WORKSPACE],
+    summary,
+    examples: [`postledger workspace ${verb} <id>`],
+    async run(invocation) {
+      const id = invocation.operand(WORKSPACE.name);
+      const outcome = await withLog(invocation.config, ({ services }) =>
+        change(services, id, systemOccasion("cli")),
+      );
+      if (outcome === "notFound") notFound(`there is no workspace ${id}`);
+      invocation.print({ id, outcome }, [`${id} ${outcome}`]);
+      return 0;
+    },
+  };
+}
+
+/** Every workspace of the log by id, folded while the log is read once. */
+async function allWorkspaces(store: EventStore): Promise<ReadonlyMap<string, WorkspaceState>> {
+  const workspaces = new Map<string, WorkspaceState>();
+  for await (const { events } of store.readAll(LOG_START, { types: workspaceCodec.types })) {
+    for (const recorded of events) {
+      const id = recorded.stream.slice("workspace-".length);
+      const event = workspaceCodec.decode(recorded);
+      workspaces.set(id, workspaceDecider.evolve(workspaces.get(id) ?? null, event));
+    }
+  }
+  return workspaces;
+}
+
+const list: Command = {
+  name: "workspace list",
+  summary: "List the workspaces with their ids",
+  description: "Reads the log from its start.",
+  examples: ["postledger workspace list"],
+  async run(invocation) {
+    const workspaces = await withLog(invocation.config, ({ services }) => allWorkspaces(services.store));
+    const rows = [...workspaces].flatMap(([id, workspace]) =>
+      workspace === null ? [] : [{ id, name: workspace.name, paused: workspace.paused }],
+    );
+    const lines = rows.map(({ id, name, paused }) => `${id}  ${paused ? "paused" : "active"}  ${name}`);
+    invocation.print(rows, lines);
+    return 0;
+  },
+};
+
+export const workspaceControls: readonly Command[] = [
+  list,
+  sendingCommand("pause", "Pause sending: new sends are refused, queued mail waits", pauseWorkspace),
+  sendingCommand("resume", "Let a paused workspace send again", resumeWorkspace),
+  limits,
+];

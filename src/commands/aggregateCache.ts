@@ -1,0 +1,75 @@
+import { LRUCache } from "lru-cache";
+import type { DomainEvent } from "../kernel/event/decider.ts";
+import type { EventStore } from "../ports/eventStore.ts";
+import { type Aggregate, type Loaded, load } from "./transact.ts";
+
+/** The promise is one second, counted from when a read begins; the rest is for the decision itself. */
+const AGE_MS_MAX = 900;
+const ENTRIES_MAX = 10_000;
+
+/** States that decisions look at, folded from their own streams and no older than a second. */
+export interface FoldCache<State> {
+  /** The state of `id`. Throws `StoreError` when it is not fresh and the store cannot be read. */
+  get(id: string): Promise<State>;
+  /** The same with its revision: from where on to read what is newer. */
+  loaded(id: string): Promise<Loaded<State>>;
+  /** Forgets `id`: what this instance has just written shows at once. */
+  forget(id: string): void;
+}
+
+/** What was read of a stream, or is being read: who asks meanwhile shares it. */
+interface Entry<State> {
+  readonly state: Promise<State>;
+  readonly loading: Promise<Loaded<State>>;
+  /** By the monotonic clock; nothing is fresh that began before it. */
+  readonly freshUntil: number;
+  /** What is too old is still a fold of the stream's beginning: only what is new since is read. */
+  loaded: Loaded<State> | undefined;
+}
+
+/** Unknown ids are kept too, within the same bound, so that guessing at ids costs no reads of the store. */
+export function foldCache<State, Event extends DomainEvent>(
+  store: EventStore,
+  aggregate: Aggregate<State, Event>,
+  streamOf: (id: string) => string,
+): FoldCache<State> {
+  const entries = new LRUCache<string, Entry<State>>({ max: ENTRIES_MAX });
+
+  const read = (id: string, known: Loaded<State> | undefined): Entry<State> => {
+    const loading = load(store, aggregate, streamOf(id), known);
+    const entry: Entry<State> = {
+      state: loading.then(({ state }) => state),
+      loading,
+      freshUntil: performance.now() + AGE_MS_MAX,
+      loaded: known,
+    };
+    entries.set(id, entry);
+    loading.then(
+      (loaded) => {
+        entry.loaded = loaded;
+      },
+      () => {
+        if (entries.peek(id) === entry) entries.delete(id);
+      },
+    );
+    return entry;
+  };
+  const fresh = (id: string): Entry<State> => {
+    const entry = entries.get(id);
+    if (entry && performance.now() < entry.freshUntil) return entry;
+    return read(id, entry?.loaded);
+  };
+
+  return {
+    get: (id) => fresh(id).state,
+    loaded: (id) => fresh(id).loading,
+    forget(id) {
+      const loaded = entries.peek(id)?.loaded;
+      if (loaded === undefined) entries.delete(id);
+      else {
+        const state = Promise.resolve(loaded.state);
+        entries.set(id, { state, loading: Promise.resolve(loaded), freshUntil: 0, loaded });
+      }
+    },
+  };
+}

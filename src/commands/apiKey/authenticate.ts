@@ -1,0 +1,43 @@
+import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
+import { apiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
+import { equalInConstantTime } from "../../kernel/crypto/derivedKeys.ts";
+import type { Services } from "../dependencies.ts";
+
+/** Who is calling: a key of one workspace, and what it may do. */
+export interface Principal {
+  readonly keyId: string;
+  readonly workspaceId: string;
+  readonly scopes: ReadonlySet<string>;
+  readonly senders: ApiKey["senders"];
+  readonly clients: ApiKey["clients"];
+}
+
+/** Why nobody is let in. What a key that exists is told beyond `unknown`, only its owner gets to hear. */
+export type AuthenticationFault = "missing" | "noBearer" | "malformed" | "unknown" | "revoked" | "expired";
+
+const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
+
+/**
+ * The principal behind an Authorization header, or why there is none. Whoever has not the whole secret is told the same
+ * of a key that exists and of one that does not.
+ */
+export async function authenticate(
+  services: Services,
+  authorization: string | null,
+): Promise<Principal | AuthenticationFault> {
+  if (authorization === null || authorization === "") return "missing";
+  const token = BEARER.exec(authorization)?.[1];
+  if (token === undefined) return "noBearer";
+  const keyId = apiKeyId(token);
+  if (keyId === null) return "malformed";
+  const hash = services.keys.hashApiKey(token);
+  const key = await services.apiKeys.get(keyId);
+  if (key === null || !equalInConstantTime(hash, key.hash)) return "unknown";
+  const { workspaceId, scopes, senders, clients, revoked } = key;
+  const now = services.clock.now();
+  if (isUsable(key, now)) {
+    services.keyUse.note(keyId, now);
+    return { keyId, workspaceId, scopes, senders, clients };
+  }
+  return revoked ? "revoked" : "expired";
+}

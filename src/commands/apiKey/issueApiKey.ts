@@ -1,0 +1,82 @@
+import { type IssueRefusal, issueRefusal, rotateApiKey } from "../../domain/apiKey/decisions.ts";
+import { apiKeyStream } from "../../domain/apiKey/events.ts";
+import { isScope } from "../../domain/apiKey/scopes.ts";
+import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { apiKeyAggregate, type Services } from "../dependencies.ts";
+import { load, transact, writtenFirstAt } from "../transact.ts";
+import { type IssueApiKey, issueKey } from "../workspace/manageWorkspace.ts";
+import type { Principal } from "./authenticate.ts";
+
+export type IssueOutcome =
+  | { readonly kind: "issued"; readonly id: string; readonly key: string }
+  /** The key that asked was revoked, or has expired, since it was let in. */
+  | { readonly kind: "issuerGone" }
+  | IssueRefusal;
+
+/** Issues a key on another key's word: it gives nothing that it does not hold itself. */
+export async function issueFurtherKey(
+  services: Services,
+  issuer: Principal,
+  wanted: Omit<IssueApiKey, "workspaceId" | "issuerId">,
+  occasion: Occasion,
+): Promise<IssueOutcome> {
+  const { workspaceId, keyId } = issuer;
+  // From the log itself: a key that was revoked a moment ago must not live on in another one.
+  const { state } = await load(services.store, apiKeyAggregate, apiKeyStream(keyId));
+  if (!isUsable(state, occasion.at)) return { kind: "issuerGone" };
+  const refusal = issueRefusal(state, wanted);
+  if (refusal !== null) return refusal;
+  const issued = await issueKey(services, { ...wanted, workspaceId, issuerId: keyId }, occasion);
+  invariant(issued, "a key belongs to a workspace that exists");
+  return { kind: "issued", ...issued };
+}
+
+export type RotateOutcome =
+  | { readonly kind: "rotated"; readonly id: string; readonly key: string }
+  /** Revoked or expired. */
+  | { readonly kind: "notActive" }
+  | { readonly kind: "notFound" }
+  | Exclude<IssueOutcome, { kind: "issued" }>;
+
+/**
+ * Issues a key that may do what another one may, which ends after an overlap. Whoever asks must hold all of that itself:
+ * else a key could be had that may do more than the one that asked.
+ */
+export async function rotateKey(
+  services: Services,
+  issuer: Principal,
+  { id, overlapMs }: { readonly id: string; readonly overlapMs: number },
+  occasion: Occasion,
+): Promise<RotateOutcome> {
+  const found = await readApiKey(services, issuer.workspaceId, id);
+  if (found === null) return { kind: "notFound" };
+  const { key } = found;
+  if (!isUsable(key, occasion.at)) return { kind: "notActive" };
+  const { name, expiresAt, senders, clientRanges } = key;
+  const same = { name, expiresAt, clientRanges, senders: senders && [...senders] };
+  const wanted = { ...same, scopes: [...key.scopes].filter(isScope), rotatedFrom: id };
+  const issued = await issueFurtherKey(services, issuer, wanted, occasion);
+  if (issued.kind !== "issued") return issued;
+  await transact(
+    services.store,
+    { ...apiKeyAggregate, stream: apiKeyStream(id) },
+    (state) => rotateApiKey(state, issued.id, { now: occasion.at, overlapMs }),
+    occasion,
+  );
+  services.apiKeys.forget(id);
+  return { ...issued, kind: "rotated" };
+}
+
+/** A key as its stream tells it now; null when there is none in the workspace. */
+export async function readApiKey(
+  services: Services,
+  workspaceId: string,
+  id: string,
+): Promise<{ readonly key: ApiKey; readonly createdAt: string } | null> {
+  const stream = apiKeyStream(id);
+  const { state } = await load(services.store, apiKeyAggregate, stream);
+  if (state?.workspaceId !== workspaceId) return null;
+  return { key: state, createdAt: await writtenFirstAt(services.store, stream) };
+}

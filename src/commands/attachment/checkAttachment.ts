@@ -1,0 +1,36 @@
+import { type CheckResult, settleCheck } from "../../domain/attachment/decisions.ts";
+import { attachmentStream } from "../../domain/attachment/events.ts";
+import type { Attachment } from "../../domain/attachment/state.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { attachmentAggregate, type Services } from "../dependencies.ts";
+import { load, transact } from "../transact.ts";
+import { workspaceLimits } from "../workspace/workspaceLimits.ts";
+import { clearUpload } from "./deleteUploadFiles.ts";
+import { faultOf } from "./fileValidation.ts";
+import { uploadFolder } from "./readAttachment.ts";
+
+/**
+ * Looks into a pending upload and records what it is. Any number may do so at once: the first to record counts.
+ * Throws `StoreError`, also when the malware scanner cannot be asked: the upload stays as it is.
+ */
+export async function checkAttachment(services: Services, id: string, occasion: Occasion): Promise<void> {
+  const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
+  const { state } = await load(services.store, attachmentAggregate, aggregate.stream);
+  if (state?.status !== "pending") return;
+  const result = await look(services, id, state);
+  await transact(services.store, aggregate, (now) => settleCheck(now, result), occasion);
+  if (result.kind === "rejected") await clearUpload(services, id, occasion);
+}
+
+async function look(services: Services, id: string, attachment: Attachment): Promise<CheckResult> {
+  const { workspaceId, sha256, filename, contentType } = attachment;
+  invariant(sha256 !== null && filename !== null, "an upload that waits for its check was not erased");
+  const bytes = await services.content.get(uploadFolder(workspaceId, id), sha256);
+  if (bytes === null) {
+    return { kind: "rejected", code: "ATTACHMENT_INVALID", reason: "its bytes are no longer there" };
+  }
+  const limits = await workspaceLimits(services, workspaceId);
+  const fault = faultOf(await services.inspector.inspect({ filename, contentType, bytes }, limits));
+  return fault === null ? { kind: "sound" } : { kind: "rejected", code: fault.code, reason: fault.message };
+}

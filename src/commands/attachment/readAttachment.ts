@@ -1,0 +1,20 @@
+import { attachmentStream } from "../../domain/attachment/events.ts";
+import type { Attachment } from "../../domain/attachment/state.ts";
+import type { ContentFolder } from "../../ports/contentStore.ts";
+import { attachmentAggregate, type Services } from "../dependencies.ts";
+import { load } from "../transact.ts";
+
+/** Where the bytes of an upload are. */
+export function uploadFolder(workspaceId: string, id: string): ContentFolder {
+  return { workspaceId, ownerId: id, folderId: id };
+}
+
+/** One upload of the workspace as its stream tells it now; null when there is none, also when it is another's. */
+export async function readAttachment(
+  { store }: Pick<Services, "store">,
+  workspaceId: string,
+  id: string,
+): Promise<Attachment | null> {
+  const { state } = await load(store, attachmentAggregate, attachmentStream(id));
+  return state?.workspaceId === workspaceId ? state : null;
+}

@@ -1,0 +1,141 @@
+import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
+import { type AttachmentEvent, attachmentStream } from "../../domain/attachment/events.ts";
+import { type Attachment, attachmentDecider } from "../../domain/attachment/state.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { newId } from "../../kernel/ids.ts";
+import { grouped } from "../../kernel/text/text.ts";
+import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
+import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import type { Services } from "../dependencies.ts";
+import { contentDeadline } from "../email/contentAge.ts";
+import { toNewEvents } from "../transact.ts";
+import { workspaceLimits } from "../workspace/workspaceLimits.ts";
+import { EMPTY_FILE, type FileFault, faultOf, normalizedName } from "./fileValidation.ts";
+import { uploadFolder } from "./readAttachment.ts";
+
+/** A file on its way in. */
+export interface UploadAttachment {
+  readonly workspaceId: string;
+  readonly filename: string;
+  readonly contentType: string;
+  /** Its bytes as they come. What it throws is thrown on, and nothing of the file is kept. */
+  readonly chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+  readonly occasion: Occasion;
+}
+
+export type UploadOutcome =
+  | { readonly kind: "uploaded"; readonly id: string; readonly attachment: Attachment }
+  | {
+      readonly kind: "refused";
+      readonly code: FileFault["code"] | "STORAGE_LIMIT_EXCEEDED";
+      readonly message: string;
+      /** What of the file is at fault; null when the file itself is not. */
+      readonly member: FileFault["member"] | null;
+    };
+
+/**
+ * Takes a file into the content store as it comes, never whole in memory, and then into the log: it waits there
+ * for its check. What is refused leaves nothing behind. Throws `StoreError`; then nothing is known to be kept.
+ */
+export async function uploadAttachment(services: Services, given: UploadAttachment): Promise<UploadOutcome> {
+  const upload = { ...given, filename: normalizedName(given.filename) };
+  const { filename, contentType, workspaceId } = upload;
+  const limits = await workspaceLimits(services, workspaceId);
+  const named = faultOf(services.inspector.inspectName({ filename, contentType }, limits));
+  if (named) return { kind: "refused", ...named };
+  if (services.disk.freeBytes() < services.diskFreeBytesMin) {
+    throw new StoreError("unavailable", "the data directory's disk is nearly full");
+  }
+  const id = newId();
+  const folder = uploadFolder(workspaceId, id);
+  const requireInTime = contentDeadline(services.clock);
+  const kept = await keep(services.content, folder, upload.chunks);
+  if ("code" in kept) return { kind: "refused", ...kept };
+  return record(services, upload, { id, folder, requireInTime, ...kept });
+}
+
+interface Kept {
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+interface KeptUpload extends Kept {
+  readonly id: string;
+  readonly folder: ContentFolder;
+  /** See {@link contentDeadline}. */
+  readonly requireInTime: () => void;
+}
+
+/** Writes the bytes while they come; a file that is too large is let go as soon as that shows. */
+async function keep(
+  content: ContentStore,
+  folder: ContentFolder,
+  chunks: UploadAttachment["chunks"],
+): Promise<Kept | FileFault> {
+  const writer = await content.writer(folder);
+  // What cannot be discarded now is a folder that no stream names: the sweep takes it.
+  const discard = async () => {
+    await Promise.allSettled([writer.abort()]);
+    await Promise.allSettled([content.removeOwner(folder)]);
+  };
+  try {
+    let bytes = 0;
+    for await (const chunk of chunks) {
+      bytes += chunk.byteLength;
+      if (bytes > FILE_BYTES_MAX) break;
+      await writer.write(chunk);
+    }
+    if (bytes > 0 && bytes <= FILE_BYTES_MAX) return await writer.finish();
+    await discard();
+    return bytes === 0 ? EMPTY_FILE : tooLarge();
+  } catch (error) {
+    await discard();
+    throw error;
+  }
+}
+
+function tooLarge(): FileFault {
+  return {
+    code: "ATTACHMENT_LIMIT_EXCEEDED",
+    message: `is over ${grouped(FILE_BYTES_MAX)} bytes`,
+    member: "bytes",
+  };
+}
+
+/** Takes room for the file and begins its stream; what was written before goes if either cannot be. */
+async function record(
+  services: Services,
+  upload: UploadAttachment,
+  { id, folder, requireInTime, sha256, bytes }: KeptUpload,
+): Promise<UploadOutcome> {
+  const { workspaceId, filename, contentType, occasion } = upload;
+  const stream = attachmentStream(id);
+  try {
+    if (!(await services.storage.reserve(workspaceId, stream, bytes, occasion))) {
+      await services.content.removeOwner(folder);
+      const message = `the storage allowance has no room for ${bytes} bytes`;
+      return { kind: "refused", code: "STORAGE_LIMIT_EXCEEDED", message, member: null };
+    }
+    const limits = await workspaceLimits(services, workspaceId);
+    const until = occasion.at + limits.attachmentRetentionHours * HOUR_MS;
+    const times = { uploadedAt: rfc3339(occasion.at), expiresAt: rfc3339(until) };
+    const data = { workspaceId, filename, contentType, bytes, sha256, ...times };
+    const event: AttachmentEvent = { type: "AttachmentUploaded", data };
+    requireInTime();
+    const result = await services.store.append(stream, toNewEvents([event], occasion), "noStream");
+    invariant(result.outcome === "appended", "an upload's id is fresh");
+    const attachment = attachmentDecider.evolve(null, event);
+    invariant(attachment, "an upload begins its stream");
+    return { kind: "uploaded", id, attachment };
+  } catch (error) {
+    // An upload that may be in the log keeps its bytes; the sweep takes them when it turns out not to be.
+    const mayBeThere = error instanceof StoreError && error.failure === "outcomeUnknown";
+    if (!mayBeThere) {
+      const { content, storage } = services;
+      await Promise.allSettled([content.removeOwner(folder), storage.release(workspaceId, stream, occasion)]);
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,201 @@
+import { AUDIT_STREAM, auditCodec, type Seal } from "../../domain/audit/events.ts";
+import {
+  type ChainEnd,
+  NO_SEAL,
+  type Place,
+  placesOf,
+  SEAL_EVENTS_MAX,
+  sealOf,
+} from "../../domain/audit/seal.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { SigningKey } from "../../kernel/crypto/signingKey.ts";
+import { encodeData } from "../../kernel/event/codec.ts";
+import { eventLeaf } from "../../kernel/event/eventHash.ts";
+import { isOfTheLog } from "../../kernel/event/systemEvents.ts";
+import { newRequestId } from "../../kernel/ids.ts";
+import type { Clock } from "../../ports/clock.ts";
+import {
+  type EventStore,
+  LOG_START,
+  type Position,
+  placeOfFault,
+  type RecordedEvent,
+  type StoreFault,
+} from "../../ports/eventStore.ts";
+import { toNewEvents } from "../transact.ts";
+
+export interface LogSealerOptions {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  /** Null: seals are not signed. */
+  readonly signingKey: SigningKey | null;
+  /** Names this sealer in the seals' metadata. */
+  readonly actor: string;
+}
+
+/** Where reading goes on after a seal: `named` are events that lie behind it and are sealed already. */
+interface Resumption {
+  readonly end: ChainEnd;
+  readonly position: Position;
+  readonly named: Set<string>;
+}
+
+/** Somebody has tampered with what keeps the log: no seal is put over that. */
+export class UnsoundLogError extends Error {
+  override readonly name = "UnsoundLogError";
+  constructor(faults: readonly StoreFault[]) {
+    const told = faults.map((fault) => `${placeOfFault(fault)}: ${fault.detail}`);
+    super(`the log is not sealed, because it is not as it was written: ${told.join("; ")}`);
+  }
+}
+
+/**
+ * Seals the log. It reads on from where it was, and keeps in memory no more than what the next seal will name; it
+ * begins, and begins again after another instance was first, behind the last seal. Any number of them may work on one
+ * log: the expected revision lets one append win, and what it covers is what all have read in the same order.
+ */
+export class LogSealer {
+  private end: ChainEnd = NO_SEAL;
+  private position: Position = LOG_START;
+  private named = new Set<string>();
+  private places: Place[] = [];
+  private isResumed = false;
+
+  constructor(private readonly options: LogSealerOptions) {}
+
+  /** Events that were read and that no seal covers yet: at most {@link SEAL_EVENTS_MAX} after {@link readOn}. */
+  get waiting(): number {
+    return this.places.length;
+  }
+
+  /** The last seal that this sealer knows of. */
+  get last(): ChainEnd {
+    return this.end;
+  }
+
+  /**
+   * Reads on to where the head of the log is now, and seals whenever there is enough for a full seal. `onBatch` is
+   * awaited after each batch: who waits there gives others their turn. Throws `StoreError`.
+   */
+  async readOn(onBatch: (position: Position) => Promise<void>): Promise<void> {
+    while (!(await this.readToHead(onBatch))) this.isResumed = false;
+  }
+
+  /**
+   * Appends a seal of what waits, if anything does. False when another instance has sealed meanwhile. Throws
+   * {@link UnsoundLogError} for a log that somebody has tampered with: a seal would make that good.
+   */
+  async seal(): Promise<boolean> {
+    if (this.places.length === 0) return true;
+    await this.requireSound();
+    const { store, clock, signingKey, actor } = this.options;
+    const places = this.places.slice(0, SEAL_EVENTS_MAX);
+    const at = clock.now();
+    const data = sealOf(this.end, places, at, signingKey);
+    const encoded = encodeData(data, Buffer.byteLength(JSON.stringify(data)));
+    const occasion = { at, correlationId: newRequestId(), actor };
+    const [event] = toNewEvents([{ type: "LogSealed", data: encoded }], occasion);
+    invariant(event, "one event in, one event out");
+    // Until the outcome is known we do not know where the chain ends.
+    this.isResumed = false;
+    const result = await store.append(AUDIT_STREAM, [event], this.end.revision ?? "noStream");
+    if (result.outcome !== "appended") return false;
+    this.places.splice(0, places.length);
+    this.end = endAfter({ ...event, stream: AUDIT_STREAM, revision: result.revision }, data);
+    this.isResumed = true;
+    return true;
+  }
+
+  /** What we have sealed, or gone on from, stays in the chain: who took it out wants what is forged to be sealed anew. */
+  private async requireContinued(): Promise<void> {
+    const { revision, leaf } = this.end;
+    if (revision === null) return;
+    const [event] = await this.options.store.read(AUDIT_STREAM, revision, 1);
+    if (event?.revision === revision && eventLeaf(event) === leaf) return;
+    const detail = "the seal that this process has seen there is gone, or is another one";
+    throw new UnsoundLogError([{ kind: "removed", stream: AUDIT_STREAM, revision, object: null, detail }]);
+  }
+
+  private async requireSound(): Promise<void> {
+    const faults = await this.options.store.faults("quick");
+    if (faults.length > 0) throw new UnsoundLogError(faults);
+  }
+
+  /** False when another instance has sealed what we were reading. */
+  private async readToHead(onBatch: (position: Position) => Promise<void>): Promise<boolean> {
+    if (!this.isResumed) await this.resume();
+    for await (const { events, position } of this.options.store.readAll(this.position, {})) {
+      if (events.some((event) => this.isNewSeal(event))) return false;
+      for (const event of events) this.take(event);
+      this.position = position;
+      while (this.places.length >= SEAL_EVENTS_MAX) if (!(await this.seal())) return false;
+      await onBatch(position);
+    }
+    return true;
+  }
+
+  private isNewSeal({ stream, revision }: RecordedEvent): boolean {
+    return stream === AUDIT_STREAM && revision > (this.end.revision ?? -1);
+  }
+
+  private take(event: RecordedEvent): void {
+    const { stream, revision } = event;
+    // What an import could not bring along was sealed where it still was.
+    if (stream === AUDIT_STREAM || !isOfTheLog(event)) return;
+    if (this.named.delete(nameOf(event))) return;
+    this.places.push({ stream, revision, leaf: eventLeaf(event) });
+  }
+
+  private async resume(): Promise<void> {
+    await this.requireContinued();
+    const { end, position, named } = await resumption(this.options.store);
+    this.end = end;
+    this.position = position;
+    this.named = named;
+    this.places = [];
+    this.isResumed = true;
+  }
+}
+
+function nameOf({ stream, revision }: Pick<Place, "stream" | "revision">): string {
+  return `${stream}@${revision}`;
+}
+
+function endAfter(event: Omit<RecordedEvent, "position">, { covered }: Seal): ChainEnd {
+  return { revision: event.revision, leaf: eventLeaf(event), covered };
+}
+
+/** Reads the last seal; what it says is not checked here. Throws `StoreError`, `UnreadableEventError`. */
+export async function readLastSeal(
+  store: EventStore,
+): Promise<{ readonly seal: Seal; readonly end: ChainEnd } | null> {
+  const revision = await store.lastRevision(AUDIT_STREAM);
+  return revision === null ? null : readSeal(store, revision);
+}
+
+async function readSeal(store: EventStore, revision: number) {
+  const [event] = await store.read(AUDIT_STREAM, revision, 1);
+  if (event?.revision !== revision) return null;
+  const { data: seal } = auditCodec.decode(event);
+  return { seal, end: endAfter(event, seal) };
+}
+
+/**
+ * Finds the last sealed event that is still there, and what the seals name behind it. What was sealed last may be
+ * erased by now, in the end all of a seal: then it is the one before that tells where to go on.
+ */
+async function resumption(store: EventStore): Promise<Resumption> {
+  const last = await readLastSeal(store);
+  const end = last?.end ?? NO_SEAL;
+  const named = new Set<string>();
+  for (let revision = end.revision ?? -1; revision >= 0; revision -= 1) {
+    const read = revision === end.revision ? last : await readSeal(store, revision);
+    const places = (read && placesOf(read.seal)) ?? [];
+    for (const place of places.toReversed()) {
+      const [event] = await store.read(place.stream, place.revision, 1);
+      if (event?.revision === place.revision) return { end, position: event.position, named };
+      named.add(nameOf(place));
+    }
+  }
+  return { end, position: LOG_START, named };
+}

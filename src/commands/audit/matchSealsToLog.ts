@@ -1,0 +1,207 @@
+import { type Place, SEAL_EVENTS_MAX } from "../../domain/audit/seal.ts";
+import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
+import type { FindingKind, Findings } from "./auditFindings.ts";
+import type { ReadSeal } from "./auditSealChain.ts";
+import { losesLeaves } from "./permittedErasures.ts";
+import type { StreamOrder } from "./revisionGaps.ts";
+
+/** An event that was read, as it waits for the seal that names it. */
+interface Waiting extends Place {
+  readonly seq: number;
+  /** False when only its leaf is left, in what a later event says. */
+  readonly isThere: boolean;
+}
+
+/** An event that a seal names, and where among the others. */
+interface Found {
+  readonly row: Waiting;
+  readonly index: number;
+}
+
+/** Behind what a seal names we look no further than this for more of it. */
+const LOOK_AHEAD_EVENTS = SEAL_EVENTS_MAX;
+
+const TABLES = [
+  `CREATE TABLE waiting (seq INTEGER PRIMARY KEY, stream TEXT NOT NULL, revision INTEGER NOT NULL,
+    leaf TEXT NOT NULL, there INTEGER NOT NULL)`,
+  ...["absent", "surplus"].map(
+    (name) => `CREATE TABLE ${name} (stream TEXT NOT NULL, revision INTEGER NOT NULL, leaf TEXT NOT NULL,
+      seal INTEGER NOT NULL, PRIMARY KEY (stream, revision)) WITHOUT ROWID`,
+  ),
+  `CREATE TABLE carried (stream TEXT NOT NULL, revision INTEGER NOT NULL, leaf TEXT NOT NULL,
+    PRIMARY KEY (stream, revision, leaf)) WITHOUT ROWID`,
+];
+
+/**
+ * Compares what was read with what the seals name. A seal comes later in the log than what it names, so events wait
+ * here for it. What one of the two sides lacks is kept until the end, because it may turn up elsewhere: as an event
+ * that was moved, or as the leaf of one that was erased.
+ */
+export class SealedPlaces {
+  /** Whether seals before the next one are lost, and what they named may still wait. */
+  private areSealsLost = false;
+
+  constructor(
+    private readonly db: ReadDatabaseFile,
+    private readonly findings: Findings,
+    private readonly order: StreamOrder,
+  ) {
+    for (const table of TABLES) db.run(table);
+  }
+
+  /** Takes the next event of the log. */
+  wait({ stream, revision, leaf }: Place, isThere: boolean): void {
+    this.db.run("INSERT INTO waiting VALUES (NULL, ?, ?, ?, ?)", stream, revision, leaf, isThere ? 1 : 0);
+  }
+
+  /** A later event says what the leaf of an erased one was. */
+  carry({ stream, revision, leaf }: Place): void {
+    this.db.run("INSERT OR IGNORE INTO carried VALUES (?, ?, ?)", stream, revision, leaf);
+  }
+
+  /** Whether a later event said what the leaf of this revision was. */
+  isCarried(stream: string, revision: number): boolean {
+    return (
+      this.db.get("SELECT 1 FROM carried WHERE stream = ? AND revision = ?", stream, revision) !== undefined
+    );
+  }
+
+  /** Takes a seal: what it names must have been read before it, in this order, and nothing else between. */
+  compare({ revision: seal, places, isNext }: ReadSeal): void {
+    this.areSealsLost ||= !isNext;
+    const open = new Map(places.map((place, index) => [nameOf(place), index]));
+    const found: Found[] = [];
+    let others: Waiting[] = [];
+    for (const row of this.waiting()) {
+      const index = open.get(nameOf(row));
+      if (index === undefined) {
+        others.push(row);
+        if (others.length > LOOK_AHEAD_EVENTS) break;
+        continue;
+      }
+      // What lost seals named cannot be told from what was put in.
+      if (!this.areSealsLost || found.length > 0) this.leaveOver(others, seal);
+      others = [];
+      found.push({ row, index });
+      open.delete(nameOf(row));
+      if (open.size === 0) break;
+    }
+    if (found.length > 0) this.areSealsLost = false;
+    this.compareFound(found, places, seal);
+    for (const index of open.values()) this.miss(places[index] as Place, seal);
+    this.db.run("DELETE FROM waiting WHERE seq <= ?", found.at(-1)?.row.seq ?? 0);
+  }
+
+  /** Tells of all that did not turn up, and of what turned up unasked. The number of events that no seal names. */
+  finish(): number {
+    if (this.db.get("SELECT 1 FROM absent LIMIT 1")) {
+      this.db.run("CREATE INDEX waiting_by_name ON waiting (stream, revision)");
+    }
+    for (const row of this.db.rows("SELECT * FROM absent"))
+      this.settleAbsent(row as unknown as Place & { seal: number });
+    for (const row of this.db.rows(
+      "SELECT * FROM surplus s WHERE NOT EXISTS (SELECT 1 FROM carried c WHERE c.stream = s.stream AND c.revision = s.revision AND c.leaf = s.leaf)",
+    )) {
+      this.tell(
+        "inserted",
+        row as unknown as Place,
+        Number(row.seal),
+        "it was not there when the log was sealed",
+      );
+    }
+    return Number(this.db.get("SELECT count(*) AS rest FROM waiting WHERE there = 1")?.rest);
+  }
+
+  private *waiting(): Iterable<Waiting> {
+    for (const row of this.db.rows("SELECT * FROM waiting ORDER BY seq")) {
+      const { seq, stream, revision, leaf, there } = row;
+      yield {
+        seq: Number(seq),
+        stream: String(stream),
+        revision: Number(revision),
+        leaf: String(leaf),
+        isThere: there === 1,
+      };
+    }
+  }
+
+  private compareFound(found: readonly Found[], places: readonly Place[], seal: number): void {
+    const inOrder = found.map(({ index }) => index).sort((a, b) => a - b);
+    found.forEach(({ row, index }, at) => {
+      if (row.leaf !== places[index]?.leaf) {
+        this.tell(
+          "changed",
+          row,
+          seal,
+          row.isThere
+            ? "it is not what was sealed"
+            : "what is said of the erased event is not what was sealed",
+        );
+      } else if (inOrder[at] !== index)
+        this.tell("moved", row, seal, "it was elsewhere when the log was sealed");
+    });
+  }
+
+  /** Events that no seal names where they lie. */
+  private leaveOver(rows: readonly Waiting[], seal: number): void {
+    for (const row of rows) {
+      const { stream, revision, leaf, isThere } = row;
+      if (!isThere) this.carry(row);
+      else this.db.run("INSERT OR IGNORE INTO surplus VALUES (?, ?, ?, ?)", stream, revision, leaf, seal);
+    }
+  }
+
+  private miss({ stream, revision, leaf }: Place, seal: number): void {
+    this.db.run("INSERT OR IGNORE INTO absent VALUES (?, ?, ?, ?)", stream, revision, leaf, seal);
+  }
+
+  private settleAbsent(place: Place & { readonly seal: number }): void {
+    const { stream, revision, leaf, seal } = place;
+    const elsewhere =
+      this.db.get(
+        "SELECT leaf, 1 AS surplus FROM surplus WHERE stream = ? AND revision = ?",
+        stream,
+        revision,
+      ) ??
+      this.db.get(
+        "SELECT leaf, 0 AS surplus FROM waiting WHERE there = 1 AND stream = ? AND revision = ?",
+        stream,
+        revision,
+      );
+    if (elsewhere) {
+      const isSame = elsewhere.leaf === leaf;
+      this.tell(
+        isSame ? "moved" : "changed",
+        place,
+        seal,
+        isSame ? "it was elsewhere when the log was sealed" : "it is not what was sealed",
+      );
+      this.db.run("DELETE FROM surplus WHERE stream = ? AND revision = ?", stream, revision);
+      return;
+    }
+    const carried = this.db.all(
+      "SELECT leaf FROM carried WHERE stream = ? AND revision = ?",
+      stream,
+      revision,
+    );
+    if (carried.some((row) => row.leaf === leaf)) return;
+    if (carried.length > 0)
+      this.tell("changed", place, seal, "what is said of the erased event is not what was sealed");
+    else if (!losesLeaves(stream) || revision >= this.order.released(stream)) {
+      this.tell("removed", place, seal, "it was sealed, and nothing let go of it");
+    }
+  }
+
+  private tell(
+    kind: FindingKind,
+    { stream, revision }: Pick<Place, "stream" | "revision">,
+    seal: number,
+    detail: string,
+  ): void {
+    this.findings.add({ kind, stream, revision, seal, detail });
+  }
+}
+
+function nameOf({ stream, revision }: Pick<Place, "stream" | "revision">): string {
+  return `${stream}@${revision}`;
+}

@@ -1,0 +1,248 @@
+import { apiKeyCodec, apiKeyStream } from "../../domain/apiKey/events.ts";
+import { type AttachmentEvent, attachmentCodec, attachmentStream } from "../../domain/attachment/events.ts";
+import { ACCEPTANCE_REVISION, type EmailEvent, emailCodec, emailStream } from "../../domain/email/events.ts";
+import { erasureCodec, erasureStream } from "../../domain/erasure/events.ts";
+import { storageCodec, storageStream } from "../../domain/storage/events.ts";
+import {
+  type SuppressionEvent,
+  suppressionCodec,
+  suppressionStream,
+} from "../../domain/suppression/events.ts";
+import { type TemplateEvent, templateCodec, templateStream } from "../../domain/template/events.ts";
+import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
+import { type Codec, UnreadableEventError } from "../../kernel/event/codec.ts";
+import type { DomainEvent } from "../../kernel/event/decider.ts";
+import { type ErasedLeaf, erasedLeaves } from "../../kernel/event/eventHash.ts";
+import { DAY_MS, epochMs } from "../../kernel/time.ts";
+import type { RecordedEvent } from "../../ports/eventStore.ts";
+import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
+import { ErasureFacts, type MessageFacts } from "./erasureEvidence.ts";
+
+/** What an event lets go of in its own stream. */
+export interface LetGo {
+  /** All revisions below this one; 0: none. */
+  readonly below: number;
+  /** Single revisions, with the leaves of what was there. */
+  readonly erased: readonly ErasedLeaf[];
+  /** Why what it says it erases is not let go of; null when it is, and for events that erase nothing. */
+  readonly unfounded: string | null;
+}
+
+const NOTHING: LetGo = { below: 0, erased: [], unfounded: null };
+const STORAGE = storageStream("");
+const EMAIL = emailStream("");
+const ATTACHMENT = attachmentStream("");
+const TEMPLATE = templateStream("");
+const SUPPRESSION = suppressionStream("");
+const KEY_ACTOR = "api-key:";
+/** Nobody's content goes by retention sooner after its acceptance than this, whatever the limits say. */
+const RETENTION_MS_MIN = LIMIT_RANGES.contentRetentionDays.min * DAY_MS;
+
+/** The events that end a message: their names are checked against the codec's types by the compiler. */
+const ENDS: ReadonlySet<string> = new Set<EmailEvent["type"]>([
+  "EmailSent",
+  "EmailBounced",
+  "EmailFailed",
+  "EmailSuppressed",
+  "EmailCanceled",
+]);
+const ACCEPTANCES: ReadonlySet<string> = new Set<EmailEvent["type"]>(["EmailQueued", "EmailSuppressed"]);
+
+/** Whether leaves of this stream are lost with their events: of the storage ledger nobody keeps them. */
+export function losesLeaves(stream: string): boolean {
+  return stream.startsWith(STORAGE);
+}
+
+function unfounded(why: string): LetGo {
+  return { ...NOTHING, unfounded: why };
+}
+
+/** The event as its noun knows it; null when it is of another type, or not readable. */
+function decoded<Event extends DomainEvent, Type extends Event["type"]>(
+  codec: Codec<Event>,
+  event: RecordedEvent,
+  type: Type,
+): Extract<Event, { readonly type: Type }> | null {
+  if (event.type !== type) return null;
+  try {
+    return codec.decode(event) as Extract<Event, { readonly type: Type }>;
+  } catch (error) {
+    if (!(error instanceof UnreadableEventError)) throw error;
+    return null;
+  }
+}
+
+/**
+ * Says of each event, in the order of the log, what the log may lack because of it. An erasure is believed only of what
+ * an erasure can take, and only with its reason in the log before it: the caller's key or the person's request, or a
+ * message that has ended long enough ago. Anything else that is said to be erased is missing.
+ */
+export class Erasures {
+  private readonly facts;
+
+  constructor(db: ReadDatabaseFile) {
+    this.facts = new ErasureFacts(db);
+  }
+
+  /** Takes the next event of the log. */
+  take(event: RecordedEvent): LetGo {
+    const { stream } = event;
+    if (stream.startsWith(EMAIL)) return this.takeEmail(event);
+    if (stream.startsWith(SUPPRESSION)) return this.takeSuppression(event);
+    if (stream.startsWith(ATTACHMENT)) return this.takeUpload(event);
+    if (stream.startsWith(TEMPLATE)) return this.takeTemplate(event);
+    if (stream.startsWith(STORAGE)) return takeStorage(event);
+    const issued = decoded(apiKeyCodec, event, "ApiKeyIssued");
+    if (issued) this.facts.noteKey(stream, issued.data.workspaceId);
+    const requested = decoded(erasureCodec, event, "ErasureRequested");
+    if (requested && this.actorFault(event, requested.data.workspaceId) === null)
+      this.facts.noteRequest(stream, requested.data);
+    return NOTHING;
+  }
+
+  private takeEmail(event: RecordedEvent): LetGo {
+    const { stream, revision, type } = event;
+    if (revision === ACCEPTANCE_REVISION && ACCEPTANCES.has(type)) this.accept(event);
+    const message = this.facts.message(stream);
+    if (message === null)
+      return type === "EmailContentErased" ? unfounded("no acceptance lies before it") : NOTHING;
+    if (ENDS.has(type) && !message.hasEnded) this.facts.noteMessage(stream, { ...message, hasEnded: true });
+    if (type === "EmailContentErasureRequested" && this.actorFault(event, message.workspaceId) === null)
+      this.facts.noteMessage(stream, { ...message, isErasureRequested: true });
+    if (type !== "EmailContentErased") return NOTHING;
+    const fault = this.contentErasureFault(event, message);
+    return fault === null ? { ...NOTHING, below: ACCEPTANCE_REVISION } : unfounded(fault);
+  }
+
+  private accept(event: RecordedEvent): void {
+    const queued = decoded(emailCodec, event, "EmailQueued");
+    const suppressed = decoded(emailCodec, event, "EmailSuppressed");
+    const { workspaceId, recipientHash, acceptedAt, uploadIds = [] } = (queued ?? suppressed)?.data ?? {};
+    if (workspaceId === undefined || recipientHash === undefined || acceptedAt === undefined) return;
+    const facts = { workspaceId, recipientHash, acceptedAt, hasEnded: false, isErasureRequested: false };
+    this.facts.noteMessage(event.stream, facts);
+    for (const uploadId of uploadIds) this.facts.noteSent(uploadId, recipientHash);
+  }
+
+  private contentErasureFault(event: RecordedEvent, message: MessageFacts): string | null {
+    const erasure = decoded(emailCodec, event, "EmailContentErased")?.data;
+    if (!erasure) return "it cannot be read";
+    if (erasedLeaves(event).length > 0) return "it names events that no erasure of content takes";
+    if (!isOf(event, message.workspaceId)) return "its metadata name another workspace than the message's";
+    if (!message.hasEnded) return "the message had not ended";
+    switch (erasure.reason) {
+      case "retention":
+        return isAged(event, message) ? null : "the message was not old enough for the shortest retention";
+      case "requested":
+        return message.isErasureRequested ? null : this.actorFault(event, message.workspaceId);
+      case "person":
+        return this.requestFault(erasure.erasureId, message);
+      default:
+        return "it gives no reason for which content is erased";
+    }
+  }
+
+  private takeSuppression(event: RecordedEvent): LetGo {
+    const { stream, revision, type } = event;
+    this.facts.noteSuppressionEvent(stream, revision, type);
+    if (type !== "SuppressionAddressErased") return NOTHING;
+    const erased = erasedLeaves(event);
+    const fault = this.addressErasureFault(event, erased);
+    return fault === null ? { ...NOTHING, erased } : unfounded(fault);
+  }
+
+  /** An address goes with all that came before it, and what it led to stays: the suppression right behind it. */
+  private addressErasureFault(event: RecordedEvent, erased: readonly ErasedLeaf[]): string | null {
+    const { stream, revision } = event;
+    const data = decoded(suppressionCodec, event, "SuppressionAddressErased")?.data;
+    if (!data) return "it cannot be read";
+    const { workspaceId, recipientHash, erasureId } = data;
+    if (!isOf(event, workspaceId)) return ANOTHER_WORKSPACE;
+    if (suppressionStream(recipientHash) !== stream) return "it speaks of another recipient";
+    if (erased.length === 0) return "it names no event";
+    const behind = Math.max(...erased.map((one) => one.revision)) + 1;
+    const led = this.facts.suppressionEvent(stream, behind);
+    // One that is missing has to be let go of by an erasure of its own.
+    if (
+      behind >= revision ||
+      (led !== null && led !== ("RecipientSuppressed" satisfies SuppressionEvent["type"]))
+    )
+      return "it names events that no erasure of an address takes";
+    return this.requestFault(erasureId, { workspaceId, recipientHash });
+  }
+
+  private takeUpload(event: RecordedEvent): LetGo {
+    if (event.type !== ("AttachmentErased" satisfies AttachmentEvent["type"])) return NOTHING;
+    const erased = erasedLeaves(event);
+    const fault = this.uploadErasureFault(event, erased);
+    return fault === null ? { ...NOTHING, erased } : unfounded(fault);
+  }
+
+  /** It says once more what is left of the upload, so all that came before it goes. */
+  private uploadErasureFault(event: RecordedEvent, erased: readonly ErasedLeaf[]): string | null {
+    const data = decoded(attachmentCodec, event, "AttachmentErased")?.data;
+    if (!data) return "it cannot be read";
+    if (!isOf(event, data.workspaceId)) return ANOTHER_WORKSPACE;
+    if (!namesAllBefore(event, erased)) return NAMES_OTHERS;
+    const request = this.facts.request(erasureStream(data.erasureId));
+    if (request === null || request.workspaceId !== data.workspaceId) return NO_REQUEST;
+    const uploadId = event.stream.slice(ATTACHMENT.length);
+    return this.facts.wasSentTo(uploadId, request.recipientHash)
+      ? null
+      : "the upload was never sent to the person who was to be erased";
+  }
+
+  /** Nothing stays of a template that is deleted but that it was. */
+  private takeTemplate(event: RecordedEvent): LetGo {
+    if (event.type !== ("TemplateDeleted" satisfies TemplateEvent["type"])) return NOTHING;
+    const erased = erasedLeaves(event);
+    const data = decoded(templateCodec, event, "TemplateDeleted")?.data;
+    if (!data) return unfounded("it cannot be read");
+    if (!isOf(event, data.workspaceId)) return unfounded(ANOTHER_WORKSPACE);
+    if (!namesAllBefore(event, erased)) return unfounded(NAMES_OTHERS);
+    const fault = this.actorFault(event, data.workspaceId);
+    return fault === null ? { ...NOTHING, erased } : unfounded(fault);
+  }
+
+  /** Whoever acts with a key has one of the workspace; an operator's and a worker's word is taken. */
+  private actorFault({ metadata }: RecordedEvent, workspaceId: string): string | null {
+    const actor = String(metadata.actor ?? "");
+    if (actor === "cli") return null;
+    const key = actor.startsWith(KEY_ACTOR) ? apiKeyStream(actor.slice(KEY_ACTOR.length)) : null;
+    if (key !== null && this.facts.workspaceOfKey(key) === workspaceId) return null;
+    return "nobody who may ask for it did: its actor is neither a key of the workspace nor the operator";
+  }
+
+  private requestFault(
+    erasureId: string | undefined,
+    { workspaceId, recipientHash }: Pick<MessageFacts, "workspaceId" | "recipientHash">,
+  ): string | null {
+    const request = erasureId === undefined ? null : this.facts.request(erasureStream(erasureId));
+    const isTheirs = request?.workspaceId === workspaceId && request.recipientHash === recipientHash;
+    return isTheirs ? null : NO_REQUEST;
+  }
+}
+
+const NAMES_OTHERS = "it does not name all that came before it";
+const ANOTHER_WORKSPACE = "its metadata name another workspace than it does";
+const NO_REQUEST = "no request in the log asks for it";
+
+/** A count says once more all that is held from `before` on; what came before that is needed no more. */
+function takeStorage(event: RecordedEvent): LetGo {
+  const counted = decoded(storageCodec, event, "StorageCounted");
+  const before = counted?.data.before ?? 0;
+  return { ...NOTHING, below: Math.min(before, event.revision) };
+}
+
+function namesAllBefore({ revision }: RecordedEvent, erased: readonly ErasedLeaf[]): boolean {
+  const named = new Set(erased.map((one) => one.revision));
+  return named.size > 0 && named.size === revision;
+}
+
+function isOf({ metadata }: RecordedEvent, workspaceId: string): boolean {
+  return metadata.workspaceId === workspaceId;
+}
+
+function isAged({ metadata }: RecordedEvent, { acceptedAt }: MessageFacts): boolean {
+  return epochMs(String(metadata.at)) - epochMs(acceptedAt) >= RETENTION_MS_MIN;
+}

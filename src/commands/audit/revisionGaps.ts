@@ -1,0 +1,205 @@
+import type { RecordedEvent } from "../../ports/eventStore.ts";
+import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
+import type { FindingKind, Findings } from "./auditFindings.ts";
+
+/** How far the log has come with one stream. */
+interface Progress {
+  /** The revision that comes next. */
+  next: number;
+  /** The log has let go of the revisions below this one. */
+  released: number;
+}
+
+/** Revisions of one stream, and what is wrong with them. */
+interface Revisions {
+  readonly stream: string;
+  readonly from: number;
+  readonly upto: number;
+  readonly why: string;
+}
+
+/** A stream, and its last revision. */
+export interface StreamEnd {
+  readonly stream: string;
+  readonly last: number;
+}
+
+/** Streams that are asked about in one go. */
+const PAGE_STREAMS = 1_000;
+/** Streams whose progress is in memory; the others are on disk. */
+const STREAMS_IN_MEMORY_MAX = 20_000;
+/** A gap that is longer is told of as one. */
+const GAP_TOLD_MAX = 1_000;
+
+/**
+ * Follows the revisions of every stream through the log: they come in order and without a gap, but for what the log
+ * has let go of, which may show later than the gap.
+ */
+export class StreamOrder {
+  private readonly recent = new Map<string, Progress>();
+
+  constructor(
+    private readonly db: ReadDatabaseFile,
+    private readonly findings: Findings,
+  ) {
+    db.run(`CREATE TABLE streams (name TEXT PRIMARY KEY, next INTEGER NOT NULL, released INTEGER NOT NULL)
+      WITHOUT ROWID`);
+    db.run("CREATE TABLE ends (stream TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID");
+    db.run(
+      "CREATE TABLE truncated (stream TEXT PRIMARY KEY, before INTEGER NOT NULL, highest INTEGER NOT NULL) WITHOUT ROWID",
+    );
+    db.run(`CREATE TABLE gaps (stream TEXT NOT NULL, first INTEGER NOT NULL, upto INTEGER NOT NULL,
+      PRIMARY KEY (stream, first)) WITHOUT ROWID`);
+  }
+
+  /** Takes the next event of the log; the first revision of its stream that is missing before it, or its own. */
+  see({ stream, revision }: Pick<RecordedEvent, "stream" | "revision">): number {
+    const progress = this.progressOf(stream);
+    const { next } = progress;
+    if (revision < next) this.seeLate(stream, revision);
+    else {
+      if (next < revision) this.noteGap(stream, next, revision);
+      progress.next = revision + 1;
+    }
+    return Math.min(next, revision);
+  }
+
+  /** Takes an event that lies behind what is checked: only that its stream has it. */
+  advance({ stream, revision }: Pick<RecordedEvent, "stream" | "revision">): void {
+    const progress = this.progressOf(stream);
+    progress.next = Math.max(progress.next, revision + 1);
+  }
+
+  /** Streams that came by and what their last revision was, in pages; not those of which nothing is read. */
+  *lastSeen(): Iterable<readonly StreamEnd[]> {
+    this.spill();
+    const after = `SELECT name AS stream, next - 1 AS last FROM streams s WHERE name > ? AND next > 0 AND NOT EXISTS
+      (SELECT 1 FROM truncated t WHERE t.stream = s.name AND t.before >= s.next) ORDER BY name LIMIT ${PAGE_STREAMS}`;
+    for (let last = ""; ; ) {
+      const page = this.db.all(after, last) as unknown as readonly StreamEnd[];
+      if (page.length > 0) yield page;
+      if (page.length < PAGE_STREAMS) return;
+      last = page.at(-1)?.stream ?? "";
+    }
+  }
+
+  /** What the store says is the last revision of a stream whose last one that came by was `seen`; null: no such stream. */
+  compareEnd({ stream, last: seen }: StreamEnd, last: number | null): void {
+    if (last !== null && last > seen) this.db.run("INSERT OR REPLACE INTO ends VALUES (?, ?)", stream, last);
+    const why = "it is in the log, and its stream ends before it";
+    this.tell("hidden", { stream, from: (last ?? -1) + 1, upto: seen + 1, why });
+  }
+
+  /** Takes a placeholder: it is no event, and what it stands for must have been let go of. */
+  seePlaceholder({ stream, revision }: Pick<RecordedEvent, "stream" | "revision">): void {
+    this.noteGap(stream, revision, revision + 1);
+  }
+
+  /** The log has let go of the revisions of `stream` below `revision`. */
+  release(stream: string, revision: number): void {
+    const progress = this.progressOf(stream);
+    if (revision <= progress.released) return;
+    progress.released = revision;
+    this.db.run("DELETE FROM gaps WHERE stream = ? AND upto <= ?", stream, revision);
+  }
+
+  /** The log has let go of the revisions of `stream` below this one. */
+  released(stream: string): number {
+    return this.progressOf(stream).released;
+  }
+
+  /** The store does not show the revisions of `stream` below `before`; a later word takes the place of an earlier one. */
+  truncate(stream: string, before: number): void {
+    const bound = Math.min(before, Number.MAX_SAFE_INTEGER);
+    // What hid all of the stream was nobody's who erases: it is right that it does not last.
+    const highest = bound === Number.MAX_SAFE_INTEGER ? 0 : bound;
+    this.db.run(
+      `INSERT INTO truncated VALUES (?, ?, ?) ON CONFLICT DO UPDATE
+        SET before = excluded.before, highest = max(highest, excluded.highest)`,
+      ...[stream, bound, highest],
+    );
+  }
+
+  /** Tells of every gap that nothing explains, and of every event that its stream does not show without a reason. */
+  finish(): void {
+    for (const { stream, first, upto } of this.db.rows("SELECT * FROM gaps")) {
+      const from = Math.max(Number(first), this.released(String(stream)));
+      const why = "it is missing, and nothing let go of it";
+      this.tell("removed", { stream: String(stream), from, upto: Number(upto), why });
+    }
+    for (const row of this.db.rows("SELECT * FROM ends")) {
+      const [stream, last] = [String(row.stream), Number(row.last)];
+      const why = "its stream says that it was there, and the log does not show it";
+      this.tell("removed", { stream, from: this.progressOf(stream).next, upto: last + 1, why });
+    }
+    for (const { stream, before, highest } of this.db.rows("SELECT * FROM truncated")) {
+      const { next, released } = this.progressOf(String(stream));
+      const again = "it was cut off, and its stream may show it again";
+      this.tell("changed", {
+        stream: String(stream),
+        from: Number(before),
+        upto: Number(highest),
+        why: again,
+      });
+      const why = "its stream does not show it any more, and nothing let go of it";
+      this.tell("hidden", {
+        stream: String(stream),
+        from: released,
+        upto: Math.min(next, Number(before)),
+        why,
+      });
+    }
+  }
+
+  private tell(kind: FindingKind, { stream, from, upto, why }: Revisions): void {
+    const isLong = upto - from > GAP_TOLD_MAX;
+    const detail = isLong ? `${why}; so are the revisions up to ${upto - 1}` : why;
+    for (let revision = from; revision < (isLong ? from + 1 : upto); revision += 1) {
+      this.findings.add({ kind, stream, revision, seal: null, detail });
+    }
+  }
+
+  /** An event that comes after later ones of its stream: a gap was noted where it should have been, or it is one too many. */
+  private seeLate(stream: string, revision: number): void {
+    const gap = this.db.get(
+      "SELECT first, upto FROM gaps WHERE stream = ? AND first <= ? AND upto > ?",
+      stream,
+      revision,
+      revision,
+    );
+    const detail = gap ? "it comes after later events of its stream" : "its stream has that revision already";
+    this.findings.add({ kind: gap ? "moved" : "inserted", stream, revision, seal: null, detail });
+    if (!gap) return;
+    const { first, upto } = gap;
+    this.db.run("DELETE FROM gaps WHERE stream = ? AND first = ?", stream, Number(first));
+    this.noteGap(stream, Number(first), revision);
+    this.noteGap(stream, revision + 1, Number(upto));
+  }
+
+  private noteGap(stream: string, first: number, upto: number): void {
+    if (first >= upto || upto <= this.progressOf(stream).released) return;
+    this.db.run(
+      "INSERT INTO gaps VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)",
+      stream,
+      first,
+      upto,
+    );
+  }
+
+  private progressOf(stream: string): Progress {
+    const known = this.recent.get(stream);
+    if (known) return known;
+    if (this.recent.size >= STREAMS_IN_MEMORY_MAX) this.spill();
+    const row = this.db.get("SELECT next, released FROM streams WHERE name = ?", stream);
+    const progress = { next: Number(row?.next ?? 0), released: Number(row?.released ?? 0) };
+    this.recent.set(stream, progress);
+    return progress;
+  }
+
+  private spill(): void {
+    for (const [name, { next, released }] of this.recent) {
+      this.db.run("INSERT OR REPLACE INTO streams VALUES (?, ?, ?)", name, next, released);
+    }
+    this.recent.clear();
+  }
+}

@@ -1,0 +1,40 @@
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
+import type { Services } from "../dependencies.ts";
+import { workspaceLimits } from "../workspace/workspaceLimits.ts";
+import type { ResolvedAttachment } from "./resolveAttachments.ts";
+
+/** What an acceptance says of its files for good; nothing where there are none. */
+export type FileFacts =
+  | {
+      readonly attachmentBytes: number;
+      readonly directBytes: number;
+      readonly attachmentsUntil: string;
+      readonly uploadIds?: string[];
+    }
+  | Record<string, never>;
+
+interface FilesOfSend {
+  readonly workspaceId: string;
+  readonly resolved: readonly ResolvedAttachment[];
+  readonly occasion: Occasion;
+}
+
+/** Bytes that a message takes from the storage allowance: its direct files. Uploads are counted as uploads. */
+export function directBytes(attachments: readonly ResolvedAttachment[]): number {
+  return attachments.reduce((sum, { source, bytes }) => sum + (source.kind === "direct" ? bytes : 0), 0);
+}
+
+/** The retention is the workspace's at acceptance: what is set later holds for later messages. */
+export async function fileFacts(services: Services, send: FilesOfSend): Promise<FileFacts> {
+  const { resolved, workspaceId, occasion } = send;
+  if (resolved.length === 0) return {};
+  const { attachmentRetentionHours } = await workspaceLimits(services, workspaceId);
+  const uploads = new Set(resolved.flatMap(({ source }) => (source.kind === "upload" ? [source.id] : [])));
+  return {
+    attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),
+    directBytes: directBytes(resolved),
+    attachmentsUntil: rfc3339(occasion.at + attachmentRetentionHours * HOUR_MS),
+    ...(uploads.size === 0 ? {} : { uploadIds: [...uploads] }),
+  };
+}

@@ -1,0 +1,144 @@
+import {
+  type ClaimRequest,
+  type DeliveryPolicy,
+  expire,
+  expireLease,
+  giveBackClaim,
+  type Moment,
+  recordOutcome,
+  resumeHeld,
+  startDelivery,
+} from "../../domain/email/decisions.ts";
+import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
+import type { LastingReply, LastingVerdict } from "../../domain/email/recordedVerdict.ts";
+import { type EmailState, emailDecider } from "../../domain/email/state.ts";
+import { suppress } from "../../domain/suppression/decisions.ts";
+import { suppressionStream } from "../../domain/suppression/events.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
+import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { EventStore, Position } from "../../ports/eventStore.ts";
+import { emailAggregate, suppressionAggregate } from "../dependencies.ts";
+import { toNewEvents, transact } from "../transact.ts";
+
+/** A message at a known revision. */
+export interface EmailAt {
+  readonly id: string;
+  readonly state: EmailState;
+  readonly revision: number;
+}
+
+/** A message that this worker alone may deliver, for as long as its lease lasts. */
+export interface ClaimedEmail extends EmailAt {
+  readonly attempt: number;
+  /** Where in the log the claim stands. */
+  readonly position: Position;
+}
+
+/** Claims a message as it was read. Null: somebody else was first, or it no longer waits. Throws `StoreError`. */
+export async function claimEmail(
+  store: EventStore,
+  email: EmailAt,
+  request: ClaimRequest,
+  occasion: WorkspaceOccasion,
+): Promise<ClaimedEmail | null> {
+  const { outcome: attempt, events } = startDelivery(email.state, request);
+  if (attempt === null) return null;
+  const result = await store.append(emailStream(email.id), toNewEvents(events, occasion), email.revision);
+  if (result.outcome !== "appended") return null;
+  const state = events.reduce(emailDecider.evolve, email.state);
+  return { id: email.id, state, revision: result.revision, position: result.position, attempt };
+}
+
+type Decide = (state: EmailState) => Decision<unknown, EmailEvent>;
+
+/**
+ * Appends what `decide` says of a claimed message: at the claim's revision, which holds unless somebody took
+ * over, and otherwise at whatever the stream has become.
+ */
+async function record(
+  store: EventStore,
+  email: EmailAt,
+  decide: Decide,
+  occasion: WorkspaceOccasion,
+): Promise<void> {
+  const { events } = decide(email.state);
+  if (events.length === 0) return;
+  const stream = emailStream(email.id);
+  const result = await store.append(stream, toNewEvents(events, occasion), email.revision);
+  if (result.outcome === "appended") return;
+  await transact(store, { ...emailAggregate, stream }, decide, occasion);
+}
+
+interface Recording {
+  readonly policy: DeliveryPolicy;
+  readonly moment: Moment;
+  readonly transport: string;
+  readonly occasion: WorkspaceOccasion;
+}
+
+/** Records what became of an attempt, even late: an outcome is never dropped. Throws `StoreError`: try again. */
+export function recordMailAttempt(
+  store: EventStore,
+  email: ClaimedEmail,
+  verdict: LastingVerdict,
+  on: Recording,
+): Promise<void> {
+  return record(store, email, (state) => recordOutcome(state, email.attempt, verdict, on), on.occasion);
+}
+
+type GiveBackReason = Parameters<typeof giveBackClaim>[2];
+
+/** Ends a claim that the log does not allow after all. */
+export function giveBackEmail(
+  store: EventStore,
+  email: ClaimedEmail,
+  why: GiveBackReason,
+  on: Recording,
+): Promise<void> {
+  return record(store, email, (state) => giveBackClaim(state, email.attempt, why, on), on.occasion);
+}
+
+/** Declares a claim ambiguous whose lease ran out with no outcome. */
+export function expireEmailLease(
+  store: EventStore,
+  id: string,
+  attempt: number,
+  on: Omit<Recording, "transport">,
+) {
+  const aggregate = { ...emailAggregate, stream: emailStream(id) };
+  return transact(
+    store,
+    aggregate,
+    (state) => expireLease(state, attempt, on.policy, on.moment),
+    on.occasion,
+  );
+}
+
+/** Ends a message whose time is over. */
+export function expireEmail(store: EventStore, email: EmailAt, occasion: WorkspaceOccasion): Promise<void> {
+  return record(store, email, expire, occasion);
+}
+
+/** Lets a held message go on. */
+export function resumeEmail(store: EventStore, id: string, occasion: WorkspaceOccasion) {
+  const aggregate = { ...emailAggregate, stream: emailStream(id) };
+  return transact(store, aggregate, (state) => resumeHeld(state, occasion.at), occasion);
+}
+
+/** What a bounce says about its recipient. */
+export interface BouncedRecipient extends LastingReply {
+  readonly workspaceId: string;
+  readonly recipientHash: string;
+  readonly address: string;
+  readonly emailId: string;
+  readonly bounceReason: string;
+}
+
+/** Suppresses the recipient of a bounce. A repeat gives no events. */
+export function suppressRecipient(store: EventStore, bounced: BouncedRecipient, occasion: WorkspaceOccasion) {
+  const { address, ...facts } = bounced;
+  const stream = suppressionStream(bounced.recipientHash);
+  const decide = (state: Parameters<typeof suppress>[0]) =>
+    suppress(state, { address, salt: crypto.randomUUID() }, { reason: "bounce", ...facts });
+  return transact(store, { ...suppressionAggregate, stream }, decide, occasion);
+}

@@ -1,0 +1,138 @@
+import {
+  ACCEPTANCE_REVISION,
+  type EmailContent,
+  type EmailEvent,
+  emailCodec,
+  emailStream,
+} from "../../domain/email/events.ts";
+import { type Email, type EmailState, emailDecider } from "../../domain/email/state.ts";
+import { emailId } from "../../kernel/ids.ts";
+import { type EpochMs, epochMs } from "../../kernel/time.ts";
+import type { ContentFolder } from "../../ports/contentStore.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { emailAggregate, type Services } from "../dependencies.ts";
+import { load } from "../transact.ts";
+import { saltOf, withReplies } from "./relayReplyTexts.ts";
+import { openContent } from "./storedContent.ts";
+
+const PAGE_EVENTS = 500;
+
+/** One event of a message's story. `sequence` is its revision in the message's stream. */
+export interface StoryEvent {
+  readonly sequence: number;
+  readonly at: string;
+  readonly event: EmailEvent;
+}
+
+/** A message as its stream tells it now. */
+export interface EmailStory {
+  readonly state: EmailState;
+  readonly events: readonly StoryEvent[];
+  /** The last revision; -1 before the message was accepted. */
+  readonly revision: number;
+}
+
+/** Folds a message's stream, reading its own instance's and everybody else's writes. Throws `StoreError`. */
+export async function readStory(store: EventStore, id: string): Promise<EmailStory> {
+  const events: StoryEvent[] = [];
+  let state: EmailState = emailDecider.initialState;
+  let revision = -1;
+  for (;;) {
+    const page = await store.read(emailStream(id), revision + 1, PAGE_EVENTS);
+    for (const recorded of page) {
+      const event = emailCodec.decode(recorded);
+      state = emailDecider.evolve(state, event);
+      revision = recorded.revision;
+      events.push({ sequence: revision, at: String(recorded.metadata.at), event });
+    }
+    if (page.length < PAGE_EVENTS) return { state, events, revision };
+  }
+}
+
+/**
+ * Where the fold of a message begins for those who need no content: behind it, which may be large, and may be gone.
+ */
+export const WITHOUT_CONTENT = { state: emailDecider.initialState, revision: ACCEPTANCE_REVISION - 1 };
+
+/** A message as it stands now, without its content. Throws `StoreError`. */
+export async function readEmailState(store: EventStore, id: string): Promise<EmailState> {
+  return (await load(store, emailAggregate, emailStream(id), WITHOUT_CONTENT)).state;
+}
+
+/** Where a message's bytes are that are too large for its events. */
+export function folderOf(id: string, { workspaceId, contentEventId }: Email): ContentFolder {
+  return { workspaceId, ownerId: id, folderId: contentEventId };
+}
+
+/** The content that a story begins with; null when it was erased. */
+export async function contentOf(
+  services: Pick<Services, "content">,
+  id: string,
+  story: EmailStory,
+): Promise<EmailContent | null> {
+  const first = story.events[0]?.event;
+  if (story.state === null || first?.type !== "EmailContentStored") return null;
+  // Erased is erased, also before the log has let go of it.
+  if (story.state.contentErased) return null;
+  return openContent(services.content, folderOf(id, story.state), first.data);
+}
+
+/** A message with all that can be told about it. */
+export interface EmailView {
+  readonly id: string;
+  readonly email: Email;
+  readonly content: EmailContent | null;
+  readonly events: readonly StoryEvent[];
+}
+
+/** A story up to a moment: to the first event that is later by its own time. */
+export function storyUntil({ events }: EmailStory, at: EpochMs): EmailStory {
+  const end = events.findIndex((event) => epochMs(event.at) > at);
+  const told = end === -1 ? events : events.slice(0, end);
+  const state = told.reduce<EmailState>(
+    (folded, { event }) => emailDecider.evolve(folded, event),
+    emailDecider.initialState,
+  );
+  return { state, events: told, revision: told.at(-1)?.sequence ?? -1 };
+}
+
+/**
+ * One message of the workspace as it was at a moment; null when it was not accepted yet, when there is none, or when
+ * it is another workspace's. What is erased by now is erased at every moment.
+ */
+export async function readPastEmail(
+  services: Services,
+  workspaceId: string,
+  id: string,
+  at: EpochMs,
+): Promise<EmailView | null> {
+  const now = await readStory(services.store, id);
+  const { state, events } = storyUntil(now, at);
+  if (now.state === null || state === null || state.workspaceId !== workspaceId) return null;
+  const { contentErased } = now.state;
+  const content = contentErased ? null : await contentOf(services, id, now);
+  const told = withReplies(services.keys, saltOf(now), events);
+  return { id, email: { ...state, contentErased }, content, events: told };
+}
+
+/** One message of the workspace; null when there is none, also when it is another workspace's. */
+export async function readEmail(
+  services: Services,
+  workspaceId: string,
+  id: string,
+): Promise<EmailView | null> {
+  const story = await readStory(services.store, id);
+  if (story.state === null || story.state.workspaceId !== workspaceId) return null;
+  const content = await contentOf(services, id, story);
+  const events = withReplies(services.keys, saltOf(story), story.events);
+  return { id, email: story.state, content, events };
+}
+
+/** The message that was accepted under this key; null when there is none. */
+export function readEmailByKey(
+  services: Services,
+  workspaceId: string,
+  key: string,
+): Promise<EmailView | null> {
+  return readEmail(services, workspaceId, emailId(workspaceId, key));
+}

@@ -1,0 +1,44 @@
+import type { EmailEvent } from "../../domain/email/events.ts";
+import { replyCodes } from "../../domain/email/recordedVerdict.ts";
+import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import type { EmailStory, StoryEvent } from "./readEmail.ts";
+
+/** The salt that texts about a message are sealed with; null once its content was erased. */
+export function saltOf({ state, events }: Pick<EmailStory, "state" | "events">): string | null {
+  const first = events[0]?.event;
+  // Erased is erased, also before the log has let go of it.
+  if (state === null || state.contentErased || first?.type !== "EmailContentStored") return null;
+  return first.data.salt;
+}
+
+type Opener = Pick<InstanceKeys, "unsealWithSalt">;
+type Outcome = Extract<EmailEvent, { type: "EmailSent" | "EmailDeferred" | "EmailBounced" | "EmailFailed" }>;
+
+function isOutcome(event: EmailEvent): event is Outcome {
+  return ["EmailSent", "EmailDeferred", "EmailBounced", "EmailFailed"].includes(event.type);
+}
+
+/** What is to be told of a reply: all of it while it can be opened and was not erased, then its codes. */
+function replyOf({ data }: Outcome, keys: Opener, salt: string | null): string {
+  const { reply = "", sealedReply } = data;
+  if (salt === null) return replyCodes(reply);
+  return (sealedReply === undefined ? null : keys.unsealWithSalt(salt, sealedReply)) ?? reply;
+}
+
+function withReply(event: Outcome, reply: string): EmailEvent {
+  if (event.type === "EmailSent") return { ...event, data: { ...event.data, reply } };
+  const { reply: _, ...facts } = event.data;
+  return { type: event.type, data: reply === "" ? facts : { ...facts, reply } } as Outcome;
+}
+
+/** A message's events with what relays have said in `reply`, as long as its content is there. */
+export function withReplies(
+  keys: Opener,
+  salt: string | null,
+  events: readonly StoryEvent[],
+): readonly StoryEvent[] {
+  return events.map((told) => {
+    if (!isOutcome(told.event)) return told;
+    return { ...told, event: withReply(told.event, replyOf(told.event, keys, salt)) };
+  });
+}

@@ -1,0 +1,176 @@
+import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
+import type { Attachment } from "../../domain/attachment/state.ts";
+import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import { invariant } from "../../kernel/assert.ts";
+import { base64Bytes } from "../../kernel/text/base64.ts";
+import { grouped } from "../../kernel/text/text.ts";
+import type { ContentFolder } from "../../ports/contentStore.ts";
+import { decodeFile, type FileFault, faultOf, normalizedName } from "../attachment/fileValidation.ts";
+import { readAttachment, uploadFolder } from "../attachment/readAttachment.ts";
+import type { Services } from "../dependencies.ts";
+import { workspaceLimits } from "../workspace/workspaceLimits.ts";
+
+/** An element of a send's `attachments`, in the shape that the schema has checked. */
+export type RequestedAttachment =
+  | { readonly kind: "upload"; readonly id: string }
+  | {
+      readonly kind: "direct";
+      readonly filename: string;
+      readonly contentType: string;
+      /** Base64 as it was sent: not decoded, not checked. */
+      readonly content: string;
+    };
+
+/** A file that can be sent, and where its bytes are now. */
+export interface ResolvedAttachment {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly source:
+    | {
+        readonly kind: "upload";
+        readonly id: string;
+        readonly folder: ContentFolder;
+        readonly sha256: string;
+      }
+    | { readonly kind: "direct"; readonly content: Uint8Array };
+}
+
+export type AttachmentRefusal =
+  | "INVALID_REQUEST"
+  | "ATTACHMENT_NOT_READY"
+  | "ATTACHMENT_EXPIRED"
+  | "ATTACHMENT_LIMIT_EXCEEDED"
+  | "ATTACHMENT_INVALID"
+  | "ATTACHMENT_TYPE_UNSUPPORTED";
+
+export type AttachmentsOutcome =
+  | { readonly kind: "resolved"; readonly attachments: readonly ResolvedAttachment[] }
+  | {
+      readonly kind: "refused";
+      readonly code: AttachmentRefusal;
+      /** A JSON Pointer (RFC 6901) into the request's body, and what is wrong there. */
+      readonly pointer: string;
+      readonly message: string;
+    };
+
+/** Spec: Limits. All sizes are of decoded bytes. */
+const ATTACHMENTS_MAX = 10;
+const TOTAL_BYTES_MAX = 10_000_000;
+
+interface Fault {
+  readonly code: AttachmentRefusal;
+  readonly message: string;
+  /** What of a direct file is at fault; an upload has no members. */
+  readonly member?: FileFault["member"];
+}
+
+/** What the contract calls the parts of a direct file (spec: Direct attachment). */
+export const DIRECT_MEMBERS = {
+  filename: "filename",
+  contentType: "content_type",
+  bytes: "content",
+} as const;
+
+type Uploads = ReadonlyMap<string, Attachment>;
+
+function refused({ code, message }: Fault, pointer: string): AttachmentsOutcome {
+  return { kind: "refused", code, pointer, message };
+}
+
+/** Finds or decodes every file of a send, in order, and checks it: all of them can be sent, or the first fault. */
+export async function resolveAttachments(
+  services: Services,
+  workspaceId: string,
+  requested: readonly RequestedAttachment[],
+): Promise<AttachmentsOutcome> {
+  if (requested.length > ATTACHMENTS_MAX) {
+    const message = `holds more than ${ATTACHMENTS_MAX} files`;
+    return refused({ code: "ATTACHMENT_LIMIT_EXCEEDED", message }, "/attachments");
+  }
+  const uploads = await readUploads(services, workspaceId, requested);
+  const unknown = requested.findIndex((file) => file.kind === "upload" && !uploads.has(file.id));
+  if (unknown >= 0) {
+    const message = "is not an upload of this workspace";
+    return refused({ code: "INVALID_REQUEST", message }, `/attachments/${unknown}`);
+  }
+  const tooLarge = sizeRefusal(requested, uploads);
+  if (tooLarge) return tooLarge;
+  const limits = await workspaceLimits(services, workspaceId);
+  const attachments: ResolvedAttachment[] = [];
+  for (const [index, file] of requested.entries()) {
+    const found =
+      file.kind === "upload"
+        ? resolveUpload(services, file.id, uploads)
+        : await resolveDirect(services, limits, file);
+    if ("code" in found) return refused(found, pointerTo(index, found));
+    attachments.push(found);
+  }
+  return { kind: "resolved", attachments };
+}
+
+function pointerTo(index: number, { member }: Pick<Fault, "member">): string {
+  return `/attachments/${index}${member === undefined ? "" : `/${DIRECT_MEMBERS[member]}`}`;
+}
+
+/** From their own streams, so that one that was checked a moment ago can be used at once. */
+async function readUploads(
+  services: Services,
+  workspaceId: string,
+  requested: readonly RequestedAttachment[],
+): Promise<Uploads> {
+  const ids = new Set(requested.flatMap((file) => (file.kind === "upload" ? [file.id] : [])));
+  const found = await Promise.all(
+    [...ids].map(async (id) => [id, await readAttachment(services, workspaceId, id)] as const),
+  );
+  return new Map(found.filter((entry): entry is [string, Attachment] => entry[1] !== null));
+}
+
+/** Before anything is decoded: the length of Base64 tells how many bytes it stands for. */
+function sizeRefusal(requested: readonly RequestedAttachment[], uploads: Uploads): AttachmentsOutcome | null {
+  let total = 0;
+  for (const [index, file] of requested.entries()) {
+    const bytes = file.kind === "upload" ? (uploads.get(file.id)?.bytes ?? 0) : base64Bytes(file.content);
+    if (bytes > FILE_BYTES_MAX) {
+      const message = `is over ${grouped(FILE_BYTES_MAX)} bytes`;
+      const member = file.kind === "direct" ? { member: "bytes" as const } : {};
+      return refused({ code: "ATTACHMENT_LIMIT_EXCEEDED", message }, pointerTo(index, member));
+    }
+    total += bytes;
+  }
+  if (total <= TOTAL_BYTES_MAX) return null;
+  const message = `is over ${TOTAL_BYTES_MAX} bytes in all`;
+  return refused({ code: "ATTACHMENT_LIMIT_EXCEEDED", message }, "/attachments");
+}
+
+function resolveUpload(services: Services, id: string, uploads: Uploads): ResolvedAttachment | Fault {
+  const upload = uploads.get(id);
+  invariant(upload, "unknown uploads were refused before");
+  const { workspaceId, filename, contentType, bytes, sha256, status } = upload;
+  // Its time counts, not when somebody came round to clear it away.
+  if (status === "expired" || services.clock.now() >= upload.expiresAt) {
+    return { code: "ATTACHMENT_EXPIRED", message: "is no longer retained" };
+  }
+  if (status === "pending") return { code: "ATTACHMENT_NOT_READY", message: "has not been checked yet" };
+  if (status === "rejected") {
+    return { code: "ATTACHMENT_INVALID", message: `was rejected: ${upload.rejectionReason}` };
+  }
+  invariant(filename !== null && sha256 !== null, "an upload that is ready was not erased");
+  const folder = uploadFolder(workspaceId, id);
+  return { filename, contentType, bytes, source: { kind: "upload", id, folder, sha256 } };
+}
+
+async function resolveDirect(
+  { inspector }: Services,
+  limits: WorkspaceLimits,
+  file: Extract<RequestedAttachment, { kind: "direct" }>,
+): Promise<ResolvedAttachment | FileFault> {
+  const filename = normalizedName(file.filename);
+  const { contentType } = file;
+  const named = faultOf(inspector.inspectName({ filename, contentType }, limits));
+  if (named) return named;
+  const content = decodeFile(file.content);
+  if ("code" in content) return content;
+  const fault = faultOf(await inspector.inspect({ filename, contentType, bytes: content }, limits));
+  return fault ?? { filename, contentType, bytes: content.byteLength, source: { kind: "direct", content } };
+}

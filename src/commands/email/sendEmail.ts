@@ -1,0 +1,343 @@
+import {
+  ACCEPTANCE_REVISION,
+  type EmailContent,
+  type EmailEvent,
+  emailCodec,
+  emailStream,
+} from "../../domain/email/events.ts";
+import { type Email, emailDecider } from "../../domain/email/state.ts";
+import type { SenderFault } from "../../domain/sender/state.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { DomainEvent } from "../../kernel/event/decider.ts";
+import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import { emailId, newId } from "../../kernel/ids.ts";
+import type { Address } from "../../kernel/text/emailAddress.ts";
+import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import type { Services } from "../dependencies.ts";
+import { type SenderAuthority, senderAuthority } from "../sender/authorizingSender.ts";
+import { CONTENT_ALLOWANCE_USED_UP } from "../storage/contentAllowance.ts";
+import { directFilesHolder } from "../storage/reservationOwner.ts";
+import { renderForSend } from "../template/renderForSend.ts";
+import { toNewEvents } from "../transact.ts";
+import { directBytes, type FileFacts, fileFacts } from "./attachmentFacts.ts";
+import { contentDeadline } from "./contentAge.ts";
+import {
+  type AttachmentRefusal,
+  type RequestedAttachment,
+  type ResolvedAttachment,
+  resolveAttachments,
+} from "./resolveAttachments.ts";
+import { landed, sharedOutcome } from "./singleFlightSends.ts";
+import { keepAttachments, type SealedContent, sealContent } from "./storedContent.ts";
+
+/** A request that has passed every check that does not depend on state. */
+export interface SendEmail {
+  readonly workspaceId: string;
+  readonly idempotencyKey: string;
+  /** The request as it was sent, direct files by their digests: what a retry is compared by. */
+  readonly request: JsonObject;
+  readonly from: Address;
+  readonly to: Address;
+  /** What the request says itself; a template's output takes the place of subject, html and text. */
+  readonly content: EmailContent;
+  readonly template: { readonly id: string; readonly versionId: string | null } | null;
+  readonly attachments: readonly RequestedAttachment[];
+  readonly occasion: WorkspaceOccasion;
+}
+
+/** What the 202 says. */
+export interface Receipt {
+  readonly id: string;
+  readonly status: "queued" | "suppressed";
+  readonly acceptedAt: string;
+}
+
+export type SendRefusalCode =
+  | "SENDER_UNAVAILABLE"
+  | "SENDING_PAUSED"
+  | "TEMPLATE_UNAVAILABLE"
+  | "INVALID_TEMPLATE_DATA"
+  | AttachmentRefusal
+  | "STORAGE_LIMIT_EXCEEDED"
+  | "DAILY_LIMIT_REACHED";
+
+export interface SendRefusal {
+  readonly kind: "refused";
+  readonly code: SendRefusalCode;
+  /** What is wrong where, by JSON Pointers (RFC 6901) into the body; empty when the code says it all. */
+  readonly faults: readonly { readonly pointer: string; readonly message: string }[];
+  /** Which case of the code it is, for people. */
+  readonly detail?: string;
+}
+
+export type SendOutcome =
+  | { readonly kind: "accepted"; readonly receipt: Receipt; readonly replayed: boolean }
+  /** `id` is the message that has the key. */
+  | { readonly kind: "conflict"; readonly id: string }
+  | SendRefusal;
+
+/**
+ * Accepts one message: one append of its content and its acceptance, expected to begin the stream that the
+ * Idempotency-Key names. Whoever comes second reads what the first one wrote: the same request gets the same
+ * answer, another one a conflict. Throws `StoreError`; then nothing is known to be accepted.
+ */
+export async function sendEmail(services: Services, send: SendEmail): Promise<SendOutcome> {
+  const id = emailId(send.workspaceId, send.idempotencyKey);
+  const fingerprint = services.keys.fingerprint(send.workspaceId, canonicalJson(send.request));
+  const request = { id, fingerprint, contentEventId: newId() };
+  // Files are dear to check and to store, so a retry is looked for before them; all else is cheaper than a look.
+  const known = send.attachments.length > 0 ? await replay(services, request) : null;
+  if (known) return known;
+  const prepared = await prepare(services, send);
+  // We look for a replay before a refusal, so a retry of what was accepted is never refused by what happened since.
+  if (prepared.kind === "refused") {
+    await landed(services.sends, id);
+    return (await replay(services, request)) ?? prepared;
+  }
+  let other = services.sends.get(id);
+  while (other !== undefined) {
+    const shared = await sharedOutcome(other, fingerprint);
+    if (shared) return shared;
+    other = services.sends.get(id);
+  }
+  const outcome = acceptOrRefuse(services, { ...send, ...request, ...prepared });
+  services.sends.set(id, { fingerprint, outcome });
+  try {
+    return await outcome;
+  } finally {
+    services.sends.delete(id);
+  }
+}
+
+async function acceptOrRefuse(services: Services, send: PreparedSend): Promise<SendOutcome> {
+  if (services.disk.freeBytes() < services.diskFreeBytesMin) {
+    const replayed = await replay(services, send);
+    if (replayed) return replayed;
+    throw new StoreError("unavailable", "the data directory's disk is nearly full");
+  }
+  const outcome = await withinLimits(services, send);
+  return outcome.kind === "refused" ? ((await replay(services, send)) ?? outcome) : outcome;
+}
+
+/** What names a request and its message. */
+interface RequestNames {
+  readonly id: string;
+  readonly fingerprint: string;
+  /** The event id of the content, if this request is the one that is accepted. */
+  readonly contentEventId: string;
+}
+
+/** A send that every check but the limits has passed. */
+interface Prepared {
+  readonly kind: "prepared";
+  readonly sender: SenderAuthority;
+  readonly content: EmailContent;
+  readonly templateVersionId: string | null;
+  readonly resolved: readonly ResolvedAttachment[];
+}
+
+type PreparedSend = Omit<SendEmail, "content"> & RequestNames & Prepared;
+
+function refused(code: SendRefusalCode, faults: SendRefusal["faults"] = []): SendRefusal {
+  return { kind: "refused", code, faults };
+}
+
+const CONTENT_EXCEEDED: SendRefusal = {
+  ...refused("STORAGE_LIMIT_EXCEEDED"),
+  detail: CONTENT_ALLOWANCE_USED_UP,
+};
+const STORAGE_EXCEEDED: SendRefusal = {
+  ...refused("STORAGE_LIMIT_EXCEEDED"),
+  detail: "the workspace's allowance for temporary files (storage_bytes) cannot take the direct files",
+};
+
+/** What a sender lacks, and what to do about it. Those of other workspaces are unknown here. */
+const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
+  unknown:
+    "is not a sending address of this workspace: add it or its domain (POST /api/v1/senders), then verify it",
+  unverified: "is not verified yet: ask for its link (POST /api/v1/senders/{id}/verification) and open that",
+  disabled: "is disabled: enable it again (POST /api/v1/senders/{id}/enable)",
+  domainUnverified:
+    "is of a domain that is not verified yet: publish its dns_record, then ask to look for it (POST /api/v1/senders/{id}/verification)",
+  domainDisabled: "is of a domain that is disabled: enable it again (POST /api/v1/senders/{id}/enable)",
+};
+
+/** Everything that depends on state but takes nothing, in the order of answers (design: HTTP). */
+async function prepare(services: Services, send: SendEmail): Promise<Prepared | SendRefusal> {
+  const { workspaceId } = send;
+  const sender = await senderAuthority(services, workspaceId, send.from);
+  if (typeof sender === "string") {
+    return refused("SENDER_UNAVAILABLE", [{ pointer: "/from", message: SENDER_FAULTS[sender] }]);
+  }
+  const workspace = await services.workspaces.get(workspaceId);
+  if (workspace?.paused) return refused("SENDING_PAUSED");
+  const rendered = await renderedContent(services, send);
+  if (rendered.kind === "refused") return rendered;
+  const files = await resolveAttachments(services, workspaceId, send.attachments);
+  if (files.kind === "refused") {
+    return refused(files.code, [{ pointer: files.pointer, message: files.message }]);
+  }
+  const contentBytesMax = workspace?.limits.contentBytes ?? services.limitsDefault.contentBytes;
+  if (services.contentAllowance.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
+  const fromName = sender.displayName === null ? {} : { fromName: sender.displayName };
+  return {
+    kind: "prepared",
+    sender,
+    content: { ...rendered.content, ...fromName },
+    templateVersionId: rendered.versionId,
+    resolved: files.attachments,
+  };
+}
+
+interface Rendered {
+  readonly kind: "rendered";
+  readonly content: EmailContent;
+  readonly versionId: string | null;
+}
+
+async function renderedContent(services: Services, send: SendEmail): Promise<Rendered | SendRefusal> {
+  const { content, template, workspaceId } = send;
+  if (template === null) return { kind: "rendered", content, versionId: null };
+  const { variables = {} } = content;
+  const outcome = await renderForSend(services, {
+    workspaceId,
+    templateId: template.id,
+    versionId: template.versionId,
+    variables,
+  });
+  if (outcome.kind === "unavailable") return refused("TEMPLATE_UNAVAILABLE", [outcome.fault]);
+  if (outcome.kind === "invalidData") return refused("INVALID_TEMPLATE_DATA", outcome.faults);
+  const { html: _html, text: _text, ...rest } = content;
+  const { kind: _kind, versionId, ...output } = outcome;
+  return { kind: "rendered", content: { ...rest, ...output }, versionId };
+}
+
+/** Takes what the limits allow, and gives it back unless the message was accepted. */
+async function withinLimits(services: Services, send: PreparedSend): Promise<SendOutcome> {
+  const { workspaceId, occasion, id } = send;
+  const bytes = directBytes(send.resolved);
+  const holder = directFilesHolder(id, send.contentEventId);
+  if (bytes > 0 && !(await services.storage.reserve(workspaceId, holder, bytes, occasion))) {
+    return STORAGE_EXCEEDED;
+  }
+  let used = false;
+  try {
+    const unit = await services.quota.take(workspaceId, id, occasion.at);
+    if (unit === null) return refused("DAILY_LIMIT_REACHED");
+    used = true;
+    try {
+      const outcome = await accept(services, send);
+      used = outcome.kind === "accepted" && !outcome.replayed;
+      return outcome;
+    } catch (error) {
+      // An outage must not eat up the day. Where the outcome is unknown the message may be there: it counts.
+      used = !(error instanceof StoreError) || error.failure === "outcomeUnknown";
+      throw error;
+    } finally {
+      if (!used) await services.quota.giveBack(workspaceId, unit);
+    }
+  } finally {
+    // Where the outcome is unknown the reservation waits for whoever sweeps them up.
+    if (!used && bytes > 0) await services.storage.release(workspaceId, holder, occasion);
+  }
+}
+
+async function accept(services: Services, send: PreparedSend): Promise<SendOutcome> {
+  const { workspaceId, id, contentEventId } = send;
+  const folder = { workspaceId, ownerId: id, folderId: contentEventId };
+  const requireInTime = contentDeadline(services.clock);
+  const attachments = await keepAttachments(services.content, folder, send.resolved);
+  if (attachments === null) return refused("ATTACHMENT_EXPIRED");
+  const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
+  const sealed = await sealContent(services.content, folder, content);
+  const files = await fileFacts(services, send);
+  requireInTime();
+  return append(services, { ...send, content, files }, sealed);
+}
+
+type SendWithFiles = PreparedSend & { readonly files: FileFacts };
+
+const contentSchema = emailCodec.formats.get("EmailContentStored")?.writes ?? 1;
+const contentVersion = contentSchema === 1 ? {} : { contentSchema };
+
+async function append(services: Services, send: SendWithFiles, sealed: SealedContent): Promise<SendOutcome> {
+  const { workspaceId, occasion, id, fingerprint, contentEventId } = send;
+  const { senderId, domainSenderId } = send.sender;
+  const recipientHash = services.keys.hashAddress(workspaceId, send.to.canonical);
+  const suppressed = services.suppressions.isSuppressed(workspaceId, recipientHash);
+  const acceptedAt = rfc3339(occasion.at);
+  const accepted = {
+    workspaceId,
+    senderId,
+    recipientHash,
+    fingerprint,
+    acceptedAt,
+    contentEventId,
+    contentDigest: sealed.digest,
+    contentBytes: sealed.bytes,
+    ...contentVersion,
+    ...send.files,
+    ...(domainSenderId === null ? {} : { authorityId: domainSenderId }),
+    ...(send.template === null ? {} : { templateId: send.template.id }),
+    ...(send.templateVersionId === null ? {} : { templateVersionId: send.templateVersionId }),
+  };
+  const acceptedEvent: DomainEvent = suppressed
+    ? { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } }
+    : { type: "EmailQueued", data: accepted };
+  const [stored, queued] = toNewEvents(
+    [{ type: "EmailContentStored", data: sealed.event }, acceptedEvent],
+    occasion,
+  );
+  invariant(stored && queued, "two events in, two events out");
+  const events = [{ ...stored, id: contentEventId }, queued];
+  const result = await services.store.append(emailStream(id), events, "noStream");
+  if (result.outcome === "appended") {
+    services.contentAllowance.add(workspaceId, sealed.bytes);
+    if (!suppressed) remember(services, send, { id, accepted, sealed });
+    const status = suppressed ? "suppressed" : "queued";
+    return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };
+  }
+  const replayed = await replay(services, send);
+  if (replayed) return replayed;
+  throw new StoreError("unavailable", "the message that was accepted under this key cannot be read yet");
+}
+
+type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
+
+/** Keeps what delivery is about to need. */
+function remember(
+  { recent }: Services,
+  { content, occasion }: Pick<SendEmail, "content" | "occasion">,
+  {
+    id,
+    accepted,
+    sealed,
+  }: { readonly id: string; readonly accepted: Accepted; readonly sealed: SealedContent },
+): void {
+  if (recent === null || sealed.salt === null) return;
+  const at = rfc3339(occasion.at);
+  const stored: EmailEvent = { type: "EmailContentStored", data: { salt: sealed.salt, content } };
+  const queued: EmailEvent = { type: "EmailQueued", data: accepted };
+  const events = [stored, queued].map((event, sequence) => ({ sequence, at, event }));
+  const story = { state: emailDecider.evolve(null, queued), events, revision: ACCEPTANCE_REVISION };
+  recent.put(id, story, sealed.bytes);
+}
+
+/** The answer to an earlier request with this key; null when there was none. */
+async function replay(
+  services: Services,
+  { id, fingerprint }: Pick<RequestNames, "id" | "fingerprint">,
+): Promise<SendOutcome | null> {
+  const email = await readAcceptance(services, id);
+  if (email === null) return null;
+  if (email.fingerprint !== fingerprint) return { kind: "conflict", id };
+  const receipt = { id, status: email.acceptedAs, acceptedAt: rfc3339(email.acceptedAt) };
+  return { kind: "accepted", receipt, replayed: true };
+}
+
+async function readAcceptance(services: Services, id: string): Promise<Email | null> {
+  const [event] = await services.store.read(emailStream(id), ACCEPTANCE_REVISION, 1);
+  return event === undefined ? null : emailDecider.evolve(null, emailCodec.decode(event));
+}

@@ -1,0 +1,98 @@
+import type { EmailContent, EmailEvent } from "../../domain/email/events.ts";
+import { invariant } from "../../kernel/assert.ts";
+import { encodeData } from "../../kernel/event/codec.ts";
+import { contentDigest } from "../../kernel/event/eventHash.ts";
+import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
+import type { ResolvedAttachment } from "./resolveAttachments.ts";
+
+/** Content whose JSON is longer than this goes to the content store: one append is at most 1 MiB. */
+const IN_EVENT_BYTES_MAX = 512 * 1_024;
+
+type Stored = Extract<EmailEvent, { type: "EmailContentStored" }>["data"];
+type Attachments = NonNullable<EmailContent["attachments"]>;
+
+/** What an accepted message says about its content for good, and the event that holds it. */
+export interface SealedContent {
+  /** The data of EmailContentStored, compressed where that pays. */
+  readonly event: object;
+  /** Null when the content is in the content store. */
+  readonly salt: string | null;
+  readonly digest: string;
+  readonly bytes: number;
+}
+
+/** Puts content where it belongs, durably, before the event that refers to it. */
+export async function sealContent(
+  store: ContentStore,
+  folder: ContentFolder,
+  content: EmailContent,
+): Promise<SealedContent> {
+  const json = JSON.stringify(content);
+  const bytes = Buffer.byteLength(json);
+  const salt = crypto.randomUUID();
+  if (bytes <= IN_EVENT_BYTES_MAX) {
+    const digest = contentDigest(salt, "content", json);
+    return { event: encodeData({ salt, content }, bytes), salt, digest, bytes };
+  }
+  const reference = { sha256: await store.put(folder, Buffer.from(json)), bytes };
+  // Of what the event itself holds: who checks the log needs no content store for it.
+  const digest = contentDigest(salt, "reference", JSON.stringify(reference));
+  return { event: { salt, reference }, salt: null, digest, bytes };
+}
+
+/** The content as it was sent; null when it was erased. */
+export async function openContent(
+  store: ContentStore,
+  folder: ContentFolder,
+  stored: Stored | null,
+): Promise<EmailContent | null> {
+  if (stored?.content) return stored.content;
+  if (!stored?.reference) return null;
+  const bytes = await store.get(folder, stored.reference.sha256);
+  return bytes === null ? null : (JSON.parse(new TextDecoder().decode(bytes)) as EmailContent);
+}
+
+/**
+ * Gives the message bytes of its own, durably: an upload may go the next moment. Null when one of the uploads
+ * has gone already.
+ */
+export async function keepAttachments(
+  store: ContentStore,
+  folder: ContentFolder,
+  attachments: readonly ResolvedAttachment[],
+): Promise<Attachments | null> {
+  const kept: Attachments = [];
+  for (const { filename, contentType, bytes, source } of attachments) {
+    if (source.kind === "direct") {
+      kept.push({ filename, contentType, bytes, sha256: await store.put(folder, source.content) });
+      continue;
+    }
+    const { id: uploadId, sha256 } = source;
+    if (!(await store.link(source.folder, sha256, folder))) return null;
+    kept.push({ filename, contentType, bytes, sha256, uploadId });
+  }
+  return kept;
+}
+
+/** A file of a message with its bytes. */
+export interface OpenAttachment {
+  readonly filename: string;
+  readonly contentType: string;
+  readonly content: Uint8Array;
+}
+
+/** The bytes of all files of a message, in order; null when any of them is gone. */
+export async function openAttachments(
+  store: ContentStore,
+  folder: ContentFolder,
+  attachments: Attachments,
+): Promise<readonly OpenAttachment[] | null> {
+  const opened: OpenAttachment[] = [];
+  for (const { filename, contentType, sha256, bytes } of attachments) {
+    const content = await store.get(folder, sha256);
+    if (content === null) return null;
+    invariant(content.byteLength === bytes, "a file is as long as its message says");
+    opened.push({ filename, contentType, content });
+  }
+  return opened;
+}

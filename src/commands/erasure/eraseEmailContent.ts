@@ -1,0 +1,71 @@
+import { eraseContent, retireContent } from "../../domain/email/decisions.ts";
+import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
+import type { ErasureReason } from "../../domain/email/state.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import { expireEmailFiles } from "../attachment/expireFiles.ts";
+import { emailAggregate, type Services } from "../dependencies.ts";
+import { readEmailState, WITHOUT_CONTENT } from "../email/readEmail.ts";
+import { transact } from "../transact.ts";
+
+function aggregateOf(id: string) {
+  return { ...emailAggregate, stream: emailStream(id), since: () => WITHOUT_CONTENT };
+}
+
+/**
+ * Erases the content of a message of the occasion's workspace: nothing shows it from the append on, and what holds it
+ * is cleared right after it; what fails of that a reactor does later. `afterClaim` when a worker is at the message.
+ */
+export async function eraseEmail(
+  services: Services,
+  id: string,
+  why: ErasureReason,
+  occasion: Occasion,
+): Promise<"erased" | "alreadyErased" | "afterClaim" | "notFound"> {
+  const outcome = await transact(
+    services.store,
+    aggregateOf(id),
+    (state) => eraseContent(state?.workspaceId === occasion.workspaceId ? state : null, why),
+    occasion,
+  );
+  if (outcome === "erased") await tryToClear(services, id, occasion);
+  return outcome;
+}
+
+/** Erases the content of a message that has ended, if it was accepted at `acceptedBefore` or earlier. */
+export async function retireEmail(
+  services: Services,
+  id: string,
+  acceptedBefore: EpochMs,
+  occasion: Occasion,
+): Promise<void> {
+  const outcome = await transact(
+    services.store,
+    aggregateOf(id),
+    (state) => retireContent(state, acceptedBefore),
+    occasion,
+  );
+  if (outcome === "erased") await tryToClear(services, id, occasion);
+}
+
+async function tryToClear(services: Services, id: string, occasion: Occasion): Promise<void> {
+  await clearErasedEmail(services, id, occasion).catch((error: unknown) => {
+    if (!(error instanceof StoreError)) throw error;
+  });
+}
+
+/**
+ * Lets go of everything that holds the content of a message that was erased: this instance's memory and outbox, the
+ * content store, what its files hold of the storage allowance, the log. Repeatable. Throws `StoreError`.
+ */
+export async function clearErasedEmail(services: Services, id: string, occasion: Occasion): Promise<void> {
+  const email = await readEmailState(services.store, id);
+  if (email === null || !email.contentErased) return;
+  const { workspaceId } = email;
+  services.recent?.take(id);
+  await services.outbox?.remove(id);
+  await services.content.removeOwner({ workspaceId, ownerId: id });
+  await services.store.truncateBefore(emailStream(id), ACCEPTANCE_REVISION);
+  await expireEmailFiles(services, id, { ...occasion, workspaceId });
+}

@@ -1,0 +1,102 @@
+import { completeErasure, noteApplied, requestErasure } from "../../domain/erasure/decisions.ts";
+import { type ErasureCounts, type ErasureEvent, erasureStream } from "../../domain/erasure/events.ts";
+import type { Erasure } from "../../domain/erasure/state.ts";
+import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
+import type { Occasion, WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import { newId } from "../../kernel/ids.ts";
+import type { Address } from "../../kernel/text/emailAddress.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import type { EventStore, Position } from "../../ports/eventStore.ts";
+import { changeRate } from "../changeRateLimit.ts";
+import { erasureAggregate, type Services } from "../dependencies.ts";
+import { instanceAggregate } from "../instance/openInstance.ts";
+import { load, transact } from "../transact.ts";
+
+/** A request has three events at most. */
+const EVENTS_MAX = 10;
+
+function aggregateOf(id: string) {
+  return { ...erasureAggregate, stream: erasureStream(id) };
+}
+
+/**
+ * People whom callers may have erased in one workspace in a day. Each is looked for in all of its messages, and whoever
+ * asks for many keeps those of other workspaces waiting.
+ */
+const ERASURES_PER_DAY_MAX = 1_000;
+
+/**
+ * Asks that everything of a person in the occasion's workspace be erased that is there now. Of the address only its
+ * keyed hash is written. Answers the request's id. Throws `ChangeRateError` when it is one too many.
+ */
+export async function requestPersonErasure(
+  services: Pick<Services, "store" | "keys">,
+  address: Address,
+  occasion: WorkspaceOccasion,
+): Promise<string> {
+  const { workspaceId } = occasion;
+  const id = newId();
+  const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
+  const person = { workspaceId, recipientHash };
+  const rate = changeRate(services.store, `erasures of ${workspaceId}`, occasion, ERASURES_PER_DAY_MAX);
+  rate.check();
+  rate.count();
+  await transact(services.store, aggregateOf(id), (state) => requestErasure(state, person), occasion);
+  return id;
+}
+
+/** A request as its stream tells it. Times are RFC 3339. */
+export interface ErasureView {
+  readonly id: string;
+  readonly erasure: Erasure;
+  readonly requestedAt: string;
+  readonly appliedAt: string | null;
+  readonly completedAt: string | null;
+  /** Where in the log it was asked for: what comes after that is not covered. */
+  readonly position: Position;
+}
+
+/** A request; null when there is none. Throws `StoreError`. */
+export async function readErasure(store: EventStore, id: string): Promise<ErasureView | null> {
+  const stream = erasureStream(id);
+  const { state: erasure } = await load(store, erasureAggregate, stream);
+  const events = await store.read(stream, 0, EVENTS_MAX);
+  const [requested] = events;
+  if (erasure === null || requested === undefined) return null;
+  const timeOf = (type: ErasureEvent["type"]) => {
+    const event = events.find((one) => one.type === type);
+    return event === undefined ? null : String(event.metadata.at);
+  };
+  return {
+    id,
+    erasure,
+    requestedAt: String(requested.metadata.at),
+    appliedAt: timeOf("ErasureApplied"),
+    completedAt: timeOf("ErasureCompleted"),
+    position: requested.position,
+  };
+}
+
+/** Notes that nothing of the person can be read any more, and what it was. Of several instances the first one's word counts. */
+export async function noteErasureApplied(
+  store: EventStore,
+  id: string,
+  counts: ErasureCounts,
+  occasion: Occasion,
+): Promise<void> {
+  await transact(store, aggregateOf(id), (state) => noteApplied(state, counts), occasion);
+}
+
+/** Ends a request, with what may remain on disks and in copies of the log. */
+export async function completePersonErasure(
+  store: EventStore,
+  id: string,
+  remains: readonly string[],
+  occasion: Occasion,
+): Promise<void> {
+  const { state: instance } = await load(store, instanceAggregate, INSTANCE_STREAM);
+  const copies = (instance?.copies ?? []).map(({ kind, at, place }) => {
+    return { kind, at: rfc3339(at), ...(place === null ? {} : { place }) };
+  });
+  await transact(store, aggregateOf(id), (state) => completeErasure(state, { remains, copies }), occasion);
+}

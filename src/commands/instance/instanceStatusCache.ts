@@ -1,0 +1,43 @@
+import { INSTANCE_STREAM, type InstanceEvent, instanceCodec } from "../../domain/instance/events.ts";
+import { type InstanceState, instanceDecider } from "../../domain/instance/state.ts";
+import type { StoredEvent } from "../../kernel/event/codec.ts";
+import type { EventStore, Position, RecordedEvent } from "../../ports/eventStore.ts";
+import { type FoldCache, foldCache } from "../aggregateCache.ts";
+import type { Aggregate } from "../transact.ts";
+
+/** How the log stands: whether it goes on here, and where in it the last restoration was noted. */
+export interface Standing {
+  readonly instance: InstanceState;
+  /** Everything before this is from before the restoration; null on a log that was begun where it is. */
+  readonly restoredPosition: Position | null;
+}
+
+/** An event of the instance, and where in the log it is. */
+type PlacedEvent = InstanceEvent & { readonly position: Position };
+
+const standingAggregate: Aggregate<Standing, PlacedEvent> = {
+  decider: {
+    initialState: { instance: null, restoredPosition: null },
+    evolve: ({ instance, restoredPosition }, event) => ({
+      instance: instanceDecider.evolve(instance, event),
+      restoredPosition: event.type === "InstanceRestored" ? event.position : restoredPosition,
+    }),
+  },
+  codec: {
+    ...instanceCodec,
+    decode(stored: StoredEvent) {
+      return { ...instanceCodec.decode(stored), position: (stored as RecordedEvent).position };
+    },
+  },
+};
+
+/** How the log stands, no older than a second. */
+export interface StandingCache {
+  /** Throws `StoreError` when it is not known that freshly, and the store cannot be read. */
+  get(): Promise<Standing>;
+}
+
+export function standingCache(store: EventStore): StandingCache {
+  const folds: FoldCache<Standing> = foldCache(store, standingAggregate, (stream) => stream);
+  return { get: () => folds.get(INSTANCE_STREAM) };
+}

@@ -1,0 +1,126 @@
+import { INSTANCE_STREAM, instanceCodec } from "../../domain/instance/events.ts";
+import { type Instance, instanceDecider } from "../../domain/instance/state.ts";
+import { logImportCodec } from "../../domain/log/events.ts";
+import { logImportDecider } from "../../domain/log/state.ts";
+import { invariant } from "../../kernel/assert.ts";
+import {
+  type InstanceKeys,
+  instanceKeys,
+  newDataKey,
+  seal,
+  unseal,
+} from "../../kernel/crypto/derivedKeys.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { IMPORT_STREAM } from "../../kernel/event/systemEvents.ts";
+import { newId } from "../../kernel/ids.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { load, toNewEvents, transact } from "../transact.ts";
+
+export const instanceAggregate = { decider: instanceDecider, codec: instanceCodec };
+/** How far the import of a log into this store has come. */
+export const logImportAggregate = { decider: logImportDecider, codec: logImportCodec };
+
+/** What an instance needs to prove that it belongs to its log. */
+export interface InstanceClaims {
+  readonly masterKey: Uint8Array;
+  /** The key before a rotation; null when there was none. */
+  readonly masterKeyPrevious: Uint8Array | null;
+  readonly contentStoreId: string;
+}
+
+/** This log does not belong with these settings. The message says the remedy. */
+export class InstanceMismatchError extends Error {
+  override readonly name = "InstanceMismatchError";
+}
+
+/** A log that is open to us. */
+export interface OpenInstance {
+  readonly logId: string;
+  readonly keys: InstanceKeys;
+  /** The newest format of the log's events. */
+  readonly format: number;
+  /** True when this start was the log's first. */
+  readonly isNew: boolean;
+  /**
+   * Names this copy of the log. A log that was restored goes on otherwise than what it was copied from, at the same
+   * positions, so what was made of the other one is of no use.
+   */
+  readonly copyId: string;
+  /** Null while the log goes on here. */
+  readonly sealedAt: EpochMs | null;
+}
+
+/**
+ * Opens the log's instance, or begins it: the first append of racing first starts wins and the others read it.
+ * The data key, which everything keyed derives from, is in the log sealed under the master key; so the master
+ * key can be rotated without a hash or a stream name changing. Throws {@link InstanceMismatchError}.
+ */
+export async function openInstance(
+  store: EventStore,
+  claims: InstanceClaims,
+  occasion: Occasion,
+): Promise<OpenInstance> {
+  await requireWhole(store);
+  const isNew =
+    (await store.lastRevision(INSTANCE_STREAM)) === null && (await begin(store, claims, occasion));
+  const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
+  invariant(state, "the instance stream begins with InstanceCreated");
+  if (state.contentStoreId !== claims.contentStoreId) {
+    throw new InstanceMismatchError(
+      "the content store is not the one that this log was begun with: set CONTENT_URL to that one (every instance of a log shares one)",
+    );
+  }
+  const dataKey = await openDataKey(store, state, claims, occasion);
+  const { logId, sealedAt, restored, format } = state;
+  const copyId = restored === null ? logId : `${logId}/${restored.copyId}`;
+  return { logId, keys: instanceKeys(dataKey), format, isNew, copyId, sealedAt };
+}
+
+/** Refuses a log of which a part is still in a file. */
+async function requireWhole(store: EventStore): Promise<void> {
+  const { state } = await load(store, logImportAggregate, IMPORT_STREAM);
+  if (state === null || state.isFinished) return;
+  throw new InstanceMismatchError(
+    "a log is being imported into this store, or its import was interrupted: run the same `postledger log import` again",
+  );
+}
+
+/** Refuses to run a service on a log that goes on elsewhere. */
+export function requireUnsealed({ sealedAt }: Pick<OpenInstance, "sealedAt">): void {
+  if (sealedAt === null) return;
+  throw new InstanceMismatchError(
+    `the log was sealed at ${rfc3339(sealedAt)}: it goes on where it was imported; \`postledger log unseal\` lets it go on here`,
+  );
+}
+
+async function begin(store: EventStore, claims: InstanceClaims, occasion: Occasion): Promise<boolean> {
+  const { masterKey, contentStoreId } = claims;
+  const data = { logId: newId(), sealedDataKey: seal(masterKey, newDataKey()), contentStoreId };
+  const events = toNewEvents([{ type: "InstanceCreated", data }], occasion);
+  return (await store.append(INSTANCE_STREAM, events, "noStream")).outcome === "appended";
+}
+
+async function openDataKey(
+  store: EventStore,
+  instance: Instance,
+  { masterKey, masterKeyPrevious }: InstanceClaims,
+  occasion: Occasion,
+): Promise<Uint8Array> {
+  const dataKey = unseal(masterKey, instance.sealedDataKey);
+  if (dataKey !== null) return dataKey;
+  const previous = masterKeyPrevious && unseal(masterKeyPrevious, instance.sealedDataKey);
+  if (!previous) {
+    throw new InstanceMismatchError(
+      "MASTER_KEY is not the one that this log was begun with: set the right one, or set MASTER_KEY_PREVIOUS to it to rotate",
+    );
+  }
+  const sealedDataKey = seal(masterKey, previous);
+  await transact(
+    store,
+    { ...instanceAggregate, stream: INSTANCE_STREAM },
+    () => ({ outcome: null, events: [{ type: "MasterKeyRotated" as const, data: { sealedDataKey } }] }),
+    occasion,
+  );
+  return previous;
+}

@@ -1,0 +1,30 @@
+import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
+import { raiseFormat } from "../../domain/instance/raiseLogFormat.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { LOG_FORMAT, type LogFormat } from "../../kernel/event/logFormat.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { transact } from "../transact.ts";
+import { InstanceMismatchError, instanceAggregate } from "./openInstance.ts";
+
+/** Why this program cannot work on a log of this format; null when it can. */
+export function formatTrouble(format: number, { reads }: LogFormat = LOG_FORMAT): string | null {
+  if (format <= reads) return null;
+  return `the log holds events of a newer version of this program (format ${format}, this one reads ${reads}): upgrade`;
+}
+
+/**
+ * To be called before anything else is written: refuses a log that is of a newer format than we read, and says in
+ * one of an older format that events of ours follow. Throws {@link InstanceMismatchError}.
+ */
+export async function enterLogFormat(
+  store: EventStore,
+  format: number,
+  occasion: Occasion,
+  own: LogFormat = LOG_FORMAT,
+): Promise<void> {
+  const trouble = formatTrouble(format, own);
+  if (trouble !== null) throw new InstanceMismatchError(trouble);
+  if (format >= own.writes) return;
+  const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
+  await transact(store, aggregate, (state) => raiseFormat(state, own.writes), occasion);
+}

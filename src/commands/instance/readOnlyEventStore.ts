@@ -1,0 +1,12 @@
+import { type EventStore, StoreError } from "../../ports/eventStore.ts";
+
+/** The log as a command sees it that finds it sealed: it can be read, and nothing can be written that would be lost. */
+export function sealedStore(store: EventStore): EventStore {
+  const refuse = async () => {
+    throw new StoreError(
+      "unavailable",
+      "the log is sealed: it goes on where it was imported; `postledger log unseal` lets it go on here",
+    );
+  };
+  return Object.assign(Object.create(store) as EventStore, { append: refuse, truncateBefore: refuse });
+}

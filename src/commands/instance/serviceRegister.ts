@@ -1,0 +1,69 @@
+import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
+import { type ServiceRegisterEvent, serviceRegisterCodec } from "../../domain/serviceRegister/events.ts";
+import {
+  type ServicePlace,
+  type ServiceRegisterState,
+  serviceRegisterDecider,
+} from "../../domain/serviceRegister/state.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { SERVICES_STREAM } from "../../kernel/event/systemEvents.ts";
+import { newId } from "../../kernel/ids.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { type Loaded, load, transact } from "../transact.ts";
+import { instanceAggregate, requireUnsealed } from "./openInstance.ts";
+
+const register = { decider: serviceRegisterDecider, codec: serviceRegisterCodec };
+
+/** A service's entry in the register of those that work on a log. */
+export interface Membership {
+  /** Notes that nothing is under way there that could still be written. Once it is noted, a repeat does nothing. */
+  leave(): Promise<void>;
+}
+
+/** Nobody needs to know the others to join or leave, so a stream that has grown long is not read for it. */
+async function note(store: EventStore, event: ServiceRegisterEvent, occasion: Occasion): Promise<void> {
+  const since = async () => ({
+    state: serviceRegisterDecider.initialState,
+    revision: await store.lastRevision(SERVICES_STREAM),
+  });
+  const written = { ...register, stream: SERVICES_STREAM, since };
+  await transact(store, written, () => ({ outcome: null, events: [event] }), occasion);
+}
+
+/**
+ * Notes that a service works on the log: before it writes anything, so that whoever seals the log waits for it. Whether
+ * the log is sealed is read after that: a seal that does not find the entry was there before it, and is seen here.
+ * Throws what {@link requireUnsealed} throws.
+ */
+export async function joinLog(
+  store: EventStore,
+  place: ServicePlace,
+  occasion: () => Occasion,
+): Promise<Membership> {
+  const serviceId = newId();
+  await note(store, { type: "ServiceJoined", data: { serviceId, ...place } }, occasion());
+  let hasLeft = false;
+  const leave = async () => {
+    if (hasLeft) return;
+    await note(store, { type: "ServiceLeft", data: { serviceId } }, occasion());
+    hasLeft = true;
+  };
+  try {
+    const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
+    requireUnsealed({ sealedAt: state?.sealedAt ?? null });
+  } catch (error) {
+    // Why it may not work here is told, and not that the store could not be told of it.
+    await leave().catch(() => {});
+    throw error;
+  }
+  return { leave };
+}
+
+/** The services that have joined and not left, each time as the log has it then: only what is new is read. */
+export function servicesAtWork(store: EventStore): () => Promise<readonly ServicePlace[]> {
+  let loaded: Loaded<ServiceRegisterState> | undefined;
+  return async () => {
+    loaded = await load(store, register, SERVICES_STREAM, loaded);
+    return [...loaded.state.values()];
+  };
+}

@@ -1,0 +1,158 @@
+import { isOfTheLog } from "../../kernel/event/systemEvents.ts";
+import type { JsonObject } from "../../kernel/text/json.ts";
+import type { RecordedEvent } from "../../ports/eventStore.ts";
+
+/** The format of the lines; one that is not known is refused. */
+const FORMAT = 1;
+/** Streams and types of a server's own begin with it. */
+const SERVERS_PREFIX = "$";
+
+/** The first line of an export: which log it is of, and what it takes to open it. */
+export interface ExportHeader {
+  readonly postledger: "log";
+  readonly format: typeof FORMAT;
+  readonly exportId: string;
+  readonly exportedAt: string;
+  readonly logId: string;
+  readonly contentStoreId: string;
+  /** As the log holds it: opening it is the check of MASTER_KEY. */
+  readonly sealedDataKey: string;
+  /** Whether the log had stopped when it was exported. */
+  readonly sealed: boolean;
+}
+
+/** Revisions that are not there any more: erased or cut off. */
+export interface MissingRevisions {
+  readonly stream: string;
+  readonly from: number;
+  readonly through: number;
+}
+
+/** The last line: an export without it was cut short. */
+export interface ExportEnd {
+  readonly events: number;
+  /** Revisions, not gaps. */
+  readonly missing: number;
+  /** Of every line before, with its line feed, in lower-case hex. */
+  readonly sha256: string;
+}
+
+/** An event as it is in a line: what the store says of it, without its place in the store. */
+export type ExportedEvent = Omit<RecordedEvent, "position">;
+
+export type LogLine =
+  | { readonly kind: "event"; readonly event: ExportedEvent }
+  | { readonly kind: "missing"; readonly missing: MissingRevisions }
+  | { readonly kind: "end"; readonly end: ExportEnd };
+
+/** The export cannot be used. The message says why, for people. */
+export class ExportError extends Error {
+  override readonly name = "ExportError";
+}
+
+export function headerLine(facts: Omit<ExportHeader, "postledger" | "format">): string {
+  return JSON.stringify({ postledger: "log", format: FORMAT, ...facts } satisfies ExportHeader);
+}
+
+/** The same event gives the same line, whichever store it is read from. */
+export function eventLine({ stream, revision, id, type, data, metadata }: ExportedEvent): string {
+  const payload = data instanceof Uint8Array ? { bytes: data.toBase64() } : { data };
+  return JSON.stringify({ stream, revision, id, type, ...payload, metadata });
+}
+
+export function missingLine(missing: MissingRevisions): string {
+  return JSON.stringify({ missing });
+}
+
+export function endLine(end: ExportEnd): string {
+  return JSON.stringify({ end });
+}
+
+const HEADER_TEXTS = ["exportId", "exportedAt", "logId", "contentStoreId", "sealedDataKey"] as const;
+
+/** Throws {@link ExportError} for what is no first line of an export that this version can read. */
+export function parseHeader(line: string | undefined): ExportHeader {
+  const value = line === undefined ? null : parsed(line);
+  if (value?.postledger !== "log") throw new ExportError("this is no export of a log");
+  if (value.format !== FORMAT) {
+    throw new ExportError(`the export is of format ${String(value.format)}, this version reads ${FORMAT}`);
+  }
+  const isWhole = HEADER_TEXTS.every((name) => typeof value[name] === "string");
+  if (!isWhole || typeof value.sealed !== "boolean") throw damaged();
+  return value as unknown as ExportHeader;
+}
+
+/** Throws {@link ExportError}. */
+export function parseLine(line: string): LogLine {
+  const value = parsed(line);
+  if (isObject(value.missing)) {
+    const missing = missingOf(value.missing);
+    requireOurs({ stream: missing.stream, type: "" });
+    return { kind: "missing", missing };
+  }
+  if (isObject(value.end)) return { kind: "end", end: endOf(value.end) };
+  const { stream, revision, id, type, metadata } = value;
+  if (typeof stream !== "string" || typeof id !== "string" || typeof type !== "string") throw damaged();
+  if (!isCount(revision) || !isObject(metadata)) throw damaged();
+  requireOurs({ stream, type });
+  const event = { stream, revision, id, type, data: dataOf(value), metadata: metadata as JsonObject };
+  return { kind: "event", event };
+}
+
+/** Names that a server keeps for itself would tell it what to do, with our rights; others would stop the import. */
+function requireOurs(event: { readonly stream: string; readonly type: string }): void {
+  const isServers = event.stream.startsWith(SERVERS_PREFIX) || event.type.startsWith(SERVERS_PREFIX);
+  if (isServers || !isOfTheLog(event))
+    throw new ExportError(
+      `no log of Postledger holds such an event: ${JSON.stringify([event.stream, event.type])}`,
+    );
+}
+
+function missingOf({ stream, from, through }: Fields): MissingRevisions {
+  if (typeof stream !== "string" || !isCount(from) || !isCount(through)) throw damaged();
+  return { stream, from, through };
+}
+
+function endOf({ events, missing, sha256 }: Fields): ExportEnd {
+  if (!isCount(events) || !isCount(missing) || typeof sha256 !== "string") throw damaged();
+  return { events, missing, sha256 };
+}
+
+function dataOf({ data, bytes }: Fields): object | Uint8Array {
+  if (typeof bytes === "string") return bytesOf(bytes);
+  if (typeof data === "object" && data !== null) return data;
+  throw damaged();
+}
+
+function bytesOf(base64: string): Uint8Array {
+  try {
+    return Uint8Array.fromBase64(base64);
+  } catch {
+    throw damaged();
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function damaged(): ExportError {
+  return new ExportError("a line of the export is damaged");
+}
+
+function parsed(line: string): Fields {
+  let value: unknown = null;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    // The parser's message repeats what it has read.
+  }
+  if (!isObject(value)) throw damaged();
+  return value;
+}

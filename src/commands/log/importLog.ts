@@ -1,0 +1,201 @@
+import { restoreInstance } from "../../domain/instance/decisions.ts";
+import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
+import type { LogImportEvent } from "../../domain/log/events.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { IMPORT_STREAM, isOfTheLog } from "../../kernel/event/systemEvents.ts";
+import { newId } from "../../kernel/ids.ts";
+import { epochMs } from "../../kernel/time.ts";
+import { type EventStore, LOG_START, type RecordedEvent } from "../../ports/eventStore.ts";
+import { instanceAggregate, logImportAggregate } from "../instance/openInstance.ts";
+import { load, transact } from "../transact.ts";
+import {
+  type ExportEnd,
+  ExportError,
+  type ExportHeader,
+  eventLine,
+  type MissingRevisions,
+  parseHeader,
+  parseLine,
+} from "./exportFormat.ts";
+import { LogWriter } from "./importAppender.ts";
+
+/** The lines of an export from its first to its last, in pages of bounded size; can be asked for again. */
+export type ExportLines = () => AsyncIterable<readonly string[]>;
+
+export interface ImportOptions {
+  /** Appends must stand in the log in the order of their calls. */
+  readonly store: EventStore;
+  readonly lines: ExportLines;
+  readonly header: ExportHeader;
+  readonly end: ExportEnd;
+  readonly occasion: Occasion;
+  readonly onProgress: (phase: "import" | "verify", events: number) => void;
+}
+
+/** What an import says when it is done. */
+export interface Imported {
+  readonly events: number;
+  /** Revisions that were erased or cut off: placeholders stood in for them and were cut off again. */
+  readonly missing: number;
+  /** Events that an earlier, interrupted run had brought here. */
+  readonly found: number;
+}
+
+/** Looks through the lines: whether they are whole, to the last byte. Throws {@link ExportError}. */
+export async function checkExport(lines: ExportLines): Promise<{ header: ExportHeader; end: ExportEnd }> {
+  const hasher = new Bun.CryptoHasher("sha256");
+  let header: ExportHeader | null = null;
+  let last: string | null = null;
+  for await (const page of lines()) {
+    for (const line of page) {
+      header ??= parseHeader(line);
+      if (last !== null) hasher.update(`${last}\n`);
+      last = line;
+    }
+  }
+  if (header === null || last === null) throw new ExportError("the export is empty");
+  const end = last.startsWith('{"end"') ? parseLine(last) : null;
+  if (end?.kind !== "end") throw new ExportError("the export was cut short: it has no last line");
+  if (hasher.digest("hex") !== end.end.sha256)
+    throw new ExportError("the export is damaged: its digest is another");
+  return { header, end: end.end };
+}
+
+/**
+ * Brings an exported log into an empty store: ids, revisions and the order of the log are kept. What an interrupted run
+ * of the same export has brought there is compared and gone on from. At the end the whole log is read back and compared
+ * line by line, and the log is noted as restored: what is not done in it waits. Throws {@link ExportError} when the
+ * store is not empty or did not keep the order, and `StoreError`.
+ */
+export async function importLog(options: ImportOptions): Promise<Imported> {
+  const { store, header, end, occasion } = options;
+  const copyId = await begin(options);
+  const writer = new LogWriter(store, header);
+  const instance = { ...instanceAggregate, stream: INSTANCE_STREAM };
+  const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
+  // An earlier run may have been interrupted after it had compared everything.
+  const isCompared = state?.restored?.copyId === copyId;
+  const found = isCompared ? end.events : await bring(options, writer);
+  const { sealed, exportedAt } = header;
+  const restoration = {
+    copyId,
+    from: "import",
+    takenAt: epochMs(exportedAt),
+    sealed,
+    at: occasion.at,
+  } as const;
+  await transact(store, instance, (now) => restoreInstance(now, restoration), occasion);
+  for await (const missing of missingOf(options.lines)) if (missing.from > 0) await writer.cutOff(missing);
+  await writer.finish();
+  await note(store, { type: "LogImportFinished", data: { events: end.events } }, occasion);
+  return { events: end.events, missing: end.missing, found };
+}
+
+/** Writes what is not there yet and compares all of it. Answers how many events were there. */
+async function bring(options: ImportOptions, writer: LogWriter): Promise<number> {
+  const found = await compareLog(options, { isWhole: false });
+  let events = 0;
+  for await (const page of linesOf(options.lines)) {
+    for (const line of page) {
+      if (isEventLine(line)) events += 1;
+      if (!isEventLine(line)) await writeMissing(writer, line, events < found);
+      else if (events > found) await writeEvent(writer, line);
+    }
+    options.onProgress("import", events);
+  }
+  await writer.finish();
+  await compareLog(options, { isWhole: true });
+  return found;
+}
+
+async function writeMissing(writer: LogWriter, line: string, areThere: boolean): Promise<void> {
+  const parsed = parseLine(line);
+  if (parsed.kind === "missing") await writer.addMissing(parsed.missing, areThere);
+}
+
+async function writeEvent(writer: LogWriter, line: string): Promise<void> {
+  const parsed = parseLine(line);
+  if (parsed.kind === "event") await writer.addEvent(parsed.event, Buffer.byteLength(line));
+}
+
+/** Claims the store for this export, or finds that an earlier run has. Answers what the copy is called. */
+async function begin({ store, header, occasion }: ImportOptions): Promise<string> {
+  const { exportId } = header;
+  const { state } = await load(store, logImportAggregate, IMPORT_STREAM);
+  if (state?.isFinished) throw new ExportError("the store holds a log that was imported: it is not empty");
+  if (state !== null && state.exportId !== exportId) {
+    throw new ExportError("the import of another export into this store was interrupted: empty the store");
+  }
+  if (state !== null) return state.copyId;
+  for await (const { events } of store.readAll(LOG_START, {})) {
+    if (events.length > 0)
+      throw new ExportError("the store is not empty: a log is imported into an empty one");
+  }
+  const copyId = newId();
+  await note(store, { type: "LogImportStarted", data: { exportId, copyId } }, occasion);
+  return copyId;
+}
+
+function note(store: EventStore, event: LogImportEvent, occasion: Occasion): Promise<null> {
+  const aggregate = { ...logImportAggregate, stream: IMPORT_STREAM };
+  return transact(store, aggregate, () => ({ outcome: null, events: [event] }), occasion);
+}
+
+/** The lines between the first and the last, as they are. */
+async function* linesOf(lines: ExportLines): AsyncGenerator<readonly string[]> {
+  let isFirst = true;
+  for await (const page of lines()) {
+    yield isFirst ? page.slice(1) : page;
+    if (page.length > 0) isFirst = false;
+  }
+}
+
+/** Whether a line is an event's: it begins as {@link eventLine} makes it. */
+function isEventLine(line: string): boolean {
+  return line.startsWith('{"stream":');
+}
+
+async function* eventLinesOf(lines: ExportLines): AsyncGenerator<string> {
+  for await (const page of linesOf(lines)) for (const line of page) if (isEventLine(line)) yield line;
+}
+
+async function* missingOf(lines: ExportLines): AsyncGenerator<MissingRevisions> {
+  for await (const page of linesOf(lines)) {
+    for (const line of page.filter((one) => !isEventLine(one))) {
+      const parsed = parseLine(line);
+      if (parsed.kind === "missing") yield parsed.missing;
+    }
+  }
+}
+
+/**
+ * Walks the store's log beside the export: every event must be the next one, to the letter. Answers how many there
+ * are; with `isWhole` they must be all.
+ */
+async function compareLog(
+  { store, lines, header, onProgress }: ImportOptions,
+  { isWhole }: { readonly isWhole: boolean },
+): Promise<number> {
+  const expected = eventLinesOf(lines);
+  let count = 0;
+  for await (const { events } of store.readAll(LOG_START, {})) {
+    for (const event of events) {
+      if (!isOfTheLog(event)) continue;
+      const { value } = await expected.next();
+      if (value !== eventLine(event)) throw otherwise(event, header);
+      count += 1;
+    }
+    if (isWhole) onProgress("verify", count);
+  }
+  const { done } = await expected.next();
+  await expected.return(undefined);
+  if (isWhole && !done) throw new ExportError(`the store holds only the first ${count} events of the export`);
+  return count;
+}
+
+function otherwise({ stream, revision }: RecordedEvent, { exportId }: ExportHeader): ExportError {
+  const where = `revision ${revision} of ${stream}`;
+  return new ExportError(
+    `the store's log is not that of the export ${exportId} at ${where}: empty the store`,
+  );
+}

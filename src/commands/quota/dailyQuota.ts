@@ -1,0 +1,103 @@
+import { quotaDay, quotaStream } from "../../domain/quota/events.ts";
+import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import type { WorkspaceState } from "../../domain/workspace/state.ts";
+import { newId } from "../../kernel/ids.ts";
+import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type EventStore, StoreError } from "../../ports/eventStore.ts";
+import type { FoldCache } from "../aggregateCache.ts";
+import { QuotaBlock } from "./reservedQuotaBlock.ts";
+
+/** The daily limit of every workspace, counted by UTC days. Shared by all instances of a log. */
+export interface DailyQuota {
+  /** Takes one of the day's messages for `messageId`; null when the workspace has none left. Throws `StoreError`. */
+  take(workspaceId: string, messageId: string, at: EpochMs): Promise<QuotaUnit | null>;
+  /** Gives back what was taken at `unit.at` and not used. Never throws `StoreError`. */
+  giveBack(workspaceId: string, unit: QuotaUnit): Promise<void>;
+  /** Messages of the day of `at` that are used; what other instances have in hand counts. Throws `StoreError`. */
+  used(workspaceId: string, at: EpochMs): Promise<number>;
+  /** Returns to the log what is in hand, so that other instances can use it. Never throws. */
+  stop(): Promise<void>;
+}
+
+/** One of a day's messages. */
+export interface QuotaUnit {
+  /** When it was taken: this says of which day it is. */
+  readonly at: EpochMs;
+  /** The message that it was taken for and no other; null for one of a block. */
+  readonly messageId: string | null;
+}
+
+export interface DailyQuotaOptions {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly workspaces: FoldCache<WorkspaceState>;
+  readonly limitsDefault: WorkspaceLimits;
+  /** After so long without use a block goes back to the log. */
+  readonly idleMs?: number;
+}
+
+const IDLE_MS = 30 * SECOND_MS;
+const SWEEPS_PER_IDLE_TIME = 6;
+/** How many blocks are returned at once. */
+const RETURNS_MAX = 64;
+
+/** Blocks of the daily limits in the hands of one instance. A crash loses at most what is in hand. */
+export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
+  const { store, clock, workspaces, limitsDefault, idleMs = IDLE_MS } = options;
+  const instance = newId();
+  const blocks = new Map<string, QuotaBlock>();
+  let sweeps: Timer | null = null;
+
+  const blockOf = (workspaceId: string, at: EpochMs): QuotaBlock => {
+    const stream = quotaStream(workspaceId, quotaDay(at));
+    return new QuotaBlock({ store, clock, stream, workspaceId, instance });
+  };
+  const keptBlockOf = (workspaceId: string, at: EpochMs): QuotaBlock => {
+    const name = `${workspaceId}/${quotaDay(at)}`;
+    const block = blocks.get(name) ?? blockOf(workspaceId, at);
+    blocks.set(name, block);
+    sweeps ??= setInterval(() => void returnIdle(), idleMs / SWEEPS_PER_IDLE_TIME).unref();
+    return block;
+  };
+  /** Empty ones are forgotten, so that no more of them are kept than there are workspaces at work. */
+  const returnIdle = async (): Promise<void> => {
+    const since = clock.monotonicMs() - idleMs;
+    const idle = [...blocks].filter(([, block]) => block.isIdleSince(since));
+    if (!(await releaseAll(idle.map(([, block]) => block)))) return;
+    for (const [name, block] of idle) if (block.isIdleSince(since) && block.isEmpty) blocks.delete(name);
+    if (blocks.size === 0) stopSweeps();
+  };
+  const stopSweeps = () => {
+    if (sweeps !== null) clearInterval(sweeps);
+    sweeps = null;
+  };
+
+  return {
+    async take(workspaceId, messageId, at) {
+      const { messagesPerDay } = limitsOf(await workspaces.get(workspaceId), limitsDefault);
+      const isSingle = await keptBlockOf(workspaceId, at).take(messagesPerDay, messageId);
+      return isSingle === null ? null : { at, messageId: isSingle ? messageId : null };
+    },
+    giveBack: (workspaceId, { at, messageId }) => keptBlockOf(workspaceId, at).giveBack(messageId),
+    used: (workspaceId, at) =>
+      (blocks.get(`${workspaceId}/${quotaDay(at)}`) ?? blockOf(workspaceId, at)).used(),
+    async stop() {
+      stopSweeps();
+      await releaseAll([...blocks.values()]);
+    },
+  };
+}
+
+/** False when the store cannot be written: then the rest would fail too, and is left in hand. */
+async function releaseAll(blocks: readonly QuotaBlock[]): Promise<boolean> {
+  try {
+    for (let first = 0; first < blocks.length; first += RETURNS_MAX) {
+      await Promise.all(blocks.slice(first, first + RETURNS_MAX).map((block) => block.release()));
+    }
+    return true;
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    return false;
+  }
+}

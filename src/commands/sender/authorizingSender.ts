@@ -1,0 +1,29 @@
+import { authorityOf, type SenderFault, senderFault } from "../../domain/sender/state.ts";
+import type { Address } from "../../kernel/text/emailAddress.ts";
+import type { Services } from "../dependencies.ts";
+import { domainSenderIdOf } from "./manageSender.ts";
+
+/** On whose word a message may leave. */
+export interface SenderAuthority {
+  /** The hash of the address itself, whether it was added or not. */
+  readonly senderId: string;
+  /** The domain's sender when the address cannot send on its own; null: the address'. */
+  readonly domainSenderId: string | null;
+  readonly displayName: string | null;
+}
+
+/** Who lets this address send, or why nobody does. An address that can send by itself costs one look. */
+export async function senderAuthority(
+  { keys, senders }: Pick<Services, "keys" | "senders">,
+  workspaceId: string,
+  from: Address,
+): Promise<SenderAuthority | SenderFault> {
+  const senderId = keys.hashAddress(workspaceId, from.canonical);
+  const address = await senders.get(senderId);
+  const displayName = address?.displayName ?? null;
+  if (authorityOf(address, null) === "address") return { senderId, domainSenderId: null, displayName };
+  const domainSenderId = domainSenderIdOf(keys, workspaceId, from);
+  const domain = await senders.get(domainSenderId);
+  if (authorityOf(address, domain) === null) return senderFault(address, domain);
+  return { senderId, domainSenderId, displayName };
+}

@@ -1,0 +1,107 @@
+import { addSender, switchSender, verifySender } from "../../domain/sender/decisions.ts";
+import { type SenderEvent, senderStream, type VerificationMethod } from "../../domain/sender/events.ts";
+import type { SenderState } from "../../domain/sender/state.ts";
+import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { Address } from "../../kernel/text/emailAddress.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
+import { type Services, senderAggregate } from "../dependencies.ts";
+import { transact } from "../transact.ts";
+
+/** What a sender stands for: one address, or every address at exactly one domain. */
+export type SenderName =
+  | { readonly kind: "address"; readonly address: Address }
+  | { readonly kind: "domain"; readonly domain: string };
+
+/** The id of a sender: no address begins with the @ that a domain is hashed with. */
+export function senderIdOf(keys: InstanceKeys, workspaceId: string, name: SenderName): string {
+  return keys.hashAddress(workspaceId, name.kind === "address" ? name.address.canonical : `@${name.domain}`);
+}
+
+/** The id of the sender that speaks for all addresses at the domain of this one. */
+export function domainSenderIdOf(keys: InstanceKeys, workspaceId: string, { canonical }: Address): string {
+  return keys.hashAddress(workspaceId, canonical.slice(canonical.lastIndexOf("@")));
+}
+
+/** How often callers may change one sender in a day. */
+const CHANGES_PER_DAY_MAX = 200;
+
+/** load -> decide -> append on one sender, which shows at once on this instance. */
+export function transactSender<Outcome>(
+  services: Services,
+  id: string,
+  decide: SenderChange<Outcome>["decide"],
+  occasion: Occasion,
+): Promise<Outcome> {
+  return changeSender(services, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, occasion);
+}
+
+/** What is decided of a sender, and how many changes in a day it must not be beyond. */
+interface SenderChange<Outcome> {
+  readonly decide: (state: SenderState) => Decision<Outcome, SenderEvent>;
+  readonly changesPerDayMax: number;
+}
+
+async function changeSender<Outcome>(
+  services: Services,
+  id: string,
+  { decide, changesPerDayMax }: SenderChange<Outcome>,
+  occasion: Occasion,
+): Promise<Outcome> {
+  const aggregate = {
+    ...senderAggregate,
+    stream: senderStream(id),
+    since: () => services.senders.loaded(id),
+    changesPerDayMax,
+  };
+  const outcome = await transact(services.store, aggregate, decide, occasion);
+  services.senders.forget(id);
+  return outcome;
+}
+
+export interface NewSender {
+  readonly workspaceId: string;
+  readonly name: SenderName;
+  /** Of an address: stands beside it in From. */
+  readonly displayName?: string;
+}
+
+/** Adds a sender; it cannot send before it is verified. Null when there is no such workspace. */
+export async function newSender(services: Services, sender: NewSender, occasion: Occasion) {
+  const { workspaceId, name, displayName } = sender;
+  if ((await services.workspaces.get(workspaceId)) === null) return null;
+  const id = senderIdOf(services.keys, workspaceId, name);
+  const named = displayName === undefined ? {} : { displayName };
+  const event: Parameters<typeof addSender>[1] =
+    name.kind === "address"
+      ? { type: "SenderAdded", data: { workspaceId, address: name.address.sent, ...named } }
+      : { type: "SenderDomainAdded", data: { workspaceId, domain: name.domain } };
+  const on = { ...occasion, workspaceId };
+  const outcome = await transactSender(services, id, (state) => addSender(state, event), on);
+  return { id, outcome };
+}
+
+/** Marks a sender as verified. */
+export function markVerified(
+  services: Services,
+  id: string,
+  method: VerificationMethod,
+  occasion: Occasion,
+): Promise<"verified" | "notFound"> {
+  return transactSender(services, id, (state) => verifySender(state, method), occasion);
+}
+
+/** Switches a sender off or on: within a second on every instance, and mail that is queued waits meanwhile. */
+export function setSender(
+  services: Services,
+  id: string,
+  to: "disabled" | "enabled",
+  occasion: Occasion,
+): Promise<"switched" | "notFound"> {
+  const change = {
+    decide: (state: SenderState) => switchSender(state, to),
+    changesPerDayMax: CHANGES_PER_DAY_MAX - (to === "enabled" ? CHANGES_KEPT_FOR_STOPPING : 0),
+  };
+  return changeSender(services, id, change, occasion);
+}

@@ -1,0 +1,44 @@
+import { type SenderEvent, senderCodec, senderStream } from "../../domain/sender/events.ts";
+import { type Sender, type SenderState, senderDecider } from "../../domain/sender/state.ts";
+import type { Services } from "../dependencies.ts";
+
+const PAGE_EVENTS = 500;
+
+/** The events after which a sender reads otherwise. */
+const CHANGES: ReadonlySet<SenderEvent["type"]> = new Set<SenderEvent["type"]>([
+  "SenderAdded",
+  "SenderDomainAdded",
+  "SenderVerified",
+  "SenderDisabled",
+  "SenderEnabled",
+]);
+
+/** A sender with all that can be told about it; times are RFC 3339. */
+export interface SenderView {
+  readonly id: string;
+  readonly sender: Sender;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** One sender of the workspace as its stream tells it now; null when there is none, also when it is another's. */
+export async function readSender(
+  { store }: Pick<Services, "store">,
+  workspaceId: string,
+  id: string,
+): Promise<SenderView | null> {
+  let sender: SenderState = senderDecider.initialState;
+  let createdAt = "";
+  let updatedAt = "";
+  for (let from = 0; ; from += PAGE_EVENTS) {
+    const page = await store.read(senderStream(id), from, PAGE_EVENTS);
+    for (const recorded of page) {
+      const event = senderCodec.decode(recorded);
+      sender = senderDecider.evolve(sender, event);
+      if (CHANGES.has(event.type)) updatedAt = String(recorded.metadata.at);
+      createdAt ||= updatedAt;
+    }
+    if (page.length < PAGE_EVENTS) break;
+  }
+  return sender?.workspaceId === workspaceId ? { id, sender, createdAt, updatedAt } : null;
+}

@@ -1,0 +1,88 @@
+import { requestVerification } from "../../domain/sender/decisions.ts";
+import { suppressionStream } from "../../domain/suppression/events.ts";
+import {
+  ADDRESS_RULE,
+  ADDRESS_RULE_OF_FIRST,
+  type AllowanceRule,
+  allowedAgainAt,
+  countVerificationMail,
+  hasMailToday,
+  SENDER_RULE,
+  utcDay,
+  WORKSPACE_RULE,
+} from "../../domain/verificationAllowance/decisions.ts";
+import {
+  addressAllowanceStream,
+  senderAllowanceStream,
+  workspaceAllowanceStream,
+} from "../../domain/verificationAllowance/events.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { newId } from "../../kernel/ids.ts";
+import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import { type Services, suppressionAggregate, verificationAllowanceAggregate } from "../dependencies.ts";
+import { load, transact } from "../transact.ts";
+import { transactSender } from "./manageSender.ts";
+import type { SenderView } from "./readSender.ts";
+import { secretHashOf } from "./verificationLink.ts";
+
+export type RequestOutcome =
+  /** Its mail is on its way, or the sender is verified already and needs none. */
+  | { readonly kind: "requested" | "alreadyVerified" }
+  | { readonly kind: "suppressed" }
+  | { readonly kind: "limited"; readonly againAt: EpochMs };
+
+/**
+ * Opens a verification link for an address; a worker mails it. The allowances are counted by expected revision,
+ * so that no number of instances gives more than they say. What is counted stays so, whatever comes of it.
+ */
+export async function requestSenderVerification(
+  services: Services,
+  { id, sender }: SenderView,
+  occasion: Occasion,
+): Promise<RequestOutcome> {
+  const { store, keys } = services;
+  const { workspaceId } = sender;
+  if (sender.verifiedBy !== null) return { kind: "alreadyVerified" };
+  const address = parseAddress(sender.name);
+  invariant("canonical" in address, "a sender's address was parsed when it was added");
+  // The sender's id is the same keyed hash of workspace and address that a suppression is found by.
+  const suppression = await load(store, suppressionAggregate, suppressionStream(id));
+  if (suppression.state !== null) return { kind: "suppressed" };
+
+  const now = occasion.at;
+  const ofSender = senderAllowanceStream(id);
+  const ofAddress = addressAllowanceStream(keys.hashAddressOfAll(address.canonical));
+  const ofWorkspace = workspaceAllowanceStream(workspaceId, utcDay(now));
+  const allowance = async (stream: string) =>
+    (await load(store, verificationAllowanceAggregate, stream)).state;
+  const known = await allowance(ofSender);
+  const addressRule = hasMailToday(known, now) ? ADDRESS_RULE : ADDRESS_RULE_OF_FIRST;
+  // Looked at before anything is counted, so that asking in vain uses nothing up.
+  const againAt =
+    allowedAgainAt(known, SENDER_RULE, now) ??
+    allowedAgainAt(await allowance(ofAddress), addressRule, now) ??
+    (await count(services, ofWorkspace, WORKSPACE_RULE, occasion)) ??
+    (await count(services, ofSender, SENDER_RULE, occasion)) ??
+    (await count(services, ofAddress, addressRule, occasion));
+  if (againAt !== null) return { kind: "limited", againAt };
+
+  const requestId = newId();
+  const secretHash = secretHashOf(keys.verificationSecret(id, requestId));
+  const link = { requestId, secretHash, now };
+  const outcome = await transactSender(services, id, (state) => requestVerification(state, link), occasion);
+  invariant(outcome !== "notFound", "a sender that was read is there");
+  return { kind: outcome };
+}
+
+/** Null when it was counted, else when it can be. */
+function count(
+  { store }: Services,
+  stream: string,
+  rule: AllowanceRule,
+  occasion: Occasion,
+): Promise<EpochMs | null> {
+  const aggregate = { ...verificationAllowanceAggregate, stream };
+  return transact(store, aggregate, (state) => countVerificationMail(state, rule, occasion.at), occasion);
+}

@@ -1,0 +1,101 @@
+import { createHash } from "node:crypto";
+import {
+  confirmLink,
+  type LinkStanding,
+  linkStanding,
+  type PresentedLink,
+} from "../../domain/sender/decisions.ts";
+import { senderStream } from "../../domain/sender/events.ts";
+import { equalInConstantTime } from "../../kernel/crypto/derivedKeys.ts";
+import {
+  decodeVerificationToken,
+  encodeVerificationToken,
+  type VerificationToken,
+} from "../../kernel/crypto/verificationToken.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { plainName } from "../../kernel/text/text.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import { type Services, senderAggregate } from "../dependencies.ts";
+import { load } from "../transact.ts";
+import { transactSender } from "./manageSender.ts";
+
+/** What the log holds of a link's secret. */
+export function secretHashOf(secret: string): string {
+  return createHash("sha256").update(secret).digest("hex");
+}
+
+/** The token of one request: made again by whoever mails it, and written nowhere. */
+export function verificationTokenOf({ keys }: Pick<Services, "keys">, senderId: string, requestId: string) {
+  return encodeVerificationToken({
+    senderId,
+    requestId,
+    secret: keys.verificationSecret(senderId, requestId),
+  });
+}
+
+/** A token that this instance's key has made; null for any other text, for which nothing is read. */
+function openToken({ keys }: Services, text: string): VerificationToken | null {
+  const token = decodeVerificationToken(text);
+  if (token === null) return null;
+  const secret = keys.verificationSecret(token.senderId, token.requestId);
+  return equalInConstantTime(secret, token.secret) ? token : null;
+}
+
+function presented({ requestId, secret }: VerificationToken, now: EpochMs): PresentedLink {
+  return { requestId, secretHash: secretHashOf(secret), now };
+}
+
+/** Who asks for an address, as its mail and the page of its link tell. */
+export interface VerificationRequester {
+  readonly workspaceId: string;
+  /** What the operator called the workspace, without anything that could lead somewhere; may be empty. */
+  readonly workspaceName: string;
+  /** The requester sees the same one. */
+  readonly code: string;
+}
+
+const WORKSPACE_NAME_CHARACTERS_MAX = 60;
+
+/** Who has asked for one link of a sender. */
+export async function verificationRequester(
+  { workspaces, keys }: Pick<Services, "workspaces" | "keys">,
+  workspaceId: string,
+  { senderId, requestId }: Pick<VerificationToken, "senderId" | "requestId">,
+): Promise<VerificationRequester> {
+  const name = (await workspaces.get(workspaceId))?.name ?? "";
+  return {
+    workspaceId,
+    workspaceName: plainName(name, WORKSPACE_NAME_CHARACTERS_MAX),
+    code: keys.verificationCode(senderId, requestId),
+  };
+}
+
+/** What a link is good for, and of one that is open who asks. Changes nothing: scanners of mail open every link. */
+export async function readVerificationLink(
+  services: Services,
+  text: string,
+): Promise<{ readonly standing: LinkStanding; readonly requester: VerificationRequester | null }> {
+  const token = openToken(services, text);
+  if (token === null) return { standing: "unknown", requester: null };
+  const { state } = await load(services.store, senderAggregate, senderStream(token.senderId));
+  const standing = linkStanding(state, presented(token, services.clock.now()));
+  if (state === null || standing !== "open") return { standing, requester: null };
+  return { standing, requester: await verificationRequester(services, state.workspaceId, token) };
+}
+
+/** Verifies the sender that the link was mailed to, once. */
+export async function confirmVerificationLink(
+  services: Services,
+  text: string,
+  occasion: Omit<Occasion, "workspaceId">,
+): Promise<"verified" | Exclude<LinkStanding, "open">> {
+  const token = openToken(services, text);
+  if (token === null) return "unknown";
+  const sender = await services.senders.get(token.senderId);
+  const of = sender === null ? {} : { workspaceId: sender.workspaceId };
+  const link = presented(token, occasion.at);
+  return transactSender(services, token.senderId, (state) => confirmLink(state, link), {
+    ...occasion,
+    ...of,
+  });
+}

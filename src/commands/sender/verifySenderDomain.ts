@@ -1,0 +1,103 @@
+import { LRUCache } from "lru-cache";
+import { noteRecord } from "../../domain/sender/decisions.ts";
+import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { type EpochMs, HOUR_MS } from "../../kernel/time.ts";
+import type { DnsResolver } from "../../ports/dnsResolver.ts";
+import type { Services } from "../dependencies.ts";
+import { markVerified, transactSender } from "./manageSender.ts";
+import type { SenderView } from "./readSender.ts";
+
+const LOOKUP_MS_MAX = 5_000;
+/** Look-ups of one workspace within an hour, on each instance. */
+const LOOKUPS_MAX = 60;
+const WORKSPACES_MAX = 10_000;
+
+/** The TXT record that lets a workspace send from a domain. */
+export interface DomainRecord {
+  readonly name: string;
+  readonly value: string;
+}
+
+export function domainRecordOf(keys: InstanceKeys, workspaceId: string, domain: string): DomainRecord {
+  const proof = keys.domainProof(workspaceId, domain);
+  return { name: `_postledger.${domain}`, value: `postledger-verification=${proof}` };
+}
+
+/**
+ * Whether some record is `value`. A record may come as several strings, and where one ends is not told: any run
+ * of them counts, because whoever has published the parts has published the whole.
+ */
+export function holdsRecord(strings: readonly string[], value: string): boolean {
+  // Without the empty ones no run is longer than the value, however many strings there are.
+  const parts = strings.filter((text) => text !== "");
+  return parts.some((_, start) => {
+    let rest = value;
+    for (let index = start; rest !== ""; index += 1) {
+      const text = parts[index];
+      if (text === undefined || !rest.startsWith(text)) return false;
+      rest = rest.slice(text.length);
+    }
+    return true;
+  });
+}
+
+/** Whether the record is published now. Throws `DnsUnavailableError`. */
+async function isPublished(dns: DnsResolver, { name, value }: DomainRecord): Promise<boolean> {
+  const strings = await dns.resolveTxt(name, LOOKUP_MS_MAX);
+  return strings !== "none" && holdsRecord(strings, value);
+}
+
+/**
+ * Looks again for the record of a domain that was verified by it, and notes what has changed. Nothing is disabled: a zone
+ * may be broken for a day. Throws `DnsUnavailableError`.
+ */
+export async function recheckSenderDomain(
+  services: Services,
+  dns: DnsResolver,
+  id: string,
+  occasion: Omit<Occasion, "workspaceId">,
+): Promise<{ readonly outcome: "missing" | "found" | "unchanged"; readonly workspaceId: string }> {
+  const sender = await services.senders.get(id);
+  if (sender === null || sender.verifiedBy !== "dns") return { outcome: "unchanged", workspaceId: "" };
+  const { workspaceId, name } = sender;
+  const isThere = await isPublished(dns, domainRecordOf(services.keys, workspaceId, name));
+  const of = { ...occasion, workspaceId };
+  const outcome = await transactSender(services, id, (state) => noteRecord(state, isThere, occasion.at), of);
+  return { outcome, workspaceId };
+}
+
+export type DomainOutcome =
+  | { readonly kind: "verified" }
+  | { readonly kind: "recordMissing"; readonly expected: DomainRecord }
+  | { readonly kind: "limited"; readonly againAt: EpochMs };
+
+/** Builds the command that looks for a domain's record and verifies the sender. Throws `DnsUnavailableError`. */
+export function domainVerification(services: Services, dns: DnsResolver) {
+  const windows = new LRUCache<string, { readonly endsAt: EpochMs; lookups: number }>({
+    max: WORKSPACES_MAX,
+  });
+
+  /** Null when one more look-up is allowed, and counted; else when it will be. */
+  const countLookup = (workspaceId: string, now: EpochMs): EpochMs | null => {
+    const known = windows.get(workspaceId);
+    const current = known && known.endsAt > now ? known : { endsAt: now + HOUR_MS, lookups: 0 };
+    if (current.lookups >= LOOKUPS_MAX) return current.endsAt;
+    current.lookups += 1;
+    windows.set(workspaceId, current);
+    return null;
+  };
+
+  return async function verifySenderDomain(
+    { id, sender }: SenderView,
+    occasion: Occasion,
+  ): Promise<DomainOutcome> {
+    if (sender.verifiedBy !== null) return { kind: "verified" };
+    const againAt = countLookup(sender.workspaceId, occasion.at);
+    if (againAt !== null) return { kind: "limited", againAt };
+    const expected = domainRecordOf(services.keys, sender.workspaceId, sender.name);
+    if (!(await isPublished(dns, expected))) return { kind: "recordMissing", expected };
+    await markVerified(services, id, "dns", occasion);
+    return { kind: "verified" };
+  };
+}

@@ -1,0 +1,50 @@
+import { LRUCache } from "lru-cache";
+import { SECOND_MS } from "../../kernel/time.ts";
+import type { ContentUsage } from "../../ports/contentUsage.ts";
+
+/** What is told when it is used up. */
+export const CONTENT_ALLOWANCE_USED_UP =
+  "the workspace's allowance for the content of messages and the sources of templates (content_bytes) is used up";
+
+/** How long a count is added to here before the read models are asked again. */
+const AGE_MS_MAX = SECOND_MS;
+const WORKSPACES_MAX = 10_000;
+
+/**
+ * What workspaces may store of content: of messages, and of the sources of templates. What is counted is what the
+ * read models know and what this instance has stored since it asked them, so other instances' news may be a moment old.
+ */
+export interface ContentAllowance {
+  /** Whether the workspace has no room left. What reaches the limit is still taken. */
+  isUsedUp(workspaceId: string, limitBytes: number): boolean;
+  /** Counts what was stored just now. */
+  add(workspaceId: string, bytes: number): void;
+}
+
+interface Count {
+  bytes: number;
+  /** By the monotonic clock. */
+  readonly freshUntil: number;
+}
+
+export function contentAllowance(usage: ContentUsage): ContentAllowance {
+  const counts = new LRUCache<string, Count>({ max: WORKSPACES_MAX });
+
+  const countOf = (workspaceId: string): Count => {
+    const now = performance.now();
+    const known = counts.get(workspaceId);
+    if (known !== undefined && now < known.freshUntil) return known;
+    const bytes = usage.bytesOf(workspaceId) ?? known?.bytes ?? 0;
+    const count = { bytes, freshUntil: now + AGE_MS_MAX };
+    counts.set(workspaceId, count);
+    return count;
+  };
+
+  return {
+    isUsedUp: (workspaceId, limitBytes) => countOf(workspaceId).bytes >= limitBytes,
+    add(workspaceId, bytes) {
+      const count = counts.get(workspaceId);
+      if (count !== undefined) count.bytes += bytes;
+    },
+  };
+}

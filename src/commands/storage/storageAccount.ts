@@ -1,0 +1,214 @@
+import { LRUCache } from "lru-cache";
+import { countStorage, type ReserveRequest, reserveStorage } from "../../domain/storage/decisions.ts";
+import { type StorageEvent, storageCodec } from "../../domain/storage/events.ts";
+import { openReservations, reservationOf, type Storage, storageDecider } from "../../domain/storage/state.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { type EventStore, type NewEvent, StoreError } from "../../ports/eventStore.ts";
+import { Contention } from "../streamWriteQueue.ts";
+import { toNewEvents } from "../transact.ts";
+import { messageOf } from "./reservationOwner.ts";
+
+/** Events of the stream that are read at once. */
+const PAGE_EVENTS = 500;
+/** Decisions that share one append. */
+const BATCH_DECISIONS_MAX = 256;
+/** The stream is counted anew after so many events, and one for every four holders: what a start has to read. */
+const COUNT_AFTER_EVENTS = 1_000;
+const HOLDERS_PER_EVENT = 4;
+/** Holders in one event of a count: some 150 kB. */
+const COUNTED_MAX = 1_000;
+
+/** Messages whose racing requests are remembered: more than a workspace can begin while one request lasts. */
+const RACED_MESSAGES_MAX = 1_000;
+
+type Decide = (state: Storage) => Decision<unknown, StorageEvent>;
+
+/** A decision that waits for its turn. */
+interface Waiting {
+  readonly decide: Decide;
+  readonly occasion: Occasion;
+  resolve(outcome: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** The stream as it was last seen. `first` is the first revision that can be read, `revision` the last; null: none. */
+interface Known {
+  readonly state: Storage;
+  readonly first: number;
+  readonly revision: number | null;
+}
+
+const NOTHING: Known = { state: storageDecider.initialState, first: 0, revision: null };
+
+/**
+ * The allowance of one workspace on this instance: decisions are taken in turn, and those that wait together share
+ * one append, so that an instance's own requests do not race each other.
+ */
+export class StorageAccount {
+  private known: Known | null = null;
+  private readonly waiting: Waiting[] = [];
+  /** By the stream of a message: who has reserved room for its direct files lately. */
+  private readonly racers = new LRUCache<string, Set<string>>({ max: RACED_MESSAGES_MAX });
+  private isRunning = false;
+  private isCounting = false;
+  /** The revision at which the stream is counted again. */
+  private countAt = 0;
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly stream: string,
+  ) {}
+
+  /** Reserves room, whatever is held by requests that race for the same message. Throws `StoreError`. */
+  reserve(
+    request: Omit<ReserveRequest, "racingBytes">,
+    occasion: Occasion,
+  ): Promise<"reserved" | "exceeded"> {
+    return this.decide(
+      (state) => reserveStorage(state, { ...request, racingBytes: this.racingBytes(state, request.holder) }),
+      occasion,
+    );
+  }
+
+  /** Takes the decision on the stream as it is and writes what it says. Throws `StoreError`. */
+  decide<Outcome>(
+    decide: (state: Storage) => Decision<Outcome, StorageEvent>,
+    occasion: Occasion,
+  ): Promise<Outcome> {
+    return new Promise<Outcome>((resolve, reject) => {
+      this.waiting.push({ decide, occasion, resolve: (outcome) => resolve(outcome as Outcome), reject });
+      if (!this.isRunning) void this.run();
+    });
+  }
+
+  private async run(): Promise<void> {
+    this.isRunning = true;
+    while (this.waiting.length > 0) {
+      const batch = this.waiting.splice(0, BATCH_DECISIONS_MAX);
+      try {
+        const outcomes = await this.decideAll(batch);
+        batch.forEach(({ resolve }, index) => {
+          resolve(outcomes[index]);
+        });
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.isRunning = false;
+  }
+
+  /** One outcome for each of the batch, of which the later ones have seen what the earlier ones decided. */
+  private async decideAll(batch: readonly Waiting[]): Promise<readonly unknown[]> {
+    let isFresh = false;
+    const contention = new Contention(this.stream);
+    for (;;) {
+      const known = this.known ?? (await this.readOn(NOTHING));
+      const { outcomes, decided, events, state } = decisionsOn(known.state, batch);
+      if (events.length > 0) {
+        const result = await this.store.append(this.stream, events, known.revision ?? "noStream");
+        if (result.outcome === "appended") {
+          this.known = { state, first: known.first, revision: result.revision };
+          for (const event of decided) this.noteRacers(event);
+          this.countWhenLong(batch[0]?.occasion);
+          return outcomes;
+        }
+        await contention.lost();
+      } else if (isFresh) return outcomes;
+      // An append proves that nothing was missed; what writes nothing needs a look.
+      this.known = await this.readOn(known);
+      isFresh = true;
+    }
+  }
+
+  private async readOn(known: Known): Promise<Known> {
+    let { state, first, revision } = known;
+    for (;;) {
+      const page = await this.store.read(this.stream, (revision ?? -1) + 1, PAGE_EVENTS);
+      for (const event of page) {
+        // Another instance has counted and cut off what we have not read: what it counted is all that matters.
+        if (revision !== null && event.revision !== revision + 1) return this.readOn(NOTHING);
+        if (revision === null) first = event.revision;
+        const decoded = storageCodec.decode(event);
+        this.noteRacers(decoded);
+        state = storageDecider.evolve(state, decoded);
+        revision = event.revision;
+      }
+      if (page.length < PAGE_EVENTS) return { state, first, revision };
+    }
+  }
+
+  private noteRacers(event: StorageEvent): void {
+    if (event.type === "StorageReserved") this.noteRacer(event.data.holder);
+    else if (event.type === "StorageCounted")
+      for (const { holder } of event.data.open) this.noteRacer(holder);
+  }
+
+  private noteRacer(holder: string): void {
+    const message = messageOf(holder);
+    if (message === null) return;
+    const racers = this.racers.get(message);
+    if (racers === undefined) this.racers.set(message, new Set([holder]));
+    else racers.add(holder);
+  }
+
+  /** What other requests for the holder's message have reserved. */
+  private racingBytes(state: Storage, holder: string): number {
+    const message = messageOf(holder);
+    const racers = message === null ? undefined : this.racers.get(message);
+    let bytes = 0;
+    for (const racer of racers ?? []) {
+      const held = reservationOf(state, racer);
+      if (held === undefined) racers?.delete(racer);
+      else if (racer !== holder) bytes += held.bytes;
+    }
+    return bytes;
+  }
+
+  private countWhenLong(occasion: Occasion | undefined): void {
+    const { state, first, revision } = this.known ?? NOTHING;
+    if (occasion === undefined || revision === null || this.isCounting || revision < this.countAt) return;
+    const enough = COUNT_AFTER_EVENTS + (state.settled.size + state.recent.size) / HOLDERS_PER_EVENT;
+    if (revision - first < enough) return;
+    this.isCounting = true;
+    this.countAt = revision + COUNT_AFTER_EVENTS;
+    void this.count({ ...occasion, actor: "system" }, { state, revision }).finally(() => {
+      this.isCounting = false;
+    });
+  }
+
+  /** Says all that is held once more and cuts off what came before, so that the stream does not grow for ever. */
+  private async count(
+    occasion: Occasion,
+    { state, revision }: { readonly state: Storage; readonly revision: number },
+  ): Promise<void> {
+    const holders = [...openReservations(state)].map(([holder]) => holder);
+    try {
+      for (let from = 0; from < holders.length || from === 0; from += COUNTED_MAX) {
+        const some = holders.slice(from, from + COUNTED_MAX);
+        const before = from + COUNTED_MAX < holders.length ? undefined : revision + 1;
+        await this.decide((now) => countStorage(now, some, before), occasion);
+      }
+      await this.store.truncateBefore(this.stream, revision + 1);
+      if (this.known !== null) this.known = { ...this.known, first: revision + 1 };
+    } catch (error) {
+      // Then the stream stays as long as it is until the next time.
+      if (!(error instanceof StoreError)) throw error;
+    }
+  }
+}
+
+function decisionsOn(before: Storage, batch: readonly Waiting[]) {
+  const outcomes: unknown[] = [];
+  const decided: StorageEvent[] = [];
+  const events: NewEvent[] = [];
+  let state = before;
+  for (const { decide, occasion } of batch) {
+    const decision = decide(state);
+    outcomes.push(decision.outcome);
+    state = decision.events.reduce(storageDecider.evolve, state);
+    decided.push(...decision.events);
+    events.push(...toNewEvents(decision.events, occasion));
+  }
+  return { outcomes, decided, events, state };
+}

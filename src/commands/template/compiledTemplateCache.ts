@@ -1,0 +1,80 @@
+import { LRUCache } from "lru-cache";
+import { type TemplateEvent, templateCodec, templateStream } from "../../domain/template/events.ts";
+import type { TemplateVersion } from "../../domain/template/state.ts";
+import type { VariableDefinition } from "../../domain/template/variables.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import type { CompileResult, TemplateEngine } from "../../ports/templateEngine.ts";
+
+/** What compiled versions may take of memory, all together. */
+const CACHE_BYTES_MAX = 64 * 1_024 * 1_024;
+/** What an entry takes beside its parts. */
+const ENTRY_BYTES = 1_024;
+
+/** All that a version consists of, as it was drafted. */
+export type VersionSource = Extract<TemplateEvent, { type: "TemplateVersionDrafted" }>["data"];
+
+/** A version ready to be rendered. A part can be invalid that was sound under an older engine: it fails when rendered. */
+export interface CompiledVersion {
+  readonly variables: readonly VariableDefinition[];
+  readonly subject: CompileResult;
+  readonly html: CompileResult | null;
+  readonly text: CompileResult | null;
+}
+
+/** Versions by their ids, compiled once for as long as there is room: a version never changes. */
+export interface CompiledVersions {
+  /** Null when the template was deleted since. Throws `StoreError` when it must be read and cannot be. */
+  get(templateId: string, version: TemplateVersion): Promise<CompiledVersion | null>;
+}
+
+/** The source of a version: one event; null when the template was deleted since. Throws `StoreError`. */
+export async function readVersionSource(
+  store: EventStore,
+  templateId: string,
+  { id, revision }: TemplateVersion,
+): Promise<VersionSource | null> {
+  const [recorded] = await store.read(templateStream(templateId), revision, 1);
+  if (recorded === undefined || recorded.revision > revision) return null;
+  const event = templateCodec.decode(recorded);
+  invariant(
+    event.type === "TemplateVersionDrafted" && event.data.versionId === id,
+    "a version is where it was",
+  );
+  return event.data;
+}
+
+export function compileVersion(
+  engine: TemplateEngine,
+  { subject, html, text, variables }: Pick<VersionSource, "subject" | "html" | "text" | "variables">,
+): CompiledVersion {
+  return {
+    variables,
+    subject: engine.compile(subject, "text"),
+    html: html === null ? null : engine.compile(html, "html"),
+    text: text === null ? null : engine.compile(text, "text"),
+  };
+}
+
+function bytesOf(part: CompileResult | null): number {
+  return part?.kind === "compiled" ? part.template.bytes : 0;
+}
+
+export function compiledVersions(store: EventStore, engine: TemplateEngine): CompiledVersions {
+  const entries = new LRUCache<string, CompiledVersion>({
+    maxSize: CACHE_BYTES_MAX,
+    sizeCalculation: ({ subject, html, text }) =>
+      ENTRY_BYTES + bytesOf(subject) + bytesOf(html) + bytesOf(text),
+  });
+  return {
+    async get(templateId, version) {
+      const known = entries.get(version.id);
+      if (known !== undefined) return known;
+      const source = await readVersionSource(store, templateId, version);
+      if (source === null) return null;
+      const compiled = compileVersion(engine, source);
+      entries.set(version.id, compiled);
+      return compiled;
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import { deleteTemplate as decideDeletion } from "../../domain/template/decisions.ts";
+import { templateCodec, templateStream } from "../../domain/template/events.ts";
+import { type TemplateState, templateDecider } from "../../domain/template/state.ts";
+import { type ErasedEvents, leavesOf } from "../../kernel/event/erasedEvents.ts";
+import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import { type EventStore, StoreError } from "../../ports/eventStore.ts";
+import type { Services } from "../dependencies.ts";
+import { Contention, inTurn } from "../streamWriteQueue.ts";
+import { toNewEvents } from "../transact.ts";
+
+/** Events that are read at once: one may be a quarter of a megabyte long. */
+const PAGE_EVENTS = 50;
+
+/**
+ * Deletes a template of the occasion's workspace with its versions, so that their sources are neither stored nor
+ * counted any more. What was accepted with it has its content. Throws `StoreError`.
+ */
+export function deleteTemplate(
+  services: Pick<Services, "store" | "templates">,
+  id: string,
+  occasion: WorkspaceOccasion,
+): Promise<"deleted" | "notFound"> {
+  const { store } = services;
+  const { workspaceId } = occasion;
+  const stream = templateStream(id);
+  return inTurn(store, stream, async () => {
+    const contention = new Contention(stream);
+    for (;;) {
+      const { state, revision, leaves } = await readWhole(store, stream);
+      const data = { workspaceId, at: rfc3339(occasion.at), erased: leaves };
+      const { outcome, events } = decideDeletion(state, data);
+      if (events.length === 0) return outcome;
+      const result = await store.append(stream, toNewEvents(events, occasion), revision);
+      if (result.outcome === "appended") {
+        services.templates.forget(id);
+        await tryToClear(store, stream, result.revision);
+        return outcome;
+      }
+      await contention.lost();
+    }
+  });
+}
+
+/** Cuts off what came before a template's deletion. Repeatable. Throws `StoreError`. */
+export function clearDeletedTemplate(store: EventStore, stream: string, deletion: number): Promise<void> {
+  return store.truncateBefore(stream, deletion);
+}
+
+/** What fails here a reactor does later: the template is gone from the append on. */
+async function tryToClear(store: EventStore, stream: string, deletion: number): Promise<void> {
+  await clearDeletedTemplate(store, stream, deletion).catch((error: unknown) => {
+    if (!(error instanceof StoreError)) throw error;
+  });
+}
+
+async function readWhole(store: EventStore, stream: string) {
+  let state: TemplateState = templateDecider.initialState;
+  let revision = -1;
+  const leaves: ErasedEvents = [];
+  for (;;) {
+    const page = await store.read(stream, revision + 1, PAGE_EVENTS);
+    for (const event of page) state = templateDecider.evolve(state, templateCodec.decode(event));
+    leaves.push(...leavesOf(page));
+    revision = page.at(-1)?.revision ?? revision;
+    if (page.length < PAGE_EVENTS) return { state, revision, leaves };
+  }
+}

@@ -1,0 +1,132 @@
+import { type TemplateFault, templateFault, versionForSend } from "../../domain/template/state.ts";
+import { fillVariables } from "../../domain/template/variables.ts";
+import { codePoints, isHeaderSafe } from "../../kernel/text/text.ts";
+import type { CompileResult } from "../../ports/templateEngine.ts";
+import type { Services } from "../dependencies.ts";
+import type { CompiledVersion } from "./compiledTemplateCache.ts";
+
+/** What is rendered obeys the limits of what is sent directly (spec: Limits), in characters. */
+const SUBJECT_CHARACTERS_MAX = 998;
+const HTML_CHARACTERS_MAX = 500_000;
+const TEXT_CHARACTERS_MAX = 200_000;
+
+/** Which template a send names, and what it fills it with. */
+export interface TemplateRequest {
+  readonly workspaceId: string;
+  readonly templateId: string;
+  /** Null: the current published version. */
+  readonly versionId: string | null;
+  readonly variables: Readonly<Record<string, unknown>>;
+}
+
+/** One wrong value, mostly a variable: `pointer` is a JSON Pointer (RFC 6901) into the request's body. */
+export interface TemplateDataFault {
+  readonly pointer: string;
+  readonly message: string;
+}
+
+export type RenderOutcome =
+  | {
+      readonly kind: "rendered";
+      readonly versionId: string;
+      readonly subject: string;
+      readonly html?: string;
+      readonly text?: string;
+    }
+  | { readonly kind: "unavailable"; readonly fault: TemplateDataFault }
+  | { readonly kind: "invalidData"; readonly faults: readonly TemplateDataFault[] };
+
+/** What a version comes to with these variables: a message's parts within the limits, or all that is wrong. */
+export type VersionOutput =
+  | { readonly kind: "rendered"; readonly subject: string; readonly html?: string; readonly text?: string }
+  | { readonly kind: "invalidData"; readonly faults: readonly TemplateDataFault[] };
+
+/** What is wrong with a template, and what to do about it. Those of other workspaces are unknown here. */
+const FAULTS: Readonly<Record<TemplateFault, TemplateDataFault>> = {
+  unknown: { pointer: "/template_id", message: "is not a template of this workspace" },
+  archived: { pointer: "/template_id", message: "is archived, for good: send with another template" },
+  unpublished: {
+    pointer: "/template_id",
+    message:
+      "has no published version: publish one (POST /api/v1/templates/{id}/versions/{version_id}/publish)",
+  },
+  unknownVersion: { pointer: "/template_version_id", message: "is not a version of this template" },
+  draftVersion: {
+    pointer: "/template_version_id",
+    message: "is a draft: publish it (POST /api/v1/templates/{id}/versions/{version_id}/publish)",
+  },
+};
+
+/** Renders a send's template at acceptance, so that an accepted message can always be built. */
+export async function renderForSend(services: Services, request: TemplateRequest): Promise<RenderOutcome> {
+  const { workspaceId, templateId, versionId, variables } = request;
+  const template = await services.templates.get(templateId);
+  const version = versionForSend(template, workspaceId, versionId);
+  if (version === null) {
+    return { kind: "unavailable", fault: FAULTS[templateFault(template, workspaceId, versionId)] };
+  }
+  const compiled = await services.compiled.get(templateId, version);
+  if (compiled === null) return { kind: "unavailable", fault: FAULTS.unknown };
+  const output = renderVersion(compiled, variables);
+  return output.kind === "rendered" ? { ...output, versionId: version.id } : output;
+}
+
+/** Checks the variables, renders every part, and checks what came out. */
+export function renderVersion(
+  version: CompiledVersion,
+  given: Readonly<Record<string, unknown>>,
+): VersionOutput {
+  const filled = fillVariables(version.variables, given);
+  if (filled.kind === "wrong") {
+    return {
+      kind: "invalidData",
+      faults: filled.faults.map(({ name, message }) => ({ pointer: pointerTo(name), message })),
+    };
+  }
+  const faults: TemplateDataFault[] = [];
+  const render = (part: string, compiled: CompileResult | null): string => {
+    const result =
+      compiled === null ? { kind: "rendered" as const, output: "" } : renderPart(compiled, filled.values);
+    if (result.kind === "rendered") return result.output;
+    faults.push({ pointer: "/variables", message: `the template's ${part} ${result.reason}` });
+    return "";
+  };
+  const subject = render("subject", version.subject);
+  const html = render("html", version.html);
+  const text = render("text", version.text);
+  if (faults.length === 0) faults.push(...outputFaults(subject, html, text));
+  if (faults.length > 0) return { kind: "invalidData", faults };
+  return { kind: "rendered", subject, ...(html ? { html } : {}), ...(text ? { text } : {}) };
+}
+
+function renderPart(compiled: CompileResult, values: Readonly<Record<string, unknown>>) {
+  if (compiled.kind === "invalid") return { kind: "failed" as const, reason: compiled.reason };
+  return compiled.template.render(values);
+}
+
+/** Names are letters, digits and underscores, so nothing in them needs an escape (RFC 6901 §3). */
+function pointerTo(name: string): string {
+  return `/variables/${name}`;
+}
+
+function outputFaults(subject: string, html: string, text: string): readonly TemplateDataFault[] {
+  const faults: TemplateDataFault[] = [];
+  const check = (isSound: boolean, pointer: string, message: string) => {
+    if (!isSound) faults.push({ pointer, message });
+  };
+  check(subject !== "", "/subject", "is empty once it is rendered");
+  check(isHeaderSafe(subject), "/subject", "has a line break or NUL once it is rendered");
+  check(isWithin(subject, SUBJECT_CHARACTERS_MAX), "/subject", tooLong(SUBJECT_CHARACTERS_MAX));
+  check(html !== "" || text !== "", "/html", "and text are empty once they are rendered");
+  check(isWithin(html, HTML_CHARACTERS_MAX), "/html", tooLong(HTML_CHARACTERS_MAX));
+  check(isWithin(text, TEXT_CHARACTERS_MAX), "/text", tooLong(TEXT_CHARACTERS_MAX));
+  return faults;
+}
+
+function isWithin(text: string, charactersMax: number): boolean {
+  return text.length <= charactersMax || codePoints(text) <= charactersMax;
+}
+
+function tooLong(charactersMax: number): string {
+  return `is longer than ${charactersMax} characters once it is rendered`;
+}

@@ -1,0 +1,168 @@
+import { randomBytes } from "node:crypto";
+import {
+  deleteEndpoint,
+  disableEndpoint,
+  type EndpointRefusal,
+  enableEndpoint,
+  requestTest,
+  rotateSecret,
+  updateEndpoint,
+} from "../../domain/webhook/decisions.ts";
+import { type WebhookEvent, webhooksStream } from "../../domain/webhook/events.ts";
+import type { DisabledReason, WebhooksState } from "../../domain/webhook/state.ts";
+import { invariant } from "../../kernel/assert.ts";
+import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
+import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import { webhookDeliveryId } from "../../kernel/ids.ts";
+import { type Services, webhookAggregate } from "../dependencies.ts";
+import { Contention, inTurn } from "../streamWriteQueue.ts";
+import { toNewEvents, transact } from "../transact.ts";
+
+const SECRET_BYTES = 32;
+
+type Holder = Pick<Services, "store" | "webhooks">;
+
+/** Which endpoint of which workspace. */
+export interface EndpointName {
+  readonly workspaceId: string;
+  readonly endpointId: string;
+}
+
+/** How often callers may change the endpoints of one workspace in a day, all together. */
+const CHANGES_PER_DAY_MAX = 2_000;
+
+/** The endpoints of a workspace as they are written: what was read of them is not read again. */
+export function endpointsOf({ webhooks }: Pick<Services, "webhooks">, workspaceId: string) {
+  return {
+    ...webhookAggregate,
+    stream: webhooksStream(workspaceId),
+    since: () => webhooks.loaded(workspaceId),
+    changesPerDayMax: CHANGES_PER_DAY_MAX,
+  };
+}
+
+async function change<Outcome>(
+  services: Holder,
+  workspaceId: string,
+  decide: (state: WebhooksState) => Decision<Outcome, WebhookEvent>,
+  occasion: WorkspaceOccasion,
+): Promise<Outcome> {
+  const outcome = await transact(services.store, endpointsOf(services, workspaceId), decide, occasion);
+  services.webhooks.forget(workspaceId);
+  return outcome;
+}
+
+/** What can be changed of an endpoint; what is left out stays. */
+export interface EndpointChange {
+  /** As `readDestination` gives it. */
+  readonly url?: string;
+  readonly description?: string | null;
+  readonly eventTypes?: string[] | null;
+}
+
+/** Changes an endpoint. Events from here on go by it; what is owed already goes to the new address. */
+export function updateWebhookEndpoint(
+  services: Holder,
+  { workspaceId, endpointId }: EndpointName,
+  wanted: EndpointChange,
+  occasion: WorkspaceOccasion,
+) {
+  return change(services, workspaceId, (state) => updateEndpoint(state, { endpointId, ...wanted }), occasion);
+}
+
+/** Disables an endpoint on request. What it is owed is skipped. */
+export function disableWebhookEndpoint(
+  services: Holder,
+  { workspaceId, endpointId }: EndpointName,
+  reason: DisabledReason,
+  occasion: WorkspaceOccasion,
+) {
+  return change(services, workspaceId, (state) => disableEndpoint(state, endpointId, reason), occasion);
+}
+
+/** Why an endpoint is disabled that nobody asked to disable. */
+export type FailureReason = Exclude<DisabledReason, "manual">;
+
+/**
+ * Disables an endpoint for what became of its calls; true when it was not disabled before. Where `url` is given, it is
+ * left alone if it has moved from there meanwhile: that says nothing of its new place.
+ */
+export async function disableFailedEndpoint(
+  services: Holder,
+  { workspaceId, endpointId, url }: EndpointName & { readonly url?: string },
+  reason: FailureReason,
+  occasion: WorkspaceOccasion,
+): Promise<boolean> {
+  let isNews = false;
+  const decide = (state: WebhooksState): ReturnType<typeof disableEndpoint> => {
+    const hasMoved = url !== undefined && state.endpoints.get(endpointId)?.url !== url;
+    if (hasMoved) return { outcome: "notFound", events: [] };
+    const decision = disableEndpoint(state, endpointId, reason);
+    isNews = decision.events.length > 0;
+    return decision;
+  };
+  await change(services, workspaceId, decide, occasion);
+  return isNews;
+}
+
+/** Enables an endpoint: for what happens from here on. What it missed can be recovered. */
+export function enableWebhookEndpoint(
+  services: Holder,
+  { workspaceId, endpointId }: EndpointName,
+  occasion: WorkspaceOccasion,
+) {
+  return change(services, workspaceId, (state) => enableEndpoint(state, endpointId), occasion);
+}
+
+export function deleteWebhookEndpoint(
+  services: Holder,
+  { workspaceId, endpointId }: EndpointName,
+  occasion: WorkspaceOccasion,
+) {
+  return change(services, workspaceId, (state) => deleteEndpoint(state, endpointId), occasion);
+}
+
+/** Gives an endpoint a fresh secret, which this answer alone carries; null when there is no such endpoint. */
+export async function rotateWebhookSecret(
+  services: Holder & Pick<Services, "keys">,
+  { workspaceId, endpointId }: EndpointName,
+  overlapMs: number,
+  occasion: WorkspaceOccasion,
+): Promise<{ readonly secret: string } | null> {
+  const secret = randomBytes(SECRET_BYTES);
+  const sealed = { endpointId, sealedSecret: services.keys.sealSecret(secret, { workspaceId, endpointId }) };
+  const decide = (state: WebhooksState) => rotateSecret(state, sealed, occasion.at, overlapMs);
+  const outcome = await change(services, workspaceId, decide, occasion);
+  return outcome === "rotated" ? { secret: webhookSecretText(secret) } : null;
+}
+
+export type TestOutcome =
+  | { readonly kind: "requested"; readonly deliveryId: string }
+  | { readonly kind: "disabled" | EndpointRefusal };
+
+/** Sends a test event to one endpoint. Answers the id of its delivery. */
+export async function testWebhookEndpoint(
+  services: Holder,
+  { workspaceId, endpointId }: EndpointName,
+  occasion: WorkspaceOccasion,
+): Promise<TestOutcome> {
+  const { endpoints } = await services.webhooks.get(workspaceId);
+  const { outcome, events } = requestTest({ endpoints }, endpointId);
+  if (outcome !== "requested") return { kind: outcome };
+  const stream = webhooksStream(workspaceId);
+  return inTurn(services.store, stream, async () => {
+    // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.
+    const contention = new Contention(stream);
+    for (;;) {
+      const [event] = toNewEvents(events, occasion);
+      invariant(event, "one event in, one event out");
+      const revision = (await services.store.lastRevision(stream)) ?? "noStream";
+      const result = await services.store.append(stream, [event], revision);
+      if (result.outcome === "appended") {
+        return { kind: "requested", deliveryId: webhookDeliveryId(event.id, endpointId) };
+      }
+      await contention.lost();
+    }
+  });
+}

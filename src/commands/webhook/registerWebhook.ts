@@ -1,0 +1,61 @@
+import { randomBytes } from "node:crypto";
+import { registerEndpoint } from "../../domain/webhook/decisions.ts";
+import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
+import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import { newId } from "../../kernel/ids.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import type { Services } from "../dependencies.ts";
+import { transact } from "../transact.ts";
+import { endpointsOf } from "./manageWebhooks.ts";
+
+const SECRET_BYTES = 32;
+
+export interface RegisterWebhook {
+  readonly workspaceId: string;
+  /** As `readDestination` gives it. */
+  readonly url: string;
+  readonly description: string | null;
+  /** Null: all. */
+  readonly eventTypes: readonly string[] | null;
+  readonly occasion: WorkspaceOccasion;
+}
+
+export type RegisterOutcome =
+  | { readonly kind: "registered"; readonly id: string; readonly secret: string; readonly createdAt: string }
+  | { readonly kind: "alreadyExists" | "limitReached" };
+
+/**
+ * Registers an endpoint with a fresh signing secret (Standard Webhooks: `whsec_` and base64), which this
+ * answer alone carries. Two endpoints of a workspace cannot have one destination: its stream's expected
+ * revision sees to that.
+ */
+export async function registerWebhook(
+  services: Services,
+  register: RegisterWebhook,
+): Promise<RegisterOutcome> {
+  const { workspaceId, url, description, eventTypes, occasion } = register;
+  const id = newId();
+  const secret = randomBytes(SECRET_BYTES);
+  const endpoint = {
+    endpointId: id,
+    workspaceId,
+    url,
+    description,
+    eventTypes: eventTypes === null ? null : [...eventTypes],
+    sealedSecret: services.keys.sealSecret(secret, { workspaceId, endpointId: id }),
+  };
+  const outcome = await transact(
+    services.store,
+    endpointsOf(services, workspaceId),
+    (state) => registerEndpoint(state, endpoint),
+    occasion,
+  );
+  services.webhooks.forget(workspaceId);
+  if (outcome !== "registered") return { kind: outcome };
+  return {
+    kind: "registered",
+    id,
+    secret: webhookSecretText(secret),
+    createdAt: rfc3339(occasion.at),
+  };
+}

@@ -1,0 +1,45 @@
+import type { RedeliveryRequest } from "../../domain/webhookDelivery/decisions.ts";
+import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { ChangeRateError } from "../changeRateLimit.ts";
+import { redeliverWebhook } from "./webhookAttempts.ts";
+
+/** Deliveries that are asked for again at once. */
+const PARALLEL_MAX = 16;
+
+/** A delivery that failed, was skipped or was missed. */
+export interface FailedWebhook extends RedeliveryRequest {
+  readonly id: string;
+}
+
+/** As {@link redeliverWebhook}; one that was asked for too often is left alone, and takes the others nothing. */
+async function redeliver(
+  store: EventStore,
+  { id, ...request }: FailedWebhook,
+  occasion: WorkspaceOccasion,
+): Promise<"requested" | "leftAlone"> {
+  try {
+    const outcome = await redeliverWebhook(store, id, request, occasion);
+    return outcome === "requested" ? "requested" : "leftAlone";
+  } catch (error) {
+    if (error instanceof ChangeRateError) return "leftAlone";
+    throw error;
+  }
+}
+
+/** Asks for each of these deliveries once more; what waits or is under way meanwhile is left alone. Answers how many. */
+export async function recoverWebhooks(
+  store: EventStore,
+  failed: Iterable<FailedWebhook>,
+  occasion: WorkspaceOccasion,
+): Promise<number> {
+  const remaining = failed[Symbol.iterator]();
+  let requested = 0;
+  const work = async () => {
+    for (let next = remaining.next(); !next.done; next = remaining.next()) {
+      if ((await redeliver(store, next.value, occasion)) === "requested") requested += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: PARALLEL_MAX }, work));
+  return requested;
+}

@@ -1,0 +1,148 @@
+import type { WebhookVerdict } from "../../domain/webhookDelivery/classifyWebhookOutcome.ts";
+import {
+  type AttemptFacts,
+  type AttemptRequest,
+  expireAttempt,
+  type Moment,
+  type RedeliveryRequest,
+  recordAttempt,
+  requestRedelivery,
+  skipDelivery,
+  startAttempt,
+  type WebhookPolicy,
+} from "../../domain/webhookDelivery/decisions.ts";
+import {
+  type DeliveryOrigin,
+  type WebhookDeliveryEvent,
+  webhookDeliveryCodec,
+  webhookDeliveryStream,
+} from "../../domain/webhookDelivery/events.ts";
+import { type WebhookDeliveryState, webhookDeliveryDecider } from "../../domain/webhookDelivery/state.ts";
+import type { Decision } from "../../kernel/event/decider.ts";
+import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { webhookDeliveryAggregate } from "../dependencies.ts";
+import { load, toNewEvents, transact } from "../transact.ts";
+
+/** A delivery asked for many times over has a longer story; then its beginning is told. */
+const STORY_EVENTS_MAX = 1_000;
+
+/** A delivery at a known revision; null: its stream was never written. */
+export interface WebhookAt {
+  readonly id: string;
+  readonly state: WebhookDeliveryState;
+  readonly revision: number | null;
+}
+
+/** A delivery that this worker alone may attempt, for as long as its lease lasts. */
+export interface ClaimedWebhook extends WebhookAt {
+  readonly attempt: number;
+}
+
+/** A delivery as the log has it now. Throws `StoreError`. */
+export async function readWebhookDelivery(store: EventStore, id: string): Promise<WebhookAt> {
+  return { id, ...(await load(store, webhookDeliveryAggregate, webhookDeliveryStream(id))) };
+}
+
+/** One event of a delivery's story. */
+export interface WebhookStoryEvent {
+  readonly at: string;
+  readonly event: WebhookDeliveryEvent;
+}
+
+/** Everything that happened to a delivery; nothing when it was never attempted. Throws `StoreError`. */
+export async function readWebhookStory(store: EventStore, id: string): Promise<readonly WebhookStoryEvent[]> {
+  const events = await store.read(webhookDeliveryStream(id), 0, STORY_EVENTS_MAX);
+  return events.map((recorded) => {
+    return { at: String(recorded.metadata.at), event: webhookDeliveryCodec.decode(recorded) };
+  });
+}
+
+/** Claims a delivery as it was read. Null: somebody else was first, or it is not due. Throws `StoreError`. */
+export async function claimWebhook(
+  store: EventStore,
+  delivery: WebhookAt,
+  request: AttemptRequest,
+  occasion: WorkspaceOccasion,
+): Promise<ClaimedWebhook | null> {
+  const { outcome: attempt, events } = startAttempt(delivery.state, request, occasion.at);
+  if (attempt === null) return null;
+  const stream = webhookDeliveryStream(delivery.id);
+  const expected = delivery.revision ?? "noStream";
+  const result = await store.append(stream, toNewEvents(events, occasion), expected);
+  if (result.outcome !== "appended") return null;
+  const state = events.reduce(webhookDeliveryDecider.evolve, delivery.state);
+  return { id: delivery.id, state, revision: result.revision, attempt };
+}
+
+type Decide = (state: WebhookDeliveryState) => Decision<unknown, WebhookDeliveryEvent>;
+
+/** Appends what `decide` says at the known revision, and otherwise at whatever the stream has become. */
+async function record(
+  store: EventStore,
+  at: WebhookAt,
+  decide: Decide,
+  occasion: WorkspaceOccasion,
+): Promise<void> {
+  const { events } = decide(at.state);
+  if (events.length === 0) return;
+  const stream = webhookDeliveryStream(at.id);
+  const result = await store.append(stream, toNewEvents(events, occasion), at.revision ?? "noStream");
+  if (result.outcome === "appended") return;
+  await transact(store, { ...webhookDeliveryAggregate, stream }, decide, occasion);
+}
+
+/** How outcomes are recorded. */
+export interface WebhookRecording {
+  readonly policy: WebhookPolicy;
+  readonly moment: Moment;
+  readonly occasion: WorkspaceOccasion;
+}
+
+/** Records what became of an attempt, even late. Throws `StoreError`. */
+export function recordWebhookAttempt(
+  store: EventStore,
+  claimed: ClaimedWebhook,
+  { verdict, facts }: { readonly verdict: WebhookVerdict; readonly facts: AttemptFacts },
+  on: WebhookRecording,
+): Promise<void> {
+  const decide: Decide = (state) => recordAttempt(state, claimed.attempt, verdict, { ...on, facts });
+  return record(store, claimed, decide, on.occasion);
+}
+
+/** Ends a delivery whose endpoint is no longer there to take it. */
+export function skipWebhook(
+  store: EventStore,
+  delivery: WebhookAt,
+  {
+    origin,
+    reason,
+  }: { readonly origin: DeliveryOrigin; readonly reason: Parameters<typeof skipDelivery>[2] },
+  occasion: WorkspaceOccasion,
+): Promise<void> {
+  return record(store, delivery, (state) => skipDelivery(state, origin, reason), occasion);
+}
+
+/** Ends a claim whose lease ran out with no outcome. */
+export function expireWebhookLease(store: EventStore, id: string, attempt: number, on: WebhookRecording) {
+  const aggregate = { ...webhookDeliveryAggregate, stream: webhookDeliveryStream(id) };
+  return transact(store, aggregate, (state) => expireAttempt(state, attempt, on), on.occasion);
+}
+
+/** How often callers may ask for one delivery again in a day: all of its attempts are read for each. */
+const REDELIVERIES_PER_DAY_MAX = 20;
+
+/** Asks for a delivery once more. */
+export function redeliverWebhook(
+  store: EventStore,
+  id: string,
+  request: RedeliveryRequest,
+  occasion: WorkspaceOccasion,
+) {
+  const aggregate = {
+    ...webhookDeliveryAggregate,
+    stream: webhookDeliveryStream(id),
+    changesPerDayMax: REDELIVERIES_PER_DAY_MAX,
+  };
+  return transact(store, aggregate, (state) => requestRedelivery(state, request, occasion.at), occasion);
+}

@@ -1,0 +1,179 @@
+import type { EmailContent } from "../../domain/email/events.ts";
+import { type EmailState, emailDecider } from "../../domain/email/state.ts";
+import { suppressionCodec } from "../../domain/suppression/events.ts";
+import { webhookCodec } from "../../domain/webhook/events.ts";
+import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import type { RecordedEvent } from "../../ports/eventStore.ts";
+import type { Services } from "../dependencies.ts";
+import { contentOf, type EmailStory, readStory, type StoryEvent } from "../email/readEmail.ts";
+import { saltOf, withReplies } from "../email/relayReplyTexts.ts";
+
+/** Of all payloads, as `http/webhookEventSchemas` describes them. */
+const VERSION = 1;
+
+/** What an endpoint is sent (Standard Webhooks): the type, the event's own time, and what it tells. */
+export interface WebhookPayload {
+  readonly type: string;
+  readonly version: typeof VERSION;
+  readonly timestamp: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** What is told of an event, and how what an endpoint answers to it is kept: it may repeat it in any spelling. */
+export interface ToldEvent {
+  readonly payload: WebhookPayload;
+  readonly answer: AnswerKeeping;
+}
+
+export type AnswerKeeping =
+  /** It tells of nobody. */
+  | { readonly kind: "plain" }
+  /** With the salt of an event that is erased with the person. */
+  | { readonly kind: "sealed"; readonly salt: string }
+  /** That event is gone. */
+  | { readonly kind: "dropped" };
+
+type Reader = Pick<Services, "store" | "content" | "webhooks" | "keys">;
+
+/** What a delivery tells, from the log as it is now: what was erased is not told any more. Throws `StoreError`. */
+export function toldEvent(services: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
+  if (origin.eventStream.startsWith("email-")) return toldOfEmail(services, origin);
+  return origin.eventStream.startsWith("suppression-")
+    ? toldOfSuppression(services, origin)
+    : toldOfEndpoint(services, origin);
+}
+
+function keepingBy(salt: string | null): AnswerKeeping {
+  return salt === null ? { kind: "dropped" } : { kind: "sealed", salt };
+}
+
+/** The message as it was once an event had happened: an outcome that comes late does not change how it ended. */
+function stateAfter({ events }: EmailStory, { sequence }: StoryEvent): EmailState {
+  const until = events.filter((one) => one.sequence <= sequence).map(({ event }) => event);
+  return until.reduce(emailDecider.evolve, emailDecider.initialState);
+}
+
+/** What an event of a message adds to what is told of it always. */
+function emailFacts({ event }: StoryEvent): Readonly<Record<string, unknown>> {
+  switch (event.type) {
+    case "EmailSent":
+      return {
+        attempt: event.data.attempt,
+        transport: event.data.transport,
+        reply: event.data.reply,
+        relay_id: event.data.relayId ?? null,
+      };
+    case "EmailDeferred":
+      return {
+        attempt: event.data.attempt,
+        reason: event.data.reason,
+        code: event.data.code ?? null,
+        enhanced_code: event.data.enhancedCode ?? null,
+        reply: event.data.reply ?? null,
+        next_attempt_at: event.data.nextAttemptAt,
+      };
+    case "EmailBounced":
+    case "EmailFailed":
+      return {
+        attempt: event.data.attempt,
+        reason: event.data.reason,
+        code: event.data.code ?? null,
+        enhanced_code: event.data.enhancedCode ?? null,
+        reply: event.data.reply ?? null,
+      };
+    case "EmailSuppressed":
+      return { reason: event.data.reason };
+    default:
+      return {};
+  }
+}
+
+async function toldOfEmail(services: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
+  const id = origin.eventStream.slice("email-".length);
+  const story = await readStory(services.store, id);
+  const told = story.events.find(({ sequence }) => sequence === origin.eventRevision);
+  const state = told === undefined ? null : stateAfter(story, told);
+  if (told === undefined || state === null) throw new Error(`the event ${origin.eventId} is not readable`);
+  const content: EmailContent | null = await contentOf(services, id, story);
+  const salt = saltOf(story);
+  const payload: WebhookPayload = {
+    type: origin.eventType,
+    version: VERSION,
+    timestamp: told.at,
+    data: {
+      id,
+      object: "email",
+      status: state.status,
+      created_at: rfc3339(state.acceptedAt),
+      sequence: told.sequence,
+      metadata: content?.metadata ?? null,
+      ...withReplies(services.keys, salt, [told]).map(emailFacts)[0],
+    },
+  };
+  return { payload, answer: keepingBy(salt) };
+}
+
+async function readEvent({ store }: Reader, stream: string, revision: number): Promise<RecordedEvent | null> {
+  const [event] = await store.read(stream, revision, 1);
+  return event?.revision === revision ? event : null;
+}
+
+/** A suppression and its end: the address, the suppression, and the end, each in an event of its own, in this order. */
+const SUPPRESSION_EVENTS = 3;
+
+async function toldOfSuppression({ store }: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
+  const { eventStream, eventRevision } = origin;
+  const from = Math.max(0, eventRevision - SUPPRESSION_EVENTS + 1);
+  const story = (await store.read(eventStream, from, SUPPRESSION_EVENTS))
+    .filter(({ revision }) => revision <= eventRevision)
+    .map((recorded) => ({ recorded, event: suppressionCodec.decode(recorded) }));
+  const told = story.at(-1);
+  if (told?.recorded.revision !== eventRevision)
+    throw new Error(`the event ${origin.eventId} is not readable`);
+  let address: string | null = null;
+  let salt: string | null = null;
+  let id = told.recorded.id;
+  for (const { recorded, event } of story) {
+    if (event.type === "SuppressionAddressStored") {
+      address = event.data.address;
+      salt = event.data.salt ?? null;
+    }
+    if (event.type === "RecipientSuppressed") id = recorded.id;
+  }
+  const created = told.event.type === "RecipientSuppressed" ? told.event.data : null;
+  const payload: WebhookPayload = {
+    type: origin.eventType,
+    version: VERSION,
+    timestamp: String(told.recorded.metadata.at),
+    data: {
+      id,
+      object: "suppression",
+      address,
+      sequence: eventRevision,
+      ...(created ? { reason: created.reason, email_id: created.emailId ?? null } : {}),
+    },
+  };
+  return { payload, answer: keepingBy(salt) };
+}
+
+async function toldOfEndpoint(services: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
+  const recorded = await readEvent(services, origin.eventStream, origin.eventRevision);
+  if (recorded === null) throw new Error(`the event ${origin.eventId} is not readable`);
+  const { type, data } = webhookCodec.decode(recorded);
+  const { endpoints } = await services.webhooks.get(origin.workspaceId);
+  const told = type === "WebhookEndpointDisabled" ? { reason: data.reason } : {};
+  const payload: WebhookPayload = {
+    type: origin.eventType,
+    version: VERSION,
+    timestamp: String(recorded.metadata.at),
+    data: {
+      id: data.endpointId,
+      object: "webhook_endpoint",
+      url: endpoints.get(data.endpointId)?.url ?? null,
+      sequence: origin.eventRevision,
+      ...told,
+    },
+  };
+  return { payload, answer: { kind: "plain" } };
+}

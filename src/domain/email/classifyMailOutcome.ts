@@ -1,0 +1,108 @@
+import { never } from "../../kernel/assert.ts";
+import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
+import { enhancedCode, READINGS, type RefusalReason, reasonOfReply } from "./relayReplies.ts";
+
+/** What an outcome means for the message, the recipient and the relay. */
+export type Verdict =
+  | { readonly kind: "sent"; readonly reply: string }
+  | {
+      readonly kind: "deferred";
+      readonly reason: string;
+      readonly attemptBurnt: boolean;
+      readonly ambiguous: boolean;
+      /** True when the relay is in trouble, whatever the message: counts towards the breaker. */
+      readonly relayFault: boolean;
+      readonly code?: number;
+      readonly reply?: string;
+    }
+  | {
+      readonly kind: "bounced";
+      readonly reason: string;
+      readonly code: number;
+      readonly reply: string;
+      readonly suppress: boolean;
+      /** Added by who knows the recipient, where domains are to be kept. */
+      readonly recipientDomain?: string;
+    }
+  | { readonly kind: "failed"; readonly reason: string; readonly code: number; readonly reply: string };
+
+/** Answers that speak of the service as a whole (RFC 5321 §4.2.2, RFC 4954 §6). */
+const RELAY_TROUBLE_CODES = new Set([421, 454]);
+
+/** Answers that ask for a log-in, whichever command got them (RFC 4954 §6). */
+const LOGIN_CODES = new Set([530, 535, 538]);
+
+type Refused = Extract<MailOutcome, { kind: "refused" }>;
+
+function deferred({ code, reply }: Refused, reason: RefusalReason, relayFault: boolean): Verdict {
+  return { kind: "deferred", reason, attemptBurnt: !relayFault, ambiguous: false, relayFault, code, reply };
+}
+
+function refusedForNow(refused: Refused): Verdict {
+  const { stage, code, reply } = refused;
+  const known = reasonOfReply(code, reply);
+  // A greylisting server answers RCPT with 4.7.1: that is the recipient's side. What is said before a
+  // recipient is named, 421, 454 and 4.3.x (mail system) are about the relay.
+  const isRelays =
+    stage === "connect" ||
+    stage === "mail" ||
+    RELAY_TROUBLE_CODES.has(code) ||
+    enhancedCode(reply).startsWith("4.3.");
+  const isKnownRelays = known !== null && READINGS[known].transient === "relayFault";
+  if (isRelays && !isKnownRelays) return deferred(refused, "relay_unavailable", true);
+  return deferred(refused, known ?? "recipient_deferred", isKnownRelays);
+}
+
+/**
+ * Whether the relay takes nothing from us before we log in. Once a recipient is named, words alone may be about
+ * that one: some groups take mail from their own people only.
+ */
+function isLoginWanted({ stage, code }: Refused, reason: RefusalReason): boolean {
+  return reason === "authentication_required" && (stage === "mail" || LOGIN_CODES.has(code));
+}
+
+function refusedForGood(refused: Refused): Verdict {
+  const { stage, code, reply } = refused;
+  if (stage === "connect") return deferred(refused, "relay_unavailable", true);
+  const reason = reasonOfReply(code, reply) ?? "recipient_refused";
+  const { permanent } = READINGS[reason];
+  if (permanent === "relayFault" || isLoginWanted(refused, reason)) return deferred(refused, reason, true);
+  // Before a recipient is named nothing is about one.
+  const isAboutUs =
+    stage === "mail" ||
+    permanent === "failed" ||
+    (permanent === "byCode" && enhancedCode(reply).startsWith("5.7."));
+  if (isAboutUs) {
+    const isAboutRecipient = permanent === "bounced" || permanent === "suppress";
+    return { kind: "failed", reason: isAboutRecipient ? "relay_refused" : reason, code, reply };
+  }
+  return { kind: "bounced", reason, code, reply, suppress: permanent === "suppress" && stage === "rcpt" };
+}
+
+/** Reads the relay's facts (design: Delivery). Pure, and total over everything a relay can say. */
+export function classifyOutcome(outcome: MailOutcome): Verdict {
+  switch (outcome.kind) {
+    case "accepted":
+      return { kind: "sent", reply: outcome.reply };
+    case "refused":
+      return outcome.code < 500 ? refusedForNow(outcome) : refusedForGood(outcome);
+    case "broken": {
+      const fault = { attemptBurnt: false, ambiguous: false, relayFault: true };
+      return { kind: "deferred", reason: "relay_unreachable", ...fault, reply: outcome.reason };
+    }
+    case "unknown": {
+      const doubt = { attemptBurnt: true, ambiguous: true, relayFault: true };
+      return { kind: "deferred", reason: "no_answer_to_final_dot", ...doubt, reply: outcome.reason };
+    }
+    case "outOfTime":
+      return {
+        kind: "deferred",
+        reason: "out_of_time",
+        attemptBurnt: false,
+        ambiguous: false,
+        relayFault: false,
+      };
+    default:
+      return never(outcome);
+  }
+}

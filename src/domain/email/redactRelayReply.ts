@@ -1,0 +1,28 @@
+import { addressForms, withoutAddresses, withoutTexts } from "../../kernel/text/redaction.ts";
+import { excerpt } from "../../kernel/text/text.ts";
+
+/** How much of a relay's answer the log keeps, in characters. */
+const REPLY_CHARACTERS_MAX = 500;
+
+function replaceAllOf(text: string, address: string, name: string): string {
+  const escaped = address.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return text.replace(new RegExp(`<?${escaped}>?`, "gi"), name);
+}
+
+/**
+ * A relay's answer without the addresses that relays like to repeat: no outcome event carries an address, also none of
+ * somebody whom the recipient's mail is passed on to. `others` are texts of the message, such as its subject, that
+ * filters quote.
+ */
+export function redactReply(
+  reply: string,
+  sender: string,
+  recipient: string,
+  others: readonly string[] = [],
+): string {
+  let redacted = reply;
+  for (const form of addressForms(recipient)) redacted = replaceAllOf(redacted, form, "<recipient>");
+  for (const form of addressForms(sender)) redacted = replaceAllOf(redacted, form, "<sender>");
+  const withoutContent = withoutTexts(redacted, others, "<content>");
+  return excerpt(withoutAddresses(withoutContent, "<address>"), REPLY_CHARACTERS_MAX);
+}

@@ -1,0 +1,99 @@
+import type { RelayTrouble } from "../../kernel/outcome/mailOutcome.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import { type Email, isTerminal } from "./state.ts";
+
+/** Why a message has not ended yet. */
+export const WAITING_REASONS = [
+  "in_queue",
+  "being_delivered",
+  "retry_scheduled",
+  "relay_unavailable",
+  "sending_paused",
+  "sender_unavailable",
+  "delivery_unknown",
+  "held_after_restore",
+  "delivery_off",
+  "disk_full",
+] as const;
+
+/** What a message waits for, and until when; null where no time is known. `detail` is for people. */
+export interface Waiting {
+  readonly reason: (typeof WAITING_REASONS)[number];
+  readonly until: EpochMs | null;
+  readonly detail: string;
+}
+
+/** What one instance knows of a message's way beside the message itself. */
+export interface WaitingFacts {
+  readonly now: EpochMs;
+  /** Held since the log was restored. */
+  readonly isHeld: boolean;
+  readonly isPaused: boolean;
+  /** Whether the sender, or its domain, still speaks for the message. */
+  readonly mayLeave: boolean;
+  /** Whether this instance delivers at all. */
+  readonly delivers: boolean;
+  /** Whether its disk has room for outcomes. */
+  readonly hasRoom: boolean;
+  /** When the lease of the claim ends; null without a claim. */
+  readonly leaseUntil: EpochMs | null;
+  /** When the message's time is over. */
+  readonly expiresAt: EpochMs;
+  /** Whether a message that the relay may have waits for the operator. */
+  readonly holdsAmbiguous: boolean;
+  /** The reason of the last attempt that was put off; null when there was none. */
+  readonly lastDeferral: string | null;
+  /** What keeps the relay from taking mail, and when it is tried again; null while nothing does. */
+  readonly relay: { readonly trouble: RelayTrouble; readonly nextTryAt: EpochMs } | null;
+}
+
+/** What is told to whoever asks: what kind of trouble it is, not where the relay is. */
+export const RELAY_DETAILS: Readonly<Record<RelayTrouble, string>> = {
+  login_refused: "The relay refuses the service's log-in, or wants one.",
+  tls_failed: "No secure connection to the relay comes about.",
+  unreachable: "The relay cannot be reached.",
+  unavailable: "The relay takes no mail at the moment.",
+  outbox_unwritable: "The outbox cannot be written.",
+};
+
+const RESUME = "the operator lets it go on with `postledger delivery resume`.";
+
+/** Why a message waits; null when it has ended. What stands in its way longest comes first. */
+export function waitingOf(email: Email, facts: WaitingFacts): Waiting | null {
+  if (isTerminal(email.status)) return null;
+  if (facts.leaseUntil !== null) {
+    const detail =
+      "A worker is at it. When it has not said by then what came of it, the message is tried again.";
+    return { reason: "being_delivered", until: facts.leaseUntil, detail };
+  }
+  return heldBack(email, facts) ?? soonToGo(email, facts);
+}
+
+/** What no passing of time alone ends. */
+function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
+  const waits = (reason: Waiting["reason"], detail: string): Waiting => ({ reason, until: null, detail });
+  if (facts.isHeld) return waits("held_after_restore", `The log was restored since; ${RESUME}`);
+  if (facts.isPaused) return waits("sending_paused", "Sending is paused for the workspace.");
+  if (!facts.mayLeave)
+    return waits("sender_unavailable", "The sender is disabled, or its domain is not verified any more.");
+  if (email.inDoubt && facts.holdsAmbiguous) {
+    const detail = `The relay may have the message; ${RESUME}`;
+    return { reason: "delivery_unknown", until: facts.expiresAt, detail };
+  }
+  if (!facts.delivers) return waits("delivery_off", "The instance that was asked delivers no mail.");
+  return facts.hasRoom ? null : waits("disk_full", "The disk of the instance that was asked is nearly full.");
+}
+
+function soonToGo({ nextAttemptAt }: Email, { now, relay, lastDeferral }: WaitingFacts): Waiting {
+  if (nextAttemptAt > now) {
+    const detail = `The last attempt was put off: ${lastDeferral ?? "see the timeline"}.`;
+    return { reason: "retry_scheduled", until: nextAttemptAt, detail };
+  }
+  if (relay !== null)
+    return { reason: "relay_unavailable", until: relay.nextTryAt, detail: RELAY_DETAILS[relay.trouble] };
+  return {
+    reason: "in_queue",
+    until: null,
+    detail: "It is due and goes as soon as the relay has a place for it.",
+  };
+}

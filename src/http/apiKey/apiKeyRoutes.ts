@@ -1,0 +1,261 @@
+import { Elysia } from "elysia";
+import {
+  type ApiKeyRow,
+  activeApiKeys,
+  apiKeyDescendants,
+  apiKeyOf,
+  listApiKeys,
+} from "../../../projections/apiKeys.ts";
+import {
+  type IssueOutcome,
+  issueFurtherKey,
+  readApiKey,
+  rotateKey,
+} from "../../commands/apiKey/issueApiKey.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { revokeKey } from "../../commands/workspace/manageWorkspace.ts";
+import { keyStatus } from "../../domain/apiKey/state.ts";
+import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
+import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import { parseAddressRange } from "../../kernel/network/clientIp.ts";
+import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
+import { type EpochMs, epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
+import { NoQuery } from "../body/commonSchemas.ts";
+import { dateTime } from "../body/dateTimeText.ts";
+import { currentRows, type ReadModel } from "../lists/caughtUpReads.ts";
+import { decodeCursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
+import { invalid, Problem } from "../server/problem.ts";
+import {
+  authorize,
+  authorizeThenRead,
+  authorizeThenReadOptional,
+  occasionOf,
+  principalOf,
+} from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+import {
+  IssueApiKeyBody,
+  ListApiKeysQuery,
+  OVERLAP_SECONDS_DEFAULT,
+  RevokeApiKeyBody,
+  RotateApiKeyBody,
+} from "./apiKeySchemas.ts";
+
+/** Keys of one workspace that open something. Requests that race may go a little over it. */
+const ACTIVE_KEYS_MAX = 1_000;
+
+interface ApiKeysOptions {
+  readonly services: Services;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+  /** The read model `api-keys`. */
+  readonly apiKeys: ReadModel;
+}
+
+/** Issuing, listing, rotating and revoking the keys of a workspace. */
+export function apiKeysController(options: ApiKeysOptions) {
+  return new Elysia({ normalize: false }).use(issuingKeys(options)).use(existingKeys(options));
+}
+
+function issuingKeys({ services, basePath, apiKeys }: ApiKeysOptions) {
+  const issued = async (request: Request, set: Answering, { id, key }: { id: string; key: string }) => {
+    set.status = 201;
+    set.headers.location = `${basePath}/api/v1/api-keys/${id}`;
+    return { ...(await existing(services, apiKeys, request, id)), key };
+  };
+  const requireRoom = (request: Request) => {
+    const now = rfc3339(services.clock.now());
+    if (activeApiKeys(apiKeys.db, principalOf(request).workspaceId, now) < ACTIVE_KEYS_MAX) return;
+    throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
+  };
+  return new Elysia({ normalize: false })
+    .post(
+      routes.issueApiKey.path,
+      async ({ body, request, set }) => {
+        const occasion = occasionOf(request, services);
+        const wanted = wantedOf(body, occasion.at);
+        requireRoom(request);
+        const outcome = await issueFurtherKey(services, principalOf(request), wanted, occasion);
+        if (outcome.kind !== "issued") throw refusal(outcome);
+        return issued(request, set, outcome);
+      },
+      { parse: authorizeThenRead(services, routes.issueApiKey), body: IssueApiKeyBody, query: NoQuery },
+    )
+    .post(
+      routes.rotateApiKey.path,
+      async ({ body, params: { id }, request, set }) => {
+        if (!isApiKeyId(id)) throw new Problem("NOT_FOUND");
+        requireRoom(request);
+        const { overlap_seconds: overlapSeconds = OVERLAP_SECONDS_DEFAULT } = body;
+        const rotation = { id, overlapMs: overlapSeconds * SECOND_MS };
+        const occasion = occasionOf(request, services);
+        const outcome = await rotateKey(services, principalOf(request), rotation, occasion);
+        if (outcome.kind === "notFound") throw new Problem("NOT_FOUND");
+        if (outcome.kind === "notActive") throw new Problem("API_KEY_NOT_ACTIVE");
+        if (outcome.kind !== "rotated") throw refusal(outcome);
+        return issued(request, set, outcome);
+      },
+      {
+        parse: authorizeThenReadOptional(services, routes.rotateApiKey),
+        body: RotateApiKeyBody,
+        query: NoQuery,
+      },
+    );
+}
+
+function existingKeys({ services, apiKeys }: ApiKeysOptions) {
+  return new Elysia({ normalize: false })
+    .get(
+      routes.listApiKeys.path,
+      async ({ query, request }) => {
+        const { workspaceId } = principalOf(request);
+        const after = query.cursor === undefined ? {} : { after: decodeCursor(query.cursor, isApiKeyId) };
+        const limit = pageItems(query.limit);
+        const rows = listApiKeys(await currentRows(apiKeys), { workspaceId, ...after, limit: limit + 1 });
+        const { shown, nextCursor } = pageOf(rows, limit);
+        return { data: shown.map((row) => apiKeyJson(services, row)), next_cursor: nextCursor };
+      },
+      { transform: authorize(services, routes.listApiKeys), query: ListApiKeysQuery },
+    )
+    .get(
+      routes.getApiKey.path,
+      async ({ params: { id }, request }) => existing(services, apiKeys, request, id),
+      { transform: authorize(services, routes.getApiKey), query: NoQuery },
+    )
+    .post(
+      routes.revokeApiKey.path,
+      async ({ body, params: { id }, request }) => {
+        const occasion = occasionOf(request, services);
+        await existing(services, apiKeys, request, id);
+        await revokeKey(services, id, occasion);
+        if (body.with_children) await revokeChildren(services, apiKeys, id, occasion);
+        return existing(services, apiKeys, request, id);
+      },
+      {
+        parse: authorizeThenReadOptional(services, routes.revokeApiKey),
+        body: RevokeApiKeyBody,
+        query: NoQuery,
+      },
+    );
+}
+
+interface Answering {
+  status?: number | string;
+  headers: { location?: string };
+}
+
+/** What a key has issued may have issued more meanwhile, so it is looked for until there is none. */
+async function revokeChildren(
+  services: Services,
+  apiKeys: ReadModel,
+  id: string,
+  occasion: WorkspaceOccasion,
+): Promise<void> {
+  for (;;) {
+    const children = apiKeyDescendants(await currentRows(apiKeys), id);
+    if (children.length === 0) return;
+    for (const child of children) await revokeKey(services, child, occasion);
+  }
+}
+
+/** A key of the caller's workspace as it is now. */
+async function existing(services: Services, apiKeys: ReadModel, request: Request, id: string) {
+  const { workspaceId } = principalOf(request);
+  const found = isApiKeyId(id) ? await readApiKey(services, workspaceId, id) : null;
+  if (found === null) throw new Problem("NOT_FOUND");
+  const { key, createdAt } = found;
+  return apiKeyJson(services, {
+    ...key,
+    id,
+    scopes: [...key.scopes],
+    senders: key.senders && [...key.senders],
+    expiresAt: key.expiresAt === null ? null : rfc3339(key.expiresAt),
+    lastUsedAt: apiKeyOf(apiKeys.db, id)?.lastUsedAt ?? null,
+    createdAt,
+  });
+}
+
+function wantedOf(body: IssueApiKeyBody, now: EpochMs) {
+  const { name, scopes, expires_at: expires = null, senders = null, client_ranges: ranges = null } = body;
+  return {
+    name,
+    scopes,
+    expiresAt: expiryOf(expires, now),
+    senders: senders?.map((text, index) => senderOf(text, `/senders/${index}`)) ?? null,
+    clientRanges: ranges?.map((text, index) => rangeOf(text, `/client_ranges/${index}`)) ?? null,
+  };
+}
+
+function senderOf(text: string, pointer: string): string {
+  if (!text.includes("@")) {
+    const domain = parseDomain(text);
+    if (domain === null) throw invalid(pointer, "must be an address or a fully qualified domain");
+    return domain;
+  }
+  const address = parseAddress(text);
+  if ("invalid" in address) throw invalid(pointer, address.invalid);
+  return address.canonical;
+}
+
+function rangeOf(text: string, pointer: string): string {
+  if (parseAddressRange(text) === null) {
+    throw invalid(pointer, "must be an IP address, or a range of them in CIDR notation");
+  }
+  return text;
+}
+
+function expiryOf(text: string | null, now: EpochMs): EpochMs | null {
+  if (text === null) return null;
+  const at = epochMs(dateTime("/expires_at", text));
+  if (at <= now) throw invalid("/expires_at", "is not in the future");
+  return at;
+}
+
+function refusal(outcome: Exclude<IssueOutcome, { kind: "issued" }>): Problem {
+  switch (outcome.kind) {
+    case "issuerGone":
+      return new Problem("UNAUTHORIZED");
+    case "scopesNotHeld":
+      return new Problem("FORBIDDEN", {
+        detail: `this key does not hold ${outcome.scopes.join(", ")}, so it cannot issue that`,
+      });
+    case "boundLess": {
+      const what = outcome.member === "senders" ? "sends from" : "is accepted from";
+      return new Problem("FORBIDDEN", {
+        detail: `this key ${what} ${outcome.allowed.join(", ")} alone, so it cannot issue one that is not bound to that`,
+      });
+    }
+    case "outlivesIssuer": {
+      const expiry = rfc3339(outcome.expiresAt);
+      return invalid(
+        "/expires_at",
+        `must be given and not be later than ${expiry}, when this key itself expires`,
+      );
+    }
+  }
+}
+
+/** The later of what the log tells and what this instance has seen and not written yet. */
+function lastUseOf({ keyUse }: Services, { id, lastUsedAt }: ApiKeyRow): string | null {
+  const seen = keyUse.lastSeen(id);
+  if (seen === null || (lastUsedAt !== null && epochMs(lastUsedAt) >= seen)) return lastUsedAt;
+  return rfc3339(seen);
+}
+
+function apiKeyJson(services: Services, row: ApiKeyRow) {
+  const expiresAt = row.expiresAt === null ? null : epochMs(row.expiresAt);
+  return {
+    id: row.id,
+    object: "api_key",
+    name: row.name,
+    scopes: row.scopes,
+    status: keyStatus({ revoked: row.revoked, expiresAt }, services.clock.now()),
+    expires_at: row.expiresAt,
+    created_at: row.createdAt,
+    last_used_at: lastUseOf(services, row),
+    issued_by: row.issuerId,
+    rotated_from: row.rotatedFrom,
+    senders: row.senders,
+    client_ranges: row.clientRanges,
+  };
+}

@@ -1,0 +1,178 @@
+import type { Static } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { listAttachments } from "../../../projections/attachments.ts";
+import { deleteAttachment } from "../../commands/attachment/deleteAttachment.ts";
+import { decodeFile } from "../../commands/attachment/fileValidation.ts";
+import { readAttachment } from "../../commands/attachment/readAttachment.ts";
+import {
+  type UploadAttachment,
+  type UploadOutcome,
+  uploadAttachment,
+} from "../../commands/attachment/uploadAttachment.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { DIRECT_MEMBERS } from "../../commands/email/resolveAttachments.ts";
+import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
+import type { Attachment } from "../../domain/attachment/state.ts";
+import { isUuid } from "../../kernel/ids.ts";
+import { base64Bytes } from "../../kernel/text/base64.ts";
+import { grouped } from "../../kernel/text/text.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import { DirectAttachment, NoQuery } from "../body/commonSchemas.ts";
+import { mediaTypeOf, requireIdentity } from "../body/jsonBody.ts";
+import { openFilePart } from "../body/multipartFile.ts";
+import { checkBy } from "../body/validation.ts";
+import { findPage, type ReadModel, whenCurrent } from "../lists/caughtUpReads.ts";
+import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
+import { Problem, refusedFor } from "../server/problem.ts";
+import {
+  authorize,
+  authorizeThenRead,
+  authorizeUnread,
+  bodyOf,
+  occasionOf,
+  principalOf,
+} from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+import { ListAttachmentsQuery } from "./attachmentSchemas.ts";
+
+interface AttachmentsOptions {
+  readonly services: Services;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+  /** The read model `attachments`. */
+  readonly attachments: ReadModel;
+}
+
+/** Uploading files for sends, looking them up, and letting go of them. */
+export function attachmentsController({ services, basePath, attachments }: AttachmentsOptions) {
+  return new Elysia({ normalize: false })
+    .post(
+      routes.uploadAttachment.path,
+      async ({ body, request, set }) => {
+        const { workspaceId } = principalOf(request);
+        const file = isForm(request.headers) ? await openFilePart(request, bodyOf(request)) : fileOf(body);
+        try {
+          const upload = { ...file, workspaceId, occasion: occasionOf(request, services) };
+          const outcome = await uploadAttachment(services, upload);
+          if (outcome.kind === "refused") throw refusal(outcome, isForm(request.headers));
+          set.status = 201;
+          set.headers.location = `${basePath}/api/v1/attachments/${outcome.id}`;
+          return attachmentJson(outcome.id, outcome.attachment);
+        } finally {
+          await file.close();
+        }
+      },
+      { parse: readUpload(services), query: NoQuery },
+    )
+    .get(
+      routes.listAttachments.path,
+      async ({ query, request }) => {
+        const { workspaceId } = principalOf(request);
+        await whenCurrent(attachments);
+        const wanted = {
+          workspaceId,
+          limit: pageItems(query.limit),
+          ...(query.status === undefined ? {} : { status: query.status }),
+          ...(query.cursor === undefined ? {} : { after: decodeCursor(query.cursor) }),
+        };
+        const { shown, nextCursor } = await findPage(attachments, wanted, listAttachments);
+        // File names are in the uploads' own streams only, so that erasing one place is enough.
+        const found = await attachments.turns.each(
+          shown,
+          async ({ id }) => [id, await readAttachment(services, workspaceId, id)] as const,
+        );
+        const data = found.flatMap(([id, upload]) => (upload === null ? [] : [attachmentJson(id, upload)]));
+        return { data, next_cursor: nextCursor };
+      },
+      { transform: authorize(services, routes.listAttachments), query: ListAttachmentsQuery },
+    )
+    .get(
+      routes.getAttachment.path,
+      async ({ params, request }) => {
+        const id = uploadId(params.id);
+        const attachment = await readAttachment(services, principalOf(request).workspaceId, id);
+        if (attachment === null) throw new Problem("NOT_FOUND");
+        return attachmentJson(id, attachment);
+      },
+      { transform: authorize(services, routes.getAttachment), query: NoQuery },
+    )
+    .delete(
+      routes.deleteAttachment.path,
+      async ({ params, request, set }) => {
+        const outcome = await deleteAttachment(services, uploadId(params.id), occasionOf(request, services));
+        if (outcome === "notFound") throw new Problem("NOT_FOUND");
+        set.status = 204;
+      },
+      { parse: authorizeUnread(services, routes.deleteAttachment), query: NoQuery },
+    );
+}
+
+function isForm(headers: Headers): boolean {
+  return mediaTypeOf(headers) === "multipart/form-data";
+}
+
+/** The checks that come before a body; then a JSON body whole, while a form is left to come piece by piece. */
+function readUpload(services: Services) {
+  const readJson = authorizeThenRead(services, routes.uploadAttachment, {
+    checkHeaders(headers) {
+      if (mediaTypeOf(headers) === "application/json") return;
+      const detail = "the Content-Type must be multipart/form-data or application/json";
+      throw new Problem("INVALID_REQUEST", { detail });
+    },
+  });
+  const check = authorize(services, routes.uploadAttachment);
+  return async ({ request }: { request: Request }) => {
+    if (!isForm(request.headers)) return readJson({ request });
+    await check({ request });
+    requireIdentity(request.headers);
+    return null;
+  };
+}
+
+/** A form has one part for the whole file; a JSON body has a member for each of its parts. */
+function refusal(
+  { code, message, member }: Omit<Extract<UploadOutcome, { kind: "refused" }>, "kind">,
+  isOfForm: boolean,
+): Problem {
+  if (member === null) return new Problem(code, { detail: message });
+  const pointer = isOfForm ? "/file" : `/${DIRECT_MEMBERS[member]}`;
+  return refusedFor(code, [{ pointer, message }]);
+}
+
+const checkDirect = checkBy(DirectAttachment);
+
+/** The file of a JSON body. What it holds is looked at by its length before it is decoded. */
+function fileOf(body: unknown): Pick<UploadAttachment, "filename" | "contentType" | "chunks"> & {
+  close(): Promise<void>;
+} {
+  checkDirect(body);
+  const { filename, content_type: contentType, content } = body as Static<typeof DirectAttachment>;
+  if (base64Bytes(content) > FILE_BYTES_MAX) {
+    const message = `is over ${grouped(FILE_BYTES_MAX)} bytes`;
+    throw refusedFor("ATTACHMENT_LIMIT_EXCEEDED", [{ pointer: "/content", message }]);
+  }
+  const bytes = decodeFile(content);
+  if ("code" in bytes) throw refusal(bytes, false);
+  return { filename, contentType, chunks: [bytes], close: async () => {} };
+}
+
+/** The id as streams know it; what is no uuid is nobody's upload. */
+function uploadId(text: string): string {
+  if (!isUuid(text)) throw new Problem("NOT_FOUND");
+  return text.toLowerCase();
+}
+
+function attachmentJson(id: string, attachment: Attachment) {
+  return {
+    id,
+    object: "attachment",
+    status: attachment.status,
+    filename: attachment.filename,
+    content_type: attachment.contentType,
+    size_bytes: attachment.bytes,
+    sha256: attachment.sha256,
+    rejection_reason: attachment.rejectionReason,
+    created_at: rfc3339(attachment.uploadedAt),
+    expires_at: rfc3339(attachment.expiresAt),
+  };
+}

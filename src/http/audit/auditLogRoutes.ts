@@ -1,0 +1,70 @@
+import { Elysia } from "elysia";
+import { type AuditQuery, type AuditRow, listAuditLog } from "../../../projections/auditLog.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { readSender } from "../../commands/sender/readSender.ts";
+import { dateTime } from "../body/dateTimeText.ts";
+import { findPage, type ReadModel, whenCurrent } from "../lists/caughtUpReads.ts";
+import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
+import { authorize, principalOf } from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+import { ListAuditLogQuery } from "./auditLogSchemas.ts";
+
+interface AuditLogOptions {
+  readonly services: Services;
+  /** The read model `audit-log`. */
+  readonly auditLog: ReadModel;
+}
+
+/** Who did what in the key's workspace. */
+export function auditLogController({ services, auditLog }: AuditLogOptions) {
+  return new Elysia({ normalize: false }).get(
+    routes.listAuditLog.path,
+    async ({ query, request }) => {
+      const { workspaceId } = principalOf(request);
+      await whenCurrent(auditLog);
+      const { shown, nextCursor } = await findPage(auditLog, auditQuery(workspaceId, query), listAuditLog);
+      // A sender's address is in its own stream only.
+      const data = await auditLog.turns.each(shown, async (row) =>
+        auditEntryJson(await withSender(services, workspaceId, row)),
+      );
+      return { data, next_cursor: nextCursor };
+    },
+    { transform: authorize(services, routes.listAuditLog), query: ListAuditLogQuery },
+  );
+}
+
+function auditQuery(workspaceId: string, query: ListAuditLogQuery): AuditQuery {
+  const { action, actor, target_type: targetType, target_id: targetId, cursor } = query;
+  const { created_from: since, created_before: before } = query;
+  return {
+    workspaceId,
+    limit: pageItems(query.limit),
+    ...(action === undefined ? {} : { action }),
+    ...(actor === undefined ? {} : { actor }),
+    ...(targetType === undefined ? {} : { targetType }),
+    ...(targetId === undefined ? {} : { targetId }),
+    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
+    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
+    ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
+  };
+}
+
+async function withSender(services: Services, workspaceId: string, row: AuditRow): Promise<AuditRow> {
+  const { type, id } = row.target;
+  if (type !== "sender" || id === null) return row;
+  const label = (await readSender(services, workspaceId, id))?.sender.name ?? null;
+  return { ...row, target: { type, id, label } };
+}
+
+function auditEntryJson({ id, action, actor, target, requestId, details, createdAt }: AuditRow) {
+  return {
+    id,
+    object: "audit_entry",
+    action,
+    actor,
+    target,
+    request_id: requestId,
+    details,
+    created_at: createdAt,
+  };
+}

@@ -1,0 +1,210 @@
+import { invariant } from "../../kernel/assert.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import { Problem } from "../server/problem.ts";
+
+/** The longest encoded request, in bytes on the wire (spec: Limits); the limit itself is accepted. */
+export const BODY_BYTES_MAX = 16_000_000;
+/** A body up to this size, in bytes, is small: room is kept for such ones beside the large. */
+export const SMALL_BYTES_MAX = 65_536;
+const SHARE_OF_SMALL = 1 / 8;
+/** What one workspace may hold, so that the others always find some; the largest body fits in all the same. */
+const SHARE_OF_WORKSPACE = 1 / 2;
+const RETRY_AFTER_SECONDS_MAX = 4;
+
+/** A client gets so long to begin with; then its body is to come at the least rate, on the whole. */
+const GRACE_MS = 5 * SECOND_MS;
+const BYTES_PER_SECOND_MIN = 4_096;
+/** How often bodies below the least rate are looked for. */
+const SWEEP_MS = SECOND_MS;
+/** Added to the time that a body took when speeds are compared: its first bytes say little about the rest. */
+const SETTLING_MS = 250;
+
+/** The least bound under which one body of 16,000,000 bytes has room beside the share of the small ones. */
+export const BODY_BYTES_IN_FLIGHT_MIN = 20_000_000;
+
+/** The body of one request, on its way in or worked on. */
+export interface IncomingBody {
+  /** Makes room for so many bytes more, before they are kept; throws a 503 when there is none. */
+  admit(bytes: number): void;
+  /** Notes bytes that came and are not kept: they count for the least rate alone. */
+  pass(bytes: number): void;
+  /** What the client sends next. Rejects with a 503 when the body is cut off while it is waited for. */
+  next<Part>(part: Promise<Part>): Promise<Part>;
+  /** Gives all of its room back. */
+  release(): void;
+}
+
+/**
+ * The bytes of bodies that are being read or worked on, bounded: base64 files multiply in memory on their way
+ * through. Only what has come counts. Large bodies leave a share to the small ones, and a workspace one to the others.
+ * Where room is short, the slowest of those that are still on their way give theirs up.
+ */
+export class BodiesInFlight {
+  private small = 0;
+  private large = 0;
+  private refused = 0;
+  private readonly workspaces = new Map<string, number>();
+  private readonly waiting = new Set<Body>();
+  private readonly timer = setInterval(() => this.cutOffTooSlow(), SWEEP_MS);
+
+  constructor(private readonly bytesMax: number) {
+    this.timer.unref();
+  }
+
+  open(workspaceId: string): IncomingBody {
+    return new Body(workspaceId, this, this.waiting);
+  }
+
+  stop(): void {
+    clearInterval(this.timer);
+  }
+
+  /** Makes room for `bytes` more of a body, where need be by cutting off slower ones; false when there is none. */
+  hasRoom(body: Body, bytes: number): boolean {
+    invariant(Number.isSafeInteger(bytes) && bytes >= 0, "a body has a whole number of bytes");
+    const after = body.bytes + bytes;
+    const isLarge = after > SMALL_BYTES_MAX;
+    // A body that turns out to be large counts as a whole among the large.
+    const addedToLarge = isLarge ? (body.bytes > SMALL_BYTES_MAX ? bytes : after) : 0;
+    const ofWorkspace = Math.max(this.bytesMax * SHARE_OF_WORKSPACE, BODY_BYTES_MAX);
+    const lacking = {
+      workspace: (this.workspaces.get(body.workspaceId) ?? 0) + bytes - ofWorkspace,
+      large: this.large + addedToLarge - this.bytesMax * (1 - SHARE_OF_SMALL),
+      all: this.small + this.large + bytes - this.bytesMax,
+    };
+    if (lacking.workspace <= 0 && lacking.large <= 0 && lacking.all <= 0) return true;
+    const slower = this.slowerThan(body, isLarge);
+    const ofSameWorkspace = slower.filter(({ workspaceId }) => workspaceId === body.workspaceId);
+    return (
+      this.isFreed(lacking.workspace, ofSameWorkspace) &&
+      // What the workspace's own bodies gave up is there for all.
+      this.isFreed(Math.max(lacking.large, lacking.all) - Math.max(lacking.workspace, 0), slower)
+    );
+  }
+
+  /** Counts `bytes` more of a body; less when they are negative. */
+  count(body: Body, bytes: number): void {
+    this.small -= smallPart(body.bytes);
+    this.large -= body.bytes - smallPart(body.bytes);
+    const after = body.bytes + bytes;
+    this.small += smallPart(after);
+    this.large += after - smallPart(after);
+    const held = (this.workspaces.get(body.workspaceId) ?? 0) + bytes;
+    if (held === 0) this.workspaces.delete(body.workspaceId);
+    else this.workspaces.set(body.workspaceId, held);
+  }
+
+  /** The answer to who finds no room. Says to come again in 1 to 4 seconds, in turn: not all come back together. */
+  noRoom(): Problem {
+    this.refused = (this.refused + 1) % RETRY_AFTER_SECONDS_MAX;
+    return cutOff("too many requests with large bodies are on their way in; try again", this.refused + 1);
+  }
+
+  /** Those of its size that give up their room for a body, the slowest first. Of small ones the oldest count as that. */
+  private slowerThan(body: Body, isLarge: boolean): readonly Body[] {
+    const now = performance.now();
+    const speed = (one: Body) => (isLarge ? one.received : 1) / (one.waitedMs(now) + SETTLING_MS);
+    const own = speed(body);
+    return [...this.waiting]
+      .filter((one) => one.bytes > 0 && one.bytes > SMALL_BYTES_MAX === isLarge && speed(one) < own)
+      .sort((left, right) => speed(left) - speed(right));
+  }
+
+  /** Cuts off one after another until so many bytes are free; none when all of them are not enough. */
+  private isFreed(bytes: number, bodies: readonly Body[]): boolean {
+    if (bodies.reduce((sum, body) => sum + body.bytes, 0) < bytes) return false;
+    let freed = 0;
+    for (const body of bodies) {
+      if (freed >= bytes) break;
+      freed += body.bytes;
+      body.cutOff(this.noRoom());
+    }
+    return true;
+  }
+
+  private cutOffTooSlow(): void {
+    const now = performance.now();
+    for (const body of this.waiting) {
+      const waitedMs = body.waitedMs(now);
+      const isSlow = (body.received / waitedMs) * SECOND_MS < BYTES_PER_SECOND_MIN;
+      if (waitedMs > GRACE_MS && isSlow) {
+        body.cutOff(cutOff(`the body came at less than ${BYTES_PER_SECOND_MIN} bytes a second`, 1));
+      }
+    }
+  }
+}
+
+function smallPart(bytes: number): number {
+  return bytes > SMALL_BYTES_MAX ? 0 : bytes;
+}
+
+/** The connection ends with the answer: else what is left of the body would be read on and thrown away. */
+function cutOff(detail: string, retryAfterSeconds: number): Problem {
+  const headers = { "retry-after": String(retryAfterSeconds), connection: "close" };
+  return new Problem("INTERNAL_ERROR", { unavailable: true, headers, detail });
+}
+
+class Body implements IncomingBody {
+  /** What it takes of the room. */
+  bytes = 0;
+  /** What has come; of a body that is read in one go all of it counts as come. */
+  received = 0;
+  private earlierMs = 0;
+  private since = 0;
+  private reject: (problem: Problem) => void = () => {};
+
+  constructor(
+    readonly workspaceId: string,
+    private readonly bodies: BodiesInFlight,
+    private readonly waiting: Set<Body>,
+  ) {}
+
+  admit(bytes: number): void {
+    if (!this.bodies.hasRoom(this, bytes)) throw this.bodies.noRoom();
+    this.bodies.count(this, bytes);
+    this.bytes += bytes;
+    this.received += bytes;
+  }
+
+  pass(bytes: number): void {
+    this.received += bytes;
+  }
+
+  next<Part>(part: Promise<Part>): Promise<Part> {
+    return new Promise((resolve, reject) => {
+      const came = () => {
+        this.earlierMs = this.waitedMs(performance.now());
+        this.waiting.delete(this);
+      };
+      this.since = performance.now();
+      this.reject = reject;
+      this.waiting.add(this);
+      part.then(
+        (value) => {
+          came();
+          resolve(value);
+        },
+        (error) => {
+          came();
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** How long its client was waited for: time of our own does not make a body slow. */
+  waitedMs(now: number): number {
+    return this.earlierMs + (this.waiting.has(this) ? now - this.since : 0);
+  }
+
+  cutOff(problem: Problem): void {
+    this.release();
+    this.waiting.delete(this);
+    this.reject(problem);
+  }
+
+  release(): void {
+    this.bodies.count(this, -this.bytes);
+    this.bytes = 0;
+  }
+}

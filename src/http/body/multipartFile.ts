@@ -1,0 +1,164 @@
+import busboy from "busboy";
+import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
+import { codePoints, grouped } from "../../kernel/text/text.ts";
+import { invalid, Problem } from "../server/problem.ts";
+import type { IncomingBody } from "./bodyAdmission.ts";
+import { FILENAME_CHARACTERS_MAX } from "./commonSchemas.ts";
+import { contentLengthOf, partsOf } from "./jsonBody.ts";
+
+/** The one file of a multipart body, on its way in. */
+export interface FilePart {
+  readonly filename: string;
+  readonly contentType: string;
+  /** The bytes as they come. Ends only when the whole body was well-formed; else it throws a `Problem`. */
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** Lets go of what was not read. */
+  close(): Promise<void>;
+}
+
+/** Room for boundaries and headers around a file of the longest length, in bytes. */
+const FRAME_BYTES_MAX = 65_536;
+const FIELD_BYTES_MAX = 1_024;
+/** The transfer encodings that leave bytes as they are; RFC 7578, section 4.7, deprecates the others. */
+const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(["7bit", "8bit", "binary"]);
+
+/** What has been parsed and not been taken yet. */
+interface Parse {
+  readonly parser: busboy.Busboy;
+  readonly ready: Uint8Array[];
+  info: { readonly filename: string; readonly contentType: string } | null;
+  fault: Problem | null;
+}
+
+function malformed(what: string): Problem {
+  return new Problem("INVALID_REQUEST", { detail: `the multipart body ${what}` });
+}
+
+function tooLarge(): Problem {
+  return new Problem("ATTACHMENT_LIMIT_EXCEEDED", {
+    detail: `the file is over ${grouped(FILE_BYTES_MAX)} bytes`,
+  });
+}
+
+/**
+ * Reads a multipart/form-data body (RFC 7578) up to the first bytes of its one file, which is named `file`.
+ * A body that can only be too large is refused by its length, another one when its file becomes too large.
+ */
+export async function openFilePart(request: Request, body: IncomingBody): Promise<FilePart> {
+  if ((contentLengthOf(request.headers) ?? 0) > FILE_BYTES_MAX + FRAME_BYTES_MAX) throw tooLarge();
+  const parse = startParse(request.headers);
+  const chunks = received(bytesOf(request, body), parse);
+  const first = await chunks.next();
+  if (parse.info === null) throw malformed("has no file");
+  return {
+    ...parse.info,
+    chunks: (async function* () {
+      if (first.done) return;
+      yield first.value;
+      yield* chunks;
+    })(),
+    close: async () => {
+      await chunks.return();
+    },
+  };
+}
+
+function startParse(headers: Headers): Parse {
+  const parse: Parse = { parser: newParser(headers), ready: [], info: null, fault: null };
+  parse.parser.on("file", (name, stream, { filename, encoding, mimeType }) => {
+    stream.on("data", (chunk: Uint8Array) => parse.ready.push(chunk));
+    stream.on("limit", () => {
+      parse.fault ??= tooLarge();
+    });
+    // The parser says it too.
+    stream.on("error", () => {});
+    if (parse.info !== null) parse.fault ??= malformed("has more than one file");
+    else parse.fault ??= partFault(name, filename, encoding);
+    parse.info ??= { filename: filename ?? "", contentType: mimeType };
+  });
+  parse.parser.on("field", (name) => {
+    parse.fault ??= partFault(name, undefined, "8bit");
+  });
+  parse.parser.on("error", () => {
+    parse.fault ??= malformed("is malformed or ends early");
+  });
+  return parse;
+}
+
+function newParser(headers: Headers): busboy.Busboy {
+  const contentType = headers.get("content-type") ?? "";
+  try {
+    return busboy({
+      headers: { "content-type": contentType },
+      preservePath: true,
+      defParamCharset: "utf8",
+      // The parser calls a file cut when it has as many bytes as it may.
+      limits: { fileSize: FILE_BYTES_MAX + 1, fieldSize: FIELD_BYTES_MAX },
+    });
+  } catch {
+    throw malformed("has no boundary");
+  }
+}
+
+/** What is wrong with the headers of a file's part. The types of the parser promise names that may be missing. */
+function partFault(name: string | undefined, filename: string | undefined, encoding: string): Problem | null {
+  if (name !== "file") return invalid(`/${name ?? ""}`, "is not the one part that is taken: file");
+  if (!filename) return invalid("/file", "has no file name");
+  if (filename.includes("\ufffd")) return invalid("/file", "has a file name that is not UTF-8");
+  if (codePoints(filename) > FILENAME_CHARACTERS_MAX) {
+    return invalid("/file", `has a file name of more than ${FILENAME_CHARACTERS_MAX} characters`);
+  }
+  if (!PLAIN_ENCODINGS.has(encoding)) return invalid("/file", "has a Content-Transfer-Encoding");
+  return null;
+}
+
+/** The file's bytes, one chunk of the body after another: the next is not read before the last was taken. */
+async function* received(
+  body: AsyncIterable<Uint8Array>,
+  parse: Parse,
+): AsyncGenerator<Uint8Array, void, void> {
+  let bytes = 0;
+  try {
+    for await (const chunk of body) {
+      bytes += chunk.byteLength;
+      await written(parse.parser, chunk);
+      if (parse.fault) throw parse.fault;
+      if (bytes > FILE_BYTES_MAX + FRAME_BYTES_MAX) throw tooLarge();
+      yield* parse.ready.splice(0);
+    }
+    await ended(parse.parser);
+    if (parse.fault) throw parse.fault;
+    yield* parse.ready.splice(0);
+  } finally {
+    parse.parser.destroy();
+  }
+}
+
+/**
+ * The body's bytes. Each is in memory for a moment only, so they take no room of the bodies in flight. A caller that
+ * hangs up leaves a body that ends early, and no fault of ours.
+ */
+async function* bytesOf(request: Request, body: IncomingBody): AsyncGenerator<Uint8Array, void, void> {
+  try {
+    for await (const part of partsOf(request, body)) {
+      body.pass(part.byteLength);
+      yield part;
+    }
+  } catch (error) {
+    throw error instanceof Problem ? error : malformed("ends early");
+  }
+}
+
+/** Settles when the parser has taken the chunk. What it finds wrong is in the parse by then. */
+function written(parser: busboy.Busboy, chunk: Uint8Array): Promise<void> {
+  return new Promise((resolve) => {
+    parser.write(chunk, () => resolve());
+  });
+}
+
+function ended(parser: busboy.Busboy): Promise<void> {
+  return new Promise((resolve) => {
+    parser.once("close", () => resolve());
+    parser.end();
+  });
+}

@@ -1,0 +1,222 @@
+import { Elysia } from "elysia";
+import { type EmailQuery, type EmailRow, listEmails } from "../../../projections/emails.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { cancelEmail } from "../../commands/email/cancelEmail.ts";
+import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
+import { type Receipt, type SendRefusal, sendEmail } from "../../commands/email/sendEmail.ts";
+import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
+import type { Waiting } from "../../domain/email/waitingReason.ts";
+import { UnreadableEventError } from "../../kernel/event/codec.ts";
+import { isUuid } from "../../kernel/ids.ts";
+import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import { DAY_MS, type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
+import { NoQuery } from "../body/commonSchemas.ts";
+import { dateTime } from "../body/dateTimeText.ts";
+import { checkBy, withRules } from "../body/validation.ts";
+import { findPage, type ReadModel } from "../lists/caughtUpReads.ts";
+import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
+import { invalid, Problem, refusedFor } from "../server/problem.ts";
+import {
+  authorize,
+  authorizeThenRead,
+  authorizeUnread,
+  idempotencyKeyOf,
+  occasionOf,
+  principalOf,
+  requireSender,
+} from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+import { emailJson, emailSummaryJson, rowSummaryJson } from "./emailJson.ts";
+import { GetEmailQuery, ListEmailsQuery, SendEmailBody } from "./emailSchemas.ts";
+import { sendFaults, sendRequest } from "./sendRequest.ts";
+
+interface EmailsOptions {
+  readonly services: Services;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+  /** The read model `emails`. */
+  readonly emails: ReadModel;
+  /** Why a message waits; null when it has ended. */
+  readonly whyWaiting: (view: EmailView) => Promise<Waiting | null>;
+}
+
+/** Sending, reading back, listing and cancelling messages. */
+export function emailsController({ services, basePath, emails, whyWaiting }: EmailsOptions) {
+  const now = async (request: Request, id: string) => {
+    const view = await existing(services, request, id);
+    return emailJson(view, await whyWaiting(view));
+  };
+  const body = withRules(SendEmailBody, sendFaults);
+  const send = authorizeThenRead(services, routes.sendEmail, {
+    checkHeaders: idempotencyKeyOf,
+    checkLarge: checkBy(body),
+  });
+  return new Elysia({ normalize: false })
+    .post(
+      routes.sendEmail.path,
+      async ({ body, request, set }) => {
+        const idempotencyKey = idempotencyKeyOf(request.headers);
+        const occasion = occasionOf(request, services);
+        requireSender(request, body.from);
+        const asked = { workspaceId: occasion.workspaceId, idempotencyKey, occasion };
+        const outcome = await sendEmail(services, { ...sendRequest(body), ...asked });
+        if (outcome.kind === "conflict") throw conflictWith(outcome.id);
+        if (outcome.kind === "refused") throw refusal(outcome, occasion.at);
+        set.status = 202;
+        set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
+        if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
+        return receiptJson(outcome.receipt);
+      },
+      { parse: send, body },
+    )
+    .get(
+      routes.listEmails.path,
+      // Async, as every handler that can fail later: Elysia lets the rejection of any other escape.
+      async ({ query, request }) => {
+        const { workspaceId } = principalOf(request);
+        const { idempotency_key: key } = query;
+        return key === undefined
+          ? listPage(services, emails, workspaceId, query)
+          : lookUpByKey(services, workspaceId, key);
+      },
+      { transform: authorize(services, routes.listEmails), query: ListEmailsQuery },
+    )
+    .get(
+      routes.getEmail.path,
+      async ({ params, query, request }) => {
+        const at = momentOf(query.as_of);
+        if (at === null) return now(request, params.id);
+        // What stood in its way then is not known any more.
+        return emailJson(await existing(services, request, params.id, at), null);
+      },
+      { transform: authorize(services, routes.getEmail), query: GetEmailQuery },
+    )
+    .post(
+      routes.cancelEmail.path,
+      async ({ params, request }) => {
+        const id = await reachable(services, request, params.id);
+        const outcome = await cancelEmail(services, id, occasionOf(request, services));
+        if (outcome === "notFound") throw new Problem("NOT_FOUND");
+        if (outcome === "notCancelable") throw notCancelable(await existing(services, request, params.id));
+        return now(request, params.id);
+      },
+      { parse: authorizeUnread(services, routes.cancelEmail), query: NoQuery },
+    )
+    .delete(
+      routes.eraseEmailContent.path,
+      async ({ params, request, set }) => {
+        const id = await reachable(services, request, params.id);
+        const why = { reason: "requested" };
+        const outcome = await eraseEmail(services, id, why, occasionOf(request, services));
+        if (outcome === "notFound") throw new Problem("NOT_FOUND");
+        if (outcome === "afterClaim") set.status = 202;
+        return now(request, params.id);
+      },
+      { parse: authorizeUnread(services, routes.eraseEmailContent), query: NoQuery },
+    );
+}
+
+/** The message is named to whoever has its key: a repeat with its content answers the same id. */
+function conflictWith(id: string): Problem {
+  return new Problem("IDEMPOTENCY_CONFLICT", {
+    detail: `The Idempotency-Key was used with other content, for the message ${id}`,
+  });
+}
+
+function notCancelable({ email }: EmailView): Problem {
+  const detail = `The message can be canceled no more: it is ${email.status}`;
+  return new Problem("EMAIL_NOT_CANCELABLE", { detail });
+}
+
+function refusal({ code, faults, detail }: SendRefusal, at: EpochMs): Problem {
+  if (code === "DAILY_LIMIT_REACHED") {
+    const nextDaySeconds = Math.ceil((DAY_MS - (at % DAY_MS)) / SECOND_MS);
+    return new Problem(code, { headers: { "retry-after": String(nextDaySeconds) } });
+  }
+  return detail === undefined ? refusedFor(code, faults) : new Problem(code, { detail });
+}
+
+function receiptJson({ id, status, acceptedAt }: Receipt) {
+  return { id, object: "email", status, created_at: acceptedAt };
+}
+
+/** The id as streams know it; what is no uuid is nobody's message. */
+function messageId(text: string): string {
+  if (!isUuid(text)) throw new Problem("NOT_FOUND");
+  return text.toLowerCase();
+}
+
+function momentOf(asOf: string | undefined): EpochMs | null {
+  return asOf === undefined ? null : epochMs(dateTime("/as_of", asOf));
+}
+
+/** The message as it is, or as it was at a moment. */
+async function existing(
+  services: Services,
+  request: Request,
+  id: string,
+  at: EpochMs | null = null,
+): Promise<EmailView> {
+  const { workspaceId } = principalOf(request);
+  const view =
+    at === null
+      ? await readEmail(services, workspaceId, messageId(id))
+      : await readPastEmail(services, workspaceId, messageId(id), at);
+  if (view === null) throw new Problem("NOT_FOUND");
+  return view;
+}
+
+/**
+ * The id of a message that the key may cancel or erase. One that is bound to senders reaches their messages alone; of
+ * what was erased nobody knows the sender.
+ */
+async function reachable(services: Services, request: Request, id: string): Promise<string> {
+  if (principalOf(request).senders !== null) {
+    const { content } = await existing(services, request, id);
+    requireSender(request, content?.from ?? null);
+  }
+  return messageId(id);
+}
+
+async function lookUpByKey(services: Services, workspaceId: string, key: string) {
+  const view = await readEmailByKey(services, workspaceId, key.trim());
+  return { data: view === null ? [] : [emailSummaryJson(view)], next_cursor: null };
+}
+
+async function listPage(services: Services, emails: ReadModel, workspaceId: string, query: ListEmailsQuery) {
+  const { shown, nextCursor } = await findPage(emails, emailQuery(services, workspaceId, query), listEmails);
+  // Addresses and subjects are in the messages' own streams only, so that erasing one place is enough.
+  const items = await emails.turns.each(shown, (row) => summaryOf(services, workspaceId, row));
+  return { data: items.filter((item) => item !== null), next_cursor: nextCursor };
+}
+
+async function summaryOf(services: Services, workspaceId: string, row: EmailRow) {
+  try {
+    const view = await readEmail(services, workspaceId, row.id);
+    return view && emailSummaryJson(view);
+  } catch (error) {
+    // One message that this version cannot read must not take the list of all others with it.
+    if (!(error instanceof UnreadableEventError)) throw error;
+    return rowSummaryJson(row);
+  }
+}
+
+function emailQuery(services: Services, workspaceId: string, query: ListEmailsQuery): EmailQuery {
+  const { status, from, to, created_from: since, created_before: before, cursor } = query;
+  return {
+    workspaceId,
+    limit: pageItems(query.limit),
+    ...(status === undefined ? {} : { status }),
+    ...(from === undefined ? {} : { senderId: addressHash(services, workspaceId, "/from", from) }),
+    ...(to === undefined ? {} : { recipientHash: addressHash(services, workspaceId, "/to", to) }),
+    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
+    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
+    ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
+  };
+}
+
+function addressHash(services: Services, workspaceId: string, pointer: string, text: string): string {
+  const parsed = parseAddress(text);
+  if ("invalid" in parsed) throw invalid(pointer, parsed.invalid);
+  return services.keys.hashAddress(workspaceId, parsed.canonical);
+}

@@ -1,0 +1,58 @@
+import { Type } from "@sinclair/typebox";
+import { AnyName } from "../body/commonSchemas.ts";
+import type { Operations } from "../server/operation.ts";
+
+const Live = Type.Object({ status: Type.Literal("ok") }, { additionalProperties: false });
+
+const Check = Type.Object(
+  {
+    ok: Type.Boolean(),
+    required: Type.Boolean({ description: "Whether the service is unready while it is not ok." }),
+    detail: Type.String(),
+  },
+  { $id: "HealthCheck", additionalProperties: false },
+);
+
+function readiness(...statuses: readonly ("ok" | "degraded" | "unavailable")[]) {
+  return Type.Object(
+    {
+      status: Type.Union(statuses.map((status) => Type.Literal(status))),
+      checks: Type.Record(AnyName, Check),
+    },
+    { additionalProperties: false },
+  );
+}
+
+export const HealthStatus = Type.Union([
+  Type.Literal("ok"),
+  Type.Literal("degraded", { description: "It does its work; something beside it is not well." }),
+  Type.Literal("unavailable"),
+]);
+
+const RetryAfter = Type.Object({
+  "Retry-After": Type.String({ pattern: "^[0-9]+$", description: "Seconds." }),
+});
+
+/** The operations under /health. */
+export const healthOperations = {
+  live: {
+    summary: "Say that the process runs",
+    tag: "Health",
+    success: { status: 200, schema: Live },
+    problems: [],
+  },
+  ready: {
+    summary: "Say whether the service can do its work",
+    tag: "Health",
+    success: { status: 200, schema: readiness("ok", "degraded") },
+    also: [
+      {
+        status: 503,
+        schema: readiness("unavailable"),
+        description: "Something required is not well.",
+        headers: RetryAfter,
+      },
+    ],
+    problems: [],
+  },
+} satisfies Operations;

@@ -1,0 +1,51 @@
+import { Elysia } from "elysia";
+import { type Checks, healthStatus } from "../health/healthRoutes.ts";
+import { routes } from "../server/routes.ts";
+import { homePage, PAGE_HEADERS } from "./homePage.ts";
+
+interface HomeOptions {
+  readonly readiness: () => Promise<Checks>;
+  readonly version: string;
+  /** Where callers reach the service, without a slash at the end. */
+  readonly url: string;
+  /** The path of BASE_URL, "" or "/prefix". */
+  readonly basePath: string;
+}
+
+/** What runs at this address, for whoever opens it: a page, or JSON. Nothing in it needs a key or tells where others are. */
+export function homeController({ readiness, version, url, basePath }: HomeOptions) {
+  const links = {
+    docs: basePath + routes.docs.path,
+    openapi: basePath + routes.openApi.path,
+    live: basePath + routes.live.path,
+    ready: basePath + routes.ready.path,
+  };
+  return new Elysia({ normalize: false }).get(routes.home.path, async ({ request, set }) => {
+    const checks = await readiness();
+    const status = healthStatus(checks);
+    set.headers.vary = "Accept";
+    if (prefersJson(request.headers.get("accept") ?? ""))
+      return { name: "Postledger", version, status, links };
+    Object.assign(set.headers, PAGE_HEADERS);
+    return homePage({ version, url, status, checks, links });
+  });
+}
+
+/** How much a media type is wanted (RFC 9110, Accept): by the most exact range that covers it. */
+function weightOf(accept: string, type: string): number {
+  const ranges = accept.split(",").map((range) => {
+    const [name = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice("q=".length) ?? "1";
+    return { name, weight: Number(weight) };
+  });
+  const covering = [type, type.replace(/\/.*/, "/*"), "*/*"];
+  for (const name of covering) {
+    const found = ranges.find((range) => range.name === name);
+    if (found) return found.weight;
+  }
+  return 0;
+}
+
+function prefersJson(accept: string): boolean {
+  return weightOf(accept, "application/json") > weightOf(accept, "text/html");
+}

@@ -1,0 +1,151 @@
+import type { Json } from "../../kernel/text/json.ts";
+import type { Operation, Operations } from "../server/operation.ts";
+import { ProblemBody } from "../server/problemSchema.ts";
+import { type Route, type RouteName, routes } from "../server/routes.ts";
+import { requestOf } from "./openApiRequests.ts";
+import { answersOf } from "./openApiResponses.ts";
+import {
+  type DocumentWebhook,
+  documentWebhooks,
+  WEBHOOK_EVENTS_TAG,
+  webhookEventsText,
+} from "./openApiWebhooks.ts";
+import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
+
+/** A parameter of an operation, as the document names it. */
+export interface DocumentParameter {
+  readonly name: string;
+  readonly in: "path" | "query" | "header";
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: JsonSchema;
+}
+
+export interface DocumentHeader {
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: JsonSchema;
+}
+
+/** Bodies by their media type. */
+export type DocumentContent = Readonly<Record<string, DocumentMedia>>;
+
+/** One body: its schema, and what it may look like. `examples` are by the name of each. */
+export interface DocumentMedia {
+  readonly schema: JsonSchema;
+  readonly example?: Json;
+  readonly examples?: Readonly<Record<string, { readonly value: Json }>>;
+}
+
+export interface DocumentAnswer {
+  readonly description: string;
+  readonly headers: Readonly<Record<string, DocumentHeader>>;
+  readonly content?: DocumentContent;
+}
+
+export interface DocumentOperation {
+  readonly operationId: RouteName;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly [string];
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly parameters?: readonly DocumentParameter[];
+  readonly requestBody?: {
+    readonly description: string;
+    readonly required: boolean;
+    readonly content: DocumentContent;
+  };
+  /** By status. */
+  readonly responses: Readonly<Record<string, DocumentAnswer>>;
+}
+
+/** An OpenAPI 3.1 document, as far as we use the format. */
+export interface OpenApiDocument {
+  readonly openapi: "3.1.1";
+  readonly info: Readonly<Record<string, Json>> & { readonly title: string; readonly version: string };
+  readonly jsonSchemaDialect: string;
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string; readonly description?: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentOperation>>>>;
+  /** What the service calls endpoints with, by the type of event. */
+  readonly webhooks: Readonly<Record<string, { readonly post: DocumentWebhook }>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly securitySchemes: Json;
+  };
+}
+
+export interface OpenApiOptions {
+  readonly operations: Operations;
+  /** Where callers reach the service. */
+  readonly baseUrl: URL;
+  readonly version: string;
+}
+
+const DESCRIPTION = `A transactional email service whose only truth is an append-only log.
+
+Every refusal is a problem (RFC 9457) whose \`code\` says what is wrong. A path that does not exist is 404 NOT_FOUND, and a method that a path does not take is 405 METHOD_NOT_ALLOWED with \`Allow\`. HEAD is answered as GET without the body. Unknown members of a body and unknown query parameters are refused by name.
+
+Lists are newest first, and what has the same time is in the order in which it was written to the log; they answer \`{ data, next_cursor }\`, and only a \`next_cursor\` of null says that there is no more: where a filter matches few, a page may hold fewer items than \`limit\`, or none. Times are RFC 3339 in UTC. Lengths are counted in Unicode code points. Ids of another workspace are answered as unknown ones.
+
+Rate limits hold for each running instance.`;
+
+/** A route's path as OpenAPI writes it. */
+export function documentPath(path: string): string {
+  return path.replace(/:([a-z_]+)/g, "{$1}");
+}
+
+function documentOperation(name: RouteName, operation: Operation, components: Components): DocumentOperation {
+  const route: Route = routes[name];
+  const { summary, description, tag } = operation;
+  return {
+    operationId: name,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    tags: [tag],
+    // The scope stands where roles do in a security requirement (OpenAPI 3.1, Security Requirement Object).
+    security: route.scope === null ? [] : [{ apiKey: [route.scope] }],
+    ...requestOf(route, operation, components),
+    responses: answersOf(route, operation, components),
+  };
+}
+
+/** Describes the operations, in OpenAPI 3.1 with JSON Schema 2020-12. */
+export function openApiDocument({ operations, baseUrl, version }: OpenApiOptions): OpenApiDocument {
+  const components: Components = new Map();
+  jsonSchema(ProblemBody, components);
+  const paths: Record<string, Record<string, DocumentOperation>> = {};
+  const described = Object.entries(operations) as [RouteName, Operation][];
+  for (const [name, operation] of described) {
+    const { method, path } = routes[name];
+    const at = documentPath(path);
+    paths[at] ??= {};
+    paths[at][method.toLowerCase()] = documentOperation(name, operation, components);
+  }
+  const webhooks = documentWebhooks(components);
+  const tags = [...new Set(described.map(([, { tag }]) => tag))].map((name) => ({ name }));
+  return {
+    openapi: "3.1.1",
+    info: {
+      title: "Postledger",
+      version,
+      description: DESCRIPTION,
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    jsonSchemaDialect: "https://json-schema.org/draft/2020-12/schema",
+    servers: [{ url: baseUrl.href.replace(/\/$/, "") }],
+    tags: [...tags, { name: WEBHOOK_EVENTS_TAG, description: webhookEventsText() }],
+    paths,
+    webhooks,
+    components: {
+      schemas: Object.fromEntries(components) as Record<string, JsonSchema>,
+      securitySchemes: {
+        apiKey: {
+          type: "http",
+          scheme: "bearer",
+          description: "An API key of one workspace. The operation names the scope that the key must hold.",
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,164 @@
+import type { TObject, TSchema } from "@sinclair/typebox";
+import type { Json } from "../../kernel/text/json.ts";
+import type { Operation, OperationAnswer } from "../server/operation.ts";
+import { Problem, type ProblemCode, problemBody, problemFacts } from "../server/problem.ts";
+import { type Route, routes } from "../server/routes.ts";
+import type { DocumentAnswer, DocumentHeader, DocumentMedia } from "./openApiDocument.ts";
+import { type Schemas, sample } from "./schemaFields.ts";
+import { type Components, jsonSchema } from "./typeboxToJsonSchema.ts";
+
+const TITLES: Readonly<Record<OperationAnswer["status"], string>> = {
+  200: "Done",
+  201: "Created",
+  202: "Accepted",
+  204: "Done; there is nothing to say",
+  304: "Not changed",
+  404: "There is no such page",
+  410: "The page is no longer there",
+  503: "Not available",
+};
+
+const UNAVAILABLE_TITLE = "The operation could not be completed; it may work a little later";
+
+type Headers = Record<string, DocumentHeader>;
+
+function header(required: boolean, description: string, pattern?: string): DocumentHeader {
+  return { required, description, schema: { type: "string", ...(pattern ? { pattern } : {}) } };
+}
+
+const REQUEST_ID = header(true, "Names this request in the service's log.", "^[0-9a-z]{20}$");
+const RETRY_AFTER = header(true, "Seconds until it makes sense to ask again.", "^[1-9][0-9]*$");
+
+const RATE_LIMIT: Headers = {
+  RateLimit: header(false, "What is left of the rate limit, on an instance that has one."),
+  "RateLimit-Policy": header(false, "The rate limit, on an instance that has one."),
+};
+
+/** What every answer of the route carries. */
+function commonHeaders({ scope }: Route): Headers {
+  return { "X-Request-Id": REQUEST_ID, ...(scope === null ? {} : RATE_LIMIT) };
+}
+
+function ownHeaders(schema: TObject | undefined, components: Components): Headers {
+  return Object.fromEntries(
+    Object.entries(schema?.properties ?? {}).map(([name, property]) => {
+      const { description, ...rest } = jsonSchema(property, components);
+      const told = typeof description === "string" ? { description } : {};
+      return [name, { required: schema?.required?.includes(name) ?? false, ...told, schema: rest }];
+    }),
+  );
+}
+
+/** Whether what was made under this path can be read by itself: then the answer says where. */
+function hasLocation({ path }: Route, status: number): boolean {
+  const isCreation = status === 201 || status === 202;
+  const isBelow = (other: string) =>
+    other.startsWith(`${path}/:`) && !other.slice(path.length + 2).includes("/");
+  return isCreation && Object.values(routes).some((other) => other.method === "GET" && isBelow(other.path));
+}
+
+function answer(
+  route: Route,
+  operation: Operation,
+  told: OperationAnswer,
+  components: Components,
+): DocumentAnswer {
+  const { status, schema, contentType = "application/json", description = TITLES[status] } = told;
+  const isRepeatable = operation.headers?.properties["Idempotency-Key"] !== undefined;
+  const mediaType = contentType.split(";", 1)[0] as string;
+  return {
+    description,
+    headers: {
+      ...commonHeaders(route),
+      ...(hasLocation(route, status) ? { Location: header(true, "Where it can be read.") } : {}),
+      ...(isRepeatable && status < 300
+        ? { "Idempotent-Replayed": header(false, "`true` when this repeats the first answer.", "^true$") }
+        : {}),
+      ...ownHeaders(told.headers, components),
+    },
+    ...(schema === null ? {} : { content: { [mediaType]: media(mediaType, schema, components) } }),
+  };
+}
+
+/** What is JSON has an example. */
+function media(mediaType: string, schema: TSchema, components: Components): DocumentMedia {
+  const told = jsonSchema(schema, components);
+  if (mediaType !== "application/json") return { schema: told };
+  return { schema: told, example: sample(told, Object.fromEntries(components) as Schemas) };
+}
+
+/** The codes that an operation can answer: those of its kind, and its own. */
+function codesOf({ scope, path }: Route, { body, multipart, problems }: Operation): readonly ProblemCode[] {
+  const isGuarded: readonly ProblemCode[] =
+    scope === null ? [] : ["UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED"];
+  const isRead: readonly ProblemCode[] = body || multipart ? ["PAYLOAD_TOO_LARGE"] : [];
+  const isStateful: readonly ProblemCode[] = scope !== null || path.includes(":") ? ["INTERNAL_ERROR"] : [];
+  return [...new Set<ProblemCode>(["INVALID_REQUEST", ...isGuarded, ...isRead, ...problems, ...isStateful])];
+}
+
+function problemsByStatus(codes: readonly ProblemCode[]): ReadonlyMap<number, readonly ProblemCode[]> {
+  const byStatus = new Map<number, ProblemCode[]>();
+  for (const code of codes) {
+    const { status } = problemFacts(code);
+    for (const one of code === "INTERNAL_ERROR" ? [500, 503] : [status]) {
+      byStatus.set(one, [...(byStatus.get(one) ?? []), code]);
+    }
+  }
+  return byStatus;
+}
+
+/** Always there where each code passes by itself; beside other codes, with those that do. */
+function retryAfter(status: number, codes: readonly ProblemCode[]): Headers {
+  if (status === 429 || status === 503) return { "Retry-After": RETRY_AFTER };
+  const passing = codes.filter((code) => problemFacts(code).isRetryable);
+  return passing.length === 0 ? {} : { "Retry-After": { ...RETRY_AFTER, required: false } };
+}
+
+function problemExample(code: ProblemCode, status: number): Json {
+  const unavailable = status === 503;
+  return problemBody(
+    new Problem(code, unavailable ? { unavailable, detail: UNAVAILABLE_TITLE } : {}),
+    "0123456789abcdefghjk",
+  );
+}
+
+function problemAnswer(route: Route, status: number, codes: readonly ProblemCode[]): DocumentAnswer {
+  const titles = codes.map(
+    (code) => `${code}: ${status === 503 ? UNAVAILABLE_TITLE : problemFacts(code).title}`,
+  );
+  const narrowed = { status: { const: status }, code: { enum: codes } };
+  return {
+    description: `${titles.join(".\n\n")}.`,
+    headers: {
+      ...commonHeaders(route),
+      ...(status === 401 ? { "WWW-Authenticate": header(true, "`Bearer`.", "^Bearer$") } : {}),
+      ...retryAfter(status, codes),
+    },
+    content: {
+      "application/problem+json": {
+        schema: { allOf: [{ $ref: "#/components/schemas/Problem" }, { properties: narrowed }] },
+        examples: Object.fromEntries(codes.map((code) => [code, { value: problemExample(code, status) }])),
+      },
+    },
+  };
+}
+
+/** Everything that an operation can answer, by status. */
+export function answersOf(
+  route: Route,
+  operation: Operation,
+  components: Components,
+): Readonly<Record<string, DocumentAnswer>> {
+  const answers: Record<string, DocumentAnswer> = {};
+  for (const [status, codes] of problemsByStatus(codesOf(route, operation))) {
+    answers[status] = problemAnswer(route, status, codes);
+  }
+  const own: Record<string, DocumentAnswer> = {};
+  for (const told of [operation.success, ...(operation.also ?? [])]) {
+    const one = answer(route, operation, told, components);
+    // The same answer in another media type.
+    const content = { ...own[told.status]?.content, ...one.content };
+    own[told.status] = one.content === undefined ? one : { ...one, content };
+  }
+  return { ...answers, ...own };
+}

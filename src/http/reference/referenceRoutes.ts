@@ -1,0 +1,85 @@
+import { Elysia } from "elysia";
+import { pageHeaders } from "../server/html.ts";
+import { countPage } from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+import type { OpenApiDocument } from "./openApiDocument.ts";
+import { DOCS_STYLE } from "./pageStyles.ts";
+import { docsPage } from "./referencePage.ts";
+
+interface ReferenceOptions {
+  readonly document: OpenApiDocument;
+  /** The path of BASE_URL, "" or "/prefix". */
+  readonly basePath: string;
+}
+
+/** Something that stays the same for as long as the process runs. */
+interface Page {
+  readonly text: string;
+  /** The same, compressed once: an answer that nobody reads stays in memory until its connection ends. */
+  readonly gzip: Uint8Array<ArrayBuffer>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly digest: string;
+}
+
+function page(text: string, headers: Page["headers"]): Page {
+  const digest = new Bun.CryptoHasher("sha256").update(text).digest("base64url");
+  return {
+    text,
+    gzip: Bun.gzipSync(Buffer.from(text), { level: 9 }),
+    headers: {
+      ...headers,
+      // Whoever keeps it asks whether it has changed, which costs an answer without a body.
+      "cache-control": "public, no-cache",
+      vary: "Accept-Encoding",
+    },
+    digest,
+  };
+}
+
+/** Whether the caller has this very text (RFC 9110, If-None-Match: a list of tags, weak ones too, or `*`). */
+function isKept(request: Request, etag: string): boolean {
+  const asked = (request.headers.get("if-none-match") ?? "").split(",").map((tag) => tag.trim());
+  return asked.some((tag) => tag === "*" || tag.replace(/^W\//, "") === etag);
+}
+
+/** Whether the caller takes gzip (RFC 9110, Accept-Encoding). */
+function takesGzip(request: Request): boolean {
+  const codings = (request.headers.get("accept-encoding") ?? "").toLowerCase().split(",");
+  return codings.some((coding) => /^\s*(?:x-)?gzip\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)|$)/.test(coding));
+}
+
+function answer({ text, gzip, headers, digest }: Page) {
+  return async ({
+    request,
+    set,
+  }: {
+    request: Request;
+    set: { status?: number | string; headers: object };
+  }) => {
+    const isGzip = takesGzip(request);
+    const etag = isGzip ? `"${digest}-gzip"` : `"${digest}"`;
+    Object.assign(set.headers, headers, { etag });
+    if (isKept(request, etag)) {
+      set.status = 304;
+      return null;
+    }
+    await countPage(request);
+    if (!isGzip) return text;
+    Object.assign(set.headers, { "content-encoding": "gzip" });
+    return new Response(gzip);
+  };
+}
+
+/** The service's description of itself: for programs, and as a page for people. Both are made once. */
+export function referenceController({ document, basePath }: ReferenceOptions) {
+  const json = page(JSON.stringify(document), {
+    "content-type": "application/json",
+    "content-security-policy": "default-src 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+  });
+  const html = page(docsPage(document, basePath + routes.openApi.path), pageHeaders(DOCS_STYLE));
+  return new Elysia({ normalize: false })
+    .get(routes.openApi.path, answer(json))
+    .get(routes.docs.path, answer(html));
+}

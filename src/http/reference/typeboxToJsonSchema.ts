@@ -1,0 +1,75 @@
+import type { TSchema } from "@sinclair/typebox";
+import { invariant } from "../../kernel/assert.ts";
+import type { Json } from "../../kernel/text/json.ts";
+
+/** A JSON Schema (2020-12) as plain JSON. */
+export interface JsonSchema {
+  readonly [keyword: string]: Json | undefined;
+}
+
+/** Schemas by name that others refer to. */
+export type Components = Map<string, Json>;
+
+/** Keywords whose value is data, not a schema. */
+const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "examples", "required"]);
+/** Patterns of member names that every name matches: what stands under them is said by `additionalProperties`. */
+const EVERY_NAME: ReadonlySet<string> = new Set(["^[\\s\\S]*$", "^(.*)$"]);
+
+function isObject(value: Json | undefined): value is JsonSchema & { readonly [name: string]: Json } {
+  return value !== null && typeof value === "object" && !Array.isArray(value);
+}
+
+/** A union of literals says the same as an enumeration, which tools and people read more easily. */
+function enumeration(schema: JsonSchema): JsonSchema {
+  const { anyOf, ...rest } = schema;
+  if (!Array.isArray(anyOf) || anyOf.length === 0) return schema;
+  const members = anyOf as readonly JsonSchema[];
+  if (!members.every((member) => typeof member.const === "string")) return schema;
+  return { type: "string", enum: members.map((member) => member.const as string), ...rest };
+}
+
+function openRecord(schema: JsonSchema): JsonSchema {
+  const { patternProperties, ...rest } = schema;
+  if (!isObject(patternProperties)) return schema;
+  const [[pattern, values] = ["", true], ...more] = Object.entries(patternProperties);
+  return EVERY_NAME.has(pattern) && more.length === 0
+    ? { ...rest, additionalProperties: values as Json }
+    : schema;
+}
+
+function named(schema: JsonSchema, components: Components): Json {
+  const { $id: name, ...rest } = schema;
+  if (typeof name !== "string") return schema as Json;
+  const known = components.get(name);
+  invariant(
+    known === undefined || JSON.stringify(known) === JSON.stringify(rest),
+    `the schema name ${name} stands for one schema only`,
+  );
+  components.set(name, rest as Json);
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function members(properties: JsonSchema, components: Components): Json {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, schema]) => [name, rewrite(schema as Json, components)]),
+  );
+}
+
+function rewrite(value: Json, components: Components): Json {
+  if (Array.isArray(value)) return value.map((item) => rewrite(item as Json, components));
+  if (!isObject(value)) return value;
+  const rewritten = Object.entries(value).map(([keyword, part]): [string, Json] => {
+    if (DATA.has(keyword)) return [keyword, part];
+    const isMap = (keyword === "properties" || keyword === "patternProperties") && isObject(part);
+    return [keyword, isMap ? members(part, components) : rewrite(part, components)];
+  });
+  return named(enumeration(openRecord(Object.fromEntries(rewritten))), components);
+}
+
+/**
+ * A TypeBox schema as plain JSON Schema. What carries an `$id` goes into `components` under that name and is
+ * referred to; TypeBox's own marks are symbols, which JSON leaves out.
+ */
+export function jsonSchema(schema: TSchema, components: Components): JsonSchema {
+  return rewrite(JSON.parse(JSON.stringify(schema)) as Json, components) as JsonSchema;
+}

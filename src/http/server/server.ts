@@ -1,0 +1,325 @@
+import { type AnyElysia, Elysia, type ErrorContext, ParseError, ValidationError } from "elysia";
+import { ChangeRateError } from "../../commands/changeRateLimit.ts";
+import { StreamBusyError } from "../../commands/streamWriteQueue.ts";
+import { newRequestId } from "../../kernel/ids.ts";
+import type { AddressRange } from "../../kernel/network/clientIp.ts";
+import { reasonOf } from "../../kernel/text/errorReason.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import { ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { BodiesInFlight } from "../body/bodyAdmission.ts";
+import { contentLengthOf } from "../body/jsonBody.ts";
+import { validationProblem } from "../body/validation.ts";
+import { Problem, problemResponse } from "./problem.ts";
+import { makeRateLimits } from "./rateLimits.ts";
+import { type Door, factsOf, openFacts, type RequestFacts, shareFacts } from "./requestContext.ts";
+import type { RequestLine, RequestLog } from "./requestLog.ts";
+import type { RequestsAtWork } from "./requestsInFlight.ts";
+import { makeDeadlines } from "./requestTimeouts.ts";
+import { loggedPath, methodsOf, nearestPath, routes } from "./routes.ts";
+
+/** The server as far as answering a request needs it. */
+interface Connections {
+  requestIP(request: Request): { readonly address: string } | null;
+}
+
+interface PortOptions {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface ServerOptions {
+  readonly basePath: string;
+  /** Every handler answers within this time, in ms; then 503. */
+  readonly requestTimeoutMs: number;
+  /** Bytes of bodies that are read or worked on at once. */
+  readonly bodyBytesInFlightMax: number;
+  /** Failed authentications that one client address may have in a minute; 0: no limit. */
+  readonly authFailuresPerMinute: number;
+  /** Whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly AddressRange[];
+  readonly controllers: readonly AnyElysia[];
+  readonly requests: RequestsAtWork;
+  /** Whether the log goes on elsewhere: then nothing is answered but who asks how the service is. */
+  readonly isClosed: () => Promise<boolean>;
+  readonly log: RequestLog;
+}
+
+/** How long a connection may be silent, in seconds: ends slow headers and slow uploads. */
+const IDLE_TIMEOUT_SECONDS = 30;
+/**
+ * Bun's own guard stands aside: it would answer a bare 413, and before the key is looked at. Our bound is kept
+ * while a body is read, and what nobody reads Bun throws away as it comes.
+ */
+const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER;
+
+function asProblem(error: unknown): Problem | null {
+  if (error instanceof Problem) return error;
+  if (error instanceof ParseError) return asProblem(error.cause);
+  if (error instanceof ValidationError) return validationProblem(error);
+  if (error instanceof ChangeRateError) {
+    const headers = { "retry-after": String(Math.ceil(error.retryAfterMs / SECOND_MS)) };
+    return new Problem("RATE_LIMITED", { detail: error.message, headers });
+  }
+  if (error instanceof StreamBusyError) {
+    return new Problem("INTERNAL_ERROR", {
+      unavailable: true,
+      detail: "too many requests change the same resource at once; try again",
+    });
+  }
+  if (error instanceof StoreError && error.failure !== "tooLarge") {
+    return new Problem("INTERNAL_ERROR", {
+      unavailable: true,
+      detail: "the store cannot be reached; try again",
+    });
+  }
+  if (error instanceof ReadDatabaseError && error.failure === "unavailable") {
+    return new Problem("INTERNAL_ERROR", {
+      unavailable: true,
+      detail: "the read model is not ready yet; try again",
+    });
+  }
+  return null;
+}
+
+/** Whether the error is that the client was gone before its body had come. */
+function isEndOfConnection(error: unknown): boolean {
+  if (error instanceof ParseError) return isEndOfConnection(error.cause);
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+/** For a path that no route has, or not with this method. `path` is below `basePath`, "" when it is not. */
+function unknownRoute(request: Request, path: string, basePath: string): Problem {
+  const methods = methodsOf(path);
+  if (methods.length === 0) {
+    const meant = nearestPath(path);
+    const hint = meant === null ? "" : `. Did you mean ${basePath}${meant}?`;
+    return new Problem("NOT_FOUND", {
+      detail: `There is no such path: ${basePath}${routes.docs.path} lists all${hint}`,
+    });
+  }
+  return new Problem("METHOD_NOT_ALLOWED", {
+    detail: `This address takes ${methods.join(", ").replace(/, (?=\w+$)/, " and ")}, not ${request.method}`,
+    headers: { allow: methods.join(", ") },
+  });
+}
+
+/** The HTTP side of the service, not yet listening: `fetch` answers one request. */
+export function makeFetch(
+  options: ServerOptions,
+): (request: Request, connections: Connections) => Promise<Response> {
+  const { basePath, controllers, log } = options;
+  const answerError = ({
+    error,
+    request,
+    code,
+  }: Pick<ErrorContext, "request"> & { error: unknown; code: unknown }) => {
+    const facts = factsOf(request);
+    const whole = pathOf(request);
+    const path = whole.startsWith(`${basePath}/`) ? whole.slice(basePath.length) : "";
+    // A problem's own code shows as Elysia's too, so NOT_FOUND alone does not say that no route was found.
+    const isUnknownRoute = code === "NOT_FOUND" && !(error instanceof Problem);
+    const problem = isUnknownRoute ? unknownRoute(request, path, basePath) : asProblem(error);
+    facts.hasHungUp = problem === null && isEndOfConnection(error);
+    if (!facts.hasHungUp && (problem === null || problem.status >= 500))
+      log.failed(facts.requestId, reasonOf(error));
+    const told = problem ?? new Problem("INTERNAL_ERROR");
+    facts.code = told.code;
+    return problemResponse(told, facts.requestId);
+  };
+  // Host names shorter than four characters have no path where Elysia looks for one by default.
+  const handler = { standardHostname: false };
+  const app = new Elysia({ normalize: false, prefix: basePath, handler })
+    .onRequest(({ request, set }) => {
+      // The same object, so that what is added to it later is in the answer too.
+      set.headers = factsOf(request).answerHeaders;
+    })
+    .onError(answerError);
+  for (const controller of controllers) app.use(controller);
+  const handle = app.fetch;
+  const deadlines = makeDeadlines(options.requestTimeoutMs);
+  const door: Door = {
+    rateLimits: makeRateLimits(options.authFailuresPerMinute),
+    bodies: new BodiesInFlight(options.bodyBytesInFlightMax),
+    trustedProxies: options.trustedProxies,
+  };
+  const answer = async (request: Request, facts: RequestFacts): Promise<Response> => {
+    // Before it is asked whether the log was sealed: whoever finds none at work then, later finds none that was let in.
+    options.requests.begin();
+    try {
+      checkFraming(request.headers);
+      if (!hasReadablePath(request)) return unreadablePath(facts);
+      if ((await options.isClosed()) && needsLog(request, basePath)) return closedDoor(facts);
+      return await handle(routable(request, facts));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      facts.code = error.code;
+      return problemResponse(error, facts.requestId);
+    } finally {
+      // Not before the work is over, be it long after a 503: until then the bytes are in memory.
+      facts.body?.release();
+      options.requests.end();
+    }
+  };
+  return async (request, connections) => {
+    const peer = () => connections.requestIP(request)?.address ?? null;
+    const facts = openFacts(request, { requestId: newRequestId(), door, peer });
+    const response = await deadlines.within(answer(request, facts), () => tooLate(facts));
+    const { status } = response;
+    log.answered({
+      status,
+      hasHungUp: facts.hasHungUp || (status >= 400 && status < 500 && request.signal.aborted),
+      line: () => requestLine(request, response, facts, basePath),
+    });
+    return request.method === "HEAD" ? new Response(null, response) : response;
+  };
+}
+
+/**
+ * Refuses what a proxy before us may have understood in another way (RFC 9112 §3.2, §6.3). Bun itself answers 400 to
+ * Content-Lengths that differ, to one beside Transfer-Encoding, and to HTTP/1.1 without Host; of what is sent twice it
+ * joins the values with a comma.
+ */
+function checkFraming(headers: Headers): void {
+  contentLengthOf(headers);
+  const host = headers.get("host");
+  if (host === null || /^[^\s,]+$/.test(host)) return;
+  throw new Problem("INVALID_REQUEST", { detail: "the Host header must be sent once, and name a host" });
+}
+
+/**
+ * The path and the query. The URL is not parsed, because a Host header that is no host would make that throw;
+ * where there is none at all, as in HTTP/1.0, the URL is the path.
+ */
+function targetOf({ url }: Request): string {
+  return url.startsWith("/") ? url : url.slice(url.indexOf("/", "http://".length));
+}
+
+function pathOf(request: Request): string {
+  return targetOf(request).split(/[?#]/, 1)[0] ?? "";
+}
+
+/** Whether what is percent-encoded in the path is text (RFC 3986 §2.1): the router throws where it is not. */
+function hasReadablePath(request: Request): boolean {
+  if (!request.url.includes("%")) return true;
+  try {
+    decodeURIComponent(pathOf(request));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function unreadablePath(facts: RequestFacts): Response {
+  facts.code = "NOT_FOUND";
+  return problemResponse(new Problem("NOT_FOUND"), facts.requestId);
+}
+
+/** Operations that tell of the process and its document, not of the log. */
+const WITHOUT_LOG: readonly string[] = [
+  routes.home,
+  routes.live,
+  routes.ready,
+  routes.docs,
+  routes.openApi,
+].map(({ path }) => path);
+
+/** Whether a request is for an operation that is of no use where the log does not go on. */
+function needsLog(request: Request, basePath: string): boolean {
+  const path = pathOf(request).slice(basePath.length);
+  return !WITHOUT_LOG.includes(path) && methodsOf(path).includes(request.method);
+}
+
+function closedDoor(facts: RequestFacts): Response {
+  facts.code = "INTERNAL_ERROR";
+  const { answerHeaders: headers } = facts;
+  const detail = "the log is sealed: the service goes on in another place";
+  return problemResponse(
+    new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }),
+    facts.requestId,
+  );
+}
+
+/** The request as Elysia can route it: with a whole URL, and HEAD as GET, which is answered alike but for the body. */
+function routable(request: Request, facts: RequestFacts): Request {
+  const isHead = request.method === "HEAD";
+  if (!isHead && !request.url.startsWith("/")) return request;
+  const url = `http://localhost${targetOf(request)}`;
+  const whole = isHead ? new Request(url, { headers: request.headers }) : new Request(url, request);
+  shareFacts(whole, facts);
+  return whole;
+}
+
+function tooLate(facts: RequestFacts): Response {
+  facts.code = "INTERNAL_ERROR";
+  const { answerHeaders: headers } = facts;
+  const detail = "the request took too long";
+  return problemResponse(
+    new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }),
+    facts.requestId,
+  );
+}
+
+function requestLine(
+  request: Request,
+  response: Response,
+  facts: RequestFacts,
+  basePath: string,
+): RequestLine {
+  const path = pathOf(request);
+  return {
+    requestId: facts.requestId,
+    method: request.method,
+    path: loggedPath(path.startsWith(basePath) ? path.slice(basePath.length) : path),
+    status: response.status,
+    code: facts.code,
+    workspaceId: facts.principal?.workspaceId ?? null,
+    durationMs: Math.round(performance.now() - facts.startedAt),
+  };
+}
+
+type Fetch = ReturnType<typeof makeFetch>;
+
+/** A port that is taken. */
+export interface OpenPort {
+  readonly url: URL;
+  /** From now on requests are answered; those that have come before have waited for it. */
+  answer(options: ServerOptions): void;
+  /** Requests that have no whole answer yet. */
+  pending(): number;
+  /** Lets what is in flight finish and refuses what is new. */
+  stop(): Promise<void>;
+  kill(): Promise<void>;
+}
+
+/** Takes the port: whoever is to be told where the service is reached must know it before the service is made. */
+export function openPort({ host, port, log }: Pick<ServerOptions, "log"> & PortOptions): OpenPort {
+  const made = Promise.withResolvers<Fetch>();
+  let fetch: Fetch = async (request, connections) => (await made.promise)(request, connections);
+  const server = Bun.serve({
+    hostname: host,
+    port,
+    idleTimeout: IDLE_TIMEOUT_SECONDS,
+    maxRequestBodySize: BUN_BODY_BYTES_MAX,
+    // Else Bun answers what escapes us with a page that shows our source. Out of development it would also let a
+    // second service take half of the requests on this port.
+    development: false,
+    reusePort: false,
+    error(error) {
+      const requestId = newRequestId();
+      log.failed(requestId, reasonOf(error));
+      return problemResponse(new Problem("INTERNAL_ERROR"), requestId);
+    },
+    fetch: (request, connections) => fetch(request, connections),
+  });
+  return {
+    url: server.url,
+    answer(options) {
+      fetch = makeFetch(options);
+      made.resolve(fetch);
+    },
+    pending: () => server.pendingRequests,
+    stop: () => server.stop(false),
+    kill: () => server.stop(true),
+  };
+}

@@ -1,0 +1,113 @@
+import { Elysia } from "elysia";
+import { listSuppressions, type SuppressionQuery } from "../../../projections/suppressions.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import {
+  addSuppression,
+  readSuppression,
+  readSuppressionAt,
+  removeSuppression,
+  type Suppression,
+} from "../../commands/suppression/manageSuppressions.ts";
+import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
+import { NoQuery } from "../body/commonSchemas.ts";
+import { dateTime } from "../body/dateTimeText.ts";
+import { findPage, type ReadModel, whenCurrent } from "../lists/caughtUpReads.ts";
+import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
+import { invalid, Problem } from "../server/problem.ts";
+import {
+  authorize,
+  authorizeThenRead,
+  authorizeUnread,
+  occasionOf,
+  principalOf,
+} from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+import { AddSuppressionBody, ListSuppressionsQuery } from "./suppressionSchemas.ts";
+
+/** How long a change waits to show in this instance's list, which a send looks at, before it is answered all the same. */
+const SHOWN_WAIT_MS = 1_000;
+
+interface SuppressionsOptions {
+  readonly services: Services;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+  /** The read model `suppressions`. */
+  readonly suppressions: ReadModel;
+}
+
+/** Adding, looking up, listing and removing suppressed recipients. */
+export function suppressionsController({ services, basePath, suppressions }: SuppressionsOptions) {
+  return new Elysia({ normalize: false })
+    .post(
+      routes.addSuppression.path,
+      async ({ body, request, set }) => {
+        const address = parseAddress(body.address);
+        if ("invalid" in address) throw invalid("/address", address.invalid);
+        const { workspaceId } = principalOf(request);
+        const wanted = { workspaceId, address, note: body.note ?? null };
+        const { isNew, suppression } = await addSuppression(services, wanted, occasionOf(request, services));
+        await suppressions.whenCurrent(SHOWN_WAIT_MS);
+        set.status = isNew ? 201 : 200;
+        set.headers.location = `${basePath}/api/v1/suppressions/${encodeURIComponent(address.canonical)}`;
+        return suppressionJson(suppression);
+      },
+      { parse: authorizeThenRead(services, routes.addSuppression), body: AddSuppressionBody, query: NoQuery },
+    )
+    .get(
+      routes.listSuppressions.path,
+      async ({ query, request }) => {
+        await whenCurrent(suppressions);
+        const wanted = suppressionQuery(principalOf(request).workspaceId, query);
+        const { shown, nextCursor } = await findPage(suppressions, wanted, listSuppressions);
+        // Addresses are in the recipients' own streams only, so that erasing one place is enough.
+        const found = await suppressions.turns.each(shown, (row) => readSuppressionAt(services.store, row));
+        return { data: found.map(suppressionJson), next_cursor: nextCursor };
+      },
+      { transform: authorize(services, routes.listSuppressions), query: ListSuppressionsQuery },
+    )
+    .get(
+      routes.getSuppression.path,
+      async ({ params, request }) => {
+        const { workspaceId } = principalOf(request);
+        const suppression = await readSuppression(services, workspaceId, addressOf(params.address));
+        if (suppression === null) throw new Problem("NOT_FOUND");
+        return suppressionJson(suppression);
+      },
+      { transform: authorize(services, routes.getSuppression), query: NoQuery },
+    )
+    .delete(
+      routes.removeSuppression.path,
+      async ({ params, request, set }) => {
+        const { workspaceId } = principalOf(request);
+        const occasion = occasionOf(request, services);
+        const outcome = await removeSuppression(services, workspaceId, addressOf(params.address), occasion);
+        if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
+        await suppressions.whenCurrent(SHOWN_WAIT_MS);
+        set.status = 204;
+      },
+      { parse: authorizeUnread(services, routes.removeSuppression), query: NoQuery },
+    );
+}
+
+/** The address of a path; what is no address is nobody's. */
+function addressOf(text: string): Address {
+  const address = parseAddress(text);
+  if ("invalid" in address) throw new Problem("NOT_FOUND", { detail: `the address ${address.invalid}` });
+  return address;
+}
+
+function suppressionQuery(workspaceId: string, query: ListSuppressionsQuery): SuppressionQuery {
+  const { reason, created_from: since, created_before: before, cursor } = query;
+  return {
+    workspaceId,
+    limit: pageItems(query.limit),
+    ...(reason === undefined ? {} : { reason }),
+    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
+    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
+    ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
+  };
+}
+
+function suppressionJson({ id, address, reason, note, emailId, createdAt }: Suppression) {
+  return { id, object: "suppression", address, reason, note, email_id: emailId, created_at: createdAt };
+}

@@ -1,0 +1,267 @@
+import { Elysia } from "elysia";
+import { countTemplates, listTemplates, type TemplateRow } from "../../../projections/templates.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { CONTENT_ALLOWANCE_USED_UP } from "../../commands/storage/contentAllowance.ts";
+import { inTurn } from "../../commands/streamWriteQueue.ts";
+import { deleteTemplate } from "../../commands/template/deleteTemplate.ts";
+import {
+  draftTemplateVersion,
+  newTemplate,
+  publishTemplateVersion,
+  readTemplate,
+  readTemplateVersion,
+  retireTemplate,
+  type TemplatePlace,
+  type VersionView,
+  viewVersion,
+} from "../../commands/template/manageTemplates.ts";
+import { renderVersion } from "../../commands/template/renderForSend.ts";
+import { TEMPLATES_MAX } from "../../domain/template/decisions.ts";
+import { type Template, type TemplateVersion, templateStatus } from "../../domain/template/state.ts";
+import { isUuid } from "../../kernel/ids.ts";
+import { epochMs } from "../../kernel/time.ts";
+import { NoQuery } from "../body/commonSchemas.ts";
+import { checkBy } from "../body/validation.ts";
+import { variablesFaults } from "../email/sendRequest.ts";
+import { currentRows, nearlyCurrentRows, type ReadModel } from "../lists/caughtUpReads.ts";
+import { decodeCursor, notACursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
+import { Problem, refusedFor } from "../server/problem.ts";
+import {
+  authorize,
+  authorizeThenRead,
+  authorizeUnread,
+  occasionOf,
+  principalOf,
+} from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+import { draftRequest } from "./draftVersionRequest.ts";
+import { CreateTemplateBody, DraftVersionBody, ListQuery, PreviewBody } from "./templateSchemas.ts";
+
+interface TemplatesOptions {
+  readonly services: Services;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+  /** The read model `templates`. */
+  readonly templates: ReadModel;
+}
+
+const REFUSALS = {
+  notFound: "NOT_FOUND",
+  archived: "TEMPLATE_ARCHIVED",
+  limitReached: "TEMPLATE_LIMIT_REACHED",
+} as const;
+
+/** Templates: creating, reading, listing, archiving and deleting them. */
+export function templatesController({ services, basePath, templates }: TemplatesOptions) {
+  return new Elysia({ normalize: false })
+    .post(
+      routes.createTemplate.path,
+      async ({ body, request, set }) => {
+        const { workspaceId } = principalOf(request);
+        const occasion = occasionOf(request, services);
+        // One after the other, so that each is counted before the next one is made.
+        const id = await inTurn(services.store, `templates of ${workspaceId}`, async () => {
+          if (countTemplates(await nearlyCurrentRows(templates), workspaceId) >= TEMPLATES_MAX) {
+            const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
+            throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
+          }
+          return newTemplate(services, { workspaceId, name: body.name }, occasion);
+        });
+        set.status = 201;
+        set.headers.location = `${basePath}/api/v1/templates/${id}`;
+        return shownTemplate(services, { workspaceId, templateId: id });
+      },
+      { parse: authorizeThenRead(services, routes.createTemplate), body: CreateTemplateBody, query: NoQuery },
+    )
+    .get(
+      routes.listTemplates.path,
+      async ({ query, request }) => {
+        const { workspaceId } = principalOf(request);
+        const { limit, after } = pageAsked(query);
+        const db = await currentRows(templates);
+        const rows = listTemplates(db, workspaceId, { ...(after ? { after } : {}), limit: limit + 1 });
+        const { shown, nextCursor } = pageOf(rows, limit);
+        return { data: shown.map(templateJson), next_cursor: nextCursor };
+      },
+      { transform: authorize(services, routes.listTemplates), query: ListQuery },
+    )
+    .get(
+      routes.getTemplate.path,
+      async ({ params, request }) => shownTemplate(services, placeOf(request, params.id)),
+      { transform: authorize(services, routes.getTemplate), query: NoQuery },
+    )
+    .delete(
+      routes.deleteTemplate.path,
+      async ({ params, request, set }) => {
+        const outcome = await deleteTemplate(services, idOf(params.id), occasionOf(request, services));
+        if (outcome !== "deleted") throw new Problem("NOT_FOUND");
+        set.status = 204;
+      },
+      { parse: authorizeUnread(services, routes.deleteTemplate), query: NoQuery },
+    )
+    .post(
+      routes.archiveTemplate.path,
+      async ({ params, request }) => {
+        const place = placeOf(request, params.id);
+        const outcome = await retireTemplate(services, place, occasionOf(request, services));
+        if (outcome !== "archived") throw new Problem(REFUSALS[outcome]);
+        return shownTemplate(services, place);
+      },
+      { parse: authorizeUnread(services, routes.archiveTemplate), query: NoQuery },
+    )
+    .use(versionsController(services, basePath));
+}
+
+/** The versions of templates: drafting, reading, listing, publishing and previewing them. */
+function versionsController(services: Services, basePath: string) {
+  return new Elysia({ normalize: false })
+    .post(
+      routes.draftTemplateVersion.path,
+      async ({ body, params, request, set }) => {
+        const place = placeOf(request, params.id);
+        const draft = draftRequest(services.templateEngine, body);
+        const occasion = occasionOf(request, services);
+        const { outcome, versionId } = await draftTemplateVersion(services, place, draft, occasion);
+        if (outcome === "noRoom")
+          throw new Problem("STORAGE_LIMIT_EXCEEDED", { detail: CONTENT_ALLOWANCE_USED_UP });
+        if (outcome !== "drafted") throw new Problem(REFUSALS[outcome]);
+        set.status = 201;
+        set.headers.location = `${basePath}/api/v1/templates/${place.templateId}/versions/${versionId}`;
+        return versionJson(place, await existing(services, place, versionId));
+      },
+      {
+        parse: authorizeThenRead(services, routes.draftTemplateVersion, {
+          checkLarge: checkBy(DraftVersionBody),
+        }),
+        body: DraftVersionBody,
+        query: NoQuery,
+      },
+    )
+    .get(
+      routes.listTemplateVersions.path,
+      async ({ params, query, request }) => versionPage(services, placeOf(request, params.id), query),
+      { transform: authorize(services, routes.listTemplateVersions), query: ListQuery },
+    )
+    .get(
+      routes.getTemplateVersion.path,
+      async ({ params, request }) => {
+        const place = placeOf(request, params.id);
+        return versionJson(place, await existing(services, place, params.version_id));
+      },
+      { transform: authorize(services, routes.getTemplateVersion), query: NoQuery },
+    )
+    .post(
+      routes.publishTemplateVersion.path,
+      async ({ params, request }) => {
+        const place = placeOf(request, params.id);
+        const versionId = idOf(params.version_id);
+        const occasion = occasionOf(request, services);
+        const outcome = await publishTemplateVersion(services, place, versionId, occasion);
+        if (outcome !== "published") throw new Problem(REFUSALS[outcome]);
+        return versionJson(place, await existing(services, place, versionId));
+      },
+      { parse: authorizeUnread(services, routes.publishTemplateVersion), query: NoQuery },
+    )
+    .post(
+      routes.previewTemplateVersion.path,
+      async ({ body, params, request }) => {
+        const faults = variablesFaults(body.variables);
+        if (faults.length > 0) throw refusedFor("INVALID_REQUEST", faults);
+        const place = placeOf(request, params.id);
+        const { version } = await existing(services, place, params.version_id);
+        const compiled = await services.compiled.get(place.templateId, version);
+        if (compiled === null) throw new Problem("NOT_FOUND");
+        const output = renderVersion(compiled, body.variables ?? {});
+        if (output.kind === "invalidData") throw refusedFor("INVALID_TEMPLATE_DATA", output.faults);
+        const { subject, html = null, text = null } = output;
+        return { object: "template_preview", subject, html, text };
+      },
+      {
+        parse: authorizeThenRead(services, routes.previewTemplateVersion, {
+          checkLarge: checkBy(PreviewBody),
+        }),
+        body: PreviewBody,
+        query: NoQuery,
+      },
+    );
+}
+
+/** The id as streams know it; what is no uuid is nothing's id. */
+function idOf(text: string): string {
+  if (!isUuid(text)) throw new Problem("NOT_FOUND");
+  return text.toLowerCase();
+}
+
+function placeOf(request: Request, id: string): TemplatePlace {
+  return { workspaceId: principalOf(request).workspaceId, templateId: idOf(id) };
+}
+
+async function existingTemplate(services: Services, place: TemplatePlace): Promise<Template> {
+  const template = await readTemplate(services, place);
+  if (template === null) throw new Problem("NOT_FOUND");
+  return template;
+}
+
+async function shownTemplate(services: Services, place: TemplatePlace) {
+  const template = await existingTemplate(services, place);
+  return templateJson({ ...template, id: place.templateId, status: templateStatus(template) });
+}
+
+async function existing(services: Services, place: TemplatePlace, versionId: string): Promise<VersionView> {
+  const view = await readTemplateVersion(services, place, idOf(versionId));
+  if (view === null) throw new Problem("NOT_FOUND");
+  return view;
+}
+
+function pageAsked({ limit, cursor }: ListQuery) {
+  return {
+    limit: pageItems(limit),
+    after: cursor === undefined ? null : decodeCursor(cursor),
+  };
+}
+
+/** As all lists are; what a clock that went back has mixed up is in the order of its times. */
+function newestVersionsFirst({ versions }: Template): readonly TemplateVersion[] {
+  return versions.toReversed().sort((one, other) => epochMs(other.createdAt) - epochMs(one.createdAt));
+}
+
+async function versionPage(services: Services, place: TemplatePlace, query: ListQuery) {
+  const { limit, after } = pageAsked(query);
+  const newestFirst = newestVersionsFirst(await existingTemplate(services, place));
+  const start = after === null ? 0 : newestFirst.findIndex(({ id }) => id === after.id) + 1;
+  if (after !== null && start === 0) throw notACursor();
+  const rows = newestFirst.slice(start, start + limit + 1);
+  const { shown, nextCursor } = pageOf(rows, limit);
+  const views = await Promise.all(shown.map((version) => viewVersion(services, place.templateId, version)));
+  const found = views.filter((view) => view !== null);
+  return { data: found.map((view) => versionJson(place, view)), next_cursor: nextCursor };
+}
+
+function templateJson({ id, name, status, currentVersionId, createdAt, updatedAt }: TemplateRow) {
+  return {
+    id,
+    object: "template",
+    name,
+    status,
+    current_version_id: currentVersionId,
+    created_at: createdAt,
+    updated_at: updatedAt,
+  };
+}
+
+function versionJson({ templateId }: TemplatePlace, { version, source }: VersionView) {
+  const { subject, html, text, variables } = source;
+  return {
+    id: version.id,
+    object: "template_version",
+    template_id: templateId,
+    number: version.number,
+    status: version.publishedAt === null ? "draft" : "published",
+    subject,
+    html,
+    text,
+    variables,
+    created_at: version.createdAt,
+    published_at: version.publishedAt,
+  };
+}

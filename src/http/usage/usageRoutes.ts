@@ -1,0 +1,122 @@
+import { Elysia } from "elysia";
+import {
+  type BouncesRow,
+  listBounces,
+  listUsage,
+  type UsagePage,
+  type UsagePlace,
+  type UsageRange,
+  type UsageRow,
+} from "../../../projections/usage.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { parseDomain } from "../../kernel/text/emailAddress.ts";
+import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
+import { dateTime } from "../body/dateTimeText.ts";
+import { inTurns, type ReadModel, whenCurrent } from "../lists/caughtUpReads.ts";
+import { decodeCursor, encodeCursor, pageItems } from "../lists/cursorPaging.ts";
+import { invalid } from "../server/problem.ts";
+import { authorize, principalOf } from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+import { BouncesQuery, RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, UsageQuery } from "./usageSchemas.ts";
+
+interface UsageOptions {
+  readonly services: Services;
+  /** The read model `emails`, beside whose rows usage is counted. */
+  readonly emails: ReadModel;
+}
+
+/** How many messages there were and what became of them. */
+export function usageController({ services, emails }: UsageOptions) {
+  const now = () => services.clock.now();
+  return new Elysia({ normalize: false })
+    .get(
+      routes.showUsage.path,
+      async ({ query, request }) => {
+        const { sender_id: senderId, template_id: templateId, group_by: groupBy } = query;
+        const wanted = {
+          ...rangeOf(principalOf(request).workspaceId, query, now()),
+          ...(senderId === undefined ? {} : { senderId }),
+          ...(templateId === undefined ? {} : { templateId: templateId.toLowerCase() }),
+          ...(groupBy === undefined ? {} : { groupBy }),
+        };
+        await whenCurrent(emails);
+        const page = await inTurns(emails, (db) => listUsage(db, wanted));
+        return pageJson(page, (row) => usageJson(row, groupBy));
+      },
+      { transform: authorize(services, routes.showUsage), query: UsageQuery },
+    )
+    .get(
+      routes.showBounces.path,
+      async ({ query, request }) => {
+        const wanted = {
+          ...rangeOf(principalOf(request).workspaceId, query, now()),
+          ...(query.domain === undefined ? {} : { domain: domainOf(query.domain) }),
+        };
+        await whenCurrent(emails);
+        const page = await inTurns(emails, (db) => listBounces(db, wanted));
+        return pageJson(page, bouncesJson);
+      },
+      { transform: authorize(services, routes.showBounces), query: BouncesQuery },
+    );
+}
+
+function domainOf(text: string): string {
+  const domain = parseDomain(text);
+  if (domain === null) throw invalid("/domain", "is not a fully qualified name");
+  return domain;
+}
+
+type RangeQuery = Pick<UsageQuery, "from" | "to" | "by" | "limit" | "cursor">;
+
+/** The first beginning of a bucket that is not before `at`. A range that ends here and one that begins here share none. */
+function nextStart(at: EpochMs, by: "hour" | "day"): string {
+  const sizeMs = by === "hour" ? HOUR_MS : DAY_MS;
+  return rfc3339(Math.ceil(at / sizeMs) * sizeMs);
+}
+
+/** What a query asks for. */
+function rangeOf(workspaceId: string, query: RangeQuery, now: EpochMs): UsageRange {
+  const { by = "day", cursor } = query;
+  const to = query.to === undefined ? now : epochMs(dateTime("/to", query.to));
+  const from =
+    query.from === undefined ? to - RANGE_DAYS_DEFAULT[by] * DAY_MS : epochMs(dateTime("/from", query.from));
+  if (to < from) throw invalid("/to", "lies before from");
+  if (to - from > RANGE_DAYS_MAX[by] * DAY_MS) {
+    throw invalid("/to", `lies more than ${RANGE_DAYS_MAX[by]} days after from`);
+  }
+  const limit = pageItems(query.limit);
+  return {
+    workspaceId,
+    from: nextStart(from, by),
+    before: nextStart(to, by),
+    by,
+    limit,
+    ...(cursor === undefined ? {} : { after: placeOf(cursor) }),
+  };
+}
+
+/** A cursor of these lists holds a row's start and group. */
+function placeOf(cursor: string): UsagePlace {
+  const { createdAt: start, id: group } = decodeCursor(cursor, () => true);
+  if (parseDateTime(start) === null) throw invalid("/cursor", "is not a next_cursor of this list");
+  return { start, group };
+}
+
+function pageJson<Row, Json>({ rows, next }: UsagePage<Row>, json: (row: Row) => Json) {
+  const nextCursor = next && encodeCursor({ createdAt: next.start, id: next.group });
+  return { data: rows.map(json), next_cursor: nextCursor };
+}
+
+function usageJson({ start, group, ...counts }: UsageRow, groupBy: UsageQuery["group_by"]) {
+  return {
+    object: "usage",
+    start,
+    ...(groupBy === "sender" ? { sender_id: group } : {}),
+    ...(groupBy === "template" ? { template_id: group || null } : {}),
+    ...counts,
+  };
+}
+
+function bouncesJson({ start, group, bounced }: BouncesRow) {
+  return { object: "bounces", start, domain: group || null, bounced };
+}

@@ -1,0 +1,28 @@
+import { webhooksRevision } from "../../../projections/webhookEndpoints.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { webhooksStream } from "../../domain/webhook/events.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { Problem } from "../server/problem.ts";
+
+/** How long an answer waits for the read model to hold what was written before it was asked for. */
+const WAIT_MS_MAX = 1_000;
+
+interface EndpointsReader {
+  readonly services: Services;
+  /** The read model `webhook-endpoints`. */
+  readonly db: ReadDatabase;
+  /** Waits until its rows satisfy `ready`, looking again whenever they move; false after `timeoutMs`. */
+  readonly when: (ready: (db: ReadDatabase) => boolean, timeoutMs: number) => Promise<boolean>;
+}
+
+/**
+ * The rows of the endpoints of a workspace, once they hold the last revision of its stream: what was written
+ * through any instance is there. Else 503.
+ */
+export function currentEndpoints({ services, db, when }: EndpointsReader) {
+  return async (workspaceId: string): Promise<ReadDatabase> => {
+    const written = (await services.store.lastRevision(webhooksStream(workspaceId))) ?? -1;
+    if (await when((rows) => webhooksRevision(rows, workspaceId) >= written, WAIT_MS_MAX)) return db;
+    throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the list is not up to date yet" });
+  };
+}

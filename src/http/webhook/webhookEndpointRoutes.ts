@@ -1,0 +1,143 @@
+import { Elysia } from "elysia";
+import { webhookEndpoint } from "../../../projections/webhookEndpoints.ts";
+import {
+  deleteWebhookEndpoint,
+  disableWebhookEndpoint,
+  type EndpointChange,
+  enableWebhookEndpoint,
+  rotateWebhookSecret,
+  testWebhookEndpoint,
+  updateWebhookEndpoint,
+} from "../../commands/webhook/manageWebhooks.ts";
+import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import { NoQuery } from "../body/commonSchemas.ts";
+import { invalid, Problem } from "../server/problem.ts";
+import {
+  authorize,
+  authorizeThenRead,
+  authorizeThenReadOptional,
+  authorizeUnread,
+  occasionOf,
+  principalOf,
+} from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+import { checkEventTypes, endpointJson, webhookId } from "./webhookEndpointJson.ts";
+import { RotateSecretBody, RotateSecretQuery, UpdateWebhookBody } from "./webhookEndpointSchemas.ts";
+import type { WebhooksOptions } from "./webhookRoutes.ts";
+import { type DestinationRules, destinationOf } from "./webhookUrl.ts";
+
+const ROTATION = { query: RotateSecretQuery, body: RotateSecretBody };
+/** How long two secrets sign after a rotation, unless it is said. */
+const OVERLAP_SECONDS_DEFAULT = 86_400;
+
+interface Call {
+  readonly request: Request;
+  readonly params: { readonly id: string };
+}
+
+/** Reading, changing and deleting one webhook endpoint, rotating its secret, testing it. */
+export function webhookEndpointsController(options: WebhooksOptions) {
+  const { services, basePath, rules, currentEndpoints } = options;
+  const nameOf = ({ request, params }: Call) => {
+    return { workspaceId: principalOf(request).workspaceId, endpointId: webhookId("/id", params.id) };
+  };
+  const shown = async (call: Call) => {
+    const { workspaceId, endpointId } = nameOf(call);
+    const row = webhookEndpoint(await currentEndpoints(workspaceId), workspaceId, endpointId);
+    if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
+    return endpointJson(row);
+  };
+  const occasion = ({ request }: Call) => occasionOf(request, services);
+
+  return new Elysia({ normalize: false })
+    .get(routes.getWebhook.path, shown, {
+      transform: authorize(services, routes.getWebhook),
+      query: NoQuery,
+    })
+    .patch(
+      routes.updateWebhook.path,
+      async ({ body, ...call }) => {
+        const change = await endpointChange(body, rules);
+        const outcome = await updateWebhookEndpoint(services, nameOf(call), change, occasion(call));
+        if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
+        if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+        return shown(call);
+      },
+      { parse: authorizeThenRead(services, routes.updateWebhook), body: UpdateWebhookBody },
+    )
+    .delete(
+      routes.deleteWebhook.path,
+      async ({ set, ...call }) => {
+        const outcome = await deleteWebhookEndpoint(services, nameOf(call), occasion(call));
+        if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+        set.status = 204;
+      },
+      { parse: authorizeUnread(services, routes.deleteWebhook), query: NoQuery },
+    )
+    .post(
+      routes.disableWebhook.path,
+      async (call) => {
+        await disableWebhookEndpoint(services, nameOf(call), "manual", occasion(call));
+        return shown(call);
+      },
+      { parse: authorizeUnread(services, routes.disableWebhook), query: NoQuery },
+    )
+    .post(
+      routes.enableWebhook.path,
+      async (call) => {
+        await enableWebhookEndpoint(services, nameOf(call), occasion(call));
+        return shown(call);
+      },
+      { parse: authorizeUnread(services, routes.enableWebhook), query: NoQuery },
+    )
+    .post(
+      routes.rotateWebhookSecret.path,
+      async ({ query, body, ...call }) => {
+        const overlapMs = overlapSeconds(query.overlap_seconds, body.overlap_seconds) * SECOND_MS;
+        const rotated = await rotateWebhookSecret(services, nameOf(call), overlapMs, occasion(call));
+        if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
+        return { ...(await shown(call)), secret: rotated.secret };
+      },
+      { parse: authorizeThenReadOptional(services, routes.rotateWebhookSecret), ...ROTATION },
+    )
+    .post(
+      routes.testWebhook.path,
+      async ({ set, ...call }) => {
+        const outcome = await testWebhookEndpoint(services, nameOf(call), occasion(call));
+        if (outcome.kind !== "requested") {
+          throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
+        }
+        const { deliveryId } = outcome;
+        set.status = 202;
+        set.headers.location = `${basePath}/webhooks/${nameOf(call).endpointId}/deliveries/${deliveryId}`;
+        return { object: "webhook_test", delivery_id: deliveryId };
+      },
+      { parse: authorizeUnread(services, routes.testWebhook), query: NoQuery },
+    );
+}
+
+function overlapSeconds(inQuery: string | undefined, inBody: number | undefined): number {
+  if (inQuery === undefined) return inBody ?? OVERLAP_SECONDS_DEFAULT;
+  const seconds = wholeNumber(inQuery);
+  if (inBody !== undefined) throw invalid("/overlap_seconds", "is given twice, in the query and in the body");
+  if (seconds === null) throw invalid("/overlap_seconds", "is not a whole number");
+  return seconds;
+}
+
+/** What a body asks to be changed, checked. */
+async function endpointChange(
+  { url: text, description, event_types: types }: UpdateWebhookBody,
+  rules: DestinationRules,
+): Promise<EndpointChange> {
+  if (text === undefined && description === undefined && types === undefined) {
+    throw invalid("", "names nothing to change");
+  }
+  checkEventTypes(types ?? null);
+  const url = text === undefined ? undefined : await destinationOf(text, rules);
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(description === undefined ? {} : { description }),
+    ...(types === undefined ? {} : { eventTypes: types }),
+  };
+}

@@ -1,0 +1,151 @@
+import { type TProperties, Type } from "@sinclair/typebox";
+import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from "../../domain/webhook/events.ts";
+import { AnyName, DateTime, Nullable, Uuid } from "../body/commonSchemas.ts";
+import { EmailStatus } from "../email/emailSchemas.ts";
+import { SuppressionReason } from "../suppression/suppressionSchemas.ts";
+import { DisabledReason } from "./webhookEndpointSchemas.ts";
+
+/** The version of every payload. What is added leaves it as it is; what changes or goes away makes the next one. */
+const PAYLOAD_VERSION = 1;
+
+/** One type of event: when it is told, and what its `data` says. */
+interface WebhookEventFacts {
+  readonly summary: string;
+  readonly data: TProperties;
+}
+
+const attempt = Type.Integer({ minimum: 0, description: "Which attempt it was; 0 when there was none." });
+const sequence = (of: string) =>
+  Type.Integer({ minimum: 0, description: `Grows with every event of ${of}: the later one has the larger.` });
+
+const email = {
+  id: Uuid,
+  object: Type.Literal("email"),
+  status: EmailStatus,
+  created_at: DateTime,
+  sequence: sequence("the same message"),
+  metadata: Nullable(
+    Type.Record(AnyName, Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {
+      description: "As it came with the send; null when it had none, or once it was erased.",
+    }),
+  ),
+};
+
+const refusal = {
+  attempt,
+  reason: Type.String({ description: "Why, in one word of the timeline." }),
+  code: Nullable(Type.Integer({ description: "The relay's reply code (RFC 5321)." })),
+  enhanced_code: Nullable(
+    Type.String({ description: "The relay's enhanced status code (RFC 3463), such as `5.1.1`." }),
+  ),
+  reply: Nullable(
+    Type.String({
+      maxLength: 500,
+      description:
+        "What the relay said, `<recipient>` and `<sender>` in place of the addresses. Null once the content is erased.",
+    }),
+  ),
+};
+
+const suppression = {
+  id: Type.String({ format: "uuid", description: "The suppression's." }),
+  object: Type.Literal("suppression"),
+  address: Nullable(Type.String({ description: "The recipient; null once it was erased." })),
+  sequence: sequence("the same address"),
+};
+
+const endpoint = {
+  id: Type.String({ format: "uuid", description: "The endpoint's." }),
+  object: Type.Literal("webhook_endpoint"),
+  url: Nullable(Type.String({ description: "Null once the endpoint was deleted." })),
+  sequence: sequence("the workspace's endpoints"),
+};
+
+const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
+  "email.queued": { summary: "A message was accepted and waits for its delivery", data: email },
+  "email.sent": {
+    summary: "The relay has taken the message",
+    data: {
+      ...email,
+      attempt,
+      transport: Type.String({ description: "`smtp`, or `outbox` where mail is only written to files." }),
+      reply: Type.String({
+        maxLength: 500,
+        description: "What the relay said; its codes alone once the content is erased.",
+      }),
+      relay_id: Nullable(
+        Type.String({ description: "What the relay calls the message, where its answer tells it." }),
+      ),
+    },
+  },
+  "email.delivery_delayed": {
+    summary: "An attempt did not get the message out; it is tried again",
+    data: { ...email, ...refusal, next_attempt_at: DateTime },
+  },
+  "email.bounced": {
+    summary: "The recipient's side has refused the message for good",
+    data: { ...email, ...refusal },
+  },
+  "email.failed": {
+    summary: "The message was given up: refused for our sake, out of its time, or without its content",
+    data: { ...email, ...refusal },
+  },
+  "email.suppressed": {
+    summary: "The message is not delivered, because its recipient is suppressed",
+    data: {
+      ...email,
+      reason: Type.String({
+        description:
+          "`recipient_suppressed` when it was so at acceptance, `suppressed_since` when only later.",
+      }),
+    },
+  },
+  "email.canceled": { summary: "The message was called back before its delivery", data: email },
+  "suppression.created": {
+    summary: "An address was suppressed",
+    data: {
+      ...suppression,
+      reason: SuppressionReason,
+      email_id: Nullable(Type.String({ format: "uuid", description: "The message whose bounce led to it." })),
+    },
+  },
+  "suppression.deleted": { summary: "An address is suppressed no longer", data: suppression },
+  "webhook.disabled": {
+    summary: "An endpoint of the workspace was disabled; the others are told",
+    data: { ...endpoint, reason: DisabledReason },
+  },
+  "webhook.test": {
+    summary: "Somebody asked for a test; it goes to that endpoint alone, whatever it subscribes to",
+    data: endpoint,
+  },
+};
+
+/** `email.delivery_delayed` as a name of a schema: `EmailDeliveryDelayedEvent`. */
+function schemaName(type: WebhookEventType): string {
+  const words = type.split(/[._]/).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1));
+  return `${words.join("")}Event`;
+}
+
+function eventSchema(type: WebhookEventType) {
+  const { data, summary: description } = FACTS[type];
+  return Type.Object(
+    {
+      type: Type.Literal(type),
+      version: Type.Literal(PAYLOAD_VERSION),
+      timestamp: Type.String({ format: "date-time", description: "When it happened, not when it is told." }),
+      data: Type.Object(data, { additionalProperties: false }),
+    },
+    { $id: schemaName(type), additionalProperties: false, description },
+  );
+}
+
+/** Every payload by its type, with what it tells. The bodies that endpoints get are made by `commands/webhookPayload`. */
+export const webhookEvents = WEBHOOK_EVENT_TYPES.map((type) => {
+  return { type, summary: FACTS[type].summary, schema: eventSchema(type) };
+});
+
+/** Any of the payloads. */
+export const WebhookEventBody = Type.Union(
+  webhookEvents.map(({ schema }) => schema),
+  { $id: "WebhookEvent", description: "What an endpoint is sent." },
+);

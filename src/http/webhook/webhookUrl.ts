@@ -1,0 +1,28 @@
+import { privateHostOf, readDestination } from "../../domain/webhook/webhookUrl.ts";
+import type { DestinationCheck } from "../../ports/webhookTransport.ts";
+import { type Problem, refusedFor } from "../server/problem.ts";
+
+/** What destinations are checked by. */
+export interface DestinationRules {
+  readonly destinations: DestinationCheck;
+  /** `host:port` pairs that may be destinations though they are not public: for development. */
+  readonly allowedPrivateHosts: ReadonlySet<string>;
+  /** Whether the service is somebody's own, on loopback: then refusals say what can be set. */
+  readonly isDevelopment: boolean;
+}
+
+/** The destination that a request names, normalised. Throws INVALID_WEBHOOK_URL; says nothing of any address. */
+export async function destinationOf(text: string, rules: DestinationRules): Promise<string> {
+  const read = readDestination(text, rules.allowedPrivateHosts);
+  if ("fault" in read) throw refused(text, rules, `is not a public HTTPS URL on port 443: ${read.fault}`);
+  if (await rules.destinations.isPrivate(read.url)) {
+    throw refused(text, rules, "has a name that leads to an address which is not public");
+  }
+  return read.url;
+}
+
+function refused(text: string, { isDevelopment }: DestinationRules, message: string): Problem {
+  const pair = isDevelopment ? privateHostOf(text) : null;
+  const hint = pair === null ? "" : `; for development, WEBHOOK_ALLOW_PRIVATE_HOSTS can list ${pair}`;
+  return refusedFor("INVALID_WEBHOOK_URL", [{ pointer: "/url", message: message + hint }]);
+}

@@ -1,0 +1,176 @@
+import { Elysia } from "elysia";
+import {
+  failedWebhooks,
+  isMissed,
+  listWebhookDeliveries,
+  MISSED_KEPT_MS,
+  type WebhookDeliveryRow,
+  webhookDelivery,
+} from "../../../projections/webhookDeliveries.ts";
+import { webhookEndpoint } from "../../../projections/webhookEndpoints.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { recoverWebhooks } from "../../commands/webhookDelivery/recoverWebhooks.ts";
+import { readWebhookStory, redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
+import { toldEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
+import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
+import { NoQuery } from "../body/commonSchemas.ts";
+import { dateTime } from "../body/dateTimeText.ts";
+import { currentRows, findPage, inTurn, type ReadModel, whenCurrent } from "../lists/caughtUpReads.ts";
+import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
+import { invalid, Problem } from "../server/problem.ts";
+import {
+  authorize,
+  authorizeThenRead,
+  authorizeUnread,
+  occasionOf,
+  principalOf,
+} from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+import { webhookId } from "../webhook/webhookEndpointJson.ts";
+import type { WebhooksOptions } from "../webhook/webhookRoutes.ts";
+import { answerOpener, deliveryJson, storyJson } from "./webhookDeliveryJson.ts";
+import { ListWebhookDeliveriesQuery, RecoverWebhookBody } from "./webhookDeliverySchemas.ts";
+
+/** So many deliveries can be recovered at once. */
+const RECOVER_DELIVERIES_MAX = 10_000;
+const RECOVER_DELIVERIES_PER_QUERY = 500;
+
+interface DeliveriesOptions extends WebhooksOptions {
+  /** The read model `webhook-deliveries`. */
+  readonly deliveries: ReadModel;
+}
+
+interface Call {
+  readonly request: Request;
+  readonly params: { readonly id: string };
+}
+
+/** Looking at what became of deliveries, and asking for them once more. */
+export function webhookDeliveriesController({
+  services,
+  basePath,
+  currentEndpoints,
+  deliveries,
+}: DeliveriesOptions) {
+  const endpointOf = async ({ request, params }: Call) => {
+    const { workspaceId } = principalOf(request);
+    const id = webhookId("/id", params.id);
+    const row = webhookEndpoint(await currentEndpoints(workspaceId), workspaceId, id);
+    if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
+    return row;
+  };
+  const activeEndpointOf = async (call: Call) => {
+    const endpoint = await endpointOf(call);
+    if (endpoint.status === "disabled") throw new Problem("WEBHOOK_DISABLED");
+    return endpoint;
+  };
+  const deliveryOf = async (endpointId: string, text: string): Promise<WebhookDeliveryRow> => {
+    const row = webhookDelivery(await currentRows(deliveries), endpointId, webhookId("/delivery_id", text));
+    if (row === null) throw new Problem("NOT_FOUND");
+    return row;
+  };
+
+  return new Elysia({ normalize: false })
+    .get(
+      routes.listWebhookDeliveries.path,
+      async ({ query, ...call }) => {
+        const { id } = await endpointOf(call);
+        await whenCurrent(deliveries);
+        const { shown, nextCursor } = await findPage(
+          deliveries,
+          deliveryQuery(id, query),
+          listWebhookDeliveries,
+        );
+        return { data: shown.map(deliveryJson), next_cursor: nextCursor };
+      },
+      { transform: authorize(services, routes.listWebhookDeliveries), query: ListWebhookDeliveriesQuery },
+    )
+    .get(
+      routes.getWebhookDelivery.path,
+      async ({ params, ...call }) => {
+        const endpoint = await endpointOf({ params, ...call });
+        const row = await deliveryOf(endpoint.id, params.delivery_id);
+        return wholeDelivery(services, row);
+      },
+      { transform: authorize(services, routes.getWebhookDelivery), query: NoQuery },
+    )
+    .post(
+      routes.retryWebhookDelivery.path,
+      async ({ params, set, ...call }) => {
+        const endpoint = await activeEndpointOf({ params, ...call });
+        const row = await deliveryOf(endpoint.id, params.delivery_id);
+        const { id, ...request } = requestOf(row);
+        await redeliverWebhook(services.store, id, request, occasionOf(call.request, services));
+        set.status = 202;
+        set.headers.location = `${basePath}/webhooks/${endpoint.id}/deliveries/${row.id}`;
+        return deliveryJson(await deliveryOf(endpoint.id, params.delivery_id));
+      },
+      { parse: authorizeUnread(services, routes.retryWebhookDelivery), query: NoQuery },
+    )
+    .post(
+      routes.recoverWebhook.path,
+      async ({ body, ...call }) => {
+        const since = recoveredSince(body.since, services.clock.now());
+        const { id } = await activeEndpointOf(call);
+        const rows = await failedSince(deliveries, id, since);
+        const failed = rows.slice(0, RECOVER_DELIVERIES_MAX).map(requestOf);
+        const occasion = occasionOf(call.request, services);
+        const requested = await recoverWebhooks(services.store, failed, occasion);
+        return { object: "webhook_recovery", requested, has_more: rows.length > RECOVER_DELIVERIES_MAX };
+      },
+      { parse: authorizeThenRead(services, routes.recoverWebhook), body: RecoverWebhookBody },
+    );
+}
+
+/** As far back as it goes, unless the caller says since when. */
+function recoveredSince(text: string | undefined, now: EpochMs): string {
+  const earliest = rfc3339(now - MISSED_KEPT_MS);
+  if (text === undefined) return earliest;
+  const since = dateTime("/since", text);
+  if (since < earliest) throw invalid("/since", "is more than 14 days ago");
+  return since;
+}
+
+/** A delivery with its attempts, and with what it tells. */
+async function wholeDelivery(services: Services, row: WebhookDeliveryRow) {
+  const story = await readWebhookStory(services.store, row.id);
+  const { payload, answer } = await toldEvent(services, originOf(row));
+  const told = storyJson(story, isMissed(row), answerOpener(services.keys, answer));
+  return { ...deliveryJson(row), ...told, payload };
+}
+
+/** What failed since, one more than can be recovered at once. */
+async function failedSince(deliveries: ReadModel, endpointId: string, since: string) {
+  await whenCurrent(deliveries);
+  const found: WebhookDeliveryRow[] = [];
+  for (;;) {
+    const page = await inTurn(deliveries, (db) =>
+      failedWebhooks(db, { endpointId, since }, found.at(-1) ?? null, RECOVER_DELIVERIES_PER_QUERY),
+    );
+    found.push(...page);
+    if (found.length > RECOVER_DELIVERIES_MAX || page.length < RECOVER_DELIVERIES_PER_QUERY) return found;
+  }
+}
+
+function requestOf(row: WebhookDeliveryRow) {
+  return { id: row.id, origin: originOf(row), isMissed: isMissed(row) };
+}
+
+function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
+  const { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType } = row;
+  return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
+}
+
+function deliveryQuery(endpointId: string, query: ListWebhookDeliveriesQuery) {
+  const { status, event_type: eventType, created_from: since, created_before: before, cursor } = query;
+  return {
+    endpointId,
+    limit: pageItems(query.limit),
+    ...(status === undefined ? {} : { status }),
+    ...(eventType === undefined ? {} : { eventType }),
+    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
+    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
+    ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
+  };
+}

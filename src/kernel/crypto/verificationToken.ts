@@ -1,0 +1,32 @@
+import { isUuid } from "../ids.ts";
+
+const ID_BYTES = 32;
+const UUID_BYTES = 16;
+const SECRET_BYTES = 32;
+
+/** What a verification link carries: which request of which sender, and the secret that proves the mailbox. */
+export interface VerificationToken {
+  /** 64 characters of lower-case hex. */
+  readonly senderId: string;
+  /** A uuid in lower case. */
+  readonly requestId: string;
+  /** 32 bytes in lower-case hex. */
+  readonly secret: string;
+}
+
+/** The token as it stands in a link: base64url of sender, request and secret, so that no index is needed. */
+export function encodeVerificationToken({ senderId, requestId, secret }: VerificationToken): string {
+  return Buffer.from(senderId + requestId.replaceAll("-", "") + secret, "hex").toString("base64url");
+}
+
+/** The inverse of {@link encodeVerificationToken}; null for a text that is no such token, to the last bit. */
+export function decodeVerificationToken(text: string): VerificationToken | null {
+  const bytes = Buffer.from(text, "base64url");
+  if (bytes.length !== ID_BYTES + UUID_BYTES + SECRET_BYTES) return null;
+  if (bytes.toString("base64url") !== text) return null;
+  const hex = bytes.toString("hex");
+  const uuid = hex.slice(ID_BYTES * 2, (ID_BYTES + UUID_BYTES) * 2);
+  const requestId = uuid.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+  if (!isUuid(requestId)) return null;
+  return { senderId: hex.slice(0, ID_BYTES * 2), requestId, secret: hex.slice(-SECRET_BYTES * 2) };
+}

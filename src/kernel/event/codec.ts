@@ -1,0 +1,181 @@
+import { zstdDecompressSync } from "node:zlib";
+import type { Static, TObject } from "@sinclair/typebox";
+import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
+import { invariant } from "../assert.ts";
+
+/** Schemas of a noun's events by type name: the names are the storage format and never change. */
+export type EventSchemas = Readonly<Record<string, TObject>>;
+
+/** The union of a noun's events, each `{ type, data }`. */
+export type EventOf<Schemas extends EventSchemas> = {
+  [Type in keyof Schemas & string]: { readonly type: Type; readonly data: Static<Schemas[Type]> };
+}[keyof Schemas & string];
+
+/** What a store hands over: an event's type and its data, JSON or compressed JSON. */
+export interface StoredEvent {
+  readonly type: string;
+  readonly data: object | Uint8Array;
+  /** `schema` is the version of the data; absent in what was never stored: then it is the newest. */
+  readonly metadata?: { readonly schema?: unknown };
+  /** Where it stands: told when it cannot be read. */
+  readonly stream?: string;
+  readonly revision?: number;
+}
+
+/** Makes data of one version out of another's: pure, total, and into a new object. */
+export type Lift = (data: Fields) => object;
+type Fields = Readonly<Record<string, unknown>>;
+
+/** How the data of one event type came to its schema. A type without this is at version 1. */
+export interface TypeVersions {
+  /** The first lifts version 1 to 2, the next 2 to 3 …: the schema is of version `lifts.length + 1`. */
+  readonly lifts: readonly Lift[];
+  /** The version that is written, where that is not the newest: instances that cannot read the newest may still run. */
+  readonly writes?: { readonly version: number; readonly lower: Lift };
+}
+
+/** What a codec reads and writes of one type. `reads` is the version of `schema`; it reads all before it too. */
+export interface EventFormat {
+  readonly schema: TObject;
+  readonly reads: number;
+  readonly writes: number;
+}
+
+/** An event that this version cannot read: written by a newer one, or damaged. Stops whoever reads it. */
+export class UnreadableEventError extends Error {
+  override readonly name = "UnreadableEventError";
+  constructor(
+    { type, stream, revision }: Pick<StoredEvent, "type" | "stream" | "revision">,
+    /** Why, for whoever says himself which event it is. */
+    readonly reason: string,
+  ) {
+    const place = stream === undefined ? "" : ` (${stream}, revision ${revision})`;
+    super(`event ${type}${place} cannot be read: ${reason}`);
+  }
+}
+
+/** Validates and lifts events at the edge of the store, so that `evolve` and `apply` see only what they know. */
+export interface Codec<Event> {
+  /** The type names that this codec knows. */
+  readonly types: readonly string[];
+  readonly formats: ReadonlyMap<string, EventFormat>;
+  /** The event as its noun knows it, whatever version it was written in. Throws {@link UnreadableEventError}. */
+  decode(stored: StoredEvent): Event;
+  /** The data as it is to be stored, and its version. Data that is compressed stays so. */
+  encode(event: Pick<StoredEvent, "type" | "data">): {
+    readonly data: object | Uint8Array;
+    readonly schema: number;
+  };
+}
+
+/** JSON longer than this is compressed when it is stored: below it the saving does not pay for the work. */
+export const COMPRESS_ABOVE_BYTES = 4_096;
+
+/** The data of an event as stored: JSON, or zstd-compressed JSON where its `bytes` make that pay. */
+export function encodeData(data: object, bytes: number): object | Uint8Array {
+  return bytes <= COMPRESS_ABOVE_BYTES ? data : compress(data);
+}
+
+function compress(data: object): Uint8Array {
+  return Bun.zstdCompressSync(JSON.stringify(data), { level: 1 });
+}
+
+/** Far more than any event's data as JSON: whoever writes to the store past us is not to fill our memory. */
+const PLAIN_BYTES_MAX = 16 * 1_024 * 1_024;
+
+const DAMAGED = "its data is damaged";
+const NEWER = "it was written by a newer version of this program: upgrade";
+
+/** The data of an event as JSON, decompressed where it is stored so. Throws {@link UnreadableEventError}. */
+export function plainData(stored: StoredEvent): unknown {
+  if (!(stored.data instanceof Uint8Array)) return stored.data;
+  try {
+    const json = zstdDecompressSync(stored.data, { maxOutputLength: PLAIN_BYTES_MAX });
+    return JSON.parse(new TextDecoder().decode(json));
+  } catch {
+    // The cause is left out: a parser's message repeats what it has read.
+    throw new UnreadableEventError(stored, DAMAGED);
+  }
+}
+
+interface Format extends EventFormat {
+  readonly check: TypeCheck<TObject>;
+  readonly lifts: readonly Lift[];
+  readonly lower: Lift | undefined;
+}
+
+function formatOf(type: string, schema: TObject, { lifts, writes }: TypeVersions): Format {
+  const reads = lifts.length + 1;
+  const version = writes?.version ?? reads;
+  invariant(
+    version >= 1 && version <= reads && (writes === undefined || version < reads),
+    `${type} is written in a version before the newest that is read`,
+  );
+  const check = TypeCompiler.Compile(schema);
+  return { schema, reads, writes: version, check, lifts, lower: writes?.lower };
+}
+
+/** Data of an older version as the newest. What is newer than the newest is not looked into. */
+function liftedData(stored: StoredEvent, { reads, lifts }: Format, version: unknown): unknown {
+  if (typeof version !== "number" || !Number.isInteger(version) || version < 1) {
+    throw new UnreadableEventError(stored, "its metadata name no version");
+  }
+  if (version > reads) {
+    throw new UnreadableEventError(stored, `${NEWER} (its version is ${version}, this one reads ${reads})`);
+  }
+  const data = plainData(stored);
+  if (typeof data !== "object" || data === null || Array.isArray(data)) {
+    throw new UnreadableEventError(stored, DAMAGED);
+  }
+  try {
+    let lifted: object = data;
+    for (const lift of lifts.slice(version - 1)) lifted = lift(lifted as Fields);
+    return lifted;
+  } catch {
+    throw new UnreadableEventError(stored, DAMAGED);
+  }
+}
+
+function loweredData(stored: StoredEvent, lower: Lift): object | Uint8Array {
+  const data = lower(plainData(stored) as Fields);
+  return stored.data instanceof Uint8Array ? compress(data) : data;
+}
+
+/**
+ * Builds the codec of one noun from its schemas, each of the newest version of its type; checks are compiled once.
+ * `versions` names the types that are not at version 1 any more.
+ */
+export function makeCodec<const Schemas extends EventSchemas>(
+  schemas: Schemas,
+  versions: { readonly [Type in keyof Schemas & string]?: TypeVersions } = {},
+): Codec<EventOf<Schemas>> {
+  const formats = new Map<string, Format>(
+    Object.entries(schemas).map(([type, schema]) => {
+      return [type, formatOf(type, schema, versions[type] ?? { lifts: [] })];
+    }),
+  );
+  return {
+    types: [...formats.keys()],
+    formats,
+    decode(stored) {
+      const format = formats.get(stored.type);
+      if (!format) throw new UnreadableEventError(stored, `its type is unknown: ${NEWER}`);
+      const version = stored.metadata?.schema;
+      const isNewest = version === format.reads || version === undefined;
+      const data = isNewest ? plainData(stored) : liftedData(stored, format, version);
+      if (!format.check.Check(data)) {
+        const { path = "/", message = "" } = format.check.Errors(data).First() ?? {};
+        throw new UnreadableEventError(
+          stored,
+          `its data is not of version ${format.reads}: ${path} ${message}`,
+        );
+      }
+      return { type: stored.type, data } as EventOf<Schemas>;
+    },
+    encode(event) {
+      const format = formats.get(event.type);
+      const data = format?.lower ? loweredData(event, format.lower) : event.data;
+      return { data, schema: format?.writes ?? 1 };
+    },
+  };
+}

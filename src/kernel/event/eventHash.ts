@@ -1,0 +1,125 @@
+import { isUuid } from "../ids.ts";
+import { canonicalJson, type Json, type JsonObject } from "../text/json.ts";
+import { plainData, UnreadableEventError } from "./codec.ts";
+
+/** What a leaf is made from: an event without its position, which is another one after an import. */
+export interface LeafSource {
+  readonly stream: string;
+  readonly revision: number;
+  readonly type: string;
+  readonly id: string;
+  readonly data: object | Uint8Array;
+  readonly metadata: JsonObject;
+}
+
+/** The leaf of an event that the log does not hold any more, as a later event of its stream tells it. */
+export interface ErasedLeaf {
+  readonly revision: number;
+  readonly leaf: string;
+}
+
+const CONTENT_EVENT = "EmailContentStored";
+const CONTENT_REVISION = 0;
+const LEAF = /^[0-9a-f]{64}$/;
+
+function sha256(data: string | Uint8Array): string {
+  return new Bun.CryptoHasher("sha256").update(data).digest("hex");
+}
+
+/**
+ * The salted digest of what EmailContentStored holds, SHA-256 in lower-case hex: of its content, or of the reference
+ * to it, whose own digest covers the bytes in the content store. `json` is the JSON of that one member in its own
+ * order, which every store keeps. `salt` is a uuid: its length is known, so no two members make one text.
+ */
+export function contentDigest(salt: string, member: "content" | "reference", json: string): string {
+  return sha256(member === "content" ? salt + json : salt + member + json);
+}
+
+/**
+ * The leaf of an event: SHA-256 in lower-case hex over its stream, revision, type, id and the digest of its payload,
+ * which is its data as JSON, however that is compressed, and its metadata. The same on every store, and after export
+ * and import. For EmailContentStored a salted digest stands for the data: so the leaf can be had from what is left when
+ * the content is gone ({@link contentLeaf}). Throws {@link UnreadableEventError} for what is nested too deep.
+ */
+export function eventLeaf(event: LeafSource): string {
+  return leafOf(event, () => [...dataOf(event), event.metadata]);
+}
+
+/** The leaves of earlier events of its stream that an event names in `erased`: it has let go of those. */
+export function erasedLeaves(event: LeafSource): readonly ErasedLeaf[] {
+  const data = jsonOf(event);
+  if (!isObject(data) || !Array.isArray(data.erased)) return [];
+  return data.erased.filter(isErasedLeaf).filter(({ revision }) => revision < event.revision);
+}
+
+/**
+ * The leaf of a message's content, which is revision 0, from its acceptance, which is revision 1 of the same append
+ * and has the same metadata but for the version, which each type has for itself; null for any other event. Throws as
+ * {@link eventLeaf} does.
+ */
+export function contentLeaf(event: LeafSource): string | null {
+  const data = event.revision === CONTENT_REVISION + 1 ? jsonOf(event) : undefined;
+  if (!isObject(data)) return null;
+  const { contentEventId: id, contentDigest: digest, contentSchema: schema = 1 } = data;
+  if (typeof id !== "string" || typeof digest !== "string") return null;
+  const place = { stream: event.stream, revision: CONTENT_REVISION, type: CONTENT_EVENT, id };
+  return leafOf(place, () => ["content", digest, { ...event.metadata, schema }]);
+}
+
+function leafOf(place: Omit<LeafSource, "data" | "metadata">, payload: () => readonly Json[]): string {
+  const { stream, revision, type, id } = place;
+  try {
+    return sha256(canonicalJson([stream, revision, type, id, sha256(canonicalJson(payload()))]));
+  } catch (error) {
+    // Deeper than the stack goes: we write nothing like it.
+    if (!(error instanceof RangeError)) throw error;
+    throw new UnreadableEventError(place, "it is nested too deep");
+  }
+}
+
+/** What stands for an event's data in its payload, and what that is. */
+function dataOf(event: LeafSource): readonly Json[] {
+  const data = jsonOf(event);
+  if (data === undefined) return ["bytes", sha256(event.data as Uint8Array)];
+  const digest = event.type === CONTENT_EVENT ? digestOfContent(data) : null;
+  return digest === null ? ["json", data] : ["content", digest];
+}
+
+/** Undefined when it is neither JSON nor compressed JSON. */
+function jsonOf(event: LeafSource): Json | undefined {
+  try {
+    return plainData(event) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Null for anything but a salt and one object: then all of it counts as it is, and nothing can be hidden in it. */
+function digestOfContent(data: Json): string | null {
+  if (!isObject(data)) return null;
+  const { salt, ...rest } = data;
+  const [[member, value] = [], ...others] = Object.entries(rest);
+  if (typeof salt !== "string" || !isUuid(salt) || others.length > 0 || !isObject(value)) return null;
+  if (member !== "content" && member !== "reference") return null;
+  // JSON has no such number: it would be written as null, and read back as another content with the same digest.
+  if (holdsInfinity(value)) return null;
+  return contentDigest(salt, member, JSON.stringify(value));
+}
+
+function holdsInfinity(value: Json): boolean {
+  if (typeof value === "number") return !Number.isFinite(value);
+  if (typeof value !== "object" || value === null) return false;
+  return Object.values(value).some(holdsInfinity);
+}
+
+function isErasedLeaf(value: Json): value is Json & ErasedLeaf {
+  if (!isObject(value)) return false;
+  const { revision, leaf } = value;
+  return (
+    Number.isSafeInteger(revision) && Number(revision) >= 0 && typeof leaf === "string" && LEAF.test(leaf)
+  );
+}

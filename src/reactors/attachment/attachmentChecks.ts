@@ -1,0 +1,25 @@
+import { pendingUploads } from "../../../projections/attachments.ts";
+import { checkAttachment } from "../../commands/attachment/checkAttachment.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { type RowWork, type RowWorker, rowWorker } from "../worker/pollingWorker.ts";
+
+export interface AttachmentChecksOptions extends Pick<RowWork, "actor" | "random" | "onTrouble"> {
+  readonly services: Services;
+  /** The read model `attachments`. */
+  readonly attachments: ReadDatabase;
+}
+
+/** Files that are looked into at once: each is in memory as a whole meanwhile. */
+const CHECKS_MAX = 2;
+
+/** Looks into uploads and records what they are. While the malware scanner is away they stay pending. */
+export function attachmentChecks({ services, attachments, ...rest }: AttachmentChecksOptions): RowWorker {
+  return rowWorker({
+    ...rest,
+    clock: services.clock,
+    concurrencyMax: CHECKS_MAX,
+    find: (_now, without, limit) => pendingUploads(attachments, without, limit),
+    act: (id, occasion) => checkAttachment(services, id, occasion),
+  });
+}

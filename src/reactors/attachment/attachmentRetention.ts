@@ -1,0 +1,49 @@
+import { endedUploads } from "../../../projections/attachments.ts";
+import { messagesWithOldFiles } from "../../../projections/attachmentUse.ts";
+import { expireEmailFiles, expireUpload } from "../../commands/attachment/expireFiles.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { type RowWork, type RowWorker, rowWorker } from "../worker/pollingWorker.ts";
+
+export interface AttachmentRetentionOptions extends Pick<RowWork, "actor" | "random" | "onTrouble"> {
+  readonly services: Services;
+  /** The read model `attachments`. */
+  readonly attachments: ReadDatabase;
+  /** The read model `message-files`. */
+  readonly messageFiles: ReadDatabase;
+}
+
+/** Removals that are under way at once, of each kind. */
+const REMOVALS_MAX = 2;
+
+/**
+ * Lets go of uploads whose time is over, of the bytes of those that nothing is sent from any more, and of the
+ * files of messages that have ended and are past their retention.
+ */
+export function attachmentRetention(options: AttachmentRetentionOptions): RowWorker {
+  const { services, attachments, messageFiles, ...rest } = options;
+  const shared = { ...rest, clock: services.clock, concurrencyMax: REMOVALS_MAX };
+  const workers = [
+    rowWorker({
+      ...shared,
+      find: (now, without, limit) => endedUploads(attachments, now, without, limit),
+      act: (id, occasion) => expireUpload(services, id, occasion),
+    }),
+    rowWorker({
+      ...shared,
+      find: (now, without, limit) => messagesWithOldFiles(messageFiles, now, without, limit),
+      act: (id, occasion) => expireEmailFiles(services, id, occasion),
+    }),
+  ];
+  return {
+    start() {
+      for (const worker of workers) worker.start();
+    },
+    wake() {
+      for (const worker of workers) worker.wake();
+    },
+    async stop(graceMs) {
+      await Promise.all(workers.map((worker) => worker.stop(graceMs)));
+    },
+  };
+}

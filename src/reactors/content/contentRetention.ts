@@ -1,0 +1,112 @@
+import { oldContent, workspacesRetaining } from "../../../projections/emails.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { retireEmail } from "../../commands/erasure/eraseEmailContent.ts";
+import { workspaceLimits } from "../../commands/workspace/workspaceLimits.ts";
+import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
+import { newRequestId } from "../../kernel/ids.ts";
+import { DAY_MS, rfc3339 } from "../../kernel/time.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { pauses } from "../worker/abortableSleep.ts";
+
+export interface ContentRetentionOptions {
+  readonly services: Services;
+  /** The read model `emails`. */
+  readonly emails: ReadDatabase;
+  /** Names this instance in the events that it writes. */
+  readonly actor: string;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** How often it looks for content whose time is over. */
+  readonly lookMs?: number;
+  readonly onTrouble: (error: unknown, id: string) => void;
+}
+
+export interface ContentRetention {
+  start(): void;
+  /** Settles after the message that it is at. */
+  stop(): Promise<void>;
+}
+
+const LOOK_MS = 60_000;
+/** The first look comes within this time after the start, not at once on all instances. */
+const FIRST_LOOK_MS_MAX = 1_000;
+/** Messages of one workspace that are taken up in one go. */
+const PAGE_EMAILS = 500;
+/** The read model may show for a moment what was erased: the next page is not asked for before that. */
+const PAGE_PAUSE_MS = 250;
+
+/**
+ * Erases the content of messages that have ended and are past their workspace's retention, the oldest first. What the
+ * limit says now counts, for messages of any age. Several instances may be at the same message: the stream decides.
+ */
+export function contentRetention(options: ContentRetentionOptions): ContentRetention {
+  const { services, emails, actor, random, lookMs = LOOK_MS, onTrouble } = options;
+  const { clock } = services;
+  const stopping = new AbortController();
+  const { pause } = pauses(stopping.signal);
+  let running: Promise<void> = Promise.resolve();
+
+  const retire = async (workspaceId: string, id: string, before: number) => {
+    try {
+      const occasion = { at: clock.now(), correlationId: newRequestId(), actor, workspaceId };
+      await retireEmail(services, id, before, occasion);
+    } catch (error) {
+      // One that cannot be read must not keep the others waiting; a store that is away ends the round.
+      if (error instanceof StoreError) throw error;
+      onTrouble(error, id);
+    }
+  };
+
+  /** Whether there may be more. What could not be erased is left for the next look. */
+  const retirePage = async (workspaceId: string, seen: Set<string>): Promise<boolean> => {
+    const { contentRetentionDays } = await workspaceLimits(services, workspaceId);
+    const before = clock.now() - contentRetentionDays * DAY_MS;
+    const found = oldContent(emails, workspaceId, rfc3339(before), PAGE_EMAILS);
+    const ids = found.filter((id) => !seen.has(id));
+    // In any order, so that instances do not go through the same messages side by side.
+    const order = ids.map((id) => ({ id, at: random() })).sort((a, b) => a.at - b.at);
+    for (const { id } of order) {
+      if (stopping.signal.aborted) return false;
+      seen.add(id);
+      await retire(workspaceId, id, before);
+    }
+    return ids.length > 0 && found.length === PAGE_EMAILS;
+  };
+
+  const look = async () => {
+    // Nobody keeps content for a shorter time than this.
+    const soonest = rfc3339(clock.now() - LIMIT_RANGES.contentRetentionDays.min * DAY_MS);
+    for (const { workspaceId, since } of workspacesRetaining(emails)) {
+      if (since > soonest) continue;
+      let seen = new Set<string>();
+      while (!stopping.signal.aborted && (await retirePage(workspaceId, seen))) {
+        // Only what the read model may still show has to be known.
+        if (seen.size > 4 * PAGE_EMAILS) seen = new Set([...seen].slice(-PAGE_EMAILS));
+        await pause(PAGE_PAUSE_MS);
+      }
+    }
+  };
+
+  const run = async () => {
+    await pause(FIRST_LOOK_MS_MAX * random());
+    while (!stopping.signal.aborted) {
+      try {
+        await look();
+      } catch (error) {
+        if (!(error instanceof ReadDatabaseError && error.failure === "unavailable")) onTrouble(error, "");
+      }
+      await pause(lookMs);
+    }
+  };
+
+  return {
+    start() {
+      running = run();
+    },
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}

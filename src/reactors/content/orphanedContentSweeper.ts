@@ -1,0 +1,118 @@
+import { isReferenced } from "../../commands/attachment/isAttachmentInUse.ts";
+import type { ContentFolder, ContentStore, FoundFolder } from "../../ports/contentStore.ts";
+import { type EventStore, StoreError } from "../../ports/eventStore.ts";
+import { pauses } from "../worker/abortableSleep.ts";
+
+export interface ContentSweeperOptions {
+  readonly store: EventStore;
+  readonly content: ContentStore;
+  /** Younger folders are left alone. */
+  readonly ageMs: number;
+  readonly intervalMs: number;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly onSwept: (report: SweepReport) => void;
+  /** A folder that could not be looked at, or null for a round that ended early. */
+  readonly onTrouble: (error: unknown, folder: ContentFolder | null) => void;
+}
+
+/** What one round came to, in folders. */
+export interface SweepReport {
+  /** Old enough to be asked for in the log. */
+  readonly checked: number;
+  readonly removed: number;
+  /** Whether the round came to the end of all folders. */
+  readonly isComplete: boolean;
+}
+
+/** Folders that one round looks at, and those of them that it asks the log about. */
+const SEEN_MAX = 100_000;
+const CHECKED_MAX = 5_000;
+
+/**
+ * Removes content that no stream names: of requests that died or lost a race between storing and appending, and
+ * of messages that were erased. Every instance does so, and remembers nothing but where its walk stands.
+ *
+ * There is no race with a send, by construction. A folder is written by one request only, under a fresh id, and a
+ * retry has a folder of its own. A request appends within ten minutes of its first byte or refuses to
+ * (`contentDeadline`). So what is older than an hour and not named never will be, and what is named stays named
+ * until it is erased, for good. Ages go by the content store's own clock, not by ours.
+ */
+export class ContentSweeper {
+  private readonly stopping = new AbortController();
+  private readonly pauses = pauses(this.stopping.signal);
+  private walk: AsyncIterator<FoundFolder> | null = null;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: ContentSweeperOptions) {}
+
+  start(): void {
+    this.running = this.run();
+  }
+
+  /** Settles when nothing is removed any more: after the folder that it is at. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  /** One round: from where the last one stopped, a bounded number of folders. Throws `StoreError`. */
+  async sweep(): Promise<SweepReport> {
+    const { content, ageMs } = this.options;
+    const oldBefore = (await content.now()) - ageMs;
+    let [checked, removed] = [0, 0];
+    const report = (isComplete: boolean) => ({ checked, removed, isComplete });
+    for (let seen = 0; seen < SEEN_MAX && checked < CHECKED_MAX; seen += 1) {
+      if (this.stopping.signal.aborted) return report(false);
+      const folder = await this.next();
+      if (folder === null) return report(true);
+      if (folder.modifiedAt >= oldBefore) continue;
+      checked += 1;
+      if (await this.sweepFolder(folder)) removed += 1;
+    }
+    return report(false);
+  }
+
+  private async next(): Promise<FoundFolder | null> {
+    this.walk ??= this.options.content.folders()[Symbol.asyncIterator]();
+    try {
+      const { done, value } = await this.walk.next();
+      if (!done) return value;
+    } catch (error) {
+      this.walk = null;
+      throw error;
+    }
+    this.walk = null;
+    return null;
+  }
+
+  /** Whether it was removed. What cannot be understood stays. */
+  private async sweepFolder(folder: FoundFolder): Promise<boolean> {
+    const { store, content, onTrouble } = this.options;
+    try {
+      if (!(await isReferenced(store, folder))) {
+        await content.removeFolder(folder);
+        return true;
+      }
+      if (folder.hasTemporary) await content.removeTemporary(folder);
+    } catch (error) {
+      if (error instanceof StoreError) throw error;
+      onTrouble(error, folder);
+    }
+    return false;
+  }
+
+  private async run(): Promise<void> {
+    const { intervalMs, random, onSwept, onTrouble } = this.options;
+    // Instances that start together shall not sweep together.
+    await this.pauses.pause(intervalMs * random());
+    while (!this.stopping.signal.aborted) {
+      try {
+        onSwept(await this.sweep());
+      } catch (error) {
+        onTrouble(error, null);
+      }
+      await this.pauses.pause(intervalMs);
+    }
+  }
+}

@@ -1,0 +1,379 @@
+import type { DueEmail } from "../../../projections/mailQueue.ts";
+import { senderAggregate, suppressionAggregate, workspaceAggregate } from "../../commands/dependencies.ts";
+import {
+  type ClaimedEmail,
+  claimEmail,
+  giveBackEmail,
+  recordMailAttempt,
+  suppressRecipient,
+} from "../../commands/email/mailAttempts.ts";
+import { contentOf, type EmailStory, folderOf, readStory } from "../../commands/email/readEmail.ts";
+import type { RecentEmails } from "../../commands/email/recentEmailCache.ts";
+import { type OpenAttachment, openAttachments } from "../../commands/email/storedContent.ts";
+import { load } from "../../commands/transact.ts";
+import { classifyOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
+import type { DeliveryPolicy, Moment } from "../../domain/email/decisions.ts";
+import type { EmailContent } from "../../domain/email/events.ts";
+import { nextAction } from "../../domain/email/nextAction.ts";
+import { type LastingVerdict, lastingVerdict } from "../../domain/email/recordedVerdict.ts";
+import { redactReply } from "../../domain/email/redactRelayReply.ts";
+import type { EmailState } from "../../domain/email/state.ts";
+import { senderStream } from "../../domain/sender/events.ts";
+import { authorityOf, type SenderState } from "../../domain/sender/state.ts";
+import { suppressionStream } from "../../domain/suppression/events.ts";
+import type { SuppressionState } from "../../domain/suppression/state.ts";
+import { workspaceStream } from "../../domain/workspace/events.ts";
+import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import { newRequestId } from "../../kernel/ids.ts";
+import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
+import { domainOf } from "../../kernel/text/emailAddress.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { ContentStore } from "../../ports/contentStore.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import type { MailMessage, MailSession } from "../../ports/mailTransport.ts";
+import type { SuppressionList } from "../../ports/suppressionList.ts";
+import { persist } from "../worker/retryUntilRecorded.ts";
+import { MENDABLE_REASONS, type Refusal } from "./refusalReports.ts";
+import type { Departures } from "./sendGate.ts";
+import { freshReads } from "./singleFlightReads.ts";
+
+/** What one delivery works with. */
+export interface DeliveryContext {
+  readonly store: EventStore;
+  readonly content: ContentStore;
+  readonly clock: Clock;
+  readonly keys: Pick<InstanceKeys, "sealWithSalt">;
+  readonly suppressions: SuppressionList;
+  /** The least time between two reads of one workspace or sender: a claim may wait for that long. */
+  readonly readSpacingMs: number;
+  /** Spares reading what this instance has just accepted; null: everything is read. */
+  readonly recent: RecentEmails | null;
+  readonly policy: DeliveryPolicy;
+  /** Whether a bounce says for good at which domain it was. */
+  readonly bounceDomains: boolean;
+  readonly departures: Departures;
+  /** Names this worker process in claims. */
+  readonly worker: string;
+  readonly transport: string;
+  readonly random: () => number;
+  /** Aborts when nothing more is to be claimed. */
+  readonly stopping: AbortSignal;
+  /** Aborts when outcomes can no longer be waited for: the process is about to end. */
+  readonly abandoned: AbortSignal;
+  readonly onTrouble: (error: unknown, id: string) => void;
+}
+
+/** What the scheduler learns from a delivery. */
+export type DeliveryReport =
+  /** The relay took it or refused it. `reason` is set when the relay was at fault. */
+  | {
+      readonly kind: "attempted";
+      readonly claimRevision: number;
+      readonly relayFault: RelayFault | null;
+      /** Set when it failed for a reason that the operator can mend. */
+      readonly refusal: Refusal | null;
+    }
+  /** Our clock has gone back since the message was found due, or nothing is to be claimed now. */
+  | { readonly kind: "notYet" }
+  /** The workspace was paused, or its sender disabled, just before the claim: both need a new look. */
+  | { readonly kind: "held"; readonly claimRevision: number }
+  /** The log said no after the claim, or there was nothing to claim. */
+  | { readonly kind: "notAttempted"; readonly claimRevision: number | null };
+
+/** This part of the lease is kept for recording the outcome: the relay gets the rest. */
+const LEASE_MARGIN = 0.1;
+/** How long to wait for the list of suppressions before the log is read in its place. */
+const LIST_WAIT_MS = 200;
+
+/** Builds the function that claims, checks, sends and records one message on an open session. */
+export function emailDelivery(context: DeliveryContext) {
+  const { store } = context;
+  const reads = {
+    workspace: freshReads(
+      async (id) => (await load(store, workspaceAggregate, workspaceStream(id))).state,
+      context.readSpacingMs,
+    ),
+    sender: freshReads(
+      async (id) => (await load(store, senderAggregate, senderStream(id))).state,
+      context.readSpacingMs,
+    ),
+  };
+
+  return async function deliver(
+    due: DueEmail,
+    workspace: WorkspaceState,
+    session: MailSession,
+  ): Promise<DeliveryReport> {
+    const recent = context.recent?.take(due.id);
+    // A claim on an older story would lose, and nothing would make us look again.
+    const story = recent?.revision === due.revision ? recent : await readStory(store, due.id);
+    const moment = momentOf(context, story.state, workspace);
+    const isAsKnown = story.revision === due.revision;
+    if (isAsKnown && story.state && story.state.nextAttemptAt > moment.now) return { kind: "notYet" };
+    if (!(await context.departures.ask()) || context.stopping.aborted) return { kind: "notYet" };
+    if (nextAction(story.state, moment, context.policy).kind !== "deliver") {
+      return { kind: "notAttempted", claimRevision: null };
+    }
+    const startedAt = context.clock.monotonicMs();
+    const { worker, transport, policy } = context;
+    const request = { worker, transport, leaseMs: policy.leaseMs };
+    const claimed = await claimEmail(store, { id: due.id, ...story }, request, occasionOf(context, due));
+    if (claimed === null) return { kind: "notAttempted", claimRevision: null };
+    const leaseMs = policy.leaseMs * (1 - LEASE_MARGIN);
+    const deadline = context.clock.now() + leaseMs - (context.clock.monotonicMs() - startedAt);
+    return attempt(context, reads, { due, story, claimed, session, deadline, workspace });
+  };
+}
+
+interface Attempt {
+  readonly due: DueEmail;
+  readonly story: EmailStory;
+  readonly claimed: ClaimedEmail;
+  readonly session: MailSession;
+  readonly deadline: number;
+  /** As it was known before the claim. */
+  readonly workspace: WorkspaceState;
+}
+
+interface Reads {
+  readonly workspace: (id: string) => Promise<WorkspaceState>;
+  readonly sender: (id: string) => Promise<SenderState>;
+}
+
+/** What the log says after the claim: nobody else delivers from then on, so this is what counts. */
+async function readFacts(context: DeliveryContext, reads: Reads, on: Attempt) {
+  const { workspaceId, senderId, authorityId } = on.due;
+  const [workspace, sender, domain, suppression, content] = await Promise.all([
+    reads.workspace(workspaceId),
+    reads.sender(senderId),
+    authorityId === senderId ? null : reads.sender(authorityId),
+    readSuppression(context, on),
+    readContent(context, on),
+  ]);
+  return { workspace, mayLeave: authorityOf(sender, domain) !== null, suppression, content };
+}
+
+/** Everything that goes into the message; null when any of it is gone. */
+interface WholeContent extends EmailContent {
+  readonly files: readonly OpenAttachment[];
+}
+
+async function readContent(context: DeliveryContext, { due, story }: Attempt): Promise<WholeContent | null> {
+  const content = await contentOf(context, due.id, story);
+  if (content === null || story.state === null) return null;
+  const { attachments = [] } = content;
+  const files = await openAttachments(context.content, folderOf(due.id, story.state), attachments);
+  return files === null ? null : { ...content, files };
+}
+
+/** A list that holds the log up to the claim knows what the log knew then; for all else the log is read. */
+async function readSuppression(
+  context: DeliveryContext,
+  { due, claimed }: Attempt,
+): Promise<SuppressionState> {
+  const recipientHash = claimed.state?.recipientHash ?? "";
+  const isListCurrent = await context.suppressions.holds(claimed.position, LIST_WAIT_MS);
+  if (isListCurrent && !context.suppressions.isSuppressed(due.workspaceId, recipientHash)) return null;
+  return (await load(context.store, suppressionAggregate, suppressionStream(recipientHash))).state;
+}
+
+async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Promise<DeliveryReport> {
+  const claimRevision = on.claimed.revision;
+  const facts = await readFacts(context, reads, on).catch((error: unknown) => {
+    context.onTrouble(error, on.due.id);
+    return null;
+  });
+  if (facts === null) {
+    // Nothing was sent: left to its lease, the claim would count as one that may have been.
+    await giveBack(context, on, on.workspace, "store_unavailable");
+    return { kind: "notAttempted", claimRevision };
+  }
+  const { workspace, mayLeave, suppression, content } = facts;
+  const ownBounce = suppression?.emailId === on.due.id ? suppression : null;
+  if (ownBounce) {
+    // This message's own bounce suppressed the recipient, and the crash came before the bounce was recorded.
+    const verdict = bounceOf(ownBounce);
+    await record(context, on, workspace, placed(context, verdict, content));
+    return { kind: "notAttempted", claimRevision };
+  }
+  const refusal = refusalOf(workspace, mayLeave, suppression !== null, content);
+  if (refusal !== null || content === null) {
+    await giveBack(context, on, workspace, refusal ?? "content_unavailable");
+    const isHeld = refusal === "sending_paused" || refusal === "sender_unavailable";
+    return { kind: isHeld ? "held" : "notAttempted", claimRevision };
+  }
+  const outcome = await on.session.send(mailMessage(on, content), on.deadline);
+  const said = classifyOutcome(outcome);
+  const verdict = placed(context, lasting(context, on, said, content), content);
+  await recordVerdict(context, on, { workspace, content, verdict });
+  const relayFault = relayFaultOf(context, said);
+  return { kind: "attempted", claimRevision, relayFault, refusal: refusalFor(on.due.id, said) };
+}
+
+/** A failure that is neither the message's nor its recipient's. */
+function refusalFor(emailId: string, verdict: Verdict): Refusal | null {
+  if (verdict.kind !== "failed") return null;
+  const reason = MENDABLE_REASONS.find((mendable) => mendable === verdict.reason);
+  return reason === undefined ? null : { emailId, reason, code: verdict.code };
+}
+
+/** What the verdict says of the relay. Its own words may name people, so of an answer only the code is told. */
+function relayFaultOf({ transport }: DeliveryContext, verdict: Verdict): RelayFault | null {
+  if (verdict.kind !== "deferred" || !verdict.relayFault) return null;
+  const { reason, code, reply } = verdict;
+  if (transport === "outbox") return { trouble: "outbox_unwritable", reason: reply ?? reason };
+  if (code === undefined) return { trouble: "unreachable", reason };
+  const trouble = reason === "authentication_required" ? "login_refused" : "unavailable";
+  return { trouble, reason: `${reason}: ${code}` };
+}
+
+function giveBack(
+  context: DeliveryContext,
+  on: Attempt,
+  workspace: WorkspaceState,
+  why: Parameters<typeof giveBackEmail>[2],
+): Promise<void> {
+  return persist(context, on.due.id, () =>
+    giveBackEmail(context.store, on.claimed, why, recording(context, on, workspace)),
+  );
+}
+
+function refusalOf(
+  workspace: WorkspaceState,
+  mayLeave: boolean,
+  suppressed: boolean,
+  content: EmailContent | null,
+) {
+  if (workspace === null || workspace.paused) return "sending_paused";
+  if (!mayLeave) return "sender_unavailable";
+  if (suppressed) return "suppressed";
+  return content === null ? "content_unavailable" : null;
+}
+
+function mailMessage({ due, story }: Attempt, content: WholeContent): MailMessage {
+  invariant(story.state, "a claimed message was accepted");
+  const { from, fromName, to, subject, replyTo, html, text, files } = content;
+  return {
+    id: due.id,
+    // The same for every repeat, so that receivers can drop one.
+    messageId: `<${due.id}@${domainOf(from)}>`,
+    date: story.state.acceptedAt,
+    from,
+    to,
+    subject,
+    ...(fromName === undefined ? {} : { fromName }),
+    ...(replyTo === undefined ? {} : { replyTo }),
+    ...(html === undefined ? {} : { html }),
+    ...(text === undefined ? {} : { text }),
+    ...(files.length === 0 ? {} : { attachments: files }),
+  };
+}
+
+/** What the message's own suppression says of the bounce that led to it. */
+function bounceOf(suppression: NonNullable<SuppressionState>): LastingVerdict {
+  const { bounceReason = "recipient_address_rejected", code = 550, enhancedCode, sealedReply } = suppression;
+  return {
+    kind: "bounced",
+    reason: bounceReason,
+    code,
+    suppress: true,
+    ...(enhancedCode === undefined ? {} : { enhancedCode }),
+    ...(sealedReply === undefined ? {} : { sealedReply }),
+  };
+}
+
+/** The verdict as it can stay: what the relay said is sealed with what goes when the content does. */
+function lasting(
+  { keys }: DeliveryContext,
+  { story }: Attempt,
+  verdict: Verdict,
+  { from, to, replyTo = "", subject }: EmailContent,
+): LastingVerdict {
+  const first = story.events[0]?.event;
+  invariant(first?.type === "EmailContentStored", "a message with content begins with it");
+  const { salt } = first.data;
+  const seal = (reply: string) => keys.sealWithSalt(salt, redactReply(reply, from, to, [replyTo, subject]));
+  return lastingVerdict(verdict, seal, [from, to, replyTo]);
+}
+
+/** A bounce with the domain that it was at, where that is to be kept and the content still tells it. */
+function placed(
+  { bounceDomains }: DeliveryContext,
+  verdict: LastingVerdict,
+  content: EmailContent | null,
+): LastingVerdict {
+  if (verdict.kind !== "bounced" || !bounceDomains || content === null) return verdict;
+  return { ...verdict, recipientDomain: domainOf(content.to) };
+}
+
+interface Verdicted {
+  readonly workspace: WorkspaceState;
+  readonly content: EmailContent;
+  readonly verdict: LastingVerdict;
+}
+
+async function recordVerdict(
+  context: DeliveryContext,
+  on: Attempt,
+  { workspace, content, verdict }: Verdicted,
+) {
+  if (verdict.kind === "bounced" && verdict.suppress) {
+    // First the suppression: a crash in between is found by the next attempt, which sends nothing.
+    const { reason, code, enhancedCode, sealedReply } = verdict;
+    const recipientHash = on.claimed.state?.recipientHash ?? "";
+    const bounced = {
+      workspaceId: on.due.workspaceId,
+      recipientHash,
+      address: content.to,
+      emailId: on.due.id,
+      bounceReason: reason,
+      ...(code === undefined ? {} : { code }),
+      ...(enhancedCode === undefined ? {} : { enhancedCode }),
+      ...(sealedReply === undefined ? {} : { sealedReply }),
+    };
+    await persist(context, on.due.id, () =>
+      suppressRecipient(context.store, bounced, occasionOf(context, on.due)),
+    );
+  }
+  await record(context, on, workspace, verdict);
+}
+
+function record(
+  context: DeliveryContext,
+  on: Attempt,
+  workspace: WorkspaceState,
+  verdict: LastingVerdict,
+): Promise<void> {
+  return persist(context, on.due.id, () =>
+    recordMailAttempt(context.store, on.claimed, verdict, recording(context, on, workspace)),
+  );
+}
+
+function recording(context: DeliveryContext, on: Attempt, workspace: WorkspaceState) {
+  const { policy, transport } = context;
+  const occasion = occasionOf(context, on.due);
+  return { policy, transport, occasion, moment: momentOf(context, on.story.state, workspace) };
+}
+
+/** The moment of a decision about this message. */
+export function momentOf(
+  context: Pick<DeliveryContext, "clock" | "random" | "departures">,
+  state: EmailState,
+  workspace: WorkspaceState,
+): Moment {
+  const now = context.clock.now();
+  const paused = state === null ? 0 : pausedMs(workspace, state.acceptedAt, now, context.departures.stops);
+  return { now, random: context.random(), pausedMs: paused };
+}
+
+/** A delivery worker's occasion. */
+export function occasionOf(
+  context: Pick<DeliveryContext, "clock" | "worker">,
+  { workspaceId }: Pick<DueEmail, "workspaceId">,
+): WorkspaceOccasion {
+  const actor = `worker:${context.worker}`;
+  return { at: context.clock.now(), correlationId: newRequestId(), actor, workspaceId };
+}

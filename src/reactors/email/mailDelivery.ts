@@ -1,0 +1,314 @@
+import {
+  agedEmails,
+  type DueEmail,
+  leasedEmails,
+  nextReadyAt,
+  readyEmails,
+} from "../../../projections/mailQueue.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
+import { type EmailView, readStory } from "../../commands/email/readEmail.ts";
+import type { DeliveryPolicy } from "../../domain/email/decisions.ts";
+import { nextAction } from "../../domain/email/nextAction.ts";
+import type { Waiting } from "../../domain/email/waitingReason.ts";
+import { authorityOf } from "../../domain/sender/state.ts";
+import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import type { MailTransport } from "../../ports/mailTransport.ts";
+import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { type Pauses, pauses } from "../worker/abortableSleep.ts";
+import { DueWork } from "../worker/claimScheduler.ts";
+import { LeaseWatch } from "../worker/expiredLeases.ts";
+import { type RowRests, rowRests } from "../worker/rowBackoff.ts";
+import {
+  type DeliveryContext,
+  type DeliveryReport,
+  emailDelivery,
+  momentOf,
+  occasionOf,
+} from "./deliverEmail.ts";
+import type { Refusal, RefusalNews } from "./refusalReports.ts";
+import { RelayBreaker, type RelayPass } from "./relayCircuitBreaker.ts";
+import type { RelayNews } from "./relayOutageReports.ts";
+import { Departures, type DeparturesOptions } from "./sendGate.ts";
+import { whyWaiting } from "./whyWaiting.ts";
+
+export interface MailDeliveryOptions {
+  readonly services: Services;
+  readonly transport: MailTransport;
+  /** The read model `due`. */
+  readonly due: ReadDatabase;
+  /** See {@link DeparturesOptions.isLevel}. */
+  readonly isLevel: DeparturesOptions["isLevel"];
+  readonly policy: DeliveryPolicy;
+  /** See {@link DeliveryContext.bounceDomains}. */
+  readonly bounceDomains: boolean;
+  /** See {@link DeliveryContext.readSpacingMs}. */
+  readonly readSpacingMs: number;
+  readonly worker: string;
+  /** In [0, 1). */
+  readonly random: () => number;
+  readonly onTrouble: DeliveryContext["onTrouble"];
+  /** Hears of every failure and success of the relay. */
+  readonly relayNews: RelayNews;
+  /** Hears of mail that the relay refuses for good for our sake. */
+  readonly refusalNews: RefusalNews;
+}
+
+/** Claims and aged messages that one round of housekeeping looks at. */
+const HOUSEKEEPING_MAX = 1_000;
+/** Leases are looked at this often; a claim is given up at most this late. */
+const HOUSEKEEPING_MS = 250;
+/** News of the read model bring a look forward, but not more often than this. */
+const HOUSEKEEPING_MS_MIN = 25;
+/** Messages whose time may be over are looked for this often. */
+const AGED_MS = 5_000;
+/** How long a paused workspace or an unavailable sender is left alone. */
+const HOLD_MS = 1_000;
+
+/**
+ * Delivers what is due: as many messages at once as the transport has sessions, each under a claim of its own.
+ */
+export class MailDelivery {
+  private readonly context: DeliveryContext;
+  private readonly deliver: ReturnType<typeof emailDelivery>;
+  private readonly breaker: RelayBreaker;
+  private readonly leases: LeaseWatch;
+  private readonly stopping = new AbortController();
+  private readonly abandoned = new AbortController();
+  private readonly work: DueWork<DueEmail, RelayPass>;
+  /** Lets housekeeping sleep between two rounds. */
+  private readonly keeping: Pauses;
+  /** Of messages that housekeeping could not see to. */
+  private readonly rests: RowRests;
+  private isHouseStale = false;
+  private running: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: MailDeliveryOptions) {
+    const { services, policy, worker, random, transport, onTrouble } = options;
+    const { store, content, clock, keys, recent, suppressions } = services;
+    const stopping = this.stopping.signal;
+    const abandoned = this.abandoned.signal;
+    this.context = {
+      store,
+      content,
+      clock,
+      keys,
+      recent,
+      suppressions,
+      readSpacingMs: options.readSpacingMs,
+      policy,
+      bounceDomains: options.bounceDomains,
+      departures: new Departures({ ...services, isLevel: options.isLevel }),
+      worker,
+      random,
+      stopping,
+      abandoned,
+      onTrouble,
+      transport: transport.name,
+    };
+    this.deliver = emailDelivery(this.context);
+    this.breaker = new RelayBreaker(clock, options.relayNews);
+    this.leases = new LeaseWatch(clock);
+    this.keeping = pauses(stopping);
+    this.rests = rowRests(clock);
+    this.work = new DueWork({
+      clock,
+      random,
+      stopping,
+      onTrouble,
+      inFlightMax: transport.sessionsMax,
+      ready: (now, without, limit) => this.readDue((db) => readyEmails(db, now, without, limit)),
+      nextReadyAt: (now) => this.readDue((db) => [nextReadyAt(db, now)])[0] ?? null,
+      enter: () => (this.context.departures.isOpen && this.hasRoom() ? this.breaker.enter() : null),
+      handle: (due, pass) => this.handle(due, pass),
+    });
+  }
+
+  /** Why a message has not ended, as far as this instance knows. `delivers`: whether it was started. */
+  whyWaiting(delivers: boolean): (view: EmailView) => Promise<Waiting | null> {
+    const { services, due, policy } = this.options;
+    return whyWaiting({
+      services,
+      due,
+      policy,
+      delivers,
+      hasRoom: () => this.hasRoom(),
+      relay: () => {
+        const { trouble, restMs } = this.breaker;
+        return trouble && { trouble: trouble.trouble, nextTryAt: services.clock.now() + restMs };
+      },
+    });
+  }
+
+  /** What keeps the relay from taking mail; null while nothing does. */
+  get relayFault(): RelayFault | null {
+    return this.breaker.trouble;
+  }
+
+  /** The last message that the relay refused for our sake; null when there was none lately. */
+  get recentRefusal(): Refusal | null {
+    return this.options.refusalNews.recent;
+  }
+
+  /** Messages that are being delivered here. */
+  get inFlightCount(): number {
+    return this.work.inFlightCount;
+  }
+
+  start(): void {
+    this.running = Promise.all([this.work.run(), this.keepHouse()]);
+  }
+
+  /** The read model has moved. */
+  wake(): void {
+    this.isHouseStale = true;
+    this.keeping.wakeAll();
+    this.work.wake();
+  }
+
+  /** Claims nothing more, and waits for what is claimed until `graceMs` have passed. */
+  async stop(graceMs: number): Promise<void> {
+    this.stopping.abort();
+    const timer = setTimeout(() => this.abandoned.abort(), graceMs);
+    const overdue = new Promise((resolve) => this.abandoned.signal.addEventListener("abort", resolve));
+    await Promise.race([this.running, overdue]);
+    clearTimeout(timer);
+    await this.options.transport.close();
+  }
+
+  /** Below half of the disk's minimum no claim is made: outcomes must still find room. */
+  private hasRoom(): boolean {
+    const { disk, diskFreeBytesMin } = this.options.services;
+    return disk.freeBytes() >= diskFreeBytesMin / 2;
+  }
+
+  /** Answers the newest revision that was acted on; null when the message was left as it is. */
+  private async handle(due: DueEmail, pass: RelayPass): Promise<number | null> {
+    // Before a session is opened for nothing; it is asked once more before the claim.
+    if (!(await this.context.departures.ask())) return null;
+    const { workspaces, senders } = this.options.services;
+    const [workspace, sender, domain] = await Promise.all([
+      workspaces.get(due.workspaceId),
+      senders.get(due.senderId),
+      due.authorityId === due.senderId ? null : senders.get(due.authorityId),
+    ]);
+    if (workspace?.paused || authorityOf(sender, domain) === null) {
+      const holder = sender?.disabled ? due.senderId : due.authorityId;
+      this.work.hold(workspace?.paused ? due.workspaceId : holder, HOLD_MS);
+      return null;
+    }
+    const opened = await this.options.transport.session(this.stopping.signal);
+    if (opened.kind === "broken") {
+      if (!this.stopping.signal.aborted) pass.fault(opened);
+      return null;
+    }
+    try {
+      return this.learn(due, pass, await this.deliver(due, workspace, opened.session));
+    } finally {
+      opened.session.release();
+    }
+  }
+
+  private learn(due: DueEmail, pass: RelayPass, report: DeliveryReport): number | null {
+    if (report.kind === "notYet") return null;
+    if (report.kind === "held") this.forgetHolders(due);
+    if (report.kind === "attempted") {
+      if (report.refusal !== null) this.options.refusalNews.refused(report.refusal);
+      if (report.relayFault === null) pass.success();
+      else pass.fault(report.relayFault);
+    }
+    return report.claimRevision ?? due.revision;
+  }
+
+  /** What was known of them let a claim through that came too late: the next look at the message is to know better. */
+  private forgetHolders({ workspaceId, senderId, authorityId }: DueEmail): void {
+    const { workspaces, senders } = this.options.services;
+    workspaces.forget(workspaceId);
+    senders.forget(senderId);
+    senders.forget(authorityId);
+  }
+
+  /** Rows of the read model; none while it cannot be read or is damaged: its follower sees to that. */
+  private readDue<Row>(query: (db: ReadDatabase) => readonly Row[]): readonly Row[] {
+    try {
+      return query(this.options.due);
+    } catch (error) {
+      if (!(error instanceof ReadDatabaseError)) throw error;
+      if (error.failure !== "unavailable") this.context.onTrouble(error, "");
+      return [];
+    }
+  }
+
+  /** Ends leases that ran out and messages whose time is over: needs no relay, so it goes on without one. */
+  private async keepHouse(): Promise<void> {
+    let agedAt = Number.NEGATIVE_INFINITY;
+    while (!this.stopping.signal.aborted) {
+      try {
+        if (await this.context.departures.ask()) await this.endLeases();
+        const now = this.context.clock.monotonicMs();
+        if (this.context.departures.isOpen && now - agedAt >= AGED_MS) {
+          agedAt = now;
+          await this.endAged();
+        }
+      } catch (error) {
+        this.context.onTrouble(error, "");
+      }
+      await this.keeping.pause(HOUSEKEEPING_MS_MIN);
+      if (!this.isHouseStale) await this.keeping.pause(HOUSEKEEPING_MS, { wakeable: true });
+      this.isHouseStale = false;
+    }
+  }
+
+  private endLeases(): Promise<void> {
+    const { store, policy } = this.context;
+    const leased = this.readDue((db) => leasedEmails(db, HOUSEKEEPING_MAX));
+    return this.forEach(this.leases.expired(leased), async ({ id, attempt }) => {
+      // What our own workers are at has not been lost.
+      if (this.work.isInFlight(id)) return;
+      const { state } = await readStory(store, id);
+      if (state === null) return;
+      const workspace = await this.options.services.workspaces.get(state.workspaceId);
+      const moment = momentOf(this.context, state, workspace);
+      await expireEmailLease(store, id, attempt, {
+        policy,
+        moment,
+        occasion: occasionOf(this.context, state),
+      });
+    });
+  }
+
+  private endAged(): Promise<void> {
+    const { store, policy, clock } = this.context;
+    const held = this.work.heldNow;
+    const aged = this.readDue((db) =>
+      agedEmails(db, clock.now() - policy.lifetimeMs, held, HOUSEKEEPING_MAX),
+    );
+    return this.forEach(aged, async (due) => {
+      const workspace = await this.options.services.workspaces.get(due.workspaceId);
+      if (workspace?.paused) return;
+      const story = await readStory(store, due.id);
+      const moment = momentOf(this.context, story.state, workspace);
+      if (nextAction(story.state, moment, policy).kind !== "expire") return;
+      await expireEmail(store, { id: due.id, ...story }, occasionOf(this.context, due));
+    });
+  }
+
+  /** A message that cannot be read must not keep the others waiting; a store that is away ends the round. */
+  private async forEach<Item extends { readonly id: string }>(
+    items: readonly Item[],
+    act: (item: Item) => Promise<void>,
+  ): Promise<void> {
+    const resting = new Set(this.rests.busy());
+    for (const item of items) {
+      if (resting.has(item.id)) continue;
+      try {
+        await act(item);
+      } catch (error) {
+        if (error instanceof StoreError) throw error;
+        this.rests.failed(item.id);
+        this.context.onTrouble(error, item.id);
+      }
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import type { StandingCache } from "../../commands/instance/instanceStatusCache.ts";
+import type { TimeSpan } from "../../kernel/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Position } from "../../ports/eventStore.ts";
+
+export interface DeparturesOptions {
+  readonly standing: StandingCache;
+  readonly clock: Clock;
+  /** Whether the read model that says what is due holds the log up to here. */
+  readonly isLevel: (position: Position) => boolean;
+}
+
+/** How long nothing is begun after the log has said no. */
+const CLOSED_MS = 500;
+
+/**
+ * Whether anything may leave this instance: not while the log is sealed, and after a restoration not before the read
+ * model says what is held. What is held itself is no row that is due.
+ */
+export class Departures {
+  private closedUntil = Number.NEGATIVE_INFINITY;
+  private known: readonly TimeSpan[] = [];
+
+  constructor(private readonly options: DeparturesOptions) {}
+
+  /** As far as was last asked. */
+  get isOpen(): boolean {
+    return this.closedUntil <= this.options.clock.monotonicMs();
+  }
+
+  /** The times in which nothing left, as they were when it was last asked: they do not age a message. */
+  get stops(): readonly TimeSpan[] {
+    return this.known;
+  }
+
+  /** Asks the log; to be called before every claim, when it can still be left alone. Throws `StoreError`. */
+  async ask(): Promise<boolean> {
+    const { standing, clock, isLevel } = this.options;
+    const { instance, restoredPosition } = await standing.get();
+    this.known = instance?.stops ?? [];
+    const isSealed = (instance?.sealedAt ?? null) !== null;
+    const isHoldKnown = !instance?.isHeld || restoredPosition === null || isLevel(restoredPosition);
+    const mayLeave = !isSealed && isHoldKnown;
+    if (!mayLeave) this.closedUntil = clock.monotonicMs() + CLOSED_MS;
+    return mayLeave;
+  }
+}

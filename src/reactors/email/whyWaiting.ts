@@ -1,0 +1,71 @@
+import { isHeld } from "../../../projections/mailQueue.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import type { EmailView } from "../../commands/email/readEmail.ts";
+import { type DeliveryPolicy, expiresAt } from "../../domain/email/decisions.ts";
+import { isTerminal } from "../../domain/email/state.ts";
+import { type Waiting, type WaitingFacts, waitingOf } from "../../domain/email/waitingReason.ts";
+import { authorityOf } from "../../domain/sender/state.ts";
+import { pausedMs } from "../../domain/workspace/state.ts";
+import { epochMs } from "../../kernel/time.ts";
+import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+
+interface WhyWaitingOptions {
+  readonly services: Services;
+  /** The read model `due`. */
+  readonly due: ReadDatabase;
+  readonly policy: DeliveryPolicy;
+  readonly delivers: boolean;
+  readonly hasRoom: () => boolean;
+  /** What keeps the relay from taking mail here. */
+  readonly relay: () => WaitingFacts["relay"];
+}
+
+/** Says why a message has not ended, from its own story and what this instance knows; null when it has. */
+export function whyWaiting(options: WhyWaitingOptions): (view: EmailView) => Promise<Waiting | null> {
+  const { services, policy } = options;
+  return async ({ id, email, events }) => {
+    if (isTerminal(email.status)) return null;
+    const { workspaceId, senderId, authorityId } = email;
+    const [workspace, sender, domain, { instance }] = await Promise.all([
+      services.workspaces.get(workspaceId),
+      services.senders.get(senderId),
+      authorityId === senderId ? null : services.senders.get(authorityId),
+      services.standing.get(),
+    ]);
+    const now = services.clock.now();
+    const paused = pausedMs(workspace, email.acceptedAt, now, instance?.stops ?? []);
+    return waitingOf(email, {
+      now,
+      isHeld: instance?.isHeld === true && isKnownAsHeld(options.due, id),
+      isPaused: workspace?.paused === true,
+      mayLeave: authorityOf(sender, domain) !== null,
+      delivers: options.delivers,
+      hasRoom: options.hasRoom(),
+      leaseUntil: leaseUntil(events, email.claim),
+      expiresAt: expiresAt(email, policy, paused),
+      holdsAmbiguous: policy.onAmbiguous === "hold",
+      lastDeferral: lastDeferral(events),
+      relay: options.relay(),
+    });
+  };
+}
+
+/** False while the read model cannot be asked: it is the only one to know. */
+function isKnownAsHeld(due: ReadDatabase, id: string): boolean {
+  try {
+    return isHeld(due, id);
+  } catch (error) {
+    if (error instanceof ReadDatabaseError) return false;
+    throw error;
+  }
+}
+
+function leaseUntil(events: EmailView["events"], claim: EmailView["email"]["claim"]): number | null {
+  const claimed = events.findLast(({ event }) => event.type === "EmailDeliveryStarted");
+  return claim === null || claimed === undefined ? null : epochMs(claimed.at) + claim.leaseMs;
+}
+
+function lastDeferral(events: EmailView["events"]): string | null {
+  const last = events.findLast(({ event }) => event.type === "EmailDeferred")?.event;
+  return last?.type === "EmailDeferred" ? last.data.reason : null;
+}

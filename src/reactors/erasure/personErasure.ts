@@ -1,0 +1,207 @@
+import { uploadsSentTo } from "../../../projections/attachmentUse.ts";
+import { emailsToRecipient } from "../../../projections/emails.ts";
+import { areOthersWaiting, openErasures } from "../../../projections/erasures.ts";
+import type { ListPlace } from "../../../projections/keysetList.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { readEmailState } from "../../commands/email/readEmail.ts";
+import { clearErasedEmail, eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
+import { erasePersonsSuppression, erasePersonsUpload } from "../../commands/erasure/erasePersonalEvents.ts";
+import {
+  completePersonErasure,
+  type ErasureView,
+  noteErasureApplied,
+  readErasure,
+} from "../../commands/erasure/erasureRequests.ts";
+import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
+import type { Email } from "../../domain/email/state.ts";
+import type { ErasureCounts } from "../../domain/erasure/events.ts";
+import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import { epochMs, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { type RowWork, type RowWorker, rowWorker } from "../worker/pollingWorker.ts";
+
+export interface PersonErasureOptions extends Pick<RowWork, "actor" | "random" | "onTrouble"> {
+  readonly services: Services;
+  /** The read model `erasures`. */
+  readonly erasures: ReadDatabase;
+  /** The read model `emails`. */
+  readonly emails: ReadDatabase;
+  /** The read model `message-files`. */
+  readonly messageFiles: ReadDatabase;
+  /** Waits for a moment until both hold what is in the log now; false when they do not. */
+  readonly areCurrent: () => Promise<boolean>;
+  /** Gives other work of the process a turn. */
+  readonly breathe: () => Promise<void>;
+  /** Cuts back the read models' files; what remains of that, a sentence each. */
+  readonly scrubReadModels: () => Promise<readonly string[]>;
+}
+
+/** It is too early: tried again after a rest, and no trouble. */
+export class NotYetError extends Error {
+  override readonly name = "NotYetError";
+}
+
+/** Messages of a workspace that are looked through in one go: some 10 ms. */
+const WALK_EMAILS = 5_000;
+const PAGE_UPLOADS = 500;
+/** Uploads that stay are named in the report, as far as there is room. */
+const KEPT_MAX = 1_000;
+/** A message accepted so long before the request is certainly covered, whatever the clocks of two instances say. */
+const CLOCKS_DIFFER_MS_MAX = HOUR_MS;
+/** So long the disks are gone over again when something remained; then the report says what. */
+const SCRUB_PATIENCE_MS = 15 * MINUTE_MS;
+
+interface Erasing extends PersonErasureOptions {
+  readonly request: ErasureView;
+  readonly occasion: WorkspaceOccasion;
+}
+
+/**
+ * Erases people. Each step can be repeated, and a request that a crash interrupted is begun anew by whoever comes
+ * first: what is erased already is found so. Instances may be at the same request.
+ */
+export function personErasure(options: PersonErasureOptions): RowWorker {
+  const { services, erasures, ...rest } = options;
+  const { clock, store } = services;
+  /** When each request was first seen applied, and when the last scrub began that left nothing; monotonic. */
+  const appliedSince = new Map<string, number>();
+  let cleanSince = Number.NEGATIVE_INFINITY;
+
+  /** One scrub serves all requests that were applied before it began. */
+  const scrub = async ({ id, appliedAt, requestedAt }: ErasureView): Promise<readonly string[]> => {
+    const since = appliedSince.get(id) ?? clock.monotonicMs();
+    appliedSince.set(id, since);
+    if (since < cleanSince) return [];
+    const startedAt = clock.monotonicMs();
+    const { remains } = await store.scrub();
+    const all = [...remains, ...(await options.scrubReadModels())];
+    if (all.length === 0) cleanSince = startedAt;
+    else if (clock.now() - epochMs(appliedAt ?? requestedAt) < SCRUB_PATIENCE_MS)
+      throw new NotYetError(all.join("; "));
+    return all;
+  };
+
+  return rowWorker({
+    ...rest,
+    onTrouble: (error, id) => {
+      if (!(error instanceof NotYetError)) options.onTrouble(error, id);
+    },
+    clock,
+    concurrencyMax: 1,
+    find: (_now, without, limit) => openErasures(erasures, without, limit),
+    async act(id, occasion) {
+      let request = await readErasure(store, id);
+      if (request === null) return;
+      const on = { ...occasion, workspaceId: request.erasure.workspaceId };
+      if (request.erasure.status === "requested") {
+        const counts = await apply({ ...options, request, occasion: on });
+        await noteErasureApplied(store, id, counts, on);
+        request = await readErasure(store, id);
+        // A scrub is dear: it comes when all that wait can share it.
+        if (areOthersWaiting(erasures, id)) return;
+      }
+      if (request?.erasure.status !== "applied") return;
+      await completePersonErasure(store, id, await scrub(request), on);
+      appliedSince.delete(id);
+    },
+  });
+}
+
+/** Erases all there is of the person. Throws {@link NotYetError} while something is in a worker's hands. */
+async function apply(erasing: Erasing): Promise<ErasureCounts> {
+  if (!(await erasing.areCurrent())) throw new NotYetError("the read models are behind the log");
+  const messages = await eraseMessages(erasing);
+  // After the messages: the last of them may just have bounced, and suppressed its recipient.
+  const { request, services, occasion } = erasing;
+  const uploads = await eraseUploads(erasing);
+  const hadSuppression = await erasePersonsSuppression(
+    services.store,
+    request.erasure.recipientHash,
+    request.id,
+    occasion,
+  );
+  return { ...messages, ...uploads, suppressionsErased: hadSuppression ? 1 : 0 };
+}
+
+type MessageCounts = Omit<ErasureCounts, "uploadsErased" | "uploadsKept" | "suppressionsErased">;
+
+const NOTHING: MessageCounts = {
+  messagesErased: 0,
+  messagesCanceled: 0,
+  messagesErasedBefore: 0,
+  messagesWithFiles: 0,
+  outboxMessages: 0,
+};
+
+async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
+  const { emails, request, breathe } = erasing;
+  let counts = NOTHING;
+  let underWay = 0;
+  let after: ListPlace | null = null;
+  do {
+    const page = emailsToRecipient(emails, request.erasure, after, WALK_EMAILS);
+    for (const message of page.found) {
+      const email = await eraseMessage(erasing, message);
+      if (email === "underWay") underWay += 1;
+      else if (email !== null) counts = counted(counts, email, request.id);
+    }
+    after = page.next;
+    await breathe();
+  } while (after !== null);
+  if (underWay > 0) throw new NotYetError(`${underWay} messages are being delivered`);
+  return counts;
+}
+
+/** The message once it is erased; null when the request does not cover it. */
+async function eraseMessage(
+  { services, request, occasion }: Erasing,
+  { id, createdAt }: ListPlace,
+): Promise<Email | "underWay" | null> {
+  if (!(await isCovered(services, request, { id, createdAt }))) return null;
+  const outcome = await eraseEmail(services, id, { reason: "person", erasureId: request.id }, occasion);
+  if (outcome === "afterClaim") return "underWay";
+  // Again, because what failed of it at the erasure itself was left for later.
+  await clearErasedEmail(services, id, occasion);
+  return readEmailState(services.store, id);
+}
+
+/** Whether it was accepted before the request. Clocks of instances differ, so near to it the log's order counts. */
+async function isCovered(
+  { store }: Services,
+  { requestedAt, position }: ErasureView,
+  { id, createdAt }: ListPlace,
+): Promise<boolean> {
+  if (epochMs(createdAt) < epochMs(requestedAt) - CLOCKS_DIFFER_MS_MAX) return true;
+  const [accepted] = await store.read(emailStream(id), ACCEPTANCE_REVISION, 1);
+  return accepted !== undefined && accepted.position < position;
+}
+
+function counted(counts: MessageCounts, email: Email, erasureId: string): MessageCounts {
+  if (email.erasedFor?.erasureId !== erasureId) {
+    return { ...counts, messagesErasedBefore: counts.messagesErasedBefore + 1 };
+  }
+  return {
+    ...counts,
+    messagesErased: counts.messagesErased + 1,
+    messagesCanceled: counts.messagesCanceled + (email.erasedFor.canceled ? 1 : 0),
+    messagesWithFiles: counts.messagesWithFiles + (email.attachmentsUntil === null ? 0 : 1),
+    outboxMessages: counts.outboxMessages + (email.transport === "outbox" ? 1 : 0),
+  };
+}
+
+/** An upload that others were sent as well is theirs too: it stays, and is named. */
+async function eraseUploads({ services, messageFiles, request, occasion }: Erasing) {
+  let uploadsErased = 0;
+  const uploadsKept: string[] = [];
+  for (let after = ""; ; ) {
+    const page = uploadsSentTo(messageFiles, request.erasure.recipientHash, after, PAGE_UPLOADS);
+    for (const { id, isShared } of page) {
+      if (isShared) uploadsKept.push(id);
+      else if (await erasePersonsUpload(services, id, request.id, occasion)) uploadsErased += 1;
+    }
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE_UPLOADS) break;
+    after = last.id;
+  }
+  return { uploadsErased, uploadsKept: uploadsKept.slice(0, KEPT_MAX) };
+}

@@ -1,0 +1,73 @@
+import { domainsVerifiedByRecord } from "../../../projections/senders.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { recheckSenderDomain } from "../../commands/sender/verifySenderDomain.ts";
+import { newRequestId } from "../../kernel/ids.ts";
+import { MINUTE_MS } from "../../kernel/time.ts";
+import type { DnsResolver } from "../../ports/dnsResolver.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { pauses } from "../worker/abortableSleep.ts";
+
+export interface DomainRecheckOptions {
+  readonly services: Services;
+  /** The read model `senders`. */
+  readonly senders: ReadDatabase;
+  readonly dns: DnsResolver;
+  readonly actor: string;
+  /** From the end of one round to the next; 0: never. */
+  readonly intervalMs: number;
+  /** The record of a verified domain has gone, or is there again. */
+  readonly onChange: (change: "missing" | "found", sender: { id: string; workspaceId: string }) => void;
+  readonly onTrouble: (error: unknown, id: string) => void;
+}
+
+const PAGE_SENDERS = 100;
+/** Between two look-ups, so that name servers do not feel a round. */
+const LOOKUP_SPACING_MS = 50;
+
+/** Looks again, once in a while, for the records by which domains were verified. */
+export function domainRecheck(options: DomainRecheckOptions) {
+  const { services, senders, dns, actor, intervalMs, onChange, onTrouble } = options;
+  const stopping = new AbortController();
+  const { pause } = pauses(stopping.signal);
+  let running: Promise<void> = Promise.resolve();
+
+  const recheck = async (id: string): Promise<void> => {
+    try {
+      const occasion = { at: services.clock.now(), correlationId: newRequestId(), actor };
+      const { outcome, workspaceId } = await recheckSenderDomain(services, dns, id, occasion);
+      if (outcome !== "unchanged") onChange(outcome, { id, workspaceId });
+    } catch (error) {
+      // Also where the name servers do not answer: that says nothing of the record.
+      onTrouble(error, id);
+    }
+  };
+  const round = async (): Promise<void> => {
+    for (let after = ""; !stopping.signal.aborted; ) {
+      const ids = domainsVerifiedByRecord(senders, after, PAGE_SENDERS);
+      for (const id of ids) {
+        if (stopping.signal.aborted) return;
+        await recheck(id);
+        await pause(LOOKUP_SPACING_MS);
+      }
+      if (ids.length < PAGE_SENDERS) return;
+      after = ids.at(-1) ?? after;
+    }
+  };
+  const run = async (): Promise<void> => {
+    // Soon after a start: how long ago the last round was is not remembered.
+    await pause(Math.min(intervalMs, MINUTE_MS));
+    while (!stopping.signal.aborted) {
+      await round().catch((error: unknown) => onTrouble(error, ""));
+      await pause(intervalMs);
+    }
+  };
+  return {
+    start(): void {
+      if (intervalMs > 0) running = run();
+    },
+    async stop(): Promise<void> {
+      stopping.abort();
+      await running;
+    },
+  };
+}

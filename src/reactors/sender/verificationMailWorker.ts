@@ -1,0 +1,262 @@
+import {
+  leasedVerificationMails,
+  readyVerificationMails,
+  type VerificationMail,
+} from "../../../projections/senders.ts";
+import { type Services, suppressionAggregate } from "../../commands/dependencies.ts";
+import { transactSender } from "../../commands/sender/manageSender.ts";
+import {
+  type VerificationRequester,
+  verificationRequester,
+  verificationTokenOf,
+} from "../../commands/sender/verificationLink.ts";
+import { load } from "../../commands/transact.ts";
+import { classifyOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
+import {
+  type ClaimedMail,
+  claimVerificationMail,
+  type MailResult,
+  settleVerificationMail,
+} from "../../domain/sender/decisions.ts";
+import { suppressionStream } from "../../domain/suppression/events.ts";
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { newRequestId } from "../../kernel/ids.ts";
+import { domainOf } from "../../kernel/text/emailAddress.ts";
+import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import type { MailMessage, MailSession, MailTransport } from "../../ports/mailTransport.ts";
+import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+import type { RelayNews } from "../email/relayOutageReports.ts";
+import { Departures, type DeparturesOptions } from "../email/sendGate.ts";
+import { pauses } from "../worker/abortableSleep.ts";
+import { LeaseWatch } from "../worker/expiredLeases.ts";
+import { persist } from "../worker/retryUntilRecorded.ts";
+import { type RowRests, rowRests } from "../worker/rowBackoff.ts";
+
+export interface SenderVerificationOptions {
+  readonly services: Services;
+  readonly transport: MailTransport;
+  /** The read model `senders`. */
+  readonly mails: ReadDatabase;
+  /** See {@link DeparturesOptions.isLevel}. */
+  readonly isLevel: DeparturesOptions["isLevel"];
+  /** Where the mail comes from: a bare address of the operator's. */
+  readonly from: string;
+  /** Where the links lead to, without a slash at the end. */
+  readonly baseUrl: string;
+  readonly worker: string;
+  readonly onTrouble: (error: unknown, id: string) => void;
+  readonly relayNews: RelayNews;
+}
+
+/** Mails that one look finds, and how many of them are sent at once. */
+const MAILS_MAX = 64;
+const AT_ONCE_MAX = 4;
+const LOOK_MS = 250;
+/** How long the relay is left alone after a connection to it has failed. */
+const RELAY_REST_MS = 2_000;
+export const VERIFICATION_LEASE_MS = 2 * MINUTE_MS;
+/** This part of the lease is kept for recording the outcome: the relay gets the rest. */
+const LEASE_MARGIN = 0.1;
+
+const SUBJECT = "Confirm your sending address";
+
+/** Nothing in it comes from whoever asked: the mail must be of no use for telling somebody something. */
+function textOf(link: string, { workspaceName, workspaceId, code }: VerificationRequester): string {
+  return [
+    "Somebody has asked to send email from this address.",
+    "",
+    ...(workspaceName === "" ? [] : [`Workspace: ${workspaceName}`]),
+    `Workspace id: ${workspaceId}`,
+    `Code: ${code}`,
+    "",
+    "If that was you, compare the code with the one that you are shown where you",
+    "asked. If it is the same, open this link and press the button on the page.",
+    "It works once, within 24 hours:",
+    "",
+    link,
+    "",
+    "If it was not you, or the code is another one, do nothing: without your",
+    "confirmation no email is sent from your address.",
+    "",
+  ].join("\r\n");
+}
+
+/** Mails the links that verify senders: each is claimed first, so that one instance sends it. */
+export class SenderVerification {
+  private readonly stopping = new AbortController();
+  private readonly pauses = pauses(this.stopping.signal);
+  private readonly abandoned = new AbortController();
+  private readonly leases: LeaseWatch;
+  /** Of mails that failed by their own fault. */
+  private readonly rests: RowRests;
+  private readonly departures: Departures;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(private readonly options: SenderVerificationOptions) {
+    this.leases = new LeaseWatch(options.services.clock);
+    this.rests = rowRests(options.services.clock);
+    this.departures = new Departures({ ...options.services, isLevel: options.isLevel });
+  }
+
+  start(): void {
+    this.running = this.work();
+  }
+
+  /** Claims nothing more, and waits for what is claimed until `graceMs` have passed. The transport stays open. */
+  async stop(graceMs: number): Promise<void> {
+    this.stopping.abort();
+    const timer = setTimeout(() => this.abandoned.abort(), graceMs);
+    const overdue = new Promise<void>((resolve) => {
+      this.abandoned.signal.addEventListener("abort", () => resolve());
+    });
+    await Promise.race([this.running, overdue]);
+    clearTimeout(timer);
+  }
+
+  private async work(): Promise<void> {
+    while (!this.stopping.signal.aborted) {
+      const isRelayAway = await this.round();
+      await this.pauses.pause(isRelayAway ? RELAY_REST_MS : LOOK_MS);
+    }
+  }
+
+  /** Whether the relay could not be reached. */
+  private async round(): Promise<boolean> {
+    const mails = this.due();
+    for (let index = 0; index < mails.length; index += AT_ONCE_MAX) {
+      if (this.stopping.signal.aborted || !this.hasRoom()) return false;
+      const some = mails.slice(index, index + AT_ONCE_MAX);
+      const reached = await Promise.all(some.map((mail) => this.tryMail(mail)));
+      if (reached.includes(false)) return true;
+    }
+    return false;
+  }
+
+  /** What can be claimed; nothing while the read model cannot be read: its follower sees to that. */
+  private due(): readonly DueMail[] {
+    const { mails, services } = this.options;
+    try {
+      const ready = readyVerificationMails(mails, services.clock.now(), MAILS_MAX);
+      const lapsed = this.leases.expired(leasedVerificationMails(mails, MAILS_MAX));
+      const resting = new Set(this.rests.busy());
+      return [
+        ...lapsed.map((mail) => ({ ...mail, expiredAttempt: mail.attempt })),
+        ...ready.map((mail) => ({ ...mail, expiredAttempt: null })),
+      ].filter(({ id }) => !resting.has(id));
+    } catch (error) {
+      if (!(error instanceof ReadDatabaseError)) throw error;
+      if (error.failure !== "unavailable") this.options.onTrouble(error, "");
+      return [];
+    }
+  }
+
+  /** Below half of the disk's minimum no claim is made: outcomes must still find room. */
+  private hasRoom(): boolean {
+    const { disk, diskFreeBytesMin } = this.options.services;
+    return disk.freeBytes() >= diskFreeBytesMin / 2;
+  }
+
+  /** Whether the relay could be reached. */
+  private async tryMail(mail: DueMail): Promise<boolean> {
+    try {
+      if (!(await this.departures.ask())) return true;
+      const opened = await this.options.transport.session(this.stopping.signal);
+      if (opened.kind === "broken") {
+        if (!this.stopping.signal.aborted) this.options.relayNews.fault(opened);
+        return false;
+      }
+      this.options.relayNews.success();
+      try {
+        await this.mail(mail, opened.session);
+      } finally {
+        opened.session.release();
+      }
+    } catch (error) {
+      if (!(error instanceof StoreError)) this.rests.failed(mail.id);
+      this.options.onTrouble(error, mail.id);
+    }
+    return true;
+  }
+
+  private async mail({ id, senderId, expiredAttempt }: DueMail, session: MailSession): Promise<void> {
+    const { services, worker } = this.options;
+    const { clock } = services;
+    const sender = await services.senders.get(senderId);
+    if (sender === null || !(await this.departures.ask())) return;
+    const startedAt = clock.monotonicMs();
+    const claim = { requestId: id, worker, leaseMs: VERIFICATION_LEASE_MS, expiredAttempt };
+    const claimed = await transactSender(
+      services,
+      senderId,
+      (state) => claimVerificationMail(state, { ...claim, now: clock.now() }),
+      this.occasion(sender.workspaceId),
+    );
+    if (claimed === null) return;
+    const leaseMs = VERIFICATION_LEASE_MS * (1 - LEASE_MARGIN);
+    const deadline = clock.now() + leaseMs - (clock.monotonicMs() - startedAt);
+    const result = await this.send(senderId, claimed, session, deadline);
+    await persist({ abandoned: this.abandoned.signal, onTrouble: this.options.onTrouble }, id, () => {
+      const attempt = { requestId: id, attempt: claimed.attempt, now: clock.now() };
+      return transactSender(
+        services,
+        senderId,
+        (state) => settleVerificationMail(state, attempt, result),
+        this.occasion(sender.workspaceId),
+      );
+    });
+  }
+
+  private async send(
+    senderId: string,
+    claimed: ClaimedMail,
+    session: MailSession,
+    deadline: EpochMs,
+  ): Promise<MailResult> {
+    const { services, transport } = this.options;
+    // The sender's id is the same keyed hash of workspace and address that a suppression is found by.
+    const suppression = await load(services.store, suppressionAggregate, suppressionStream(senderId));
+    if (suppression.state !== null) return { kind: "failed", reason: "recipient_suppressed", isFinal: true };
+    const outcome = await session.send(await this.message(senderId, claimed), deadline);
+    return resultOf(classifyOutcome(outcome), transport.name);
+  }
+
+  /** The same for every attempt, so that receivers can drop a repeat. */
+  private async message(senderId: string, { sender, request }: ClaimedMail): Promise<MailMessage> {
+    const { services, from, baseUrl } = this.options;
+    const token = verificationTokenOf(services, senderId, request.id);
+    const of = { senderId, requestId: request.id };
+    const requester = await verificationRequester(services, sender.workspaceId, of);
+    return {
+      id: request.id,
+      messageId: `<${request.id}@${domainOf(from)}>`,
+      date: request.requestedAt,
+      from,
+      to: sender.name,
+      subject: SUBJECT,
+      text: textOf(`${baseUrl}/senders/verify/${token}`, requester),
+    };
+  }
+
+  private occasion(workspaceId: string): Occasion {
+    const { services, worker } = this.options;
+    return {
+      at: services.clock.now(),
+      correlationId: newRequestId(),
+      actor: `worker:${worker}`,
+      workspaceId,
+    };
+  }
+}
+
+interface DueMail extends VerificationMail {
+  /** The claim whose lease ran out; null: nobody is at it. */
+  readonly expiredAttempt: number | null;
+}
+
+function resultOf(verdict: Verdict, transport: string): MailResult {
+  if (verdict.kind === "sent") return { kind: "sent", transport };
+  const { reason, code } = verdict;
+  const isFinal = verdict.kind !== "deferred";
+  return { kind: "failed", reason, isFinal, ...(code === undefined ? {} : { code }) };
+}

@@ -1,0 +1,214 @@
+import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { disableFailedEndpoint, type FailureReason } from "../../commands/webhook/manageWebhooks.ts";
+import {
+  type ClaimedWebhook,
+  claimWebhook,
+  readWebhookDelivery,
+  recordWebhookAttempt,
+  skipWebhook,
+  type WebhookAt,
+  type WebhookRecording,
+} from "../../commands/webhookDelivery/webhookAttempts.ts";
+import type { ToldEvent, WebhookPayload } from "../../commands/webhookDelivery/webhookPayload.ts";
+import { signingSecrets, type WebhookEndpoint } from "../../domain/webhook/state.ts";
+import { classifyOutcome, type WebhookVerdict } from "../../domain/webhookDelivery/classifyWebhookOutcome.ts";
+import type { AttemptFacts, WebhookPolicy } from "../../domain/webhookDelivery/decisions.ts";
+import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
+import { redactAnswer } from "../../domain/webhookDelivery/redactResponse.ts";
+import { invariant } from "../../kernel/assert.ts";
+import { webhookSignature } from "../../kernel/crypto/webhookSignature.ts";
+import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import { newRequestId } from "../../kernel/ids.ts";
+import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
+import type { Departures } from "../email/sendGate.ts";
+import { persist } from "../worker/retryUntilRecorded.ts";
+
+/** What one delivery works with. */
+export interface WebhookContext {
+  readonly services: Services;
+  readonly transport: WebhookTransport;
+  readonly toldOf: (origin: DeliveryOrigin) => Promise<ToldEvent>;
+  readonly policy: WebhookPolicy;
+  readonly departures: Departures;
+  /** Names this worker process in claims. */
+  readonly worker: string;
+  readonly userAgent: string;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** Aborts when nothing more is to be claimed. */
+  readonly stopping: AbortSignal;
+  /** Aborts when outcomes can no longer be waited for: the process is about to end. */
+  readonly abandoned: AbortSignal;
+  readonly onTrouble: (error: unknown, id: string) => void;
+  /** Hears of each endpoint that is disabled without anybody asking for it. */
+  readonly onDisabled: (endpoint: DisabledEndpoint) => void;
+}
+
+export interface DisabledEndpoint {
+  readonly workspaceId: string;
+  readonly endpointId: string;
+  readonly reason: FailureReason;
+}
+
+/** What the scheduler learns: the newest revision that was acted on, and whether the endpoint was got through to. */
+export interface WebhookReport {
+  readonly revision: number | null;
+  readonly gotThrough: boolean | null;
+}
+
+const NOT_ACTED: WebhookReport = { revision: null, gotThrough: null };
+
+/** Claims, calls and records one delivery. */
+export async function deliverWebhook(
+  context: WebhookContext,
+  row: WebhookDeliveryRow,
+): Promise<WebhookReport> {
+  const { services } = context;
+  const { store } = services;
+  if (!(await context.departures.ask())) return NOT_ACTED;
+  // A delivery that was never attempted has no stream to read.
+  const at: WebhookAt =
+    row.revision === 0
+      ? { id: row.id, state: null, revision: null }
+      : await readWebhookDelivery(store, row.id);
+  const origin = originOf(row);
+  const endpoint = await endpointOf(services, row);
+  if (endpoint === undefined || endpoint.disabledReason !== null) {
+    const reason = endpoint === undefined ? "endpoint_deleted" : "endpoint_disabled";
+    await skipWebhook(store, at, { origin, reason }, occasionOf(context, row.workspaceId));
+    return { revision: row.revision, gotThrough: null };
+  }
+  const event = await context.toldOf(origin);
+  if (!(await context.departures.ask()) || context.stopping.aborted) return NOT_ACTED;
+  const { worker, policy } = context;
+  const request = { origin, worker, leaseMs: policy.leaseMs };
+  const claimed = await claimWebhook(store, at, request, occasionOf(context, row.workspaceId));
+  if (claimed === null)
+    return isNotYetDue(context, row, at) ? NOT_ACTED : { ...NOT_ACTED, revision: row.revision };
+  const outcome = await context.transport.call(
+    signedCall(context, claimed, { workspaceId: row.workspaceId, endpoint }, event.payload),
+    context.abandoned,
+  );
+  return conclude(context, { row, url: endpoint.url, event }, claimed, outcome);
+}
+
+/**
+ * The endpoint, a second old at most; as the log has it now where that says that there is nobody to deliver to:
+ * the endpoint may be younger than what is remembered, and a delivery must not be skipped for that.
+ */
+async function endpointOf(
+  { webhooks }: Services,
+  { workspaceId, endpointId }: WebhookDeliveryRow,
+): Promise<WebhookEndpoint | undefined> {
+  const known = (await webhooks.get(workspaceId)).endpoints.get(endpointId);
+  if (known?.disabledReason === null) return known;
+  webhooks.forget(workspaceId);
+  return (await webhooks.get(workspaceId)).endpoints.get(endpointId);
+}
+
+/** Whether nothing but time makes it due: a clock was set back. What others have done, the read model will show. */
+function isNotYetDue({ services }: WebhookContext, row: WebhookDeliveryRow, { state, revision }: WebhookAt) {
+  const isAsShown = revision === row.revision - 1;
+  return isAsShown && state?.status === "pending" && state.nextAttemptAt > services.clock.now();
+}
+
+function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
+  const { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType } = row;
+  return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
+}
+
+/** The call, signed with the endpoint's secrets: the bytes that are signed are the bytes that are sent. */
+function signedCall(
+  { services, userAgent }: WebhookContext,
+  { id }: ClaimedWebhook,
+  { workspaceId, endpoint }: { readonly workspaceId: string; readonly endpoint: WebhookEndpoint },
+  payload: WebhookPayload,
+): WebhookCall {
+  const body = JSON.stringify(payload);
+  const now = services.clock.now();
+  const timestampSeconds = Math.floor(now / SECOND_MS);
+  const secrets = signingSecrets(endpoint, now).map((sealed) => {
+    const secret = services.keys.unsealSecret(sealed, { workspaceId, endpointId: endpoint.id });
+    invariant(secret, "a secret that this log's key has sealed for this endpoint can be opened with it");
+    return secret;
+  });
+  return {
+    url: endpoint.url,
+    body: Buffer.from(body),
+    headers: {
+      "content-type": "application/json",
+      "accept-encoding": "identity",
+      "user-agent": userAgent,
+      "webhook-id": id,
+      "webhook-timestamp": String(timestampSeconds),
+      "webhook-signature": webhookSignature(secrets, { id, timestampSeconds, body }),
+    },
+  };
+}
+
+function factsOf({ services }: WebhookContext, outcome: WebhookOutcome, event: ToldEvent): AttemptFacts {
+  const { payload, answer } = event;
+  const durationMs = Math.round(outcome.durationMs);
+  if (outcome.kind !== "answered") return { durationMs };
+  const body = redactAnswer(outcome.body, payload.data.metadata);
+  const facts = { durationMs, statusCode: outcome.statusCode };
+  if (body === "" || answer.kind === "dropped") return facts;
+  if (answer.kind === "plain") return { ...facts, excerpt: body };
+  return { ...facts, sealedExcerpt: services.keys.sealWithSalt(answer.salt, body) };
+}
+
+function gotThrough(verdict: WebhookVerdict): boolean | null {
+  return verdict.kind === "ours" ? null : verdict.kind === "delivered";
+}
+
+/** What was told to whom. */
+interface Told {
+  readonly row: WebhookDeliveryRow;
+  readonly url: string;
+  readonly event: ToldEvent;
+}
+
+async function conclude(
+  context: WebhookContext,
+  { row, url, event }: Told,
+  claimed: ClaimedWebhook,
+  outcome: WebhookOutcome,
+): Promise<WebhookReport> {
+  const { workspaceId, endpointId } = row;
+  const { store } = context.services;
+  const verdict = classifyOutcome(outcome);
+  const attempt = { verdict, facts: factsOf(context, outcome, event) };
+  await persist(context, claimed.id, () =>
+    recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
+  );
+  if (verdict.kind === "gone") {
+    const gone = { workspaceId, endpointId, url };
+    const occasion = occasionOf(context, workspaceId);
+    await persist(context, claimed.id, async () => {
+      const isNews = await disableFailedEndpoint(context.services, gone, "gone", occasion);
+      if (isNews) context.onDisabled({ workspaceId, endpointId, reason: "gone" });
+    });
+  }
+  // The claim is what was acted on: the outcome may make the delivery due again, and that is news.
+  return { revision: row.revision + 1, gotThrough: gotThrough(verdict) };
+}
+
+/** The moment and the occasion of a decision about a delivery of this workspace. */
+export function recordingOf(
+  context: Pick<WebhookContext, "services" | "policy" | "random" | "worker">,
+  workspaceId: string,
+): WebhookRecording {
+  const moment = { now: context.services.clock.now(), random: context.random() };
+  return { policy: context.policy, moment, occasion: occasionOf(context, workspaceId) };
+}
+
+function occasionOf(
+  { services, worker }: Pick<WebhookContext, "services" | "worker">,
+  workspaceId: string,
+): WorkspaceOccasion {
+  const at = services.clock.now();
+  return { at, correlationId: newRequestId(), actor: `worker:${worker}`, workspaceId };
+}

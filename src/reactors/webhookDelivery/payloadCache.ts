@@ -1,0 +1,24 @@
+import { LRUCache } from "lru-cache";
+import type { ToldEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
+import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
+
+/** What was erased is told for no longer than this. */
+const AGE_MS_MAX = 1_000;
+const PAYLOADS_MAX = 1_000;
+
+/** Reads what is told of an event once for all the endpoints that are told of it at about the same time. */
+export function sharedPayloads(
+  read: (origin: DeliveryOrigin) => Promise<ToldEvent>,
+): (origin: DeliveryOrigin) => Promise<ToldEvent> {
+  const payloads = new LRUCache<string, Promise<ToldEvent>>({ max: PAYLOADS_MAX, ttl: AGE_MS_MAX });
+  return (origin) => {
+    const known = payloads.get(origin.eventId);
+    if (known) return known;
+    const payload = read(origin);
+    payloads.set(origin.eventId, payload);
+    payload.catch(() => {
+      if (payloads.peek(origin.eventId) === payload) payloads.delete(origin.eventId);
+    });
+    return payload;
+  };
+}

@@ -1,0 +1,211 @@
+import {
+  failingEndpoints,
+  leasedWebhooks,
+  nextWebhookReadyAt,
+  readyWebhooks,
+  type WebhookDeliveryRow,
+} from "../../../projections/webhookDeliveries.ts";
+import { disableFailedEndpoint } from "../../commands/webhook/manageWebhooks.ts";
+import { expireWebhookLease, readWebhookDelivery } from "../../commands/webhookDelivery/webhookAttempts.ts";
+import { toldEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
+import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { Departures, type DeparturesOptions } from "../email/sendGate.ts";
+import { type Pauses, pauses } from "../worker/abortableSleep.ts";
+import { DueWork, type WorkPass } from "../worker/claimScheduler.ts";
+import { LeaseWatch } from "../worker/expiredLeases.ts";
+import { type RowRests, rowRests } from "../worker/rowBackoff.ts";
+import { deliverWebhook, recordingOf, type WebhookContext } from "./deliverWebhook.ts";
+import { EndpointGate } from "./endpointBulkhead.ts";
+import { sharedPayloads } from "./payloadCache.ts";
+
+export interface WebhookDeliveryOptions
+  extends Omit<WebhookContext, "stopping" | "abandoned" | "toldOf" | "departures"> {
+  /** The read model `webhook-deliveries`. */
+  readonly deliveries: ReadDatabase;
+  /** Waits for a moment until it holds what is in the log now; false when it does not. */
+  readonly isCurrent: () => Promise<boolean>;
+  /** See {@link DeparturesOptions.isLevel}. */
+  readonly isLevel: DeparturesOptions["isLevel"];
+}
+
+/** Calls under way at once, to all endpoints together. */
+const IN_FLIGHT_MAX = 1_000;
+/**
+ * Calls that begin in one turn of the event loop. Bun gives all TLS handshakes together five steps a turn, the
+ * newest first: of a backlog that began all at once the first calls would be the last, and too late.
+ */
+const BEGINNINGS_PER_TURN_MAX = 4;
+/** Claims that are watched: more than all instances together are likely to have. */
+const LEASED_MAX = 10_000;
+const FAILING_MAX = 1_000;
+const HOUSEKEEPING_MS = 250;
+/** Endpoints that nothing gets through to are looked for this often. */
+const FAILING_LOOK_MS = 60_000;
+/** An endpoint is disabled after so many failures, of at least two events, with no success for so long. */
+const FAILURES_MIN = 20;
+const FAILING_MS = 120 * HOUR_MS;
+
+const NO_PASS: WorkPass = { leave: () => {} };
+
+/** Tells endpoints what they are owed: many calls at once, few to each endpoint, each under a claim of its own. */
+export class WebhookDelivery {
+  private readonly context: WebhookContext;
+  private readonly work: DueWork<WebhookDeliveryRow, WorkPass>;
+  private readonly gate: EndpointGate;
+  private begunThisTurn = 0;
+  private readonly leases: LeaseWatch;
+  private readonly keeping: Pauses;
+  /** Of deliveries whose lease could not be ended. */
+  private readonly rests: RowRests;
+  private readonly stopping = new AbortController();
+  private readonly abandoned = new AbortController();
+  private running: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly options: WebhookDeliveryOptions) {
+    const { clock } = options.services;
+    const stopping = this.stopping.signal;
+    const toldOf = sharedPayloads((origin) => toldEvent(options.services, origin));
+    const departures = new Departures({ ...options.services, isLevel: options.isLevel });
+    this.context = { ...options, departures, toldOf, stopping, abandoned: this.abandoned.signal };
+    this.gate = new EndpointGate(clock);
+    this.leases = new LeaseWatch(clock);
+    this.keeping = pauses(stopping);
+    this.rests = rowRests(clock);
+    this.work = new DueWork({
+      clock,
+      random: options.random,
+      stopping,
+      onTrouble: options.onTrouble,
+      inFlightMax: IN_FLIGHT_MAX,
+      ready: (now, without, limit) => this.read((db) => readyWebhooks(db, now, without, limit)) ?? [],
+      nextReadyAt: (now) => this.read((db) => nextWebhookReadyAt(db, now)),
+      enter: () => (this.mayBegin() ? NO_PASS : null),
+      admission: {
+        holderOf: ({ endpointId }) => endpointId,
+        admits: ({ endpointId }) => this.gate.ask(endpointId),
+      },
+      handle: (row) => this.handle(row),
+    });
+  }
+
+  /** Deliveries that are under way here. */
+  get inFlightCount(): number {
+    return this.work.inFlightCount;
+  }
+
+  start(): void {
+    this.running = Promise.all([this.work.run(), this.keepHouse()]);
+  }
+
+  /** The read model has moved. */
+  wake(): void {
+    this.work.wake();
+  }
+
+  /** Claims nothing more, and waits for the calls under way until `graceMs` have passed. */
+  async stop(graceMs: number): Promise<void> {
+    this.stopping.abort();
+    const timer = setTimeout(() => this.abandoned.abort(), graceMs);
+    const overdue = new Promise((resolve) => this.abandoned.signal.addEventListener("abort", resolve));
+    await Promise.race([this.running, overdue]);
+    clearTimeout(timer);
+  }
+
+  /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */
+  private mayBegin(): boolean {
+    const { disk, diskFreeBytesMin } = this.options.services;
+    if (!this.context.departures.isOpen) return false;
+    // Below half of the disk's minimum no claim is made: outcomes must still find room.
+    return this.begunThisTurn < BEGINNINGS_PER_TURN_MAX && disk.freeBytes() >= diskFreeBytesMin / 2;
+  }
+
+  private countBeginning(): void {
+    this.begunThisTurn += 1;
+    if (this.begunThisTurn < BEGINNINGS_PER_TURN_MAX) return;
+    setImmediate(() => {
+      this.begunThisTurn = 0;
+      this.work.nudge();
+    });
+  }
+
+  private async handle(row: WebhookDeliveryRow): Promise<number | null> {
+    this.countBeginning();
+    const leave = this.gate.enter(row.endpointId);
+    let gotThrough: boolean | null = null;
+    try {
+      const report = await deliverWebhook(this.context, row);
+      ({ gotThrough } = report);
+      return report.revision;
+    } finally {
+      for (const endpointId of leave(gotThrough)) this.work.release(endpointId);
+    }
+  }
+
+  /** What the read model says; null while it cannot be read or is damaged: its follower sees to that. */
+  private read<Result>(query: (db: ReadDatabase) => Result): Result | null {
+    try {
+      return query(this.options.deliveries);
+    } catch (error) {
+      if (!(error instanceof ReadDatabaseError)) throw error;
+      if (error.failure !== "unavailable") this.options.onTrouble(error, "");
+      return null;
+    }
+  }
+
+  /** Ends leases that ran out, and disables endpoints that nothing gets through to. */
+  private async keepHouse(): Promise<void> {
+    let lookedAt = Number.NEGATIVE_INFINITY;
+    while (!this.stopping.signal.aborted) {
+      try {
+        if (await this.context.departures.ask()) await this.endLeases();
+        const now = this.context.services.clock.monotonicMs();
+        if (this.context.departures.isOpen && now - lookedAt >= FAILING_LOOK_MS) {
+          lookedAt = now;
+          await this.disableFailing();
+        }
+      } catch (error) {
+        this.options.onTrouble(error, "");
+      }
+      await this.keeping.pause(HOUSEKEEPING_MS);
+    }
+  }
+
+  private async endLeases(): Promise<void> {
+    const { store } = this.context.services;
+    const leased = this.read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];
+    const resting = new Set(this.rests.busy());
+    for (const { id, attempt } of this.leases.expired(leased)) {
+      // What we are at ourselves has not been lost.
+      if (this.work.isInFlight(id) || resting.has(id)) continue;
+      try {
+        const { state } = await readWebhookDelivery(store, id);
+        if (state === null) continue;
+        await expireWebhookLease(store, id, attempt, recordingOf(this.context, state.origin.workspaceId));
+      } catch (error) {
+        if (error instanceof StoreError) throw error;
+        // One that cannot be read must not keep the others waiting.
+        this.rests.failed(id);
+        this.options.onTrouble(error, id);
+      }
+    }
+  }
+
+  private async disableFailing(): Promise<void> {
+    const { services } = this.context;
+    // A read model that is behind has not seen yet what got through since.
+    if (!(await this.options.isCurrent())) return;
+    const since = services.clock.now() - FAILING_MS;
+    const { instance } = await services.standing.get();
+    // Nobody was called while the log stood still, and what got through elsewhere meanwhile is not known here.
+    if (instance?.stops.some(({ to }) => to === null || to > since)) return;
+    const before = rfc3339(since);
+    const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, FAILING_MAX)) ?? [];
+    for (const { workspaceId, endpointId } of failing) {
+      const { occasion } = recordingOf(this.context, workspaceId);
+      const isNews = await disableFailedEndpoint(services, { workspaceId, endpointId }, "failing", occasion);
+      if (isNews) this.options.onDisabled({ workspaceId, endpointId, reason: "failing" });
+    }
+  }
+}

@@ -1,0 +1,32 @@
+import type { Clock } from "../../ports/clock.ts";
+
+/** A claim that has no outcome yet. */
+export interface Leased {
+  readonly id: string;
+  readonly attempt: number;
+  readonly leaseMs: number;
+}
+
+/**
+ * Counts every lease from when its claim was first seen here: clocks of other machines are not trusted, and
+ * after a restart every lease is counted anew.
+ */
+export class LeaseWatch {
+  private seen = new Map<string, number>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /** The claims whose lease has run out, out of all that are under way. */
+  expired<Claim extends Leased>(leased: readonly Claim[]): readonly Claim[] {
+    const now = this.clock.monotonicMs();
+    const seen = new Map<string, number>();
+    const expired = leased.filter((claim) => {
+      const name = `${claim.id} ${claim.attempt}`;
+      const since = this.seen.get(name) ?? now;
+      seen.set(name, since);
+      return now - since >= claim.leaseMs;
+    });
+    this.seen = seen;
+    return expired;
+  }
+}

@@ -1,0 +1,131 @@
+import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import { newRequestId } from "../../kernel/ids.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { pauses } from "./abortableSleep.ts";
+import { rowRests } from "./rowBackoff.ts";
+
+/** Something that a read model says is to be done. */
+interface Row {
+  readonly id: string;
+  readonly workspaceId: string;
+}
+
+/** What a worker of rows does, and how often. */
+export interface RowWork {
+  readonly clock: Clock;
+  /** Names this worker in the events that it leads to. */
+  readonly actor: string;
+  readonly concurrencyMax: number;
+  /** In [0, 1). */
+  readonly random: () => number;
+  /** What is to be done at `now`, less what is at hand or resting. May throw `ReadDatabaseError`. */
+  readonly find: (now: EpochMs, without: readonly string[], limit: number) => readonly Row[];
+  /**
+   * Does it, repeatably: another instance may be at the same row, and the read model may still show what is done.
+   * What throws is tried again, after ever longer rests.
+   */
+  readonly act: (id: string, occasion: Occasion) => Promise<void>;
+  readonly onTrouble: (error: unknown, id: string) => void;
+}
+
+/** Goes on until it is stopped. */
+export interface RowWorker {
+  start(): void;
+  /** The read model has moved: brings the next look forward. */
+  wake(): void;
+  /** Begins nothing more, and waits for what is at hand until `graceMs` have passed. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Rows that are found in one go, and taken at random, so that instances seldom collide. */
+const CANDIDATES_MAX = 100;
+/** Rows are looked for this often, because time alone can make them due. */
+const LOOK_MS = 1_000;
+/** News of the read model bring a look forward, but not more often than this. */
+const LOOK_MS_MIN = 25;
+/** How long the worker itself rests after a fault, which may not be the row's own. */
+const FAULT_PAUSE_MS = 250;
+
+/** Works through the rows of a read model: it says where to look, the streams decide. */
+export function rowWorker(work: RowWork): RowWorker {
+  const { clock } = work;
+  const stopping = new AbortController();
+  const { pause, wakeAll } = pauses(stopping.signal);
+  const rests = rowRests(clock);
+  let candidates: Row[] = [];
+  let isStale = true;
+  let running: Promise<unknown> = Promise.resolve();
+
+  const refill = () => {
+    const rows = readRows(work, rests.busy());
+    candidates = [...rows];
+    // A full page may have more behind it.
+    isStale = rows.length >= CANDIDATES_MAX;
+  };
+
+  const take = (): Row | null => {
+    if (candidates.length === 0 && isStale) refill();
+    while (candidates.length > 0) {
+      const [row] = candidates.splice(Math.floor(work.random() * candidates.length), 1);
+      if (row && rests.isFree(row.id)) return row;
+    }
+    return null;
+  };
+
+  const handle = async ({ id, workspaceId }: Row) => {
+    rests.begin(id);
+    try {
+      const at = clock.now();
+      await work.act(id, { at, correlationId: newRequestId(), actor: work.actor, workspaceId });
+      rests.done(id);
+    } catch (error) {
+      rests.failed(id);
+      work.onTrouble(error, id);
+      await pause(FAULT_PAUSE_MS);
+    }
+  };
+
+  const loop = async () => {
+    while (!stopping.signal.aborted) {
+      const row = take();
+      if (row) await handle(row);
+      else {
+        await pause(LOOK_MS_MIN);
+        if (!isStale) await pause(LOOK_MS, { wakeable: true });
+        isStale = true;
+      }
+    }
+  };
+
+  return {
+    start() {
+      running = Promise.all(Array.from({ length: work.concurrencyMax }, loop));
+    },
+    wake() {
+      isStale = true;
+      wakeAll();
+    },
+    async stop(graceMs) {
+      stopping.abort();
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const overdue = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, graceMs);
+      });
+      await Promise.race([running, overdue]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Rows to work on; none while the read model cannot be read or is damaged: its follower sees to that. */
+function readRows(work: RowWork, without: readonly string[]): readonly Row[] {
+  try {
+    return work.find(work.clock.now(), without, CANDIDATES_MAX);
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError)) throw error;
+    if (error.failure !== "unavailable") work.onTrouble(error, "");
+    return [];
+  }
+}

@@ -1,0 +1,24 @@
+import { StoreError } from "../../ports/eventStore.ts";
+
+const RECORD_RETRY_MS_FIRST = 100;
+const RECORD_RETRY_MS_MAX = 5_000;
+
+interface Persistence {
+  /** Aborts when outcomes can no longer be waited for: the process is about to end. */
+  readonly abandoned: AbortSignal;
+  readonly onTrouble: (error: unknown, id: string) => void;
+}
+
+/** Goes on until it is in the log, whatever the store does: an outcome that is known must not be lost. */
+export async function persist(context: Persistence, id: string, work: () => Promise<unknown>): Promise<void> {
+  for (let delayMs = RECORD_RETRY_MS_FIRST; ; delayMs = Math.min(RECORD_RETRY_MS_MAX, delayMs * 2)) {
+    try {
+      await work();
+      return;
+    } catch (error) {
+      if (!(error instanceof StoreError) || context.abandoned.aborted) throw error;
+      context.onTrouble(error, id);
+      await Bun.sleep(delayMs);
+    }
+  }
+}

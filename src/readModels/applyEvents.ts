@@ -1,0 +1,222 @@
+import type { Projection } from "../../projections/projection.ts";
+import { UnreadableEventError } from "../kernel/event/codec.ts";
+import type { EventStore, LogBatch, Position, RecordedEvent } from "../ports/eventStore.ts";
+import { type ReadDatabase, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
+import { writeCheckpoint } from "./versionedFile.ts";
+
+/** So many events may share one transaction: more gains no speed and only makes a crash dearer. */
+export const TRANSACTION_EVENTS_MAX = 2_000;
+/** A reading that nobody follows commits less often: pages that are written to again and again are written out once. */
+const READING_TRANSACTION_EVENTS_MAX = 10_000;
+/** A projection that had nothing to do still writes its checkpoint down after so many events of others. */
+const CHECKPOINT_LAG_EVENTS_MAX = 20_000;
+/** Or after this time. */
+const CHECKPOINT_LAG_MS_MAX = 1_000;
+/** Greater than every position. */
+const NO_LIMIT = "\uffff" as Position;
+
+/** Why a projection stopped. */
+export interface ApplyFailure {
+  /** Says the event and the kind of error, never an event's data. */
+  readonly reason: string;
+  /** `projection`: its code or the event; a repetition would fail again. Else its database is at fault. */
+  readonly cause: "projection" | "unavailable" | "damaged";
+}
+
+/** One generation being brought forward. Only this module changes it. */
+export interface Applier {
+  readonly projection: Projection;
+  readonly db: ReadDatabaseFile;
+  /** The same as the projection sees it: the first write begins a transaction. */
+  readonly rows: ReadDatabase;
+  /** Events after this position are left alone: verify stops at another generation's checkpoint. */
+  readonly limit: Position;
+  /** Everything up to here is applied, though perhaps not yet committed. */
+  position: Position;
+  /** What the file says. */
+  checkpoint: Position;
+  checkpointAt: number;
+  eventsSinceCheckpoint: number;
+  isWriting: boolean;
+  failure: ApplyFailure | undefined;
+}
+
+/** Starts where the file's checkpoint stands. */
+export function makeApplier(
+  projection: Projection,
+  db: ReadDatabaseFile,
+  checkpoint: Position,
+  limit = NO_LIMIT,
+): Applier {
+  const applier: Applier = {
+    projection,
+    db,
+    rows: {
+      run(sql, ...values) {
+        beginWriting(applier);
+        db.run(sql, ...values);
+      },
+      get: (sql, ...values) => db.get(sql, ...values),
+      all: (sql, ...values) => db.all(sql, ...values),
+    },
+    limit,
+    position: checkpoint,
+    checkpoint,
+    checkpointAt: Date.now(),
+    eventsSinceCheckpoint: 0,
+    isWriting: false,
+    failure: undefined,
+  };
+  return applier;
+}
+
+/** Most events mean nothing to most projections, and a transaction costs as much as several rows. */
+function beginWriting(applier: Applier): void {
+  if (applier.isWriting) return;
+  applier.db.begin();
+  applier.isWriting = true;
+}
+
+/** Messages that can't hold an event's data: SQLite's name columns, the codec's a path, JavaScript's code. */
+function isSafe(error: Error): boolean {
+  if (error instanceof ReadDatabaseError || error instanceof UnreadableEventError) return true;
+  return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+}
+
+/** The place is told beside it. */
+function messageOf(error: Error): string {
+  return error instanceof UnreadableEventError ? error.reason : error.message;
+}
+
+function failureOf(error: unknown, where: string): ApplyFailure {
+  const name = error instanceof Error ? error.name : "a thrown value";
+  const what = error instanceof Error && isSafe(error) ? `${name}: ${messageOf(error)}` : name;
+  const isDatabase = error instanceof ReadDatabaseError && error.failure !== "statement";
+  return { reason: `${where}: ${what}`, cause: isDatabase ? error.failure : "projection" };
+}
+
+function eventPlace(projection: Projection, event: RecordedEvent): string {
+  return `projection ${projection.name} stopped at ${event.type}, stream ${event.stream}, revision ${event.revision}`;
+}
+
+function stop(applier: Applier, failure: ApplyFailure): void {
+  applier.failure = failure;
+  applier.isWriting = false;
+  try {
+    applier.db.rollback();
+  } catch {
+    // What isn't committed is undone when the file is closed, whatever the rollback said.
+  }
+  applier.position = applier.checkpoint;
+}
+
+function applyOne(applier: Applier, event: RecordedEvent): void {
+  if (event.position <= applier.position || event.position > applier.limit || applier.failure) return;
+  try {
+    applier.projection.apply(event, applier.rows);
+  } catch (error) {
+    stop(applier, failureOf(error, eventPlace(applier.projection, event)));
+  }
+}
+
+/** The event types that any of the appliers wants. */
+export function typesOf(appliers: Iterable<Applier>): readonly string[] {
+  const types = new Set<string>();
+  for (const { projection } of appliers) for (const type of projection.events) types.add(type);
+  return [...types];
+}
+
+/** Hands events of the log, in order, to the appliers that want them. */
+export type Feed = (batch: LogBatch) => void;
+
+/**
+ * A feed for these appliers. Each leaves alone what it already has; one that fails takes no further part.
+ * Nothing is committed before {@link commit}.
+ */
+export function makeFeed(appliers: readonly Applier[]): Feed {
+  const takers = new Map<string, Applier[]>();
+  for (const applier of appliers) {
+    for (const type of applier.projection.events) {
+      const list = takers.get(type);
+      if (list) list.push(applier);
+      else takers.set(type, [applier]);
+    }
+  }
+  return ({ events, position }) => {
+    for (const event of events) {
+      const list = takers.get(event.type);
+      if (list) for (const applier of list) applyOne(applier, event);
+    }
+    for (const applier of appliers) moveTo(applier, position, events.length);
+  };
+}
+
+function isDone({ failure, position, limit }: Applier): boolean {
+  return failure !== undefined || position >= limit;
+}
+
+/** Everything up to `position` was handed over, `events` of all types among it. */
+export function moveTo(applier: Applier, position: Position, events: number): void {
+  if (applier.failure) return;
+  const reached = position > applier.limit ? applier.limit : position;
+  if (reached <= applier.position) return;
+  applier.position = reached;
+  applier.eventsSinceCheckpoint += events;
+}
+
+/** Commits what was applied, rows and checkpoint together. A commit that fails stops the applier. */
+export function commit(applier: Applier): void {
+  if (applier.failure || (!applier.isWriting && applier.position === applier.checkpoint)) return;
+  try {
+    beginWriting(applier);
+    writeCheckpoint(applier.db, applier.position);
+    applier.db.commit();
+    applier.isWriting = false;
+    applier.checkpoint = applier.position;
+    applier.checkpointAt = Date.now();
+    applier.eventsSinceCheckpoint = 0;
+  } catch (error) {
+    stop(applier, failureOf(error, `projection ${applier.projection.name} stopped at a commit`));
+  }
+}
+
+/** Commits where there are rows, and where the checkpoint alone would lag by too much. */
+export function commitDue(applier: Applier): void {
+  const lags =
+    applier.eventsSinceCheckpoint >= CHECKPOINT_LAG_EVENTS_MAX ||
+    Date.now() - applier.checkpointAt >= CHECKPOINT_LAG_MS_MAX;
+  if (applier.isWriting || lags) commit(applier);
+}
+
+/**
+ * The log from the least of the appliers' positions to its head, or to their limits, through a feed; commits now
+ * and then and ends with everything committed. Yields the number of events since it last did.
+ */
+export async function* feedToHead(store: EventStore, appliers: readonly Applier[]): AsyncIterable<number> {
+  const head = await store.head();
+  const [from] = appliers.map(({ position }) => position).sort();
+  if (from === undefined) return;
+  const feed = makeFeed(appliers);
+  let pending = 0;
+  for await (const batch of store.readAll(from, { types: typesOf(appliers) })) {
+    feed(batch);
+    pending += batch.events.length;
+    if (appliers.every(isDone)) break;
+    if (pending < TRANSACTION_EVENTS_MAX) continue;
+    for (const applier of appliers) {
+      if (applier.eventsSinceCheckpoint >= READING_TRANSACTION_EVENTS_MAX) commit(applier);
+    }
+    yield pending;
+    pending = 0;
+    await breathe();
+  }
+  // The reading covered all up to where the head was, though its last batch may stand before that.
+  feed({ events: [], position: head, caughtUp: true });
+  for (const applier of appliers) commit(applier);
+  yield pending;
+}
+
+/** Gives timers and messages their turn: a store that answers from memory would never let them have one. */
+export function breathe(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

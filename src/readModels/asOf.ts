@@ -1,0 +1,105 @@
+import type { Projection } from "../../projections/projection.ts";
+import { type EpochMs, epochMs } from "../kernel/time.ts";
+import { type EventStore, LOG_START } from "../ports/eventStore.ts";
+import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
+import { feedToHead, makeApplier } from "./applyEvents.ts";
+import { compareTable, type RowDifference } from "./compareTables.ts";
+import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
+import { makeScratch, removeScratch, type Scratch } from "./temporaryDatabase.ts";
+import type { ReadModelPlace } from "./versionedFile.ts";
+
+export interface PastOptions extends ReadModelPlace {
+  readonly store: EventStore;
+  readonly projection: Projection;
+  readonly onProgress?: (progress: ReadingProgress) => void;
+  readonly signal: AbortSignal;
+}
+
+/** A read model as it was, for as long as the work with it lasts. */
+export interface Past {
+  readonly projection: Projection;
+  readonly db: ReadDatabaseFile;
+}
+
+/**
+ * The read model made of the events that belong to `at`: those whose own time is not after it, up to the first of
+ * their stream that is later. So a stream is told as far as somebody with a clock would have told it, never with a
+ * gap, whatever the instances' clocks say; and the events are applied in the order of the log. What was erased is
+ * not in the log any more, nor was it ever in a row.
+ */
+function upTo(projection: Projection, at: EpochMs): Projection {
+  let hasLate = false;
+  return {
+    ...projection,
+    apply(event, db) {
+      const { stream, metadata } = event;
+      if (epochMs(String(metadata.at)) > at) {
+        db.run("INSERT OR IGNORE INTO late VALUES (?)", stream);
+        hasLate = true;
+      } else if (!hasLate || db.get("SELECT 1 FROM late WHERE stream = ?", stream) === undefined) {
+        projection.apply(event, db);
+      }
+    },
+  };
+}
+
+/**
+ * Builds a read model aside as it was at each of the moments, from one reading of the log, and removes it after
+ * `work`. Throws the reason when an event can't be applied; rejects when the store does, or with the signal's reason.
+ */
+export async function withPast<Result>(
+  options: PastOptions,
+  moments: readonly EpochMs[],
+  work: (pasts: readonly Past[]) => Promise<Result>,
+): Promise<Result> {
+  const { store, projection, signal } = options;
+  const scratches: Scratch[] = [];
+  try {
+    for (const _ of moments) {
+      const scratch = makeScratch(options, projection);
+      scratches.push(scratch);
+      // On disk, because it is most streams of the log when the moment is long ago.
+      scratch.db.run("CREATE TABLE late (stream TEXT PRIMARY KEY) WITHOUT ROWID");
+    }
+    const appliers = scratches.map(({ db }, index) =>
+      makeApplier(upTo(projection, moments[index] ?? 0), db, LOG_START),
+    );
+    const note = meter({ from: LOG_START, head: await store.head() }, options.onProgress);
+    for await (const events of feedToHead(store, appliers)) {
+      signal.throwIfAborted();
+      note(events, leastPosition(appliers));
+    }
+    for (const { failure } of appliers) if (failure) throw new PastError(failure.reason);
+    return await work(scratches.map(({ db }) => ({ projection, db })));
+  } finally {
+    for (const scratch of scratches) removeScratch(options, scratch);
+  }
+}
+
+/** The read model can't be built: its message says at which event, and nothing of the event's data. */
+export class PastError extends Error {
+  override readonly name = "PastError";
+}
+
+/** A row that was otherwise at the one moment than at the other. */
+export interface Change {
+  readonly table: string;
+  readonly change: "added" | "removed" | "changed";
+  readonly key: RowDifference["key"];
+  readonly before: RowDifference["live"];
+  readonly after: RowDifference["rebuilt"];
+  /** The columns that changed, where the row was there at both. */
+  readonly columns: readonly string[];
+}
+
+/** What changed from one moment to the other, table by table in the order of the keys. Holds one row at a time. */
+export function* changesBetween(from: Past, to: Past): Iterable<Change> {
+  for (const table of from.projection.tables) {
+    for (const difference of compareTable(from.db, to.db, table)) {
+      if (!difference) continue;
+      const { key, live: before, rebuilt: after, columns } = difference;
+      const change = before === null ? "added" : after === null ? "removed" : "changed";
+      yield { table: table.name, change, key, before, after, columns };
+    }
+  }
+}

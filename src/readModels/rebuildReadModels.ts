@@ -1,0 +1,240 @@
+import { join } from "node:path";
+import type { Projection } from "../../projections/projection.ts";
+import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
+import { ReadDatabaseError } from "../ports/readDatabase.ts";
+import { type Applier, commit, feedToHead, makeApplier } from "./applyEvents.ts";
+import { type Catalog, type GenerationEntry, openCatalog } from "./catalog.ts";
+import {
+  clearAway,
+  createGeneration,
+  discardBuilds,
+  type OpenGeneration,
+  type ReadModelPlace,
+  resumeGeneration,
+} from "./versionedFile.ts";
+
+/** How long a rebuild beside a running service waits for it to switch. */
+const SWITCH_WAIT_MS_MAX = 60_000;
+const SWITCH_POLL_MS = 50;
+/** What is built is saved so often, though no more than a twentieth of the time goes into that. */
+const SAVE_EVERY_MS = 10_000;
+const SAVE_SHARE_MAX = 1 / 20;
+
+/** How far a reading of the log has come. */
+export interface ReadingProgress {
+  /** Events read so far. */
+  readonly events: number;
+  /** Where the reading began. */
+  readonly from: Position;
+  readonly position: Position;
+  /** Where the head was when the reading began. */
+  readonly head: Position;
+  readonly elapsedMs: number;
+  readonly eventsPerSecond: number;
+}
+
+export interface RebuildOptions extends ReadModelPlace {
+  readonly store: EventStore;
+  /** Those to be rebuilt. */
+  readonly projections: readonly Projection[];
+  /** Whether this process owns the directory. Else a running service is waited for to switch. */
+  readonly owner: boolean;
+  readonly onProgress?: (progress: ReadingProgress) => void;
+  /** Ends the work; what was built is saved, and the next rebuild of the same read models goes on from there. */
+  readonly signal: AbortSignal;
+  /** Begins anew, whatever an interrupted rebuild has left. */
+  readonly fresh?: boolean;
+  readonly saveEveryMs?: number;
+  readonly switchWaitMsMax?: number;
+}
+
+export interface RebuildResult {
+  readonly name: string;
+  readonly version: number;
+  readonly file: string;
+  /**
+   * `current`: it is what readers see. `ready`: complete, and the service will take it over when it next looks.
+   * `failed`: nothing has changed for readers; `reason` says why.
+   */
+  readonly outcome: "current" | "ready" | "failed";
+  readonly reason: string | null;
+  /** Where it went on from, after an interruption; null: it was begun anew. */
+  readonly resumedFrom: Position | null;
+}
+
+interface Build {
+  readonly entry: GenerationEntry;
+  readonly applier: Applier;
+  readonly resumedFrom: Position | null;
+  result: RebuildResult | undefined;
+}
+
+/** Counts a reading's events, and tells how fast they go by. */
+export function meter(
+  { from, head }: Pick<ReadingProgress, "from" | "head">,
+  onProgress: ((progress: ReadingProgress) => void) | undefined,
+): (events: number, position: Position) => void {
+  const startedAt = performance.now();
+  let total = 0;
+  return (events, position) => {
+    total += events;
+    const elapsedMs = performance.now() - startedAt;
+    const eventsPerSecond = Math.round((total / Math.max(elapsedMs, 1)) * 1_000);
+    onProgress?.({ events: total, from, position, head, elapsedMs, eventsPerSecond });
+  };
+}
+
+function resultOf(
+  { entry, resumedFrom }: Build,
+  outcome: RebuildResult["outcome"],
+  reason: string | null = null,
+): RebuildResult {
+  return { name: entry.name, version: entry.version, file: entry.file, outcome, reason, resumedFrom };
+}
+
+async function startBuilds(options: RebuildOptions, catalog: Catalog, builds: Build[]): Promise<void> {
+  const head = await options.store.head();
+  for (const projection of options.projections) {
+    if (options.fresh) discardBuilds(catalog, projection);
+    const resumed = resumeGeneration(options, catalog, projection, head);
+    const generation = resumed ?? createGeneration(options, catalog, projection, "build");
+    builds.push(buildOf(projection, generation, resumed?.checkpoint ?? null));
+  }
+}
+
+function buildOf(
+  projection: Projection,
+  { entry, db, checkpoint }: OpenGeneration,
+  resumedFrom: Position | null,
+): Build {
+  return { entry, applier: makeApplier(projection, db, checkpoint), resumedFrom, result: undefined };
+}
+
+/** Reads the log once, for all builds, and saves them now and then. */
+async function build(options: RebuildOptions, builds: readonly Build[]): Promise<void> {
+  const appliers = builds.map(({ applier }) => applier);
+  const from = leastPosition(appliers);
+  const note = meter({ from, head: await options.store.head() }, options.onProgress);
+  const saveWhenDue = saving(options, builds);
+  for await (const events of feedToHead(options.store, appliers)) {
+    note(events, leastPosition(appliers));
+    options.signal.throwIfAborted();
+    await saveWhenDue();
+  }
+}
+
+/** How far all of them have come; those that failed are not waited for. */
+export function leastPosition(appliers: readonly Applier[]): Position {
+  const goingOn = appliers.filter(({ failure }) => !failure);
+  return goingOn.map(({ position }) => position).sort()[0] ?? LOG_START;
+}
+
+/** Saves the builds when that is due. */
+function saving({ saveEveryMs = SAVE_EVERY_MS }: RebuildOptions, builds: readonly Build[]) {
+  let dueAt = performance.now() + saveEveryMs;
+  return async () => {
+    const startedAt = performance.now();
+    if (startedAt < dueAt) return;
+    await saveAll(builds);
+    const endedAt = performance.now();
+    dueAt = endedAt + Math.max(saveEveryMs, (endedAt - startedAt) / SAVE_SHARE_MAX);
+  };
+}
+
+/** Saves all that can still be finished. What can't be saved, for want of room say, is only not gone on with. */
+async function saveAll(builds: readonly Build[]): Promise<void> {
+  for (const { applier, result } of builds) {
+    if (result) continue;
+    commit(applier);
+    if (applier.failure) continue;
+    try {
+      await applier.db.save();
+    } catch (error) {
+      if (!(error instanceof ReadDatabaseError) || error.failure !== "unavailable") throw error;
+    }
+  }
+}
+
+function publish(catalog: Catalog, build: Build): void {
+  const { entry, applier } = build;
+  if (applier.failure) {
+    build.result = resultOf(build, "failed", applier.failure.reason);
+    return;
+  }
+  const isReady = catalog.makeReady(entry, () => applier.db.publish());
+  build.result = isReady
+    ? resultOf(build, "ready")
+    : resultOf(build, "failed", "a service that started meanwhile cleared it away: rebuild again");
+}
+
+/** Lets go of what failed, and of what was interrupted before any of it was saved. */
+function abandon({ databases, directory }: RebuildOptions, catalog: Catalog, builds: readonly Build[]): void {
+  for (const { entry, applier, result } of builds) {
+    applier.db.close();
+    const isSaved = databases.savedAt(join(directory, entry.file)) !== null;
+    if (result ? result.outcome === "failed" : applier.failure || !isSaved) catalog.remove(entry);
+  }
+}
+
+/** Whether the service has decided on this generation; it removes the entry of one that it refuses. */
+function outcomeOf(catalog: Catalog, build: Build): RebuildResult {
+  const entry = catalog.generations().find(({ number }) => number === build.entry.number);
+  if (entry?.status === "current") return resultOf(build, "current");
+  if (entry?.status === "ready") return resultOf(build, "ready");
+  const current = catalog.current(build.entry.name);
+  // A rebuild that was ready after ours may have come and gone past it.
+  if (current && current.number > build.entry.number) return resultOf(build, "current");
+  return resultOf(build, "failed", "the service could not follow it to the live position: its log says why");
+}
+
+async function awaitSwitch(
+  catalog: Catalog,
+  ready: readonly Build[],
+  options: RebuildOptions,
+): Promise<void> {
+  const deadline = Date.now() + (options.switchWaitMsMax ?? SWITCH_WAIT_MS_MAX);
+  for (;;) {
+    for (const build of ready) build.result = outcomeOf(catalog, build);
+    if (ready.every(({ result }) => result?.outcome !== "ready")) return;
+    if (Date.now() >= deadline || options.signal.aborted) return;
+    await Bun.sleep(SWITCH_POLL_MS);
+  }
+}
+
+function switchNow(catalog: Catalog, ready: readonly Build[]): void {
+  for (const build of ready) {
+    const replaced = catalog.makeCurrent(build.entry);
+    if (replaced) catalog.remove(replaced);
+    build.result = resultOf(build, "current");
+  }
+}
+
+/**
+ * Builds the read models anew from one reading of the log, aside from what readers see, and then puts them in
+ * place: by itself as the owner, else by waiting for the service, which follows them to the live position and
+ * switches. One that fails doesn't hold up the others. Rejects when the store does, or with the signal's reason;
+ * what was built by then is saved, and the next call goes on from there. A process that is killed, or loses its
+ * power, loses what it built since it last saved.
+ */
+export async function rebuildReadModels(options: RebuildOptions): Promise<readonly RebuildResult[]> {
+  const { databases, directory, owner, signal } = options;
+  signal.throwIfAborted();
+  const catalog = openCatalog(databases, directory);
+  const builds: Build[] = [];
+  try {
+    if (owner) clearAway(options, catalog);
+    await startBuilds(options, catalog, builds);
+    await build(options, builds);
+    for (const build of builds) publish(catalog, build);
+    const ready = builds.filter(({ result }) => result?.outcome === "ready");
+    if (owner) switchNow(catalog, ready);
+    else await awaitSwitch(catalog, ready, options);
+    return builds.map((build) => build.result ?? resultOf(build, "failed", "it was not finished"));
+  } catch (error) {
+    await saveAll(builds);
+    throw error;
+  } finally {
+    abandon(options, catalog, builds);
+    catalog.close();
+  }
+}

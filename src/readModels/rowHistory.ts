@@ -1,0 +1,118 @@
+import type { Projection, ProjectionTable } from "../../projections/projection.ts";
+import type { ProjectedEvent, ReadDatabaseFile, SqlRow, SqlValue } from "../ports/readDatabase.ts";
+import { differingColumns } from "./compareTables.ts";
+
+/** Where an event stands, for whoever wants to look it up. */
+export interface EventPlace {
+  readonly stream: string;
+  readonly revision: number;
+  readonly type: string;
+  /** The event's own time, RFC 3339. */
+  readonly at: string;
+}
+
+/** A row to keep an eye on. */
+export interface WatchedRow {
+  readonly table: string;
+  readonly key: readonly SqlValue[];
+  /** The columns of interest; whether the row is there at all always is. */
+  readonly columns: readonly string[];
+}
+
+interface Watch extends WatchedRow {
+  readonly select: string;
+  row: SqlRow | undefined;
+  cause: EventPlace | null;
+}
+
+/** A read model that is built while some of its rows are watched. */
+export interface Watching {
+  /** What to build with: it gives the same rows. */
+  readonly projection: Projection;
+  /**
+   * The last event so far that put the row there, took it away or changed one of its columns of interest; null
+   * when none did. By the place of the row among those that are watched.
+   */
+  cause(index: number): EventPlace | null;
+}
+
+const HITS = "watched_hits";
+
+/**
+ * Watches rows of a read model whose tables are still empty. Triggers tell which of them an event has touched, so
+ * that a row costs nothing while others are written.
+ */
+export function watchRows(
+  db: ReadDatabaseFile,
+  projection: Projection,
+  rows: readonly WatchedRow[],
+): Watching {
+  const watches = rows.map((row): Watch => {
+    const table = projection.tables.find(({ name }) => name === row.table);
+    if (!table) throw new Error(`${projection.name} has no table ${row.table}`);
+    return { ...row, select: selectOf(table), row: undefined, cause: null };
+  });
+  db.begin();
+  db.run(`CREATE TABLE ${HITS} (number INTEGER)`);
+  for (const table of projection.tables) createTriggers(db, table, watches);
+  db.commit();
+  return {
+    projection: {
+      ...projection,
+      apply(event, rowsOf) {
+        projection.apply(event, rowsOf);
+        noteHits(db, watches, event);
+      },
+    },
+    cause: (index) => watches[index]?.cause ?? null,
+  };
+}
+
+function selectOf({ name, key }: ProjectionTable): string {
+  return `SELECT * FROM ${name} WHERE ${key.map((column) => `${column} IS ?`).join(" AND ")}`;
+}
+
+function createTriggers(
+  db: ReadDatabaseFile,
+  { name, key }: ProjectionTable,
+  watches: readonly Watch[],
+): void {
+  const watched = `watched_${name}`;
+  const columns = key.map((_, index) => `k${index}`);
+  db.run(`CREATE TABLE ${watched} (number INTEGER, ${columns.join(", ")})`);
+  db.run(`CREATE INDEX ${watched}_by_key ON ${watched} (${columns.join(", ")})`);
+  const places = ["?", ...columns.map(() => "?")].join(", ");
+  for (const [number, watch] of watches.entries()) {
+    if (watch.table === name) db.run(`INSERT INTO ${watched} VALUES (${places})`, number, ...watch.key);
+  }
+  const note = (row: "OLD" | "NEW") =>
+    `INSERT INTO ${HITS} SELECT number FROM ${watched}
+      WHERE ${key.map((column, index) => `k${index} IS ${row}.${column}`).join(" AND ")};`;
+  const trigger = (verb: string, does: string) =>
+    db.run(`CREATE TRIGGER ${watched}_${verb} AFTER ${verb} ON ${name} BEGIN ${does} END`);
+  trigger("INSERT", note("NEW"));
+  trigger("DELETE", note("OLD"));
+  trigger("UPDATE", note("OLD") + note("NEW"));
+}
+
+function noteHits(db: ReadDatabaseFile, watches: readonly Watch[], event: ProjectedEvent): void {
+  const hits = db.all(`SELECT DISTINCT number FROM ${HITS}`);
+  if (hits.length === 0) return;
+  db.run(`DELETE FROM ${HITS}`);
+  for (const { number } of hits) {
+    const watch = watches[Number(number)];
+    if (watch) noteHit(watch, db.get(watch.select, ...watch.key), event);
+  }
+}
+
+function noteHit(watch: Watch, row: SqlRow | undefined, event: ProjectedEvent): void {
+  const before = watch.row;
+  watch.row = row;
+  const isOther =
+    before && row
+      ? differingColumns(before, row).some((column) => watch.columns.includes(column))
+      : before !== row;
+  if (!isOther) return;
+  const { stream, revision, type, metadata } = event;
+  watch.cause = { stream, revision, type, at: String(metadata.at) };
+}

@@ -1,0 +1,279 @@
+import { join } from "node:path";
+import type { Projection } from "../../projections/projection.ts";
+import { rfc3339 } from "../kernel/time.ts";
+import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
+import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
+import { type Applier, breathe, feedToHead, makeApplier } from "./applyEvents.ts";
+import { type Catalog, type GenerationEntry, hasCatalog, openCatalog } from "./catalog.ts";
+import { compareTable, type RowDifference } from "./compareTables.ts";
+import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
+import { type EventPlace, watchRows } from "./rowHistory.ts";
+import { makeScratch, removeScratch, type Scratch, scratchPath } from "./temporaryDatabase.ts";
+import { type Found, noteFound } from "./verificationFindings.ts";
+import { type ReadModelPlace, readMeta } from "./versionedFile.ts";
+
+/** A switch between our look at the catalog and our opening of the file makes us look again. */
+const OPEN_ATTEMPTS_MAX = 5;
+/** After so many rows other work gets its turn. */
+const ROWS_PER_TURN = 10_000;
+
+/** One row in which the live read model and the log disagree. */
+export interface Difference extends RowDifference {
+  readonly projection: string;
+  /** The event that should have made the row what the log says, or taken it away; null: no event ever did. */
+  readonly event: EventPlace | null;
+}
+
+export interface VerifyOptions extends ReadModelPlace {
+  readonly store: EventStore;
+  readonly projections: readonly Projection[];
+  /** Called for the first hundred of each read model; all are counted. */
+  readonly onDifference?: (difference: Difference) => void;
+  readonly onProgress?: (progress: ReadingProgress) => void;
+  /** Called now and then: the work waits for it. */
+  readonly rest?: () => Promise<void>;
+  readonly signal: AbortSignal;
+}
+
+export interface VerifyResult {
+  readonly name: string;
+  readonly version: number;
+  /** Where in the log the two sides were compared. */
+  readonly position: Position;
+  /** Rows looked at: a row that both sides have counts once. */
+  readonly rows: number;
+  readonly differences: number;
+  /** Why they could not be compared; null when they were. */
+  readonly failure: string | null;
+}
+
+interface Check {
+  readonly projection: Projection;
+  readonly scratch: Scratch;
+  position: Position;
+  failure: string | null;
+}
+
+/** The current generation, opened for reading; a message where there is none to compare with. */
+function openLive(
+  options: VerifyOptions,
+  catalog: Catalog,
+  projection: Projection,
+): ReadDatabaseFile | string {
+  for (let attempt = 1; ; attempt += 1) {
+    const entry = catalog.current(projection.name);
+    if (!entry) return "it has never been built";
+    try {
+      const db = options.databases.open(join(options.directory, entry.file), "read");
+      const misfit = misfitOf(db, entry, projection, options.logId);
+      if (!misfit) return db;
+      db.close();
+      return misfit;
+    } catch (error) {
+      if (!(error instanceof ReadDatabaseError)) throw error;
+      if (attempt >= OPEN_ATTEMPTS_MAX) return `it could not be opened: ${error.message}`;
+    }
+  }
+}
+
+function misfitOf(
+  db: ReadDatabaseFile,
+  entry: GenerationEntry,
+  projection: Projection,
+  logId: string,
+): string | undefined {
+  if (entry.version !== projection.version) {
+    return `its rows are of version ${entry.version}, this program's projection is version ${projection.version}`;
+  }
+  return readMeta(db).logId === logId ? undefined : "its rows were made from another log";
+}
+
+function startCheck(options: VerifyOptions, projection: Projection): Check {
+  return { projection, scratch: makeScratch(options, projection), position: LOG_START, failure: null };
+}
+
+/** Reads the log for these appliers, to its head or their limits. Rejects with the signal's reason. */
+async function readOn(options: VerifyOptions, appliers: readonly Applier[]): Promise<void> {
+  const note = meter({ from: leastPosition(appliers), head: await options.store.head() }, options.onProgress);
+  for await (const events of feedToHead(options.store, appliers)) {
+    options.signal.throwIfAborted();
+    note(events, leastPosition(appliers));
+    await options.rest?.();
+  }
+}
+
+/** Builds aside to where the live ones stand now, all from one reading of the log. */
+async function buildAside(options: VerifyOptions, catalog: Catalog, checks: readonly Check[]): Promise<void> {
+  const appliers = new Map<Check, Applier>();
+  for (const check of checks) {
+    const live = openLive(options, catalog, check.projection);
+    if (typeof live === "string") check.failure = live;
+    else {
+      const limit = readMeta(live).checkpoint;
+      live.close();
+      appliers.set(check, makeApplier(check.projection, check.scratch.db, check.position, limit));
+    }
+  }
+  await readOn(options, [...appliers.values()]);
+  for (const [check, applier] of appliers) {
+    check.position = applier.checkpoint;
+    check.failure = applier.failure?.reason ?? null;
+  }
+}
+
+function resultOf({ projection, position }: Check, failure: string | null): VerifyResult {
+  return { name: projection.name, version: projection.version, position, rows: 0, differences: 0, failure };
+}
+
+/** Walks all tables of both sides; the number of rows looked at. */
+async function compareAll(
+  options: VerifyOptions,
+  projection: Projection,
+  [live, rebuilt]: readonly [ReadDatabaseFile, ReadDatabaseFile],
+  onDifference: (difference: RowDifference) => void,
+): Promise<number> {
+  let rows = 0;
+  for (const table of projection.tables) {
+    for (const difference of compareTable(live, rebuilt, table)) {
+      rows += 1;
+      if (difference) onDifference(difference);
+      if (rows % ROWS_PER_TURN === 0) {
+        options.signal.throwIfAborted();
+        await (options.rest ?? breathe)();
+      }
+    }
+  }
+  return rows;
+}
+
+/** Takes a snapshot of the live side, brings ours level with it, and compares the two row by row. */
+async function firstLook(
+  options: VerifyOptions,
+  check: Check,
+  live: ReadDatabaseFile,
+  found: Found,
+): Promise<VerifyResult> {
+  const { projection, scratch } = check;
+  live.beginSnapshot();
+  const position = readMeta(live).checkpoint;
+  if (position < check.position)
+    return resultOf(check, "its rows went back in the log meanwhile: verify again");
+  const applier = makeApplier(projection, scratch.db, check.position, position);
+  await readOn(options, [applier]);
+  check.position = applier.checkpoint;
+  if (applier.failure) return resultOf(check, applier.failure.reason);
+  if (check.position < position) return resultOf(check, "its rows go further than the log");
+  scratch.db.begin();
+  const rows = await compareAll(options, projection, [live, scratch.db], found.add);
+  scratch.db.commit();
+  return { ...resultOf(check, null), rows, differences: found.differences };
+}
+
+/**
+ * Looks at what differs a second time. What is truncated in the log was let go of by an event before, and a
+ * reading that missed the one may not have come to the other. So a copy of the live rows and rows built anew go on
+ * to the head of the log by one reading, which shows both the same; what differed then and differs now is wrong.
+ */
+async function secondLook(
+  options: VerifyOptions,
+  check: Check,
+  sides: { readonly copy: ReadDatabaseFile; readonly again: ReadDatabaseFile },
+  found: Found,
+): Promise<VerifyResult> {
+  const { projection } = check;
+  const { copy, again } = sides;
+  const position = readMeta(copy).checkpoint;
+  const watching = watchRows(again, projection, found.shown);
+  const building = makeApplier(watching.projection, again, LOG_START, position);
+  await readOn(options, [building]);
+  if (building.failure) return resultOf(check, building.failure.reason);
+  const going = [makeApplier(projection, copy, position), makeApplier(watching.projection, again, position)];
+  await readOn(options, going);
+  const [live, rebuilt] = going;
+  let differences = 0;
+  const report = (difference: RowDifference) => {
+    if (!found.has(difference)) return;
+    differences += 1;
+    const index = found.place(difference);
+    if (index === -1) return;
+    options.onDifference?.({ projection: projection.name, ...difference, event: watching.cause(index) });
+  };
+  // An event that can't be applied to the live rows, because of what is wrong with them, leaves them behind.
+  if (live?.checkpoint !== rebuilt?.checkpoint) {
+    for (const difference of found.shown) report(difference);
+    return { ...resultOf(check, null), differences: found.differences };
+  }
+  const rows = await compareAll(options, projection, [copy, again], report);
+  return { ...resultOf(check, null), position: rebuilt?.checkpoint ?? position, rows, differences };
+}
+
+async function confirm(
+  options: VerifyOptions,
+  check: Check,
+  live: ReadDatabaseFile,
+  found: Found,
+): Promise<VerifyResult> {
+  live.rollback();
+  const path = scratchPath(options, check.projection.name);
+  const again = makeScratch(options, check.projection);
+  let copy: ReadDatabaseFile | undefined;
+  try {
+    // The copy need not outlive a crash.
+    live.run("PRAGMA synchronous = OFF");
+    live.run("VACUUM INTO ?", path);
+    copy = options.databases.open(path, "build");
+    return await secondLook(options, check, { copy, again: again.db }, found);
+  } finally {
+    copy?.close();
+    options.databases.remove(path);
+    removeScratch(options, again);
+  }
+}
+
+async function compare(options: VerifyOptions, catalog: Catalog, check: Check): Promise<VerifyResult> {
+  if (check.failure) return resultOf(check, check.failure);
+  const live = openLive(options, catalog, check.projection);
+  if (typeof live === "string") return resultOf(check, live);
+  try {
+    const found = noteFound(check.scratch.db);
+    const result = await firstLook(options, check, live, found);
+    return result.differences === 0 ? result : await confirm(options, check, live, found);
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError)) throw error;
+    return resultOf(check, `its rows could not be read: ${error.message}`);
+  } finally {
+    live.close();
+  }
+}
+
+/**
+ * Builds the read models aside from the log and compares them with the live ones, row by row, each at one
+ * position; a difference is looked into with a second reading. Changes nothing but the note of its result in the
+ * catalog, and works beside a running service. Rejects when the store does, or with the signal's reason; whatever
+ * is wrong with one read model stands in its result.
+ */
+export async function verifyReadModels(options: VerifyOptions): Promise<readonly VerifyResult[]> {
+  options.signal.throwIfAborted();
+  if (!hasCatalog(options.directory)) {
+    return options.projections.map(({ name, version }) => {
+      const failure = "it has never been built";
+      return { name, version, position: LOG_START, rows: 0, differences: 0, failure };
+    });
+  }
+  const catalog = openCatalog(options.databases, options.directory);
+  const checks: Check[] = [];
+  try {
+    for (const projection of options.projections) checks.push(startCheck(options, projection));
+    await buildAside(options, catalog, checks);
+    const results: VerifyResult[] = [];
+    for (const check of checks) {
+      const result = await compare(options, catalog, check);
+      results.push(result);
+      catalog.noteVerification({ ...result, finishedAt: rfc3339(Date.now()) });
+    }
+    return results;
+  } finally {
+    for (const { scratch } of checks) removeScratch(options, scratch);
+    catalog.close();
+  }
+}

@@ -1,0 +1,288 @@
+import { hostname } from "node:os";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { contentBytesOf } from "../../projections/emails.ts";
+import { projections } from "../../projections/index.ts";
+import { isSuppressed } from "../../projections/suppressions.ts";
+import { sourceBytesOf } from "../../projections/templates.ts";
+import { liquidEngine } from "../adapters/liquidjs/liquidEngine.ts";
+import { type DirectoryLock, lockDirectory } from "../adapters/sqlite/directoryLock.ts";
+import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
+import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
+import { systemClock } from "../adapters/system/systemClock.ts";
+import { makeServices, type Services } from "../commands/dependencies.ts";
+import { recentEmails } from "../commands/email/recentEmailCache.ts";
+import { type OpenInstance, requireUnsealed } from "../commands/instance/openInstance.ts";
+import { joinLog, type Membership } from "../commands/instance/serviceRegister.ts";
+import { requestLog } from "../http/server/requestLog.ts";
+import { RequestsAtWork } from "../http/server/requestsInFlight.ts";
+import { type OpenPort, openPort } from "../http/server/server.ts";
+import { reasonOf } from "../kernel/text/errorReason.ts";
+import type { ContentStore } from "../ports/contentStore.ts";
+import type { EventStore } from "../ports/eventStore.ts";
+import { ReadDatabaseError } from "../ports/readDatabase.ts";
+import { watchSeal } from "../reactors/instance/freezeWatch.ts";
+import { openReaders, type Readers } from "../readModels/readers.ts";
+import { makeWorkers, type Workers } from "./backgroundJobs.ts";
+import { type Config, ConfigError } from "./config/config.ts";
+import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
+import { basePathOf, makeControllers } from "./httpControllers.ts";
+import { openLocalControl } from "./localControlServer.ts";
+import {
+  isEmbedded,
+  openContentStore,
+  openInspector,
+  openLogInstance,
+  openOutbox,
+  openStore,
+  systemOccasion,
+} from "./openAdapters.ts";
+import { directoryError, listenError } from "./startupErrors.ts";
+import { heldDetail } from "./status/readiness.ts";
+import { serviceStatus } from "./status/serviceStatus.ts";
+import { hostReadModels } from "./threads/readModelSupervisor.ts";
+import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
+
+/** A service that runs. */
+export interface RunningApp {
+  readonly url: URL;
+  /** Whether the key of a first run is still in its file. */
+  readonly hasBootstrapKey: boolean;
+  /** Whether nobody can use it yet: a log without a workspace, and no first run to make one. */
+  readonly isWithoutWorkspace: boolean;
+  /** What to tell of mail that waits for its operator since the log was restored; null where none does. */
+  readonly held: string | null;
+  /** What `stop` would have to finish now. */
+  inFlight(): { readonly requests: number; readonly deliveries: number };
+  /** Stops accepting, finishes what is in flight within `drainTimeoutMs`, closes. */
+  stop(): Promise<void>;
+}
+
+/** Starts the service: one process for each DATA_DIR. Throws what says why it cannot start. */
+export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
+  // What is to be undone, the last thing first, when the service cannot start after all.
+  await using undo = new AsyncDisposableStack();
+  // Before anything is made: a HOST or PORT that cannot be had leaves no data behind.
+  const port = takePort(config, logger);
+  undo.defer(port.kill);
+  const reached = { ...config, baseUrl: withPort(config.baseUrl, port.url.port) };
+  const lock = lockData(config.dataDir);
+  undo.defer(() => lock.release());
+  const store = await openStore(config, { cacheKib: config.logCacheKib });
+  undo.defer(() => store.close());
+  const content = openContentStore(config);
+  const opened = await openLogInstance(config, store, content);
+  requireUnsealed(opened);
+  const membership = await joinServices(config, store);
+  // Why it cannot start is told, and not that the store could not be told of it.
+  undo.defer(() => membership.leave().catch(() => {}));
+  const app = await runOn(reached, logger, { port, lock, store, content, opened, membership });
+  undo.move();
+  return app;
+}
+
+function lockData(dataDir: string): DirectoryLock {
+  let lock: DirectoryLock | null;
+  try {
+    lock = lockDirectory(dataDir);
+  } catch (error) {
+    throw directoryError("DATA_DIR", dataDir, error);
+  }
+  if (lock !== null) return lock;
+  throw new ConfigError([
+    `DATA_DIR ${dataDir} is in use by another running service: stop that one, or set DATA_DIR to another directory`,
+  ]);
+}
+
+/** What a service runs on. */
+interface Ground {
+  readonly port: OpenPort;
+  readonly lock: DirectoryLock;
+  readonly store: EventStore;
+  readonly content: ContentStore;
+  readonly opened: OpenInstance;
+  readonly membership: Membership;
+}
+
+async function runOn(config: Config, logger: Logger, ground: Ground): Promise<RunningApp> {
+  const { store, content, opened, port } = ground;
+  const { logId, copyId } = opened;
+  const directory = join(config.dataDir, "projections");
+  const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
+  const services = servicesOn(config, { store, content, keys: opened.keys, readers });
+  if (config.bootstrap) await bootstrap(services, logId, config.dataDir);
+  const workers = makeWorkers(config, logger, { services, readers, logId: copyId });
+  const readModels = followLog(config, logger, { copyId, readers, workers });
+  await readersOpen(readers, config.storeTimeoutMs);
+  const held = heldDetail((await services.standing.get()).instance);
+  const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
+  const requests = new RequestsAtWork();
+  let stopping: Promise<void> | undefined;
+  const stopWorkers = () => {
+    stopping ??= workers.stop(config.drainTimeoutMs);
+    return stopping;
+  };
+  let isSettled = false;
+  const seal = watchSeal(services.standing, () => {
+    logger.error("the log was sealed: nothing is accepted or delivered here any more");
+    void Promise.all([stopWorkers(), requests.whenOver()]).then(() => {
+      isSettled = true;
+      return leave(ground, logger);
+    });
+  });
+  const controllers = makeControllers(config, { services, readers, seal, ...workers });
+  port.answer({ ...doorOptions(config, logger), controllers, requests, isClosed: () => seal.isSealed() });
+  const inFlight = () => ({ requests: port.pending(), deliveries: workers.inFlightCount() });
+  const { delivery } = workers;
+  const status = serviceStatus({ config, services, readers, delivery, logId, url: port.url, inFlight });
+  const settled = async () => (await seal.isSealed()) && isSettled;
+  const control = await openLocalControl(config.dataDir, { status, settled });
+  // Not before it listens: a service that cannot must not have claimed anything.
+  workers.start();
+  const verifying = verifyOnSchedule(config, logger, copyOf(config, copyId));
+  return {
+    url: port.url,
+    isWithoutWorkspace,
+    held,
+    hasBootstrapKey: hasBootstrapKey(config.dataDir),
+    inFlight,
+    async stop() {
+      await control.close();
+      const drained = Promise.all([port.stop(), stopWorkers()]);
+      seal.stop();
+      const timer = setTimeout(() => port.kill(), config.drainTimeoutMs);
+      await drained;
+      clearTimeout(timer);
+      await services.quota.stop();
+      await verifying.stop();
+      await readModels.stop();
+      readers.close();
+      // What has outlived the time for draining may still write until the process ends.
+      if (requests.areOver && workers.inFlightCount() === 0) await leave(ground, logger);
+      await store.close();
+      ground.lock.release();
+    },
+  };
+}
+
+/**
+ * Enters the service in the register of those that work on the log, on a store where others cannot be asked. On the
+ * embedded one who seals asks the service on its DATA_DIR.
+ */
+async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<Membership> {
+  if (isEmbedded(config)) return { leave: async () => {} };
+  return joinLog(store, { host: hostname(), dataDir }, () => systemOccasion("system"));
+}
+
+/** Whoever seals the log waits its longest for a service that could not say that it has left. */
+async function leave({ membership }: Ground, logger: Logger): Promise<void> {
+  await membership
+    .leave()
+    .catch((error) =>
+      logger.warn(
+        { reason: reasonOf(error) },
+        "the store could not be told that nothing is under way here: an export that seals the log waits its longest",
+      ),
+    );
+}
+
+/** Port 0 of a base URL stands for the port that was really taken. */
+function withPort(baseUrl: URL, port: string): URL {
+  const url = new URL(baseUrl);
+  if (url.port === "0") url.port = port;
+  return url;
+}
+
+/** What a thread opens this copy of the log with. */
+function copyOf({ storeUrl, storeTimeoutMs, dataDir }: Config, copyId: string) {
+  return { storeUrl, storeTimeoutMs, dataDir, logId: copyId };
+}
+
+interface Following {
+  readonly copyId: string;
+  readonly readers: Readers;
+  readonly workers: Workers;
+}
+
+/** Keeps the read models level with the log, on a thread of their own. */
+function followLog(config: Config, logger: Logger, { copyId, readers, workers }: Following) {
+  const { auditSealIntervalMs, auditSigningKey } = config;
+  return hostReadModels({
+    start: { ...copyOf(config, copyId), auditSealIntervalMs, auditSigningKey },
+    onEvent(event) {
+      readers.receive(event);
+      if (event.type === "failed")
+        logger.error({ readModel: event.name, reason: event.reason }, "read model stopped");
+      workers.wake();
+    },
+    onFailure: (reason) => logger.error({ reason }, "the read models' thread failed; it begins again"),
+    onSealTrouble: (reason) => logger.warn({ reason }, "the log could not be sealed"),
+  });
+}
+
+interface Opened extends Pick<Services, "store" | "content" | "keys"> {
+  readonly readers: Readers;
+}
+
+function servicesOn(config: Config, { readers, ...opened }: Opened): Services {
+  return makeServices({
+    ...opened,
+    clock: systemClock,
+    suppressions: {
+      isSuppressed: (workspaceId, hash) => isSuppressed(readers.reader("suppressions"), workspaceId, hash),
+      holds: async (position, timeoutMs) =>
+        !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
+    },
+    contentUsage: { bytesOf: (workspaceId) => storedContentBytes(readers, workspaceId) },
+    inspector: openInspector(config),
+    templateEngine: liquidEngine(),
+    disk: diskSpaceOf(config.dataDir),
+    diskFreeBytesMin: config.diskFreeBytesMin,
+    limitsDefault: config.limitsDefault,
+    recent: config.deliveryEnabled ? recentEmails() : null,
+    outbox: openOutbox(config),
+  });
+}
+
+/** A send does not wait for a count that is being made anew. */
+function storedContentBytes(readers: Readers, workspaceId: string): number | null {
+  try {
+    const ofMessages = contentBytesOf(readers.reader("emails"), workspaceId);
+    return ofMessages + sourceBytesOf(readers.reader("templates"), workspaceId);
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError)) throw error;
+    return null;
+  }
+}
+
+/** Waits until every read model can be asked, so that the first request finds them; a slow one does not hold us up. */
+async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
+  await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
+}
+
+function takePort(config: Config, logger: Logger): OpenPort {
+  try {
+    return openPort({ host: config.host, port: config.port, log: requestLogOf(config, logger) });
+  } catch (error) {
+    throw listenError(config, error);
+  }
+}
+
+function doorOptions(config: Config, logger: Logger) {
+  return {
+    basePath: basePathOf(config),
+    requestTimeoutMs: config.requestTimeoutMs,
+    bodyBytesInFlightMax: config.bodyBytesInFlightMax,
+    authFailuresPerMinute: config.authFailuresPerMinute,
+    trustedProxies: config.trustedProxies,
+    log: requestLogOf(config, logger),
+  };
+}
+
+function requestLogOf(config: Config, logger: Logger) {
+  return requestLog({
+    isWhole: config.logRequests === "all",
+    lines: logger,
+    after: (delayMs, act) => void setTimeout(act, delayMs).unref(),
+  });
+}

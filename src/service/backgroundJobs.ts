@@ -1,0 +1,258 @@
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
+import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
+import { checkpointFile } from "../adapters/system/checkpointFile.ts";
+import type { Services } from "../commands/dependencies.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../commands/email/contentAge.ts";
+import { newId } from "../kernel/ids.ts";
+import { reasonOf } from "../kernel/text/errorReason.ts";
+import type { Position } from "../ports/eventStore.ts";
+import type { MailTransport } from "../ports/mailTransport.ts";
+import { keyUseWriter } from "../reactors/apiKey/apiKeyLastUseWriter.ts";
+import { attachmentChecks } from "../reactors/attachment/attachmentChecks.ts";
+import { attachmentRetention } from "../reactors/attachment/attachmentRetention.ts";
+import { contentRetention } from "../reactors/content/contentRetention.ts";
+import { erasedContent } from "../reactors/content/erasedContentCleanup.ts";
+import { ContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
+import { MailDelivery } from "../reactors/email/mailDelivery.ts";
+import { RefusalNews } from "../reactors/email/refusalReports.ts";
+import { RelayNews } from "../reactors/email/relayOutageReports.ts";
+import { personErasure } from "../reactors/erasure/personErasure.ts";
+import { domainRecheck } from "../reactors/sender/domainRecheck.ts";
+import { SenderVerification } from "../reactors/sender/verificationMailWorker.ts";
+import { StorageReaper } from "../reactors/storage/staleReservations.ts";
+import { WebhookDelivery } from "../reactors/webhookDelivery/webhookDelivery.ts";
+import type { RowWorker } from "../reactors/worker/pollingWorker.ts";
+import type { Readers } from "../readModels/readers.ts";
+import { scrubReadModels } from "../readModels/truncateWriteAheadLogs.ts";
+import type { Config } from "./config/config.ts";
+import { isEmbedded, openTransport, openWebhookTransport } from "./openAdapters.ts";
+import { refusalLog, relayLog } from "./relayLogLines.ts";
+
+/** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
+const REMOTE_READ_SPACING_MS = 25;
+
+/** Something that acts on the log for as long as the service runs. */
+interface Worker {
+  start(): void;
+  /** A read model has moved. */
+  wake?(): void;
+  /** Begins nothing more, and waits for what is at hand until `graceMs` have passed. */
+  stop(graceMs: number): Promise<void>;
+}
+
+export interface Workers {
+  readonly delivery: MailDelivery;
+  /** Mail and webhook calls that are under way. */
+  inFlightCount(): number;
+  start(): void;
+  wake(): void;
+  stop(graceMs: number): Promise<void>;
+}
+
+interface Working {
+  readonly services: Services;
+  readonly readers: Readers;
+}
+
+interface WorkingOnLog extends Working {
+  readonly logId: string;
+}
+
+/** Everything of a service that acts by itself. What reaches out works only where delivery is on. */
+export function makeWorkers(
+  config: Config,
+  logger: Logger,
+  { services, readers, logId }: WorkingOnLog,
+): Workers {
+  const transport = openTransport(config);
+  const relayNews = new RelayNews(services.clock, relayLog(config, logger, readers.reader("due")));
+  const mailing = { services, readers, transport, relayNews };
+  const delivery = mailDelivery(config, logger, mailing);
+  const verification = senderVerification(config, logger, mailing);
+  const webhooks = webhookDelivery(config, logger, { services, readers });
+  const reachingOut: readonly Worker[] = [delivery, webhooks, ...(verification ? [verification] : [])];
+  const workers: readonly Worker[] = [
+    ...(config.deliveryEnabled ? reachingOut : []),
+    ...workOnAttachments(logger, { services, readers }),
+    contentSweeper(config, logger, services),
+    domainRecheckOf(config, logger, { services, readers }),
+    keyUseWriter({
+      keyUse: services.keyUse,
+      actor: `worker:${newId()}`,
+      onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "the use of keys could not be noted"),
+    }),
+    storageReaper(logger, { services, readers }),
+    ...workOnErasures(config, logger, { services, readers, logId }),
+  ];
+  return {
+    delivery,
+    inFlightCount: () => delivery.inFlightCount + webhooks.inFlightCount,
+    start() {
+      for (const worker of workers) worker.start();
+    },
+    wake() {
+      for (const worker of workers) worker.wake?.();
+    },
+    async stop(graceMs) {
+      await Promise.all(workers.map((worker) => worker.stop(graceMs)));
+    },
+  };
+}
+
+const DISABLED_ENDPOINT =
+  "a webhook endpoint is disabled: it answered 410 (gone), or nothing got through to it for five days (failing). POST /webhooks/{id}/enable and /recover bring back what it misses";
+
+function levelOf(readers: Readers, name: string): (position: Position) => boolean {
+  return (position) => readers.position(name) >= position;
+}
+
+function webhookDelivery(config: Config, logger: Logger, { services, readers }: Working): WebhookDelivery {
+  return new WebhookDelivery({
+    services,
+    transport: openWebhookTransport(config),
+    deliveries: readers.reader("webhook-deliveries"),
+    isLevel: levelOf(readers, "webhook-deliveries"),
+    isCurrent: async () =>
+      readers.waitForPosition("webhook-deliveries", await services.store.head(), config.storeTimeoutMs),
+    policy: config.webhooks.policy,
+    worker: newId(),
+    userAgent: "Postledger-Webhooks",
+    random: Math.random,
+    onTrouble: (error, deliveryId) =>
+      logger.warn({ deliveryId, reason: reasonOf(error) }, "webhook delivery was interrupted"),
+    onDisabled: (endpoint) => logger.warn(endpoint, DISABLED_ENDPOINT),
+  });
+}
+
+interface Mailing extends Working {
+  readonly transport: MailTransport;
+  readonly relayNews: RelayNews;
+}
+
+function storageReaper(logger: Logger, { services, readers }: Working): StorageReaper {
+  return new StorageReaper({
+    services,
+    holders: readers.reader("storage"),
+    worker: newId(),
+    onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "looking for holders of storage failed"),
+  });
+}
+
+function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: Mailing) {
+  return new MailDelivery({
+    ...mailing,
+    refusalNews: new RefusalNews(mailing.services.clock, refusalLog(config, logger)),
+    due: readers.reader("due"),
+    isLevel: levelOf(readers, "due"),
+    policy: config.deliveryPolicy,
+    bounceDomains: config.bounceDomains,
+    readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
+    worker: newId(),
+    random: Math.random,
+    onTrouble: (error, emailId) =>
+      logger.warn({ emailId, reason: reasonOf(error) }, "delivery was interrupted"),
+  });
+}
+
+function domainRecheckOf(config: Config, logger: Logger, { services, readers }: Working) {
+  return domainRecheck({
+    services,
+    senders: readers.reader("senders"),
+    dns: createDnsResolver(config.dnsServers),
+    actor: `worker:${newId()}`,
+    intervalMs: config.domainRecheckIntervalMs,
+    onChange(change, { id, workspaceId }) {
+      if (change === "found")
+        logger.info({ senderId: id, workspaceId }, "the DNS record of a domain is there again");
+      else
+        logger.warn(
+          { senderId: id, workspaceId },
+          "the DNS record of a verified domain is missing; it can send still",
+        );
+    },
+    onTrouble: (error, senderId) =>
+      logger.info({ senderId, reason: reasonOf(error) }, "a verified domain could not be looked at again"),
+  });
+}
+
+function contentSweeper(config: Config, logger: Logger, { store, content }: Services): ContentSweeper {
+  return new ContentSweeper({
+    store,
+    content,
+    ageMs: CONTENT_SWEEP_AGE_MS,
+    intervalMs: config.contentSweepIntervalMs,
+    random: Math.random,
+    onSwept: ({ removed }) => {
+      if (removed > 0) logger.info({ folders: removed }, "content that nothing names was removed");
+    },
+    onTrouble: (error, folder) => logger.warn({ folder, reason: reasonOf(error) }, "a sweep was interrupted"),
+  });
+}
+
+/** What lets go of content whose time is over, of what was erased, and of people. */
+function workOnErasures(
+  config: Config,
+  logger: Logger,
+  { services, readers, logId }: WorkingOnLog,
+): readonly Worker[] {
+  const directory = join(config.dataDir, "projections");
+  const kind = isEmbedded(config) ? "sqlite" : "eventstoredb";
+  const shared = {
+    services,
+    actor: `worker:${newId()}`,
+    random: Math.random,
+    onTrouble: (error: unknown, id: string) =>
+      logger.warn({ id, reason: reasonOf(error) }, "work on an erasure was interrupted"),
+  };
+  const emails = readers.reader("emails");
+  const isCurrent = async (name: string) =>
+    readers.waitForPosition(name, await services.store.head(), config.storeTimeoutMs);
+  return [
+    contentRetention({ ...shared, emails }),
+    erasedContent({
+      ...shared,
+      checkpoint: checkpointFile(join(config.dataDir, "erased-content.json"), `${logId} ${kind}`),
+    }),
+    personErasure({
+      ...shared,
+      emails,
+      erasures: readers.reader("erasures"),
+      messageFiles: readers.reader("message-files"),
+      areCurrent: async () => (await isCurrent("emails")) && (await isCurrent("message-files")),
+      breathe: () => new Promise((resolve) => setImmediate(resolve)),
+      scrubReadModels: () => scrubReadModels(sqliteReadDatabases, directory),
+    }),
+  ];
+}
+
+/** What checks uploads, and what lets go of files whose time is over. */
+function workOnAttachments(logger: Logger, { services, readers }: Working): readonly RowWorker[] {
+  const shared = {
+    services,
+    attachments: readers.reader("attachments"),
+    actor: `worker:${newId()}`,
+    random: Math.random,
+    onTrouble: (error: unknown, id: string) =>
+      logger.warn({ id, reason: reasonOf(error) }, "work on an attachment was interrupted"),
+  };
+  const messageFiles = readers.reader("message-files");
+  return [attachmentChecks(shared), attachmentRetention({ ...shared, messageFiles })];
+}
+
+/** Null where there is no address to mail links from. */
+function senderVerification(config: Config, logger: Logger, { readers, ...mailing }: Mailing) {
+  const { verificationFrom: from, baseUrl } = config;
+  if (from === null) return null;
+  return new SenderVerification({
+    ...mailing,
+    mails: readers.reader("senders"),
+    isLevel: levelOf(readers, "senders"),
+    from,
+    baseUrl: baseUrl.href.replace(/\/$/, ""),
+    worker: newId(),
+    onTrouble: (error, verificationId) =>
+      logger.warn({ verificationId, reason: reasonOf(error) }, "a verification mail was interrupted"),
+  });
+}

@@ -1,0 +1,102 @@
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  apiKeyAggregate,
+  type Services,
+  senderAggregate,
+  workspaceAggregate,
+} from "../commands/dependencies.ts";
+import { transact } from "../commands/transact.ts";
+import { issueApiKey } from "../domain/apiKey/decisions.ts";
+import { apiKeyStream } from "../domain/apiKey/events.ts";
+import { SCOPES } from "../domain/apiKey/scopes.ts";
+import { addSender, verifySender } from "../domain/sender/decisions.ts";
+import { senderStream } from "../domain/sender/events.ts";
+import { createWorkspace } from "../domain/workspace/decisions.ts";
+import { workspaceStream } from "../domain/workspace/events.ts";
+import { newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
+import { emailId } from "../kernel/ids.ts";
+import { type EventStore, LOG_START } from "../ports/eventStore.ts";
+import { systemOccasion } from "./openAdapters.ts";
+
+/** The address that a first run may send from. */
+const BOOTSTRAP_SENDER = "hello@example.com";
+
+export function bootstrapKeyPath(dataDir: string): string {
+  return join(dataDir, "bootstrap.key");
+}
+
+/** Whether the key of a first run is still in its file. */
+export function hasBootstrapKey(dataDir: string): boolean {
+  return existsSync(bootstrapKeyPath(dataDir));
+}
+
+/** What is wrong with leaving it there. */
+export function bootstrapKeyDetail(dataDir: string): string {
+  return `${bootstrapKeyPath(dataDir)} holds a key that may do everything and does not expire`;
+}
+
+export const BOOTSTRAP_KEY_REMEDY =
+  "make keys of your own with `postledger api-key create`, revoke it with `postledger api-key revoke`, and delete the file";
+
+/** What to do about a log without a workspace. */
+export const WORKSPACE_REMEDY =
+  "`postledger workspace create`, then `sender add`, `sender verify` and `api-key create`, or BOOTSTRAP=on";
+
+/**
+ * Gives a new log a workspace, a verified sender and a key, and writes the key to `bootstrap.key`. The workspace
+ * comes last: a start that was cut short before it is simply done again. Does nothing when it was done.
+ */
+export async function bootstrap(services: Services, logId: string, dataDir: string): Promise<void> {
+  const { store, keys } = services;
+  const workspaceId = emailId(logId, "bootstrap");
+  if ((await store.lastRevision(workspaceStream(workspaceId))) !== null) return;
+  const occasion = { ...systemOccasion("system"), workspaceId };
+  const { id, key } = newApiKey();
+  const senderId = keys.hashAddress(workspaceId, BOOTSTRAP_SENDER);
+  const sender = { ...senderAggregate, stream: senderStream(senderId) };
+  await writeFile(bootstrapKeyPath(dataDir), `${key}\n`, { mode: 0o600, flush: true });
+  const issued = { workspaceId, name: "bootstrap", hash: keys.hashApiKey(key), scopes: [...SCOPES] };
+  await transact(
+    store,
+    { ...apiKeyAggregate, stream: apiKeyStream(id) },
+    (state) => issueApiKey(state, issued),
+    occasion,
+  );
+  await transact(
+    store,
+    sender,
+    (state) => addSender(state, { type: "SenderAdded", data: { workspaceId, address: BOOTSTRAP_SENDER } }),
+    occasion,
+  );
+  await transact(store, sender, (state) => verifySender(state, "bootstrap"), occasion);
+  const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
+  await transact(store, workspace, (state) => createWorkspace(state, "default"), occasion);
+}
+
+/** Whether the log has a workspace. One is made before all else, so a reading that finds none was short. */
+export async function hasWorkspace(store: EventStore): Promise<boolean> {
+  for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
+    if (events.length > 0) return true;
+  }
+  return false;
+}
+
+/** A text as one word of a shell command, whatever is in it. */
+export function shellQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A command that sends a first email as it stands, from any folder, with the key read from its file. */
+export function firstCurl(url: string, dataDir: string): string {
+  const path = bootstrapKeyPath(dataDir);
+  const body = { from: BOOTSTRAP_SENDER, to: "you@example.com", subject: "Hello", text: "It works." };
+  return [
+    `curl -i ${url}/api/v1/emails`,
+    `  -H "Authorization: Bearer $(cat ${shellQuoted(path)})"`,
+    `  -H 'Idempotency-Key: hello-${Date.now()}'`,
+    "  -H 'Content-Type: application/json'",
+    `  -d '${JSON.stringify(body)}'`,
+  ].join(" \\\n");
+}

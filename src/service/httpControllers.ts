@@ -1,0 +1,105 @@
+import type { AnyElysia } from "elysia";
+import { version } from "../../package.json";
+import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
+import type { Services } from "../commands/dependencies.ts";
+import { apiKeysController } from "../http/apiKey/apiKeyRoutes.ts";
+import { attachmentsController } from "../http/attachment/attachmentRoutes.ts";
+import { auditLogController } from "../http/audit/auditLogRoutes.ts";
+import { emailsController } from "../http/email/emailRoutes.ts";
+import { erasuresController } from "../http/erasure/erasureRoutes.ts";
+import { healthController } from "../http/health/healthRoutes.ts";
+import { homeController } from "../http/home/homeRoutes.ts";
+import type { ReadModel } from "../http/lists/caughtUpReads.ts";
+import { ReadTurns } from "../http/lists/readScheduler.ts";
+import { operations } from "../http/reference/allOperations.ts";
+import { openApiDocument } from "../http/reference/openApiDocument.ts";
+import { referenceController } from "../http/reference/referenceRoutes.ts";
+import { senderPagesController, sendersController } from "../http/sender/senderRoutes.ts";
+import { suppressionsController } from "../http/suppression/suppressionRoutes.ts";
+import { templatesController } from "../http/template/templateRoutes.ts";
+import { usageController } from "../http/usage/usageRoutes.ts";
+import { currentEndpoints } from "../http/webhook/caughtUpEndpoints.ts";
+import { webhookEndpointsController } from "../http/webhook/webhookEndpointRoutes.ts";
+import { webhooksController } from "../http/webhook/webhookRoutes.ts";
+import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveryRoutes.ts";
+import { workspaceController } from "../http/workspace/workspaceRoutes.ts";
+import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
+import type { SealWatch } from "../reactors/instance/freezeWatch.ts";
+import type { Readers } from "../readModels/readers.ts";
+import { type Config, isLoopbackUrl } from "./config/config.ts";
+import { openDestinationCheck } from "./openAdapters.ts";
+import { readinessOf } from "./status/readiness.ts";
+
+interface Serving {
+  readonly services: Services;
+  readonly readers: Readers;
+  readonly delivery: MailDelivery;
+  readonly seal: SealWatch;
+}
+
+/** The door's controllers, each with the read model that it asks. */
+export function makeControllers(
+  config: Config,
+  { services, readers, delivery, seal }: Serving,
+): readonly AnyElysia[] {
+  const basePath = basePathOf(config);
+  const turns = new ReadTurns();
+  const readModel = (name: string): ReadModel => ({
+    db: readers.reader(name),
+    turns,
+    whenCurrent: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
+  });
+  const readiness = readinessOf({ config, services, readers, delivery, seal });
+  const webhooks = {
+    services,
+    basePath,
+    rules: {
+      destinations: openDestinationCheck(config),
+      allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
+      isDevelopment: isLoopbackUrl(config.baseUrl),
+    },
+    currentEndpoints: currentEndpoints({
+      services,
+      db: readers.reader("webhook-endpoints"),
+      when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
+    }),
+  };
+  return [
+    emailsController({
+      services,
+      basePath,
+      emails: readModel("emails"),
+      whyWaiting: delivery.whyWaiting(config.deliveryEnabled),
+    }),
+    usageController({ services, emails: readModel("emails") }),
+    attachmentsController({ services, basePath, attachments: readModel("attachments") }),
+    webhooksController(webhooks),
+    webhookEndpointsController(webhooks),
+    webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
+    suppressionsController({ services, basePath, suppressions: readModel("suppressions") }),
+    workspaceController({ services, emails: readModel("emails"), templates: readModel("templates") }),
+    auditLogController({ services, auditLog: readModel("audit-log") }),
+    erasuresController({ services, basePath, erasures: readModel("erasures") }),
+    apiKeysController({ services, basePath, apiKeys: readModel("api-keys") }),
+    sendersController({
+      services,
+      basePath,
+      senders: readModel("senders"),
+      dns: createDnsResolver(config.dnsServers),
+      mailsLinks: config.verificationFrom !== null,
+    }),
+    senderPagesController(services),
+    templatesController({ services, basePath, templates: readModel("templates") }),
+    healthController(readiness),
+    homeController({ readiness, version, url: config.baseUrl.href.replace(/\/$/, ""), basePath }),
+    referenceController({
+      basePath,
+      document: openApiDocument({ operations, baseUrl: config.baseUrl, version }),
+    }),
+  ];
+}
+
+/** The path of BASE_URL, "" or "/prefix". */
+export function basePathOf({ baseUrl }: Pick<Config, "baseUrl">): string {
+  return baseUrl.pathname.replace(/\/$/, "");
+}

@@ -1,0 +1,83 @@
+import { timingSafeEqual } from "node:crypto";
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { writeDurably } from "../adapters/directory/durableFile.ts";
+
+/** Where a command finds the service that runs on a data directory. Only the owner of the directory can read it. */
+const FILE = "service.json";
+
+/**
+ * How long an answer may take: `doctor` waits for all that the service depends on, and a relay that hangs takes longer
+ * than the ten seconds after which a connection without a word is cut off unless we say otherwise.
+ */
+const ANSWER_SECONDS_MAX = 60;
+
+/** How a command on the same machine asks a running service. */
+export interface ServiceAddress {
+  readonly url: string;
+  /** Of this run alone. */
+  readonly token: string;
+}
+
+/** What a service tells commands of its own data directory. */
+export interface LocalAnswers {
+  /** What `doctor` shows. */
+  status(): Promise<unknown>;
+  /** Whether the log was sealed and nothing is under way here that could still be written to it. */
+  settled(): Promise<boolean>;
+}
+
+/** Listens for commands until it is closed. */
+export interface LocalControl {
+  close(): Promise<void>;
+}
+
+function isToken(request: Request, token: string): boolean {
+  const given = Buffer.from(request.headers.get("authorization") ?? "");
+  const wanted = Buffer.from(`Bearer ${token}`);
+  return given.length === wanted.length && timingSafeEqual(given, wanted);
+}
+
+/**
+ * Answers commands that run on this machine and can read the data directory: on a loopback port of its own, so that
+ * no caller of the API comes near it and no setting of the API's door matters.
+ */
+export async function openLocalControl(dataDir: string, answers: LocalAnswers): Promise<LocalControl> {
+  const token = crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url" });
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    development: false,
+    idleTimeout: ANSWER_SECONDS_MAX,
+    async fetch(request) {
+      if (!isToken(request, token)) return new Response(null, { status: 401 });
+      switch (new URL(request.url).pathname) {
+        case "/status":
+          return Response.json(await answers.status());
+        case "/settled":
+          return Response.json(await answers.settled());
+        default:
+          return new Response(null, { status: 404 });
+      }
+    },
+    error: () => new Response(null, { status: 500 }),
+  });
+  const address: ServiceAddress = { url: server.url.origin, token };
+  const path = join(dataDir, FILE);
+  await writeDurably(path, Buffer.from(JSON.stringify(address)));
+  return {
+    async close() {
+      await rm(path, { force: true });
+      await server.stop(true);
+    },
+  };
+}
+
+/** The address that the last service on this data directory has left; null when it has taken it away or left none. */
+export async function serviceAddress(dataDir: string): Promise<ServiceAddress | null> {
+  try {
+    return JSON.parse(await readFile(join(dataDir, FILE), "utf8")) as ServiceAddress;
+  } catch {
+    return null;
+  }
+}

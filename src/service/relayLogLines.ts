@@ -1,0 +1,97 @@
+import type { Logger } from "pino";
+import { countReady } from "../../projections/mailQueue.ts";
+import { systemClock } from "../adapters/system/systemClock.ts";
+import type { RelayTrouble } from "../kernel/outcome/mailOutcome.ts";
+import { SECOND_MS } from "../kernel/time.ts";
+import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
+import type { MendableReason, Refusal, RefusalReport } from "../reactors/email/refusalReports.ts";
+import type { RelayReport } from "../reactors/email/relayOutageReports.ts";
+import type { Config } from "./config/config.ts";
+import { relayPlace } from "./openAdapters.ts";
+
+/** What is wrong, and what to do about it. */
+const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: string]>> = {
+  login_refused: ["the relay refuses the log-in, or wants one", "check user and password in SMTP_URL"],
+  tls_failed: [
+    "no secure connection to the relay",
+    "smtps:// is for ports that begin with TLS (465), smtp:// for STARTTLS (587), and the certificate must be valid for the host in SMTP_URL",
+  ],
+  unreachable: [
+    "the relay cannot be reached",
+    "check host and port in SMTP_URL, and that it runs and no firewall is between",
+  ],
+  unavailable: [
+    "the relay takes no mail now",
+    "if this lasts, check host and port in SMTP_URL, and ask whoever runs the relay why",
+  ],
+  outbox_unwritable: [
+    "the outbox cannot be written",
+    "check the directory in SMTP_URL, its owner and the disk",
+  ],
+};
+
+/** What an operator can do about a relay that takes no mail. */
+export function relayRemedy(trouble: RelayTrouble): string {
+  return TROUBLES[trouble][1];
+}
+
+/** What to do about mail that the relay refuses for good. */
+const REFUSALS: Readonly<Record<MendableReason, string>> = {
+  sender_rejected: "verify the sender's address or domain at the relay too, or let this log-in send from it",
+  relay_refused:
+    "check user and password in SMTP_URL, and to where the relay passes mail on for this machine",
+  authentication_required: "check user and password in SMTP_URL",
+  policy_rejected: "check SPF, DKIM, DMARC and the reputation of the sender's domain and the relay",
+};
+
+/** What an operator can do about mail that is refused for our sake. */
+export function refusalRemedy({ emailId, reason }: Refusal): string {
+  return `${REFUSALS[reason]}; GET /api/v1/emails/${emailId} shows the relay's words`;
+}
+
+/** Writes to the log that mail is lost for a reason which the operator can mend. */
+export function refusalLog(config: Config, logger: Logger): (report: RefusalReport) => void {
+  const relay = relayPlace(config);
+  return ({ failed, ...refusal }) => {
+    const { emailId, reason, code } = refusal;
+    const text = `the relay refuses mail for good (${reason}), and it is not tried again: ${refusalRemedy(refusal)}`;
+    logger.warn({ relay, emailId, reason: `${reason}: ${code}`, failed }, text);
+  };
+}
+
+/** Messages that are counted for a line; more are told as this many. */
+const WAITING_MAX = 10_000;
+
+/** Writes what an operator should know of the relay to the log. `due` says how much mail waits for it. */
+export function relayLog(config: Config, logger: Logger, due: ReadDatabase): (report: RelayReport) => void {
+  const relay = relayPlace(config);
+  return (report) => {
+    const waiting = waitingNow(due);
+    if (report.kind === "began") {
+      const { trouble, reason } = report.fault;
+      logger.warn(
+        { relay, reason, waiting },
+        `${TROUBLES[trouble].join(": ")}. Mail waits and is tried again`,
+      );
+      return;
+    }
+    const forSeconds = Math.round(report.forMs / SECOND_MS);
+    const facts = { relay, forSeconds, attempts: report.attempts, waiting };
+    if (report.kind === "ended") logger.info(facts, "the relay takes mail again");
+    else
+      logger.warn(
+        { ...facts, reason: report.fault.reason },
+        `still: ${TROUBLES[report.fault.trouble].join(": ")}`,
+      );
+  };
+}
+
+/** Null while the read model cannot be asked. */
+function waitingNow(due: ReadDatabase): number | null {
+  try {
+    return countReady(due, systemClock.now(), WAITING_MAX);
+  } catch (error) {
+    if (error instanceof ReadDatabaseError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,97 @@
+import { isIP } from "node:net";
+import { StoreError } from "../ports/eventStore.ts";
+import { type Config, ConfigError } from "./config/config.ts";
+
+/** What the operating system says, for somebody who reads it for the first time. */
+const SYSTEM_FAULTS: Readonly<Record<string, string>> = {
+  EACCES: "this user may not write there",
+  EPERM: "this user may not write there",
+  EROFS: "the file system is read-only",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  ENOENT: "it is not there and cannot be made",
+  EEXIST: "there is a file of that name",
+  ENOTDIR: "there is a file of that name, or on the way to it",
+};
+
+/** The code of an error that the operating system gave; null for all others. */
+function systemCode(error: unknown): string | null {
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" && /^E[A-Z0-9]+$/.test(code) ? code : null;
+}
+
+/** The fault in a few words: of the operating system, else what the error says. */
+function faultOf(error: unknown): string {
+  const code = systemCode(error);
+  if (code !== null && SYSTEM_FAULTS[code] !== undefined) return `${SYSTEM_FAULTS[code]} (${code})`;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Why a directory that a setting names cannot hold data. */
+export function directoryError(variable: string, directory: string, error: unknown): ConfigError {
+  const fault = faultOf(error);
+  return new ConfigError([
+    `${variable} ${directory} cannot be used: ${fault}. Set ${variable} to a directory that this user can write to`,
+  ]);
+}
+
+/** Why the server cannot listen where HOST and PORT say; what is no matter of the two is given back as it is. */
+export function listenError({ host, port }: Pick<Config, "host" | "port">, error: unknown): unknown {
+  const told = (text: string) => new ConfigError([text]);
+  const noAddress = () =>
+    told(`HOST ${host} is no address of this machine: set HOST to one that is (0.0.0.0: all of them)`);
+  switch (systemCode(error)) {
+    case "EADDRINUSE":
+      return told(
+        `PORT ${port} on ${host} is in use by another program: stop that one, or set PORT (0: any free port)`,
+      );
+    case "EACCES":
+    case "EPERM":
+      return told(`PORT ${port} is not open to this user: set PORT to one above 1023`);
+    case "EADDRNOTAVAIL":
+    case "EINVAL":
+      return noAddress();
+    case null:
+      return error;
+    default:
+      // For a name that is not found Bun gives whatever code the system's last error had.
+      return isIP(host) === 0 ? noAddress() : error;
+  }
+}
+
+/** Why the log cannot be opened, when its store is why; other errors are given back as they are. */
+export function storeError({ storeUrl }: Pick<Config, "storeUrl">, error: unknown): unknown {
+  if (!(error instanceof StoreError) || !storeUrl.startsWith("esdb")) return error;
+  const told = error.message.replace(/^EventStoreDB: cannot [^:]*: /, "");
+  const fault = /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(told)?.[1] ?? told;
+  return new StoreError(
+    error.failure,
+    `STORE_URL: EventStoreDB at ${storeHosts(storeUrl)} does not answer as it should: ${fault}. Start it, or set STORE_URL to where it is (tls=false for a node without TLS)`,
+    { cause: error },
+  );
+}
+
+/** What to say of a connection string that the vendor's client does not take; it may hold a password, so none of it is told. */
+export function connectionStringError(): ConfigError {
+  return new ConfigError([
+    "STORE_URL must be a connection string of EventStoreDB such as esdb://user:password@host:2113 or esdb://host:2113?tls=false",
+  ]);
+}
+
+/** The nodes that a connection string names, without user and password. */
+function storeHosts(url: string): string {
+  return url.replace(/^[^:]+:\/\/(?:[^@]*@)?/, "").replace(/[/?].*$/s, "");
+}
+
+/** Why the content store cannot be used. */
+export function contentError({ contentUrl }: Pick<Config, "contentUrl">, error: unknown): unknown {
+  if (!(error instanceof StoreError)) return error;
+  const remedy = contentUrl.startsWith("s3:")
+    ? "Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key"
+    : "Set CONTENT_URL to a directory that this user can write to";
+  const text = `CONTENT_URL ${contentUrl} cannot be used: ${faultOf(error.cause ?? error)}. ${remedy}`;
+  // A bucket may be there again in a moment; a directory is a matter of the setting.
+  return contentUrl.startsWith("s3:")
+    ? new StoreError(error.failure, text, { cause: error })
+    : new ConfigError([text]);
+}

@@ -1,0 +1,177 @@
+import { readLastSeal } from "../../commands/audit/auditSealer.ts";
+import { formatTrouble } from "../../commands/instance/raiseLogFormat.ts";
+import type { InstanceState } from "../../domain/instance/state.ts";
+import { UnreadableEventError } from "../../kernel/event/codec.ts";
+import { epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import type { BehindSince } from "../../readModels/lag.ts";
+import type { Config } from "../config/config.ts";
+import {
+  BOOTSTRAP_KEY_REMEDY,
+  bootstrapKeyDetail,
+  hasBootstrapKey,
+  hasWorkspace,
+  WORKSPACE_REMEDY,
+} from "../firstRun.ts";
+import { openContentStore, openScanner, openTransport } from "../openAdapters.ts";
+import { relayRemedy } from "../relayLogLines.ts";
+import { heldDetail } from "./readiness.ts";
+
+/** One thing that `doctor` looked at, in the service or without one. */
+export interface Check {
+  readonly name: string;
+  /** `warning`: the service does its work, and somebody should know. */
+  readonly status: "ok" | "warning" | "failed";
+  readonly detail: string;
+  /** What to do; null where nothing is to be done. */
+  readonly action: string | null;
+}
+
+export function ok(name: string, detail: string): Check {
+  return { name, status: "ok", detail, action: null };
+}
+
+export function warning(name: string, detail: string, action: string): Check {
+  return { name, status: "warning", detail, action };
+}
+
+export function failed(name: string, detail: string, action: string | null): Check {
+  return { name, status: "failed", detail, action };
+}
+
+/** How long the relay may take to greet us and take the log-in. */
+const RELAY_MS_MAX = 15_000;
+
+/** Opens a session at the relay and sends nothing. */
+export async function relayCheck(config: Config): Promise<Check> {
+  const transport = openTransport(config);
+  const name = `relay (${transport.name})`;
+  try {
+    const opened = await transport.session(AbortSignal.timeout(RELAY_MS_MAX));
+    if (opened.kind !== "session") return failed(name, opened.reason, relayRemedy(opened.trouble));
+    opened.session.release();
+    return ok(name, "taking mail");
+  } finally {
+    await transport.close();
+  }
+}
+
+/** Asks the malware scanner, where there is one. */
+export async function scannerChecks(config: Config): Promise<readonly Check[]> {
+  const scanner = openScanner(config);
+  if (scanner === null) return [];
+  const name = "malware scanner";
+  try {
+    await scanner.scan(Buffer.from("a text"));
+    return [ok(name, "answering")];
+  } catch (error) {
+    const action = "check that clamd runs and that CLAMAV_URL says where; until then uploads wait";
+    return [failed(name, (error as Error).message, action)];
+  }
+}
+
+/** Asks where content is kept for its name and its clock. */
+export async function contentCheck(config: Config): Promise<Check> {
+  const { s3 } = config;
+  const place = s3 === null ? "directory" : `S3 bucket ${s3.bucket} at ${new URL(s3.endpoint).host}`;
+  const name = `content (${place})`;
+  try {
+    const content = openContentStore(config);
+    await content.identity();
+    const aheadSeconds = Math.round(((await content.now()) - Date.now()) / SECOND_MS);
+    return ok(name, `answering, its clock ${aheadSeconds} s ahead of ours`);
+  } catch (error) {
+    const { message, cause } = error as Error;
+    const detail = cause instanceof Error ? `${message}: ${cause.message}` : message;
+    const settings =
+      s3 === null ? "CONTENT_URL and who owns the directory" : "CONTENT_URL and the S3_ settings";
+    return failed(name, detail, `check ${settings}`);
+  }
+}
+
+export function formatCheck(format: number): Check {
+  const trouble = formatTrouble(format);
+  if (trouble === null) return ok("log format", `${format}, which this program reads`);
+  // It says what to do.
+  return failed("log format", trouble, null);
+}
+
+/** How old it may be depends on what was written since: that it is told is enough. */
+export async function lastSealCheck(store: EventStore): Promise<Check> {
+  const name = "last seal";
+  const last = await readLastSeal(store);
+  if (last === null) return ok(name, "none yet");
+  const { seal, end } = last;
+  const seconds = Math.round((Date.now() - epochMs(seal.at)) / SECOND_MS);
+  const signed = seal.signature === undefined ? "not signed" : "signed";
+  return ok(name, `${seconds} s ago, ${signed}, ${end.covered} events sealed in all`);
+}
+
+/** Only where there is something to say: most logs were neither sealed nor restored. What holds mail says what to do. */
+export function standingChecks(instance: InstanceState): readonly Check[] {
+  const held = heldDetail(instance);
+  const sealedAt = instance?.sealedAt ?? null;
+  return [
+    ...(sealedAt === null
+      ? []
+      : [
+          failed(
+            "seal",
+            `sealed at ${rfc3339(sealedAt)}: it goes on where it was imported`,
+            "use the service there; `postledger log unseal` lets the log go on here, if it does so nowhere else",
+          ),
+        ]),
+    ...(held === null ? [] : [failed("delivery", held, null)]),
+  ];
+}
+
+/** A read model that stopped. */
+export function stoppedReadModel(name: string, failure: string): Check {
+  const action = failure.includes(UnreadableEventError.name)
+    ? "if no newer version has written it, the log is damaged: restore it from a backup. Then start the service again, and the read model goes on from there"
+    : `start the service again; if that does not help, \`postledger projection rebuild ${name}\``;
+  return failed(`read model ${name}`, failure, action);
+}
+
+/** Less than this is what a busy service is behind at any moment, in ms. */
+const LAG_MS_MAX = 10 * SECOND_MS;
+
+/** How far a read model is behind the log, which something follows, or nothing does for as long as no service runs. */
+export function readModelLag(name: string, since: BehindSince, isFollowed: boolean): Check {
+  const check = `read model ${name}`;
+  if (since === null) return ok(check, "at the head of the log");
+  const lagMs = since === "unknown" ? Number.POSITIVE_INFINITY : Math.max(0, Date.now() - since);
+  const detail =
+    since === "unknown"
+      ? "behind the log; how far cannot be read now"
+      : `${(lagMs / SECOND_MS).toFixed(1)} s behind the log: it lacks what was written since ${rfc3339(since)}`;
+  if (!isFollowed || lagMs < LAG_MS_MAX) return ok(check, detail);
+  return warning(check, detail, "wait: it follows by itself; lists show what is missing later");
+}
+
+/** Whether the disk has the room that is asked of it, in bytes. */
+export function diskCheck(freeBytes: number, { diskFreeBytesMin }: Pick<Config, "diskFreeBytesMin">): Check {
+  const detail = `${freeBytes} bytes free, DISK_FREE_BYTES_MIN is ${diskFreeBytesMin}`;
+  if (freeBytes >= diskFreeBytesMin) return ok("disk", detail);
+  return failed("disk", detail, "make room: sends get 503 until there is");
+}
+
+/** What is no fault of its own, but must not be forgotten. */
+export function webhookChecks({ webhooks }: Config): readonly Check[] {
+  const hosts = [...webhooks.allowedPrivateHosts].join(", ");
+  if (hosts === "") return [];
+  const detail = `may be called at private addresses (WEBHOOK_ALLOW_PRIVATE_HOSTS, for development): ${hosts}`;
+  return [ok("webhook destinations", detail)];
+}
+
+/** As long as nobody can use the service, for want of a workspace. */
+export async function workspaceChecks(store: EventStore): Promise<readonly Check[]> {
+  if (await hasWorkspace(store)) return [];
+  return [warning("workspaces", "there is none, so nobody can use the service", WORKSPACE_REMEDY)];
+}
+
+/** For as long as the key of a first run is in its file. */
+export function firstKeyChecks({ dataDir }: Pick<Config, "dataDir">): readonly Check[] {
+  if (!hasBootstrapKey(dataDir)) return [];
+  return [warning("first key", bootstrapKeyDetail(dataDir), BOOTSTRAP_KEY_REMEDY)];
+}

@@ -1,0 +1,95 @@
+import type { Services } from "../../commands/dependencies.ts";
+import { RELAY_DETAILS } from "../../domain/email/waitingReason.ts";
+import type { InstanceState } from "../../domain/instance/state.ts";
+import type { Check } from "../../http/health/healthRoutes.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
+import type { SealWatch } from "../../reactors/instance/freezeWatch.ts";
+import type { Readers } from "../../readModels/readers.ts";
+import type { Config } from "../config/config.ts";
+import { isOutbox } from "../openAdapters.ts";
+
+/** How far behind the log a read model may be before the service calls itself unready. */
+const LAG_MS_MAX = 10_000;
+/** How long readiness waits for the store. */
+const STORE_MS_MAX = 2_000;
+
+const SEALED =
+  "the log was sealed: it goes on where it was imported (start again after `postledger log unseal`)";
+
+interface ReadinessOptions {
+  readonly config: Config;
+  readonly services: Services;
+  readonly readers: Readers;
+  readonly delivery: MailDelivery;
+  readonly seal: SealWatch;
+}
+
+/** What `/health/ready` looks at. Trouble with the relay is shown and does not make the service unready: mail waits. */
+export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<Record<string, Check>>> {
+  const { config, services, delivery } = options;
+  const readModels = readModelCheck(options);
+  return async () => {
+    const free = services.disk.freeBytes();
+    // Anybody may ask, so the relay's own words, which may name it, stay in the log.
+    const fault = delivery.relayFault;
+    const relay = fault === null ? takingDetail(config) : RELAY_DETAILS[fault.trouble];
+    return {
+      store: await storeCheck(services),
+      read_models: readModels(),
+      disk: { ok: free >= config.diskFreeBytesMin, required: true, detail: `${free} bytes free` },
+      ...(await standingChecks(options)),
+      relay: { ok: fault === null, required: false, detail: relay },
+    };
+  };
+}
+
+function takingDetail(config: Config): string {
+  return isOutbox(config) ? "Mail is written to files and goes nowhere else." : "Taking mail.";
+}
+
+/** Only where there is something to say: most logs were neither sealed nor restored. */
+async function standingChecks({
+  services,
+  seal,
+}: ReadinessOptions): Promise<Readonly<Record<string, Check>>> {
+  // A store that does not answer has its own check.
+  const found = await services.standing.get().catch(() => null);
+  const held = heldDetail(found?.instance ?? null);
+  return {
+    ...((await seal.isSealed()) ? { seal: { ok: false, required: true, detail: SEALED } } : {}),
+    ...(held === null ? {} : { delivery: { ok: false, required: false, detail: held } }),
+  };
+}
+
+/** What to tell of a log that waits for its operator since it was restored; null where nothing waits. */
+export function heldDetail(instance: InstanceState): string | null {
+  if (!instance?.isHeld || instance.restored === null) return null;
+  const { at, from } = instance.restored;
+  const since = `since the log was restored from ${from === "backup" ? "a backup" : "an export"} at ${rfc3339(at)}`;
+  return `what was not done before is held ${since}: \`postledger delivery resume\` lets it go on`;
+}
+
+async function storeCheck({ store }: Services): Promise<Check> {
+  try {
+    await store.head({ timeoutMs: STORE_MS_MAX });
+    return { ok: true, required: true, detail: "answering" };
+  } catch {
+    return { ok: false, required: true, detail: "not answering" };
+  }
+}
+
+/** Not ready when one has failed, or none has been level with the log for a while. */
+function readModelCheck({ readers, services }: ReadinessOptions): () => Check {
+  const { clock } = services;
+  const levelAt = new Map<string, number>();
+  return () => {
+    const now = clock.monotonicMs();
+    const wrong = readers.status().filter(({ name, state, isCaughtUp }) => {
+      if (isCaughtUp || !levelAt.has(name)) levelAt.set(name, now);
+      return state === "failed" || now - (levelAt.get(name) ?? now) > LAG_MS_MAX;
+    });
+    const detail = wrong.map(({ name, state, failure }) => `${name}: ${failure ?? state}`).join("; ");
+    return { ok: wrong.length === 0, required: true, detail: detail || "level with the log" };
+  };
+}

@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import { projections } from "../../../projections/index.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import type { Verification } from "../../readModels/catalog.ts";
+import { lastVerifications } from "../../readModels/listReadModels.ts";
+import type { Config } from "../config/config.ts";
+import { type Check, failed, ok } from "./healthChecks.ts";
+
+const NAME = "read models as the log says";
+
+function wrong({ name, finishedAt, rows, differences, failure }: Verification): Check {
+  const check = `read model ${name} as the log says`;
+  if (failure !== null) {
+    return failed(
+      check,
+      `not verified ${finishedAt}: ${failure}`,
+      `\`postledger projection verify ${name}\``,
+    );
+  }
+  return failed(
+    check,
+    `${differences} differences among ${rows} rows, found ${finishedAt}`,
+    `\`postledger projection verify ${name}\` shows them, \`postledger projection rebuild ${name}\` mends them`,
+  );
+}
+
+/** What the last comparison of the read models with the log has found, by a schedule or by command. */
+export function verificationChecks({
+  dataDir,
+  verifyIntervalMs,
+}: Pick<Config, "dataDir" | "verifyIntervalMs">): readonly Check[] {
+  const known = new Set(projections.map(({ name }) => name));
+  const last = lastVerifications(sqliteReadDatabases, join(dataDir, "projections")).filter(({ name }) =>
+    known.has(name),
+  );
+  const differing = last.filter(({ differences, failure }) => differences > 0 || failure !== null);
+  if (differing.length > 0) return differing.map(wrong);
+  const [oldest] = last.map(({ finishedAt }) => finishedAt).sort();
+  if (oldest === undefined) {
+    const how = verifyIntervalMs === 0 ? ", nor will be: PROJECTION_VERIFY_INTERVAL_HOURS is not set" : "";
+    return [ok(NAME, `not verified yet${how}`)];
+  }
+  const rows = last.reduce((sum, one) => sum + one.rows, 0);
+  const count = `${last.length} of ${known.size} verified`;
+  return [ok(NAME, `${count}, ${rows} rows, no difference, the first at ${oldest}`)];
+}

@@ -1,0 +1,73 @@
+import { join } from "node:path";
+import { projections } from "../../../projections/index.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { systemClock } from "../../adapters/system/systemClock.ts";
+import { LogSealer } from "../../commands/audit/auditSealer.ts";
+import { standingCache } from "../../commands/instance/instanceStatusCache.ts";
+import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
+import { newId } from "../../kernel/ids.ts";
+import { reasonOf } from "../../kernel/text/errorReason.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { LogSealing } from "../../reactors/audit/auditSealing.ts";
+import { followReadModels } from "../../readModels/followLog.ts";
+import { type FollowAnswer, type FollowMessage, followRelay } from "../../readModels/threadMessages.ts";
+import type { Config } from "../config/config.ts";
+import { openStore } from "../openAdapters.ts";
+
+type ThreadSetting = "storeUrl" | "storeTimeoutMs" | "dataDir" | "auditSealIntervalMs" | "auditSigningKey";
+
+/** What the thread is told when it begins. */
+export interface ThreadStart extends Pick<Config, ThreadSetting> {
+  readonly logId: string;
+}
+
+/** To the thread: begin, end, or an answer to one of its events. */
+export type ToThread = { readonly start: ThreadStart } | { readonly stop: true } | FollowAnswer;
+
+/** From the thread: an event, why the log could not be sealed, or its end with the reason, null when it was told to. */
+export type FromThread = FollowMessage | { readonly sealTrouble: string } | { readonly ended: string | null };
+
+declare const self: Worker;
+
+// Applying events and sealing them is work that never waits; on a thread of its own it takes no time from requests.
+const stopped = new AbortController();
+const post = (message: FromThread) => self.postMessage(message);
+const relay = followRelay(post);
+
+function logSealing(store: EventStore, { auditSealIntervalMs, auditSigningKey }: ThreadStart): LogSealing {
+  const signingKey = auditSigningKey === null ? null : parseSigningKey(auditSigningKey);
+  const actor = `worker:${newId()}`;
+  return new LogSealing({
+    sealer: new LogSealer({ store, clock: systemClock, signingKey, actor }),
+    standing: standingCache(store),
+    clock: systemClock,
+    intervalMs: auditSealIntervalMs,
+    random: Math.random,
+    onTrouble: (error) => post({ sealTrouble: reasonOf(error) }),
+  });
+}
+
+async function follow(start: ThreadStart): Promise<void> {
+  const { storeUrl, storeTimeoutMs, dataDir, logId } = start;
+  const store = await openStore({ storeUrl, storeTimeoutMs });
+  const sealing = start.auditSealIntervalMs > 0 ? logSealing(store, start) : null;
+  const place = { databases: sqliteReadDatabases, directory: join(dataDir, "projections"), logId };
+  sealing?.start();
+  try {
+    await followReadModels({ ...place, store, projections, onEvent: relay.onEvent, signal: stopped.signal });
+  } finally {
+    await sealing?.stop();
+    await store.close();
+  }
+}
+
+self.onmessage = ({ data }: MessageEvent<ToThread>) => {
+  if ("stop" in data) stopped.abort();
+  else if ("answerTo" in data) relay.receive(data);
+  else {
+    follow(data.start).then(
+      () => post({ ended: null }),
+      (error: unknown) => post({ ended: error instanceof Error ? error.message : String(error) }),
+    );
+  }
+};

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
+import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
+import { parsePublicKeys } from "../../../src/kernel/crypto/signingKey.ts";
+import { newId } from "../../../src/kernel/ids.ts";
+import { ROOT } from "../../support/service.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+
+const TEST_MS_MAX = 120_000;
+
+interface Ran {
+  readonly status: number;
+  readonly out: string;
+  readonly error: string;
+  // biome-ignore lint/suspicious/noExplicitAny: each command prints what it has.
+  readonly json: any;
+}
+
+/** Runs a command in a process of its own, as a person would. */
+async function run(env: Readonly<Record<string, string>>, ...words: readonly string[]): Promise<Ran> {
+  const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), ...words], {
+    env: { ...process.env, ...env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, error, status] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
+  return { status, out, error, json: words.includes("--json") && out !== "" ? JSON.parse(out) : null };
+}
+
+describe("on the command line", () => {
+  const folder = mkdtempSync(join(tmpdir(), "postledger-audit-"));
+  const keyFile = join(folder, "seal.key");
+  const otherKeyFile = join(folder, "other.key");
+  const dataDir = join(folder, "data");
+  const env = { DATA_DIR: dataDir, AUDIT_SIGNING_KEY_FILE: keyFile };
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test(
+    "a key is made, the log is sealed, verified, and found to be changed",
+    async () => {
+      const made = await run({ DATA_DIR: dataDir }, "audit", "keygen", keyFile);
+      expect(made.status).toBe(0);
+      expect(statSync(keyFile).mode & 0o077).toBe(0);
+      expect(parsePublicKeys(readFileSync(`${keyFile}.pub`, "utf8"))).toHaveLength(1);
+      const again = await run({}, "audit", "keygen", keyFile);
+      expect([again.status, again.error]).toEqual([
+        1,
+        `postledger: ${keyFile} is there already, and is not overwritten\n`,
+      ]);
+      expect((await run({}, "audit", "keygen", otherKeyFile)).status).toBe(0);
+
+      const { json: workspace } = await run(env, "workspace", "create", "Acme", "--json");
+      const unsealed = await run(env, "audit", "verify");
+      expect([unsealed.status, unsealed.out]).toEqual([0, expect.stringContaining("no seal: there is none")]);
+      const sealed = await run(env, "audit", "seal", "--json");
+      expect(sealed).toMatchObject({ status: 0, json: { seal: 0 } });
+
+      const withKey = ["audit", "verify", "--public-key", `${keyFile}.pub`, "--digest", sealed.json.digest];
+      const sound = await run(env, ...withKey, "--json");
+      expect(sound).toMatchObject({ status: 0, json: { findings: 0, uncovered: 0, chain: { signed: 1 } } });
+      const others = await run(env, "audit", "verify", "--public-key", `${otherKeyFile}.pub`);
+      expect([others.status, others.out]).toEqual([
+        1,
+        expect.stringContaining(`unsigned  ${AUDIT_STREAM}@0`),
+      ]);
+      const doctor = await run(env, "doctor", "--json");
+      expect(doctor.json).toContainEqual(
+        expect.objectContaining({
+          name: "last seal",
+          detail: expect.stringMatching(/^\d+ s ago, signed, \d+ events/),
+        }),
+      );
+
+      const db = new DatabaseSync(join(dataDir, "events.db"));
+      db.exec("UPDATE events SET data = replace(data, 'Acme', 'Acne') WHERE type = 'WorkspaceCreated'");
+      db.close();
+      const changed = await run(env, ...withKey);
+      expect(changed.status).toBe(1);
+      expect(changed.out).toContain(`changed  workspace-${workspace.id}@0`);
+    },
+    TEST_MS_MAX,
+  );
+
+  test.each([
+    ["a key file that is not there", ["audit", "verify", "--public-key", "/nowhere"], "cannot be read"],
+    ["a key file that is none", ["audit", "verify", "--public-key", import.meta.path], "must hold Ed25519"],
+    ["a digest that is none", ["audit", "verify", "--digest", "abc"], "must be 64 hex digits"],
+    ["no file for a key", ["audit", "keygen"], "missing required argument 'file'"],
+  ])(
+    "%s is a usage error",
+    async (_, words, why) => {
+      const { status, error } = await run({ DATA_DIR: dataDir }, ...words);
+      expect([status, error]).toEqual([2, expect.stringContaining(why)]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a signing key that is none stops the start",
+    async () => {
+      const { status, error } = await run({ DATA_DIR: dataDir, AUDIT_SIGNING_KEY: "none" }, "serve");
+      expect([status, error]).toEqual([2, expect.stringContaining("AUDIT_SIGNING_KEY must be")]);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe.each(await testStores())("a service on $name", (store) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService(store, { AUDIT_SEAL_INTERVAL_MS: "20" });
+  }, TEST_MS_MAX);
+  afterAll(() => service.remove());
+
+  /** Waits until a seal names the acceptance of this message. */
+  const untilSealed = async (id: string) => {
+    const isSealed = async () => {
+      const last = (await readLastSeal(service.log.store))?.end.revision ?? -1;
+      for (let revision = last; revision >= Math.max(0, last - 20); revision -= 1) {
+        const [event] = await service.log.store.read(AUDIT_STREAM, revision, 1);
+        if (event && auditCodec.decode(event).data.streams.includes(`email-${id}`)) return true;
+      }
+      return false;
+    };
+    await until(isSealed, `a seal of ${id}`, TEST_MS_MAX);
+  };
+
+  test(
+    "seals what it writes by itself, also after a restart",
+    async () => {
+      const tenant = await service.tenant();
+      for (const restarts of [false, true]) {
+        if (restarts) await service.restart();
+        const { status, json } = await tenant.send(newKey(), message({ subject: newId() }));
+        expect(status).toBe(202);
+        await untilSealed(json.id);
+      }
+    },
+    TEST_MS_MAX,
+  );
+});

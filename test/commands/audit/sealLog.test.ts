@@ -1,0 +1,255 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { LogSealer, readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
+import { verifyLog } from "../../../src/commands/audit/verifyLog.ts";
+import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
+import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
+import { SEAL_EVENTS_MAX } from "../../../src/domain/audit/seal.ts";
+import type { Instance } from "../../../src/domain/instance/state.ts";
+import { newSigningKey, parseSigningKey } from "../../../src/kernel/crypto/signingKey.ts";
+import { newId } from "../../../src/kernel/ids.ts";
+import {
+  APPEND_BYTES_MAX,
+  type EventStore,
+  type NewEvent,
+  StoreError,
+} from "../../../src/ports/eventStore.ts";
+import { LogSealing } from "../../../src/reactors/audit/auditSealing.ts";
+import { AuditedLog } from "../../support/auditedLog.ts";
+import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
+import { until } from "../../support/until.ts";
+
+const TEST_MS_MAX = 60_000;
+
+let now = Date.parse("2026-01-01T00:00:00Z");
+const clock = { now: () => now, monotonicMs: () => now };
+
+function sealerOn(store: EventStore): LogSealer {
+  return new LogSealer({ store, clock, signingKey: null, actor: "test" });
+}
+
+function event(data: object = {}, type = "ApiKeyRevoked"): NewEvent {
+  return { id: newId(), type, data, metadata: { at: "2026-01-01T00:00:00.000Z" } };
+}
+
+/** Appends `count` events, each to a stream of its own. */
+async function happen(store: EventStore, count: number): Promise<void> {
+  for (let index = 0; index < count; index += 1)
+    await store.append(apiKeyStream(newId()), [event()], "noStream");
+}
+
+async function sealAll(sealer: LogSealer): Promise<void> {
+  do await sealer.readOn(async () => {});
+  while (!(await sealer.seal()));
+}
+
+async function verify(store: EventStore) {
+  const folder = mkdtempSync(join(tmpdir(), "postledger-seal-"));
+  try {
+    const signal = new AbortController().signal;
+    const scratchPath = join(folder, "scratch.db");
+    return await verifyLog({
+      store,
+      databases: sqliteReadDatabases,
+      scratchPath,
+      trusted: [],
+      kept: null,
+      signal,
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function sealsOf(store: EventStore) {
+  return (await store.read(AUDIT_STREAM, 0, 1_000)).map((one) => auditCodec.decode(one).data);
+}
+
+describe("a sealer", () => {
+  test("seals what came since the last seal, and nothing twice", async () => {
+    const store = memoryEventStore();
+    const sealer = sealerOn(store);
+    await sealAll(sealer);
+    expect(await readLastSeal(store)).toBeNull();
+    for (const count of [3, 0, 2]) {
+      await happen(store, count);
+      await sealAll(sealer);
+    }
+    expect((await sealsOf(store)).map(({ covered, order }) => [covered, order.length])).toEqual([
+      [3, 3],
+      [5, 2],
+    ]);
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+  });
+
+  test("goes on behind the last seal when it begins again, whatever was erased of what that names", async () => {
+    const store = memoryEventStore();
+    await happen(store, 2);
+    const log = new AuditedLog(store);
+    await log.play([{ kind: "upload", at: 0 }]);
+    await sealAll(sealerOn(store));
+    // All that is told of the upload goes, and it was sealed last.
+    await log.play([{ kind: "discard", at: 0 }]);
+    await happen(store, 1);
+    await sealAll(sealerOn(store));
+    expect((await sealsOf(store)).map(({ order }) => order.length)).toEqual([4, 7]);
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+  });
+
+  test("goes on behind the seal before when nothing is left of the last one", async () => {
+    const store = memoryEventStore();
+    await happen(store, 2);
+    await sealAll(sealerOn(store));
+    await store.append("storage-w", [event({}, "StorageReserved")], "noStream");
+    await sealAll(sealerOn(store));
+    await store.append("storage-w", [event({ open: [], before: 1 }, "StorageCounted")], 0);
+    await store.truncateBefore("storage-w", 1);
+    await sealAll(sealerOn(store));
+    expect((await sealsOf(store)).map(({ order }) => order.length)).toEqual([2, 1, 1]);
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+  });
+
+  test("loses a race without harm", async () => {
+    const store = memoryEventStore();
+    const sealers = [sealerOn(store), sealerOn(store), sealerOn(store)];
+    for (let round = 0; round < 5; round += 1) {
+      await happen(store, 4);
+      // All of them have read the same before the first one seals.
+      await Promise.all(sealers.map((sealer) => sealer.readOn(async () => {})));
+      const outcomes = await Promise.all(sealers.map((sealer) => sealer.seal()));
+      expect(outcomes.filter((isDone) => isDone)).toHaveLength(1);
+      await happen(store, 1);
+    }
+    await sealAll(sealers[1] as LogSealer);
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 6 } });
+  });
+
+  test(
+    "catches up with a long log in seals that fit an append, also beside another one",
+    async () => {
+      const store = memoryEventStore();
+      const many = 2 * SEAL_EVENTS_MAX + 300;
+      await happen(store, many);
+      await Promise.all([sealAll(sealerOn(store)), sealAll(sealerOn(store))]);
+      const seals = await sealsOf(store);
+      expect(seals.map(({ covered }) => covered)).toEqual([SEAL_EVENTS_MAX, 2 * SEAL_EVENTS_MAX, many]);
+      for (const seal of seals) expect(JSON.stringify(seal).length).toBeLessThan(APPEND_BYTES_MAX);
+      expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+    },
+    TEST_MS_MAX,
+  );
+
+  test("knows its place again after an append whose outcome it never learned", async () => {
+    const store = memoryEventStore();
+    let fate: "before" | "after" | null = null;
+    const failing: EventStore = {
+      ...store,
+      async append(...call) {
+        if (fate === "before") throw new StoreError("unavailable", "away");
+        const result = await store.append(...call);
+        if (fate === "after") throw new StoreError("outcomeUnknown", "away");
+        return result;
+      },
+    };
+    const sealer = sealerOn(failing);
+    for (const next of ["before", "after"] as const) {
+      await happen(store, 2);
+      fate = next;
+      await expect(sealAll(sealer)).rejects.toThrow(StoreError);
+      fate = null;
+      await sealAll(sealer);
+    }
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 2 } });
+  });
+
+  test("covers the longest names within the bounds of an append", async () => {
+    const store = memoryEventStore();
+    for (let index = 0; index < SEAL_EVENTS_MAX; index += 1) {
+      await store.append(`suppression-${newId()}${newId()}`, [event()], "noStream");
+    }
+    const signingKey = parseSigningKey(newSigningKey().pem);
+    await sealAll(new LogSealer({ store, clock, signingKey, actor: "test" }));
+    const [seal] = await sealsOf(store);
+    expect(seal?.order).toHaveLength(SEAL_EVENTS_MAX);
+    expect(JSON.stringify(seal).length).toBeLessThan(APPEND_BYTES_MAX);
+  });
+});
+
+/** The instance of a log, as far as sealing looks at it. */
+const stopped: Instance = {
+  logId: "log",
+  sealedDataKey: "",
+  contentStoreId: "",
+  format: 1,
+  sealedAt: null,
+  restored: null,
+  isHeld: false,
+  resumedAt: null,
+  stops: [],
+  copies: [],
+};
+
+describe("sealing", () => {
+  test("waits for its interval, and says what keeps it", async () => {
+    let isAway = false;
+    const store = memoryEventStore({ isAway: () => isAway });
+    const troubles: unknown[] = [];
+    const sealer = sealerOn(store);
+    const intervalMs = 10;
+    let looks = 0;
+    let asked = 0;
+    let instance: Instance | null = null;
+    const standing = {
+      async get() {
+        asked += 1;
+        return { instance, restoredPosition: null };
+      },
+    };
+    const watched = Object.assign(Object.create(sealer) as LogSealer, {
+      readOn: async (...call: Parameters<LogSealer["readOn"]>) => {
+        looks += 1;
+        await sealer.readOn(...call);
+      },
+      seal: () => sealer.seal(),
+    });
+    const sealing = new LogSealing({
+      sealer: watched,
+      standing,
+      clock,
+      intervalMs,
+      random: () => 0,
+      onTrouble: (error) => troubles.push(error),
+    });
+    const lookTwice = async () => {
+      const seen = looks;
+      await until(() => looks > seen + 2, "it to look again");
+    };
+    sealing.start();
+    await happen(store, 3);
+    await lookTwice();
+    expect(await sealsOf(store)).toEqual([]);
+    now += intervalMs;
+    await until(async () => (await sealsOf(store)).length === 1, "a seal");
+    now += 10 * intervalMs;
+    await lookTwice();
+    expect(await sealsOf(store)).toHaveLength(1);
+    isAway = true;
+    await until(() => troubles.length > 0, "trouble");
+    isAway = false;
+    await happen(store, 1);
+    await lookTwice();
+    now += intervalMs;
+    await until(async () => (await sealsOf(store)).length === 2, "another seal");
+    expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+    instance = { ...stopped, sealedAt: now };
+    await happen(store, 1);
+    now += 10 * intervalMs;
+    const before = asked;
+    await until(() => asked > before + 3, "it to see that the log goes on elsewhere");
+    expect(await sealsOf(store)).toHaveLength(2);
+    await sealing.stop();
+  });
+});

@@ -1,0 +1,337 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import fc from "fast-check";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
+import { type VerifyLogOptions, verifyLog } from "../../../src/commands/audit/verifyLog.ts";
+import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
+import { newSigningKey, parseSigningKey } from "../../../src/kernel/crypto/signingKey.ts";
+import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
+import { AuditedLog, type Deed, deeds } from "../../support/auditedLog.ts";
+import {
+  closeGaps,
+  flip,
+  flipInFile,
+  type Pick,
+  PLANTS,
+  type Plant,
+  plantIn,
+  type Row,
+  swapTwo,
+} from "../../support/plantedChanges.ts";
+
+const TEST_MS_MAX = 120_000;
+const RUNS = 100;
+/** Of some fifteen kinds: several times the hundred that have to be found. */
+const PLANTS_OF_A_KIND = 8;
+
+const folder = mkdtempSync(join(tmpdir(), "postledger-verify-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function fresh(): string {
+  return join(folder, `${crypto.randomUUID()}.db`);
+}
+
+function verify(store: EventStore, options: Partial<VerifyLogOptions> = {}) {
+  const signal = new AbortController().signal;
+  const given = {
+    store,
+    databases: sqliteReadDatabases,
+    scratchPath: fresh(),
+    trusted: [],
+    kept: null,
+    signal,
+  };
+  return verifyLog({ ...given, ...options });
+}
+
+/** Opens the log at `path` for `work`. */
+async function on<Result>(path: string, work: (store: EventStore) => Promise<Result>): Promise<Result> {
+  const store = openSqliteEventStore({ path, evenIfFaulty: true });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+describe("a log that nobody has touched", () => {
+  test(
+    `has no findings, ${RUNS} of ${RUNS} times`,
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(deeds, async (history) => {
+          await on(fresh(), async (store) => {
+            const log = new AuditedLog(store);
+            await log.play(history);
+            expect((await verify(store)).shown).toEqual([]);
+            await log.seal();
+            expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
+          });
+        }),
+        { numRuns: RUNS },
+      );
+    },
+    TEST_MS_MAX,
+  );
+});
+
+/** A log with everything in it, several seals, and something behind the last one. */
+async function writtenLog(
+  pem: string | null = null,
+): Promise<{ readonly path: string; readonly sealed: number }> {
+  const path = fresh();
+  const sealed = await on(path, async (store) => {
+    const log = new AuditedLog(store, pem === null ? null : parseSigningKey(pem));
+    for (const history of fc.sample(deeds, { numRuns: 6, seed: 6 })) await log.play(history.filter(isShort));
+    await log.seal();
+    const head = Number(await store.head());
+    await log.play([
+      { kind: "send", length: 10, suppressed: false },
+      { kind: "key", at: 0 },
+    ]);
+    return head;
+  });
+  return { path, sealed };
+}
+
+/** Long content makes copies slow and nothing else. */
+function isShort(deed: Deed): boolean {
+  return deed.kind !== "send" || deed.length < 100_000;
+}
+
+/** The same numbers for the same seed. */
+function pickerOf(seed: number): Pick {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+    return Math.floor(((state >>> 8) / 2 ** 24) * below);
+  };
+}
+
+/** Plants the same change in `runs` copies of a log, each time elsewhere; what is found in each, beside what was planted. */
+async function plantAndVerify(
+  log: { readonly path: string; readonly isPickable: (row: Row) => boolean },
+  plant: Plant,
+  runs: number,
+  options: Partial<VerifyLogOptions> = {},
+) {
+  const results = [];
+  for (let run = 1; run <= runs; run += 1) {
+    const copy = fresh();
+    copyFileSync(log.path, copy);
+    const planted = plantIn(copy, plant, pickerOf(run), log.isPickable).map(nameOf);
+    const { shown, findings } = await on(copy, (store) => verify(store, options));
+    rmSync(copy);
+    results.push({ planted, findings, found: shown.map(nameOf) });
+  }
+  return results;
+}
+
+function nameOf({
+  stream,
+  revision,
+}: {
+  readonly stream: string | null;
+  readonly revision: number | null;
+}): string {
+  return `${stream}@${revision}`;
+}
+
+describe("among sealed events", async () => {
+  const { path, sealed } = await writtenLog();
+  const log = { path, isPickable: ({ position, name }: Row) => position < sealed && name !== AUDIT_STREAM };
+
+  test.each(Object.entries(PLANTS))(
+    "%s is found, and where",
+    async (_, plant) => {
+      for (const { planted, found } of await plantAndVerify(log, plant, PLANTS_OF_A_KIND)) {
+        expect(found).toEqual(expect.arrayContaining(planted));
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test("two events that lie in each other's place are found, and where", async () => {
+    for (const { planted, found } of await plantAndVerify(log, swapTwo, PLANTS_OF_A_KIND)) {
+      expect(found.some((place) => planted.includes(place))).toBe(true);
+    }
+  });
+
+  test("a byte that is changed in the file, past the database, is found, and where", async () => {
+    for (let run = 1; run <= PLANTS_OF_A_KIND; run += 1) {
+      const copy = fresh();
+      copyFileSync(path, copy);
+      const planted = flipInFile(copy, pickerOf(run), log.isPickable);
+      const { shown } = await on(copy, (store) => verify(store));
+      expect(shown.map(nameOf)).toContain(nameOf(planted));
+    }
+  });
+
+  const isSeal = ({ position, name }: Row) => position < sealed && name === AUDIT_STREAM;
+  test.each(["data", "metadata", "id", "type"] as const)(
+    "a bit of a seal's %s is found, and where",
+    async (column) => {
+      for (const { planted, found } of await plantAndVerify(
+        { path, isPickable: isSeal },
+        flip(column),
+        PLANTS_OF_A_KIND,
+      )) {
+        expect(found).toEqual(expect.arrayContaining(planted));
+      }
+    },
+  );
+
+  test("a seal that is removed from among others is found, and where", async () => {
+    const remove = PLANTS["an event removed"] as Plant;
+    for (const { planted, found, findings } of await plantAndVerify(
+      { path, isPickable: isSeal },
+      remove,
+      5,
+    )) {
+      expect(found).toEqual(expect.arrayContaining([...planted]));
+      // The seal, and the hole in the positions.
+      expect(findings).toBe(2);
+    }
+  });
+});
+
+describe("a chain that is hashed again", async () => {
+  const ours = newSigningKey();
+  const others = newSigningKey();
+  const signedLog = await writtenLog(ours.pem);
+  const trusted = [ours.publicKey];
+  const isPickable = ({ position, name }: Row) => position < signedLog.sealed && name !== AUDIT_STREAM;
+
+  /** Changes an event and makes all seals again, as far as whoever does it has a key. */
+  async function hashAgain(pem: string | null): Promise<string> {
+    const copy = fresh();
+    copyFileSync(signedLog.path, copy);
+    plantIn(copy, flip("metadata"), pickerOf(1), isPickable);
+    const db = new DatabaseSync(copy);
+    db.exec(`DELETE FROM events WHERE stream = (SELECT id FROM streams WHERE name = '${AUDIT_STREAM}')`);
+    db.exec(`DELETE FROM streams WHERE name = '${AUDIT_STREAM}'`);
+    closeGaps(db);
+    db.close();
+    await on(copy, (store) => new AuditedLog(store, pem === null ? null : parseSigningKey(pem)).seal());
+    return copy;
+  }
+
+  test("is sound as it was", async () => {
+    const { findings, chain } = await on(signedLog.path, (store) => verify(store, { trusted }));
+    expect(findings).toBe(0);
+    expect(chain.signed).toBe(chain.seals);
+    expect(chain.publicKeys).toEqual(trusted);
+  });
+
+  test.each([
+    ["nobody", null],
+    ["another key", others.pem],
+  ])("signed by %s is found with the public key, and only with it", async (_, pem) => {
+    const copy = await hashAgain(pem);
+    expect((await on(copy, (store) => verify(store, { trusted }))).shown).toMatchObject(
+      [{ kind: "unsigned" }, {}].slice(0, 1),
+    );
+    expect((await on(copy, (store) => verify(store))).findings).toBe(0);
+  });
+
+  test("is found by a digest that was kept", async () => {
+    const kept = (await on(signedLog.path, (store) => verify(store))).chain.lastLeaf;
+    expect((await on(signedLog.path, (store) => verify(store, { kept }))).findings).toBe(0);
+    const copy = await hashAgain(null);
+    expect((await on(copy, (store) => verify(store, { kept }))).findings).toBe(1);
+  });
+
+  test("is found where seals behind signed ones are not signed any more", async () => {
+    const copy = fresh();
+    copyFileSync(signedLog.path, copy);
+    await on(copy, (store) => new AuditedLog(store).seal());
+    expect((await on(copy, (store) => verify(store, { trusted }))).shown).toMatchObject([
+      { kind: "unsigned" },
+    ]);
+    expect((await on(copy, (store) => verify(store))).findings).toBe(0);
+  });
+
+  test("is found in the last seal too, whose signature covers it", async () => {
+    const isLast = ({ position }: Row) => position === signedLog.sealed;
+    for (const { planted, found } of await plantAndVerify(
+      { path: signedLog.path, isPickable: isLast },
+      flip("data"),
+      PLANTS_OF_A_KIND,
+    )) {
+      expect(found).toEqual(expect.arrayContaining(planted));
+    }
+  });
+
+  test("may begin without a key: the first signed seal covers those before it", async () => {
+    const path = fresh();
+    await on(path, async (store) => {
+      const key = { kind: "key", at: 0 } as const;
+      const unsigned = new AuditedLog(store);
+      await unsigned.play([key, { kind: "seal", sealer: 0 }, key, { kind: "seal", sealer: 0 }]);
+      expect((await verify(store, { trusted })).shown).toMatchObject([{ kind: "unsigned" }]);
+      const signed = new AuditedLog(store, parseSigningKey(ours.pem));
+      await signed.play([key, { kind: "seal", sealer: 1 }]);
+      expect(await verify(store, { trusted })).toMatchObject({ findings: 0, chain: { seals: 3, signed: 1 } });
+    });
+  });
+});
+
+describe("what seals do not prove", async () => {
+  test("an event behind the last seal may be changed: it is counted as uncovered", async () => {
+    const { path, sealed } = await writtenLog();
+    plantIn(path, flip("metadata"), pickerOf(1), ({ position }) => position > sealed);
+    const { findings, uncovered } = await on(path, (store) => verify(store));
+    expect([findings, uncovered]).toEqual([0, 4]);
+  });
+
+  test("a log that is cut back to an earlier seal is sound, but for a digest that was kept", async () => {
+    const path = fresh();
+    const kept = await on(path, async (store) => {
+      const keyAndSeal: readonly Deed[] = [
+        { kind: "key", at: 1 },
+        { kind: "seal", sealer: 0 },
+      ];
+      await new AuditedLog(store, parseSigningKey(newSigningKey().pem)).play([...keyAndSeal, ...keyAndSeal]);
+      return (await verify(store)).chain.lastLeaf;
+    });
+    const db = new DatabaseSync(path);
+    db.exec(
+      `DELETE FROM events WHERE position > 2; UPDATE streams SET revision = 0 WHERE name = '${AUDIT_STREAM}'`,
+    );
+    db.exec("DELETE FROM streams WHERE id NOT IN (SELECT stream FROM events)");
+    closeGaps(db);
+    db.close();
+    expect(await on(path, (store) => verify(store))).toMatchObject({ findings: 0, chain: { seals: 1 } });
+    expect((await on(path, (store) => verify(store, { kept }))).findings).toBe(1);
+  });
+});
+
+describe("beside a running service", () => {
+  test("what is erased while the log is read is no finding", async () => {
+    await on(fresh(), async (store) => {
+      const log = new AuditedLog(store);
+      const sends = Array.from({ length: 30 }, (): Deed => ({ kind: "send", length: 10, suppressed: false }));
+      await log.play([...sends, ...sends.map((): Deed => ({ kind: "suppress", at: 0 }))]);
+      await log.seal();
+      const disturbed: EventStore = Object.assign(Object.create(store) as EventStore, {
+        async *readAll(...[from, filter]: Parameters<EventStore["readAll"]>) {
+          const batches = store.readAll(from, filter);
+          const erasing = sends.flatMap((_, at): Deed[] => [
+            { kind: "erase", at },
+            { kind: "forget", at },
+          ]);
+          // The head of this reading is where it is now; what erases comes behind it.
+          const first = await batches[Symbol.asyncIterator]().next();
+          await log.play(erasing);
+          if (!first.done) yield* [first.value];
+          if (from === LOG_START) yield* store.readAll(first.value.position, filter);
+        },
+      });
+      expect((await verify(disturbed)).shown).toEqual([]);
+    });
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, test } from "bun:test";
+import { saltOf, withReplies } from "../../../src/commands/email/relayReplyTexts.ts";
+import type { EmailEvent } from "../../../src/domain/email/events.ts";
+import { emailDecider } from "../../../src/domain/email/state.ts";
+import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
+
+const SALT = "3f1c9a52-8d0e-4b7a-9c3f-2f6f0a1b2c3d";
+const keys = instanceKeys(newDataKey());
+
+const said = (event: EmailEvent, salt: string | null) =>
+  withReplies(keys, salt, [{ sequence: 3, at: "2026-01-01T00:00:00.000Z", event }])[0]?.event.data;
+
+const sealed: EmailEvent = {
+  type: "EmailBounced",
+  data: {
+    attempt: 1,
+    reason: "recipient_refused",
+    code: 550,
+    enhancedCode: "5.2.0",
+    sealedReply: keys.sealWithSalt(SALT, "550 5.2.0 Smithson, Ana has left"),
+  },
+};
+/** As it was recorded before replies were sealed. */
+const plain: EmailEvent = {
+  type: "EmailBounced",
+  data: { attempt: 1, reason: "recipient_refused", code: 550, reply: "550 5.2.0 Ana has left" },
+};
+const plainSent: EmailEvent = {
+  type: "EmailSent",
+  data: { attempt: 1, transport: "smtp", reply: "250 2.0.0 taken for Ana" },
+};
+
+describe("a relay's reply", () => {
+  test("is told while its salt is there", () => {
+    expect(said(sealed, SALT)).toMatchObject({ reply: "550 5.2.0 Smithson, Ana has left" });
+    expect(said(plain, SALT)).toMatchObject({ reply: "550 5.2.0 Ana has left" });
+    expect(said(plainSent, SALT)).toMatchObject({ reply: "250 2.0.0 taken for Ana" });
+  });
+
+  test("is its codes without the salt, also where an older release had written it out", () => {
+    expect(said(sealed, null)).not.toHaveProperty("reply");
+    expect(said(plain, null)).toMatchObject({ code: 550, reply: "550 5.2.0" });
+    expect(said(plainSent, null)).toMatchObject({ reply: "250 2.0.0" });
+  });
+
+  test("cannot be had with another salt, or another instance's key", () => {
+    const sealedReply = keys.sealWithSalt(SALT, "550 no");
+    expect(keys.unsealWithSalt(SALT, sealedReply)).toBe("550 no");
+    expect(keys.unsealWithSalt(SALT.replace("3", "4"), sealedReply)).toBeNull();
+    expect(instanceKeys(newDataKey()).unsealWithSalt(SALT, sealedReply)).toBeNull();
+    expect(keys.sealWithSalt(SALT, "550 no")).not.toBe(sealedReply);
+  });
+
+  test("has no salt once the content was erased, though the log still holds it", () => {
+    const stored: EmailEvent = { type: "EmailContentStored", data: { salt: SALT } };
+    const queued = { type: "EmailQueued", data: { acceptedAt: "2026-01-01T00:00:00.000Z" } } as EmailEvent;
+    const erased: EmailEvent = { type: "EmailContentErased", data: { reason: "requested" } };
+    const storyOf = (...all: readonly EmailEvent[]) => ({
+      state: all.reduce(emailDecider.evolve, emailDecider.initialState),
+      events: all.map((event, sequence) => ({ sequence, at: "", event })),
+    });
+    expect(saltOf(storyOf(stored, queued))).toBe(SALT);
+    expect(saltOf(storyOf(stored, queued, erased))).toBeNull();
+    expect(saltOf(storyOf(queued))).toBeNull();
+    expect(saltOf(storyOf())).toBeNull();
+  });
+});

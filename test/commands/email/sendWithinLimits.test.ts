@@ -1,0 +1,39 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { StoreError, type StoreFailure } from "../../../src/ports/eventStore.ts";
+import { type DeliveryWorld, deliveryWorld } from "../../reactors/email/deliveryFixtures.ts";
+
+let world: DeliveryWorld;
+beforeEach(async () => {
+  world = await deliveryWorld();
+});
+afterEach(() => world.close());
+
+const used = () => world.services.quota.used(world.workspaceId, world.clock.now());
+
+/** Sends while appends to messages' streams fail. */
+async function sendInTrouble(failure: StoreFailure): Promise<void> {
+  world.store.beforeAppend = (stream) => {
+    if (stream.startsWith("email-")) throw new StoreError(failure, "in trouble");
+  };
+  await expect(world.accept("in trouble")).rejects.toThrow(StoreError);
+  world.store.beforeAppend = () => {};
+}
+
+describe("a send takes one of the day's messages", () => {
+  test("when it is accepted, and none when it is sent again", async () => {
+    await world.accept("one");
+    await world.accept("one");
+    await world.accept("two");
+    expect(await used()).toBe(2);
+  });
+
+  test("and gives it back when the store has not written it", async () => {
+    await sendInTrouble("unavailable");
+    expect(await used()).toBe(0);
+  });
+
+  test("and keeps it when nobody knows whether it was written", async () => {
+    await sendInTrouble("outcomeUnknown");
+    expect(await used()).toBe(1);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { sealLog, unsealLog } from "../../../src/commands/instance/freezeAndResume.ts";
+import { InstanceMismatchError, openInstance } from "../../../src/commands/instance/openInstance.ts";
+import { joinLog, servicesAtWork } from "../../../src/commands/instance/serviceRegister.ts";
+import { exportLog } from "../../../src/commands/log/exportLog.ts";
+import { SERVICES_STREAM } from "../../../src/kernel/event/systemEvents.ts";
+import type { EventStore } from "../../../src/ports/eventStore.ts";
+import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
+
+const occasion = { at: Date.now(), correlationId: "test", actor: "system" };
+const claims = { masterKey: new Uint8Array(32), masterKeyPrevious: null, contentStoreId: "content" };
+const A = { host: "a", dataDir: "/data" };
+const B = { host: "b", dataDir: "/data" };
+
+async function openLog(): Promise<EventStore> {
+  const store = memoryEventStore();
+  await openInstance(store, claims, occasion);
+  return store;
+}
+
+const join = (store: EventStore, place: typeof A) => joinLog(store, place, () => occasion);
+
+describe("the register of services", () => {
+  test("names those that have joined and not left, also two of one place, as they come and go", async () => {
+    const store = await openLog();
+    const atWork = servicesAtWork(store);
+    expect(await atWork()).toEqual([]);
+    const first = await join(store, A);
+    const again = await join(store, A);
+    const other = await join(store, B);
+    expect(await atWork()).toEqual([A, A, B]);
+    await first.leave();
+    expect(await atWork()).toEqual([A, B]);
+    await Promise.all([again.leave(), other.leave()]);
+    expect(await atWork()).toEqual([]);
+  });
+
+  test("notes once that a service has left, and again when that failed", async () => {
+    let isAway = false;
+    const store = memoryEventStore({ isAway: () => isAway });
+    await openInstance(store, claims, occasion);
+    const service = await join(store, A);
+    isAway = true;
+    await expect(service.leave()).rejects.toThrow();
+    isAway = false;
+    for (let times = 0; times < 3; times += 1) await service.leave();
+    expect(await store.lastRevision(SERVICES_STREAM)).toBe(1);
+    expect(await servicesAtWork(store)()).toEqual([]);
+  });
+
+  test("lets nobody in on a sealed log, and keeps no entry of it", async () => {
+    const store = await openLog();
+    await sealLog(store, occasion);
+    await expect(join(store, A)).rejects.toThrow(InstanceMismatchError);
+    expect(await servicesAtWork(store)()).toEqual([]);
+    await unsealLog(store, occasion);
+    await join(store, A);
+    expect(await servicesAtWork(store)()).toEqual([A]);
+  });
+
+  test("leaves no gap: a service that a seal did not find there finds the seal", async () => {
+    // A seal just before the entry is written, and just after.
+    for (const when of ["before", "after"] as const) {
+      const store = await openLog();
+      let seen: readonly unknown[] = [];
+      const seal = async () => {
+        await sealLog(store, occasion);
+        seen = await servicesAtWork(store)();
+      };
+      const racing: EventStore = Object.assign(Object.create(store), {
+        async append(stream: string, ...rest: [never, never]) {
+          const isEntry = stream === SERVICES_STREAM && (await store.lastRevision(stream)) === null;
+          if (isEntry && when === "before") await seal();
+          const result = await store.append(stream, ...rest);
+          if (isEntry && when === "after") await seal();
+          return result;
+        },
+      });
+      await expect(join(racing, A)).rejects.toThrow(InstanceMismatchError);
+      expect(seen).toEqual(when === "before" ? [] : [A]);
+    }
+  });
+
+  test("is of the store, and in no export", async () => {
+    const store = await openLog();
+    await (await join(store, A)).leave();
+    const scratch = sqliteReadDatabases.open(":memory:", "build");
+    const header = { exportId: "e", exportedAt: "2030-01-01T00:00:00Z", sealed: false };
+    const whose = { logId: "l", contentStoreId: "content", sealedDataKey: "k" };
+    let text = "";
+    const silent = { onProgress: () => {}, onEnd: () => {} };
+    for await (const chunk of exportLog({ store, header: { ...header, ...whose }, scratch, ...silent }))
+      text += chunk;
+    scratch.close();
+    expect(text).toContain('"InstanceCreated"');
+    expect(text).not.toContain("Service");
+  });
+});

@@ -1,0 +1,280 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { EVENT_ERASED } from "../../../src/kernel/event/systemEvents.ts";
+import { type EventStore, LOG_START, StoreError } from "../../../src/ports/eventStore.ts";
+import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
+import { append, beginLog, emptyStore, exportOf, importOf, someEvent, viewOf } from "./portableLog.ts";
+
+/** One step of a random history. */
+type Step =
+  | {
+      readonly kind: "append";
+      readonly stream: string;
+      readonly sizes: readonly number[];
+      readonly isBinary: boolean;
+    }
+  | { readonly kind: "truncate"; readonly stream: string; readonly part: number };
+
+const STREAMS = ["email-1", "email-2", "storage-w", "suppression-é", "webhooks-w"];
+const steps: fc.Arbitrary<readonly Step[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        kind: fc.constant("append" as const),
+        stream: fc.constantFrom(...STREAMS),
+        sizes: fc.array(fc.nat(300), { minLength: 1, maxLength: 4 }),
+        isBinary: fc.boolean(),
+      }),
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: fc.constant("truncate" as const),
+        stream: fc.constantFrom(...STREAMS),
+        // Past the end too: then nothing of the stream is left.
+        part: fc.double({ min: 0, max: 1.2, noNaN: true }),
+      }),
+    },
+  ),
+  { maxLength: 40 },
+);
+
+async function play(store: EventStore, history: readonly Step[]): Promise<void> {
+  await beginLog(store);
+  for (const step of history) {
+    if (step.kind === "truncate") {
+      const last = (await store.lastRevision(step.stream)) ?? -1;
+      await store.truncateBefore(step.stream, Math.min(last + 1, Math.floor(step.part * (last + 1))));
+      continue;
+    }
+    const data = (size: number) =>
+      step.isBinary ? new Uint8Array(size).fill(size) : { text: "ü\n\u2028".repeat(size), size };
+    await append(store, step.stream, ...step.sizes.map((size) => someEvent(data(size))));
+  }
+}
+
+/** A store that gives up after so many appends, as a process that is killed does. */
+function dying(store: EventStore, appends: number): EventStore {
+  let left = appends;
+  const give: EventStore["append"] = (...call) => {
+    left -= 1;
+    if (left < 0) throw new StoreError("unavailable", "killed");
+    return store.append(...call);
+  };
+  return Object.assign(Object.create(store) as EventStore, { append: give });
+}
+
+const NOTED = 2;
+
+test("an import gives the streams, revisions and order of the log that was exported (property)", async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, async (history) => {
+      const source = memoryEventStore();
+      await play(source, history);
+      const exported = await exportOf(source);
+      const { store, remove } = emptyStore();
+      try {
+        const imported = await importOf(store, exported.lines);
+        expect(imported).toEqual({ events: exported.end.events, missing: exported.end.missing, found: 0 });
+        const [before, after] = [await viewOf(source, STREAMS), await viewOf(store, STREAMS)];
+        expect(after.views).toEqual(before.views);
+        // Behind it all the store notes that the log is restored.
+        expect(after.order.slice(0, -1)).toEqual(before.order);
+        for (const stream of STREAMS) {
+          const answers = [source, store].map((one) => one.append(stream, [someEvent()], "noStream"));
+          const [here, there] = await Promise.all(answers);
+          expect(there?.outcome).toBe(here?.outcome ?? "appended");
+        }
+      } finally {
+        await remove();
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test("an import that was interrupted anywhere is gone on with (property)", async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, fc.array(fc.nat(12), { minLength: 1, maxLength: 4 }), async (history, deaths) => {
+      const source = memoryEventStore();
+      await play(source, history);
+      const { lines, end } = await exportOf(source);
+      const { store, remove } = emptyStore();
+      try {
+        for (const appends of deaths) await importOf(dying(store, appends), lines).catch(() => {});
+        if (!(await isFinished(store))) expect((await importOf(store, lines)).events).toBe(end.events);
+        const [before, after] = [await viewOf(source, STREAMS), await viewOf(store, STREAMS)];
+        expect(after.views).toEqual(before.views);
+        expect(after.order.slice(0, -1)).toEqual(before.order);
+      } finally {
+        await remove();
+      }
+    }),
+    { numRuns: 40 },
+  );
+});
+
+async function isFinished(store: EventStore): Promise<boolean> {
+  return (await store.read("import", 0, 10)).length === NOTED;
+}
+
+describe("an export", () => {
+  test("says which revisions are missing, right before what comes after them", async () => {
+    const source = memoryEventStore();
+    await beginLog(source);
+    await append(source, "email-1", someEvent(), someEvent(), someEvent());
+    await append(source, "email-2", someEvent());
+    await source.truncateBefore("email-1", 2);
+    await source.truncateBefore("email-2", 1);
+    const { lines, end } = await exportOf(source);
+    expect(end).toMatchObject({ events: 2, missing: 3 });
+    expect(lines.slice(2, -1).map((line) => JSON.parse(line).missing ?? JSON.parse(line).stream)).toEqual([
+      { stream: "email-1", from: 0, through: 1 },
+      "email-1",
+      { stream: "email-2", from: 0, through: 0 },
+    ]);
+  });
+
+  test("goes on when a stream is cut off while it is being read", async () => {
+    const source = memoryEventStore({ batchEventsMax: 4 });
+    await beginLog(source);
+    for (let index = 0; index < 4; index += 1) await append(source, "storage-w", someEvent(), someEvent());
+    await append(source, "email-1", someEvent());
+    const cutting = Object.assign(Object.create(source) as EventStore, {
+      async *readAll(...call: Parameters<EventStore["readAll"]>) {
+        for await (const batch of source.readAll(...call)) {
+          yield batch;
+          await source.truncateBefore("storage-w", 6);
+        }
+      },
+    });
+    const { lines, end } = await exportOf(cutting);
+    expect(end.missing).toBeGreaterThan(0);
+    const { store, remove } = emptyStore();
+    await importOf(store, lines);
+    expect(await store.lastRevision("storage-w")).toBe(7);
+    expect((await store.read("storage-w", 0, 10)).map(({ revision }) => revision)).toEqual([6, 7]);
+    await remove();
+  });
+
+  test("leaves out what an import has left in a store", async () => {
+    const source = memoryEventStore();
+    await beginLog(source);
+    await append(source, "email-1", someEvent(), someEvent());
+    await source.truncateBefore("email-1", 1);
+    const middle = memoryEventStore();
+    await importOf(middle, (await exportOf(source)).lines);
+    const { lines } = await exportOf(middle);
+    expect(lines.join("\n")).not.toContain(EVENT_ERASED);
+    expect(lines.join("\n")).not.toContain("LogImport");
+    const { store, remove } = emptyStore();
+    await importOf(store, lines);
+    expect((await viewOf(store, ["email-1"])).views).toEqual((await viewOf(source, ["email-1"])).views);
+    await remove();
+  });
+});
+
+describe("an import", () => {
+  const exported = async () => {
+    const source = memoryEventStore();
+    await beginLog(source);
+    for (let index = 0; index < 6; index += 1)
+      await append(source, `email-${index % 3}`, someEvent({ index }));
+    return (await exportOf(source)).lines;
+  };
+  const into = async (store: EventStore, lines: readonly string[]) =>
+    importOf(store, lines).then(
+      () => "imported",
+      (error: Error) => error.message,
+    );
+
+  test("takes a long gap in few appends", async () => {
+    const source = memoryEventStore();
+    await beginLog(source);
+    const many = Array.from({ length: 5_000 }, () => someEvent({}));
+    await append(source, "storage-w", ...many);
+    await source.truncateBefore("storage-w", 4_999);
+    const { store, remove } = emptyStore();
+    let appends = 0;
+    const counting = Object.assign(Object.create(store) as EventStore, {
+      append: (...call: Parameters<EventStore["append"]>) => {
+        appends += 1;
+        return store.append(...call);
+      },
+    });
+    expect(await importOf(counting, (await exportOf(source)).lines)).toMatchObject({
+      events: 2,
+      missing: 4_999,
+    });
+    expect(appends).toBeLessThan(20);
+    expect((await viewOf(store, ["storage-w"])).views).toEqual((await viewOf(source, ["storage-w"])).views);
+    await remove();
+  });
+
+  test("refuses what is cut short, changed, reordered or no export, before anything is written", async () => {
+    const lines = await exported();
+    const store = memoryEventStore();
+    const [first = "", second = "", ...others] = lines;
+    expect(await into(store, lines.slice(0, -1))).toContain("cut short");
+    expect(await into(store, lines.slice(0, -2))).toContain("cut short");
+    expect(await into(store, [first, second.replace("Happened", "happened"), ...others.slice(1)])).toContain(
+      "damaged",
+    );
+    expect(await into(store, [first, others[0] ?? "", second, ...others.slice(1)])).toContain("damaged");
+    expect(await into(store, [first.replace('"format":1', '"format":2'), second, ...others])).toContain(
+      "format 2",
+    );
+    expect(await into(store, [second, ...others])).toContain("no export");
+    expect(await into(store, [])).toContain("empty");
+    expect(await store.head()).toBe(LOG_START);
+  });
+
+  test("refuses a store that is not empty, or that holds it already, or the beginning of another one", async () => {
+    const [lines, others] = [await exported(), await exported()];
+    const used = memoryEventStore();
+    await append(used, "email-9", someEvent());
+    expect(await into(used, lines)).toContain("not empty");
+    const store = memoryEventStore();
+    expect(await into(dying(store, 4), lines)).toContain("killed");
+    expect(await into(store, others)).toContain("another export");
+    expect(await into(store, lines)).toBe("imported");
+    expect(await into(store, lines)).toContain("not empty");
+  });
+
+  test("notices a store that did not keep the order", async () => {
+    const lines = await exported();
+    const store = memoryEventStore();
+    let held: (() => void) | null = null;
+    const swapping = Object.assign(Object.create(store) as EventStore, {
+      async append(...call: Parameters<EventStore["append"]>) {
+        const [stream] = call;
+        if (stream === "email-0" && held === null) {
+          await new Promise<void>((resolve) => {
+            held = resolve;
+          });
+        }
+        const result = await store.append(...call);
+        if (stream === "email-1") held?.();
+        return result;
+      },
+    });
+    expect(await into(swapping, lines)).toContain("did not keep the order");
+    // And it stays so: what is there is not what comes first in the export.
+    expect(await into(store, lines)).toContain("is not that of the export");
+  });
+
+  test("notices a store that gives back something else than it was given", async () => {
+    const lines = await exported();
+    const store = memoryEventStore();
+    const forging = Object.assign(Object.create(store) as EventStore, {
+      append: (...[stream, events, ...rest]: Parameters<EventStore["append"]>) => {
+        const forged = events.map((event) =>
+          stream === "email-2" ? { ...event, data: { index: 99 } } : event,
+        );
+        return store.append(stream, forged, ...rest);
+      },
+    });
+    expect(await into(forging, lines)).toContain("is not that of the export");
+  });
+});

@@ -1,0 +1,261 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { foldCache } from "../../../src/commands/aggregateCache.ts";
+import { workspaceAggregate } from "../../../src/commands/dependencies.ts";
+import { type DailyQuota, dailyQuota, type QuotaUnit } from "../../../src/commands/quota/dailyQuota.ts";
+import { toNewEvents } from "../../../src/commands/transact.ts";
+import { quotaDay, quotaStream } from "../../../src/domain/quota/events.ts";
+import { workspaceStream } from "../../../src/domain/workspace/events.ts";
+import { newId } from "../../../src/kernel/ids.ts";
+import { DAY_MS, SECOND_MS } from "../../../src/kernel/time.ts";
+import { StoreError } from "../../../src/ports/eventStore.ts";
+import { readConfig } from "../../../src/service/config/config.ts";
+import {
+  type TestClock,
+  testClock,
+  type WatchedStore,
+  watchedStore,
+} from "../../reactors/email/deliveryFixtures.ts";
+import { setLimits } from "../../support/limits.ts";
+import { until } from "../../support/until.ts";
+
+let store: WatchedStore;
+let clock: TestClock;
+let workspaceId: string;
+
+/** One instance's hold on the quotas, and what makes it look at a workspace's limits anew. */
+function instance(idleMs?: number): DailyQuota & { forget(): void } {
+  const workspaces = foldCache(store, workspaceAggregate, workspaceStream);
+  const { limitsDefault } = readConfig({});
+  const options = { store, clock, workspaces, limitsDefault, ...(idleMs === undefined ? {} : { idleMs }) };
+  return { ...dailyQuota(options), forget: () => workspaces.forget(workspaceId) };
+}
+
+async function takeMany(quota: DailyQuota, count: number, at = clock.now()): Promise<number> {
+  const taken = await Promise.all(Array.from({ length: count }, () => quota.take(workspaceId, newId(), at)));
+  return taken.filter((unit) => unit !== null).length;
+}
+
+const usedInLog = () => instance().used(workspaceId, clock.now());
+
+beforeEach(async () => {
+  store = watchedStore();
+  clock = testClock();
+  workspaceId = newId();
+  const occasion = { at: clock.now(), correlationId: "test", actor: "test", workspaceId };
+  const created = toNewEvents([{ type: "WorkspaceCreated", data: { name: "shop" } }], occasion);
+  await store.append(workspaceStream(workspaceId), created, "noStream");
+  await setLimits({ store }, workspaceId, { messagesPerDay: 1_000 });
+});
+
+describe("the daily limit", () => {
+  test("is used up to the last message and no further, by one instance", async () => {
+    const quota = instance();
+    expect(await takeMany(quota, 1_200)).toBe(1_000);
+    expect(await quota.used(workspaceId, clock.now())).toBe(1_000);
+  });
+
+  test("is used up to the last message and no further, by instances that race", async () => {
+    const instances = [instance(), instance(), instance()];
+    const taken = await Promise.all(instances.map((quota) => takeMany(quota, 700)));
+    // What one has in hand when the others find nothing left is still there for its own callers.
+    const more = await Promise.all(instances.map((quota) => takeMany(quota, 100)));
+    expect([...taken, ...more].reduce((sum, count) => sum + count, 0)).toBe(1_000);
+    expect(await usedInLog()).toBe(1_000);
+  });
+
+  test("of 0 takes nothing", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 0 });
+    expect(await takeMany(instance(), 5)).toBe(0);
+  });
+
+  test("is written in blocks: callers that come together share one reservation", async () => {
+    const quota = instance();
+    const before = store.calls.append;
+    expect(await takeMany(quota, 60)).toBe(60);
+    expect(store.calls.append - before).toBe(1);
+  });
+
+  test("that is reached is not read from the log for every request, and is looked at again soon", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 3 });
+    const quota = instance();
+    expect(await takeMany(quota, 10)).toBe(3);
+    const { read, append } = store.calls;
+    expect(await takeMany(quota, 100)).toBe(0);
+    expect(store.calls).toEqual({ read, append });
+    clock.advance(SECOND_MS);
+    expect(await takeMany(quota, 1)).toBe(0);
+    expect(store.calls.read).toBeGreaterThan(read);
+  });
+
+  test("that is raised lets more through", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 3 });
+    const quota = instance();
+    expect(await takeMany(quota, 10)).toBe(3);
+    await setLimits({ store }, workspaceId, { messagesPerDay: 5 });
+    quota.forget();
+    expect(await takeMany(quota, 10)).toBe(2);
+  });
+
+  test("that is lowered holds for blocks that are in hand already, on every instance", async () => {
+    const [one, two] = [instance(), instance()];
+    expect(await takeMany(one, 5)).toBe(5);
+    expect(await takeMany(two, 5)).toBe(5);
+    await setLimits({ store }, workspaceId, { messagesPerDay: 12 });
+    for (const quota of [one, two]) quota.forget();
+    let more = 0;
+    // An instance gives up what it holds when it is asked for more; until then the others find nothing.
+    for (let round = 0; round < 3; round += 1) {
+      for (const quota of [one, two]) more += await takeMany(quota, 5);
+      clock.advance(SECOND_MS);
+    }
+    expect(more).toBe(2);
+    await setLimits({ store }, workspaceId, { messagesPerDay: 7 });
+    for (const quota of [one, two]) quota.forget();
+    expect((await takeMany(one, 5)) + (await takeMany(two, 5))).toBe(0);
+    expect(await usedInLog()).toBe(12);
+  });
+
+  test("is counted for each UTC day by itself", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 2 });
+    const quota = instance();
+    const today = clock.now();
+    const tomorrow = (quotaDay(today) + 1) * DAY_MS;
+    expect(await takeMany(quota, 3, tomorrow - 1)).toBe(2);
+    expect(await takeMany(quota, 3, tomorrow)).toBe(2);
+    expect(await takeMany(quota, 3, tomorrow - 1)).toBe(0);
+  });
+});
+
+describe("what was taken and not used", () => {
+  test("can be taken again", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
+    const quota = instance();
+    for (let round = 0; round < 3; round += 1) {
+      const unit = await quota.take(workspaceId, newId(), clock.now());
+      expect(await takeMany(quota, 1)).toBe(0);
+      await quota.giveBack(workspaceId, unit as QuotaUnit);
+    }
+    expect(await quota.used(workspaceId, clock.now())).toBe(0);
+  });
+
+  test("goes back to its own day after midnight", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
+    const quota = instance();
+    const today = clock.now();
+    const unit = await quota.take(workspaceId, newId(), today);
+    clock.advance(DAY_MS);
+    expect(await takeMany(quota, 2)).toBe(1);
+    await quota.giveBack(workspaceId, unit as QuotaUnit);
+    expect(await takeMany(quota, 1)).toBe(0);
+    expect(await quota.used(workspaceId, today)).toBe(0);
+    expect(await quota.used(workspaceId, clock.now())).toBe(1);
+  });
+
+  test("is there for others once the instance has stopped", async () => {
+    const [one, two] = [instance(), instance()];
+    expect(await takeMany(one, 1)).toBe(1);
+    expect(await usedInLog()).toBe(62);
+    await one.stop();
+    expect(await usedInLog()).toBe(1);
+    expect(await takeMany(two, 1_100)).toBe(999);
+  });
+
+  test("is there for others once it has lain idle, and is taken anew by the first who needs one", async () => {
+    const idleMs = 60;
+    const quota = instance(idleMs);
+    expect(await takeMany(quota, 1)).toBe(1);
+    clock.advance(idleMs);
+    await until(async () => (await usedInLog()) === 1, "the block to be returned");
+    expect(await takeMany(quota, 1_000)).toBe(999);
+    await quota.stop();
+  });
+
+  test("stays in hand while it is in use", async () => {
+    const idleMs = 60;
+    const quota = instance(idleMs);
+    const other = newId();
+    expect(await takeMany(quota, 1)).toBe(1);
+    clock.advance(idleMs / 2);
+    // Another workspace's block is older by half the time; when that has gone back the sweep has been here.
+    await quota.take(other, newId(), clock.now());
+    clock.advance(idleMs / 2);
+    expect(await takeMany(quota, 1)).toBe(1);
+    clock.advance(idleMs / 2);
+    await until(async () => (await instance().used(other, clock.now())) === 1, "the other block to return");
+    expect(await usedInLog()).toBe(62);
+    await quota.stop();
+  });
+});
+
+describe("requests for one message on several instances", () => {
+  const take = (quota: DailyQuota, messageId: string) => quota.take(workspaceId, messageId, clock.now());
+
+  test("all get one when one is left, and only one of them is used", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
+    const instances = [instance(), instance(), instance()];
+    const messageId = newId();
+    const units = await Promise.all(instances.map((quota) => take(quota, messageId)));
+    expect(units.filter((unit) => unit !== null)).toHaveLength(3);
+    expect(await take(instance(), newId())).toBeNull();
+    for (const [index, quota] of instances.entries()) {
+      if (index > 0) await quota.giveBack(workspaceId, units[index] as QuotaUnit);
+    }
+    expect(await usedInLog()).toBe(1);
+    expect(await take(instance(), newId())).toBeNull();
+  });
+
+  test("get none once it was given back and is another message's", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
+    const [one, two] = [instance(), instance()];
+    const messageId = newId();
+    await one.giveBack(workspaceId, (await take(one, messageId)) as QuotaUnit);
+    expect(await take(two, newId())).not.toBeNull();
+    expect(await take(one, messageId)).toBeNull();
+  });
+
+  test("are helped over a crash: what it lost of the day is for its message's retry", async () => {
+    await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
+    const messageId = newId();
+    await take(instance(), messageId);
+    const restarted = instance();
+    expect(await take(restarted, newId())).toBeNull();
+    expect(await take(restarted, messageId)).not.toBeNull();
+  });
+});
+
+describe("a store in trouble", () => {
+  test("loses what is in hand when it does not say whether it was returned, and never gives it twice", async () => {
+    const [one, two] = [instance(), instance()];
+    expect(await takeMany(one, 2)).toBe(2);
+    store.afterAppend = () => {
+      throw new StoreError("outcomeUnknown", "who knows");
+    };
+    await one.stop();
+    store.afterAppend = () => {};
+    expect((await takeMany(one, 1_100)) + (await takeMany(two, 1_100))).toBe(998);
+  });
+
+  test("that took a reservation without saying so costs that block and no more", async () => {
+    const quota = instance();
+    store.afterAppend = (stream) => {
+      if (stream === quotaStream(workspaceId, quotaDay(clock.now())))
+        throw new StoreError("outcomeUnknown", "who knows");
+    };
+    await expect(quota.take(workspaceId, newId(), clock.now())).rejects.toThrow(StoreError);
+    store.afterAppend = () => {};
+    expect(await takeMany(quota, 1_100)).toBe(1_000 - 62);
+  });
+
+  test("that is away keeps nobody from what is in hand, and costs nothing", async () => {
+    const quota = instance();
+    expect(await takeMany(quota, 60)).toBe(60);
+    store.beforeAppend = () => {
+      throw new StoreError("unavailable", "away");
+    };
+    expect(await takeMany(quota, 2)).toBe(2);
+    await expect(quota.take(workspaceId, newId(), clock.now())).rejects.toThrow(StoreError);
+    await quota.stop();
+    store.beforeAppend = () => {};
+    expect(await takeMany(quota, 1_100)).toBe(938);
+  });
+});

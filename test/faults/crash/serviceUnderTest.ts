@@ -1,0 +1,146 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ProcessOptions, startTestProcess, type TestProcess } from "../../support/service.ts";
+import { type EventStoreDbServer, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
+
+type Environment = Readonly<Record<string, string>>;
+export type StoreName = "sqlite" | "eventstoredb";
+
+/** Claims of a dead process are taken up again after this: short, so that a run takes minutes. */
+const LEASE_MS = 1_500;
+export const SMTP_CONNECTIONS_MAX = 4;
+/** How long SIGTERM may take. */
+export const DRAIN_MS_MAX = 5_000;
+
+/** One process of the service, from its start to its end; times in ms since the epoch. */
+export interface Generation {
+  readonly number: number;
+  readonly startedAt: number;
+  endedAt: number;
+  ending: "SIGKILL" | "SIGTERM" | null;
+  exitCode: number | null;
+}
+
+export interface ServiceOptions {
+  readonly store: StoreName;
+  readonly smtpPort: number;
+  /** On top of the usual settings. */
+  readonly env?: Environment;
+  /** Where the program is, when it is not the repository. */
+  readonly root?: string;
+}
+
+/** One service on one log, started again and again. Everything that it leaves behind is removed at the end. */
+export class ServiceUnderTest {
+  readonly generations: Generation[] = [];
+  private process: TestProcess | null = null;
+  /** Of a process that has not ended. */
+  private pid: number | null = null;
+
+  private constructor(
+    private readonly options: ServiceOptions,
+    private readonly server: EventStoreDbServer | null,
+    private readonly dataDir: string,
+    /** The service's settings; opening its log takes the same. */
+    readonly env: Environment,
+  ) {}
+
+  static async create(options: ServiceOptions): Promise<ServiceUnderTest> {
+    const server = options.store === "eventstoredb" ? await startEventStoreDb() : null;
+    const dataDir = await mkdtemp(join(tmpdir(), "postledger-crash-"));
+    const env: Record<string, string> = {
+      DATA_DIR: dataDir,
+      SMTP_URL: `smtp://127.0.0.1:${options.smtpPort}`,
+      SMTP_CONNECTIONS_MAX: String(SMTP_CONNECTIONS_MAX),
+      DELIVERY_LEASE_MS: String(LEASE_MS),
+      DELIVERY_RETRY_BASE_MS: "50",
+      DELIVERY_RELAY_RETRY_MS: "50",
+      DRAIN_TIMEOUT_MS: String(DRAIN_MS_MAX),
+      BOOTSTRAP: "on",
+      LOG_LEVEL: "info",
+      ...options.env,
+    };
+    if (server) {
+      env.STORE_URL = server.url;
+      env.MASTER_KEY = crypto.getRandomValues(new Uint8Array(32)).toBase64();
+    }
+    const service = new ServiceUnderTest(options, server, dataDir, env);
+    process.once("exit", () => service.pid !== null && process.kill(service.pid, "SIGKILL"));
+    return service;
+  }
+
+  get running(): TestProcess {
+    if (!this.process) throw new Error("the service does not run");
+    return this.process;
+  }
+
+  get generation(): Generation {
+    const last = this.generations.at(-1);
+    if (!last) throw new Error("the service was never started");
+    return last;
+  }
+
+  /** `env` goes on top of the usual settings for this start only. */
+  async start(env: Environment = {}, wrapper: readonly string[] = []): Promise<TestProcess> {
+    this.begin();
+    this.process = await this.launch({ env, wrapper });
+    return this.process;
+  }
+
+  /** Starts it and ends it with SIGKILL after so long, whether it listens by then or not. */
+  async killStart(afterMs: number): Promise<void> {
+    this.begin();
+    let timer: Timer | undefined;
+    const onSpawn = (pid: number) => {
+      timer = setTimeout(() => process.kill(pid, "SIGKILL"), afterMs);
+    };
+    this.process = await this.launch({ onSpawn }).catch(() => null);
+    clearTimeout(timer);
+    await this.end("SIGKILL");
+  }
+
+  /** Sends the signal at once and waits for the end. */
+  async end(signal: "SIGKILL" | "SIGTERM"): Promise<Generation> {
+    const { process, generation } = this;
+    const exitCode = await process?.kill(signal);
+    // A next start must not fall into the same millisecond, because claims are told apart by time.
+    await Bun.sleep(1);
+    this.pid = null;
+    Object.assign(generation, { ending: signal, endedAt: Date.now(), exitCode: exitCode ?? null });
+    this.process = null;
+    await Bun.sleep(1);
+    return generation;
+  }
+
+  private begin(): void {
+    this.generations.push({
+      number: this.generations.length + 1,
+      startedAt: Date.now(),
+      endedAt: Number.POSITIVE_INFINITY,
+      ending: null,
+      exitCode: null,
+    });
+  }
+
+  private launch({ env = {}, onSpawn, ...how }: Pick<ProcessOptions, "env" | "wrapper" | "onSpawn">) {
+    const { root } = this.options;
+    return startTestProcess({
+      ...how,
+      onSpawn: (pid) => {
+        this.pid = pid;
+        onSpawn?.(pid);
+      },
+      dataDir: this.dataDir,
+      env: { ...this.env, ...env },
+      ...(root === undefined ? {} : { root }),
+    });
+  }
+
+  /** Ends what runs and removes what is left. */
+  async remove(): Promise<void> {
+    if (this.process) await this.end("SIGKILL");
+    await this.server?.process?.kill();
+    await rm(this.dataDir, { recursive: true, force: true });
+  }
+}

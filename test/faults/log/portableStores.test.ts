@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
+import type { Services } from "../../../src/commands/dependencies.ts";
+import { readEmail } from "../../../src/commands/email/readEmail.ts";
+import { resumeLog } from "../../../src/commands/instance/freezeAndResume.ts";
+import { emailStream } from "../../../src/domain/email/events.ts";
+import { EVENT_ERASED, isOfTheLog } from "../../../src/kernel/event/systemEvents.ts";
+import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
+import type { RowDifference } from "../../../src/readModels/compareTables.ts";
+import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { runCommand } from "../../support/process/commandProcess.ts";
+import { eventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
+import { openLog, startService } from "../../support/tenants.ts";
+import { type BuiltReadModels, buildReadModels, compareReadModels } from "../rebuild/readModelRows.ts";
+import { type FullHistory, LATER_ERASED, makeFullHistory } from "./fullHistory.ts";
+
+const MS_MAX = 120_000;
+const hasServer = (await eventStoreDb())?.process != null;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "postledger-portable-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }), MS_MAX);
+
+/** A log and what a command or another process opens it with. */
+interface Place {
+  readonly env: Readonly<Record<string, string>>;
+  readonly log: Services;
+}
+
+/** What a log says of its own copies, which is not the same in all of them. */
+const ABOUT_COPIES: ReadonlySet<string> = new Set(["InstanceCopied", "InstanceRestored", "InstanceResumed"]);
+
+/** Every stream of ours with what a reader sees of it: its last revision and the events that are left. */
+async function streamsOf(store: EventStore) {
+  const names = new Set<string>();
+  const order: string[] = [];
+  for await (const { events } of store.readAll(LOG_START, {})) {
+    for (const { stream, id, type } of events) {
+      if (stream === "import" || ABOUT_COPIES.has(type)) continue;
+      names.add(stream);
+      if (isOfTheLog({ stream, type })) order.push(id);
+    }
+  }
+  const views: Record<string, unknown> = {};
+  for (const stream of [...names].filter((name) => name !== "instance").sort()) {
+    const events = (await store.read(stream, 0, 10_000)).map(({ position: _, ...event }) => event);
+    views[stream] = { last: await store.lastRevision(stream), events };
+  }
+  return { views, order };
+}
+
+/** Not what a store's own audit log adds: that the log was brought there, copied from there, and resumed. */
+function isOfTheSame({ table, live, rebuilt }: RowDifference): boolean {
+  return !(table === "audit_log" && live === null && rebuilt?.stream === "instance");
+}
+
+describe.skipIf(!hasServer)("a log that outgrows its machine", () => {
+  let source: Place;
+  let server: Place;
+  let back: Place;
+  let history: FullHistory;
+  const models: BuiltReadModels[] = [];
+  /** Of the seal on all that the source held. */
+  let digest = "";
+
+  const audited = (env: Place["env"]) => runCommand(env, "audit", "verify", "--digest", digest);
+
+  async function open(env: Readonly<Record<string, string>>): Promise<Place> {
+    return { env, log: await openLog({ HOST: "127.0.0.1", ...env }) };
+  }
+
+  beforeAll(async () => {
+    const dataDir = join(folder, "source");
+    const content = join(folder, "content");
+    const service = await startService(
+      { name: "SQLite", env: {}, isShared: false },
+      { VERIFICATION_FROM: "postmaster@example.net", CONTENT_URL: `file:${join(folder, "source-content")}` },
+    );
+    history = await makeFullHistory(service);
+    await service.app.app.stop();
+    await service.log.store.close();
+    await cp(service.app.dataDir, dataDir, { recursive: true });
+    source = await open({ DATA_DIR: dataDir, CONTENT_URL: `file:${join(folder, "source-content")}` });
+    const { json: seal } = await runCommand(source.env, "audit", "seal");
+    const { url } = await startEventStoreDb();
+    const key = (await readFile(join(dataDir, "master.key"), "utf8")).trim();
+    const out = join(folder, "log.zst");
+    const exported = await runCommand(
+      source.env,
+      "log",
+      "export",
+      "--out",
+      out,
+      "--seal",
+      "--content",
+      content,
+    );
+    expect(exported).toMatchObject({ exitCode: 0, err: "", json: { sealed: true } });
+    expect(exported.json.missing).toBeGreaterThan(history.erased.length);
+    const on = { STORE_URL: url, MASTER_KEY: key, CONTENT_URL: `file:${content}` };
+    const onServer = { ...on, DATA_DIR: join(folder, "server") };
+    const { events, missing } = exported.json;
+    expect(await runCommand(onServer, "log", "import", out)).toMatchObject({
+      exitCode: 0,
+      json: { events, missing },
+    });
+    server = await open(onServer);
+    digest = seal.digest;
+    for (const { env } of [source, server]) {
+      const sound = { findings: 0, chain: { covered: seal.covered } };
+      expect(await audited(env)).toMatchObject({ exitCode: 0, err: "", json: sound });
+    }
+
+    // The server shows in the whole log what is cut off in its stream, until it is scavenged.
+    for (const { log } of [source, server]) await log.store.truncateBefore(emailStream(history.later), 1);
+    const outAgain = join(folder, "again.zst");
+    const again = await runCommand(onServer, "log", "export", "--out", outAgain);
+    // Two more, that it was restored and that a copy is taken, and one less.
+    const json = { events: events + 1, missing: missing + 1, sealed: false };
+    expect(again).toMatchObject({ exitCode: 0, json });
+    for await (const page of readLines(outAgain)) expect(page.join("\n")).not.toContain(LATER_ERASED);
+    const embedded = { DATA_DIR: join(folder, "back"), MASTER_KEY: key, CONTENT_URL: `file:${content}` };
+    await mkdir(embedded.DATA_DIR);
+    expect(await runCommand(embedded, "log", "import", outAgain)).toMatchObject({ exitCode: 0 });
+    back = await open(embedded);
+  }, MS_MAX);
+
+  afterAll(async () => {
+    for (const model of models) model.remove();
+    for (const place of [source, server, back]) await place?.log.store.close();
+  });
+
+  test(
+    "still is what was sealed on the source, but for what was cut off without a word",
+    async () => {
+      const shown = [{ kind: "removed", stream: emailStream(history.later), revision: 0 }];
+      expect(await audited(back.env)).toMatchObject({ exitCode: 1, json: { findings: 1, shown } });
+    },
+    MS_MAX,
+  );
+
+  test(
+    "stands on the server, and on a machine again, as it did: ids, order, revisions, what is left of each stream",
+    async () => {
+      const here = await streamsOf(source.log.store);
+      expect(Object.keys(here.views).length).toBeGreaterThan(30);
+      expect(await streamsOf(back.log.store)).toEqual(here);
+      const there = await streamsOf(server.log.store);
+      expect(there.views).toEqual(here.views);
+      const known = new Set(here.order);
+      expect(there.order.filter((id) => known.has(id))).toEqual(here.order);
+      for (const { store } of [server.log, back.log]) {
+        const [id = ""] = history.erased;
+        const [first] = await store.read(emailStream(id), 0, 1);
+        expect(first?.revision).toBe(1);
+        const event = { id: crypto.randomUUID(), type: EVENT_ERASED, data: {}, metadata: {} };
+        const outcome = await store.append(emailStream(id), [event], "noStream");
+        expect(outcome.outcome).toBe("wrongExpectedRevision");
+      }
+    },
+    MS_MAX,
+  );
+
+  test(
+    "has the same rows in every read model, once it goes on",
+    async () => {
+      for (const { log } of [server, back]) await resumeLog(log.store, systemOccasion("test"));
+      for (const { log } of [source, server, back]) models.push(await buildReadModels(log.store));
+      const [here, there, again] = models as [BuiltReadModels, BuiltReadModels, BuiltReadModels];
+      const { differences, rows } = compareReadModels(here, there);
+      expect(differences.filter(isOfTheSame)).toEqual([]);
+      expect(compareReadModels(here, again).differences.filter(isOfTheSame)).toEqual([]);
+      const empty = [...rows].filter(([, count]) => count === 0).map(([name]) => name);
+      expect(empty).toEqual([]);
+    },
+    MS_MAX,
+  );
+
+  test(
+    "cannot be imported a second time, and is not on the source any more",
+    async () => {
+      const refused = await runCommand(server.env, "log", "import", join(folder, "log.zst"));
+      expect(refused).toMatchObject({ exitCode: 1, err: expect.stringContaining("not empty") });
+      const served = await runCommand(source.env, "serve");
+      expect(served).toMatchObject({ exitCode: 2, err: expect.stringContaining("log unseal") });
+      const created = await runCommand(source.env, "workspace", "create", "lost");
+      expect(created).toMatchObject({ exitCode: 1, err: expect.stringContaining("sealed") });
+      expect(await runCommand(source.env, "doctor")).toMatchObject({ exitCode: 1 });
+    },
+    MS_MAX,
+  );
+
+  test("finds its content where it was copied to", async () => {
+    const { workspaceId, large } = history;
+    const here = await readEmail(source.log, workspaceId, large);
+    expect(here?.content?.attachments).toHaveLength(2);
+    expect(here?.content?.html).toHaveLength(480_000);
+    for (const { log } of [server, back]) expect(await readEmail(log, workspaceId, large)).toEqual(here);
+  });
+});

@@ -1,0 +1,74 @@
+import { changedProgram, type Plant } from "../crash/plants.ts";
+
+/** EmailQueued in a version of its own: what its request was known by is in one place. */
+const SECOND_VERSION: readonly Plant[] = [
+  {
+    file: "src/domain/email/events.ts",
+    from: "const schemas = {",
+    to: `const { fingerprint: _fingerprint, ...Unchanged } = Accepted;
+const Requested = { request: Type.Object({ fingerprint: Type.String() }) };
+const lift = ({ fingerprint, ...rest }: any) => ({ ...rest, request: { fingerprint } });
+const lower = ({ request, ...rest }: any) => ({ ...rest, fingerprint: request.fingerprint });
+
+const schemas = {`,
+  },
+  {
+    file: "src/domain/email/events.ts",
+    from: "EmailQueued: Type.Object(Accepted)",
+    to: "EmailQueued: Type.Object({ ...Unchanged, ...Requested })",
+  },
+  {
+    file: "src/domain/email/state.ts",
+    from: "const { workspaceId, senderId, recipientHash, fingerprint,",
+    to: `const fingerprint = (data as any).request?.fingerprint ?? data.fingerprint;
+  const { workspaceId, senderId, recipientHash,`,
+  },
+  {
+    file: "src/commands/email/sendEmail.ts",
+    from: ': { type: "EmailQueued", data: accepted };',
+    to: ': { type: "EmailQueued", data: secondVersion(accepted) };',
+  },
+  {
+    file: "src/commands/email/sendEmail.ts",
+    from: 'const queued: EmailEvent = { type: "EmailQueued", data: accepted };',
+    to: 'const queued: EmailEvent = { type: "EmailQueued", data: secondVersion(accepted) };',
+  },
+  {
+    file: "src/commands/email/sendEmail.ts",
+    from: "/** What the 202 says. */",
+    to: `const secondVersion = ({ fingerprint, ...rest }: any) => ({ ...rest, request: { fingerprint } });
+
+/** What the 202 says. */`,
+  },
+];
+
+/** The release that can read the second version of EmailQueued, and still writes the first. */
+export function readingRelease(): Promise<string> {
+  return changedProgram("reading-release", [
+    ...SECOND_VERSION,
+    {
+      file: "src/domain/email/events.ts",
+      from: "makeCodec(schemas)",
+      to: "makeCodec(schemas, { EmailQueued: { lifts: [lift], writes: { version: 1, lower } } })",
+    },
+    { file: "src/kernel/event/logFormat.ts", from: "{ reads: 1, writes: 1 }", to: "{ reads: 2, writes: 1 }" },
+  ]);
+}
+
+/** The release after that one: it writes the second version, and a field of EmailSent that no other release knows. */
+export function writingRelease(): Promise<string> {
+  return changedProgram("writing-release", [
+    ...SECOND_VERSION,
+    {
+      file: "src/domain/email/events.ts",
+      from: "makeCodec(schemas)",
+      to: "makeCodec(schemas, { EmailQueued: { lifts: [lift] } })",
+    },
+    { file: "src/kernel/event/logFormat.ts", from: "{ reads: 1, writes: 1 }", to: "{ reads: 2, writes: 2 }" },
+    {
+      file: "src/domain/email/decisions.ts",
+      from: "transport: on.transport, reply, ...facts } };",
+      to: 'transport: on.transport, reply, ...facts, route: { relay: "of the next release" } } };',
+    },
+  ]);
+}

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
+import { connectEventStoreDb } from "../../../src/adapters/eventstoredb/eventStoreDb.ts";
+import { servicesAtWork } from "../../../src/commands/instance/serviceRegister.ts";
+import type { EventStore } from "../../../src/ports/eventStore.ts";
+import { type CommandResult, runCommand, startCommand } from "../../support/process/commandProcess.ts";
+import { startTestProcess, type TestProcess } from "../../support/service.ts";
+import { type OwnServer, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
+import { until } from "../../support/until.ts";
+import { Load } from "../crash/load.ts";
+import { type RawSink, startRawSink } from "../crash/rawSink.ts";
+
+const TEST_MS_MAX = 180_000;
+const KEY_FILE = "bootstrap.key";
+const DELIVERED_MS_MAX = 60_000;
+const REFUSED_MS_MAX = 20_000;
+const ACCEPTED_MS_MAX = 60_000;
+const ACCEPTED_MIN = 5;
+/** Far longer than a test may take: whoever waits for these, and not for what is under way, fails it. */
+const LONG_BOUNDS = { REQUEST_TIMEOUT_MS: "600000", DRAIN_TIMEOUT_MS: "600000" };
+/** Who waits for these has the time to notice the seal on top. */
+const SHORT_BOUNDS = { REQUEST_TIMEOUT_MS: "1000", DRAIN_TIMEOUT_MS: "1000" };
+
+type Settings = Readonly<Record<string, string>>;
+
+/** An export's lines. */
+async function textOf(file: string): Promise<string> {
+  const lines: string[] = [];
+  for await (const page of readLines(file)) lines.push(...page);
+  return lines.join("\n");
+}
+
+describe.skipIf(!Bun.which("eventstored"))("an export that seals a log on EventStoreDB", () => {
+  let server: OwnServer;
+  let store: EventStore;
+  let sink: RawSink;
+  let root: string;
+  let env: Settings;
+  const running: TestProcess[] = [];
+
+  beforeAll(async () => {
+    server = await startEventStoreDb();
+    store = await connectEventStoreDb({ url: server.url, timeoutMs: 10_000 });
+    sink = await startRawSink();
+    root = await mkdtemp(join(tmpdir(), "postledger-seal-"));
+    env = {
+      STORE_URL: server.url,
+      CONTENT_URL: `file:${join(root, "content")}`,
+      MASTER_KEY: crypto.getRandomValues(new Uint8Array(32)).toBase64(),
+      SMTP_URL: `smtp://127.0.0.1:${sink.port}?tls=none`,
+      BOOTSTRAP: "on",
+    };
+  }, TEST_MS_MAX);
+
+  afterAll(async () => {
+    await Promise.all(running.map((service) => service.kill("SIGKILL")));
+    await store?.close();
+    await sink?.close();
+    await server?.process.kill();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  /** The first one makes the key; the others are called with the same. */
+  async function start(name: string): Promise<TestProcess> {
+    const dataDir = join(root, name);
+    await mkdir(dataDir, { recursive: true });
+    if (name !== "first") await copyFile(join(root, "first", KEY_FILE), join(dataDir, KEY_FILE));
+    const service = await startTestProcess({ dataDir, env: { ...env, ...LONG_BOUNDS } });
+    running.push(service);
+    return service;
+  }
+
+  function exportTo(name: string, bounds: Settings): Promise<CommandResult> {
+    const words = ["log", "export", "--seal", "--out", join(root, name)];
+    return startCommand({ ...env, ...bounds, DATA_DIR: join(root, "first") }, ...words).result;
+  }
+
+  const dirsAtWork = async () => (await servicesAtWork(store)()).map(({ dataDir }) => dataDir).sort();
+  const isRefused = async (service: TestProcess) =>
+    (await service.call("GET", "/api/v1/emails")).status === 503;
+
+  async function hasMailUnderWay(service: TestProcess): Promise<boolean> {
+    for (const status of ["queued", "deferred", "sending"]) {
+      const { json } = await service.call("GET", `/api/v1/emails?status=${status}&limit=1`);
+      if (json.data.length > 0) return true;
+    }
+    return false;
+  }
+
+  /** Ends them, and lets the log go on for the next test. */
+  async function end(services: readonly TestProcess[]): Promise<void> {
+    for (const service of services) await service.kill("SIGTERM");
+    const command = { ...env, DATA_DIR: join(root, "first") };
+    expect(await runCommand(command, "log", "unseal")).toMatchObject({ exitCode: 0 });
+  }
+
+  test(
+    "waits for all that run, and not for who has stopped; every 202 is in it",
+    async () => {
+      const first = await start("first");
+      const [second, third] = await Promise.all([start("second"), start("third")]);
+      expect(await dirsAtWork()).toEqual(["first", "second", "third"].map((name) => join(root, name)));
+      await third.kill("SIGTERM");
+      expect(await dirsAtWork()).toEqual(["first", "second"].map((name) => join(root, name)));
+      const loads = [first, second].map((service) => {
+        const load = new Load({ posters: 3, backlog: () => 0 });
+        load.aim(service);
+        load.start();
+        return load;
+      });
+      const acceptedBy = (load: Load) =>
+        load.posts.flatMap(({ receipt }) => (receipt === null ? [] : [receipt.id]));
+      for (const load of loads)
+        await until(() => acceptedBy(load).length > ACCEPTED_MIN, "some mail", ACCEPTED_MS_MAX);
+      const exported = await exportTo("loaded.zst", LONG_BOUNDS);
+      expect(exported).toMatchObject({ exitCode: 0, err: "", json: { sealed: true, silent: [] } });
+      for (const load of loads) {
+        await until(() => load.unavailable > 0, "both to refuse", REFUSED_MS_MAX);
+        await load.stop();
+        expect(load.problems).toEqual([]);
+      }
+      const text = await textOf(join(root, "loaded.zst"));
+      const missing = loads.flatMap(acceptedBy).filter((id) => !text.includes(`"email-${id}","revision":1,`));
+      expect(missing).toEqual([]);
+      expect(text).not.toContain('"ServiceJoined"');
+      expect(await dirsAtWork()).toEqual([]);
+      await end([first, second]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "waits for a delivery that another instance holds open at the relay, and has its outcome",
+    async () => {
+      const idle = await start("first");
+      // What the test before has left: the relay is to hold one delivery, and no other.
+      await until(
+        async () => !(await hasMailUnderWay(idle)),
+        "earlier mail to be delivered",
+        DELIVERED_MS_MAX,
+      );
+      const answering = Promise.withResolvers<undefined>();
+      const holding = Promise.withResolvers<void>();
+      sink.onStage = (stage) => {
+        if (stage !== "final") return undefined;
+        holding.resolve();
+        return answering.promise;
+      };
+      const mail = { from: "hello@example.com", to: "a@example.net", subject: "Held", text: "Hello." };
+      const { id } = (await idle.send("held-by-the-relay", mail)).json;
+      await holding.promise;
+      const other = await start("second");
+      const exporting = exportTo("held.zst", LONG_BOUNDS);
+      for (const service of [idle, other])
+        await until(() => isRefused(service), "both to refuse", REFUSED_MS_MAX);
+      // The one that has nothing under way has left; the export waits for the other.
+      await until(async () => (await dirsAtWork()).length === 1, "one to leave", REFUSED_MS_MAX);
+      answering.resolve(undefined);
+      expect(await exporting).toMatchObject({ exitCode: 0, err: "", json: { sealed: true, silent: [] } });
+      const lines = (await textOf(join(root, "held.zst"))).split("\n");
+      expect(lines.filter((line) => line.includes(`"email-${id}"`)).join("\n")).toContain('"EmailSent"');
+      await end([idle, other]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "waits for a service that was killed as long as anything may take, and names it",
+    async () => {
+      const survivor = await start("first");
+      const killed = await start("second");
+      const mail = { from: "hello@example.com", to: "b@example.net", subject: "Last", text: "Hello." };
+      const { id } = (await killed.send("the-last-one", mail)).json;
+      await killed.kill("SIGKILL");
+      const exported = await exportTo("killed.zst", SHORT_BOUNDS);
+      const silent = [`${hostname()}:${join(root, "second")}`];
+      expect(exported).toMatchObject({ exitCode: 0, json: { sealed: true, silent } });
+      expect(await textOf(join(root, "killed.zst"))).toContain(`"email-${id}","revision":1,`);
+      await until(() => isRefused(survivor), "the other to refuse", REFUSED_MS_MAX);
+      await end([survivor]);
+    },
+    TEST_MS_MAX,
+  );
+});

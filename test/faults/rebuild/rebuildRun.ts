@@ -1,0 +1,25 @@
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { rebuildReadModels } from "../../../src/readModels/rebuildReadModels.ts";
+import { openStore } from "../../../src/service/openAdapters.ts";
+import { tallyOf } from "./rebuildLog.ts";
+
+/** Long enough for the parent to see that something was saved, and to kill. */
+const BETWEEN_SAVES_MS = 15;
+
+/** A process that rebuilds, saves often, and can be killed: `<directory> <run>`; the store is in the environment. */
+const [directory = "", run = ""] = process.argv.slice(2);
+const store = await openStore({ storeUrl: process.env.STORE_URL ?? "", storeTimeoutMs: 5_000 });
+const results = await rebuildReadModels({
+  databases: sqliteReadDatabases,
+  directory,
+  logId: "log-1",
+  store,
+  projections: [tallyOf(run)],
+  owner: true,
+  saveEveryMs: 0,
+  onProgress: () => Bun.sleepSync(BETWEEN_SAVES_MS),
+  signal: new AbortController().signal,
+});
+await store.close();
+process.stdout.write(JSON.stringify(results));
+process.exit(0);

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { getPriority } from "node:os";
+import { join } from "node:path";
+import { emails } from "../../../projections/emails.ts";
+import { projections } from "../../../projections/index.ts";
+import { createLogger } from "../../../src/adapters/pino/logger.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { lastVerifications } from "../../../src/readModels/listReadModels.ts";
+import type { VerifyResult } from "../../../src/readModels/verifyReadModels.ts";
+import { readMeta } from "../../../src/readModels/versionedFile.ts";
+import { readConfig } from "../../../src/service/config/config.ts";
+import { scheduleVerify, verifyOnSchedule } from "../../../src/service/threads/readModelVerifySchedule.ts";
+import { currentFile } from "../../projections/followFixtures.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { message, newKey, startService, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+
+const TEST_MS_MAX = 180_000;
+const RUN_MS_MAX = 90_000;
+const OWN_PRIORITY = getPriority(0);
+
+describe.each(await testStores())("read models are verified on a schedule, on $name", (store) => {
+  let service: TestService;
+  let logId: string;
+  const directory = () => join(service.app.dataDir, "projections");
+  const kept = () => lastVerifications(sqliteReadDatabases, directory());
+
+  /** Opens the live rows of the messages behind the service's back. */
+  function live<Result>(work: (db: ReturnType<typeof sqliteReadDatabases.open>) => Result): Result {
+    const place = { databases: sqliteReadDatabases, directory: directory(), logId: "" };
+    const db = sqliteReadDatabases.open(join(directory(), currentFile(place, "emails")), "write");
+    try {
+      return work(db);
+    } finally {
+      db.close();
+    }
+  }
+
+  beforeAll(async () => {
+    service = await startService(store, { PROJECTION_VERIFY_INTERVAL_HOURS: "1" });
+    logId = live((db) => readMeta(db).logId);
+  }, TEST_MS_MAX);
+  afterAll(() => service.remove());
+
+  test(
+    "as the settings say: the first time at once, and doctor tells what was found",
+    async () => {
+      await until(() => kept().length === projections.length, "the first verification", RUN_MS_MAX);
+      expect(kept().filter(({ differences, failure }) => differences > 0 || failure !== null)).toEqual([]);
+      const { out } = await runCommand(["doctor"], service.app.dataDir, store.env);
+      expect(out).toMatch(/ok {7}read models as the log says: (\d+) of \1 verified/);
+      // Its thread alone is behind others.
+      expect(getPriority(0)).toBe(OWN_PRIORITY);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "again and again, one run at a time, and a difference is found and kept",
+    async () => {
+      const tenant = await service.tenant();
+      const { json } = await tenant.send(newKey(), message());
+      const rowOf = (db: ReturnType<typeof sqliteReadDatabases.open>) =>
+        db.get(`SELECT status FROM ${emails.name} WHERE id = ?`, json.id)?.status;
+      await until(() => live(rowOf) === "queued", "the row of the message");
+      live((db) => db.run("UPDATE emails SET status = 'sent' WHERE id = ?", json.id));
+      const runs: (readonly VerifyResult[])[] = [];
+      const failures: string[] = [];
+      const { STORE_URL: storeUrl = `file:${service.app.dataDir}` } = store.env;
+      const verifying = scheduleVerify({
+        start: { storeUrl, storeTimeoutMs: 5_000, dataDir: service.app.dataDir, logId },
+        intervalMs: 20,
+        onResults: (results) => runs.push(results),
+        onFailure: (reason) => failures.push(reason),
+      });
+      await until(() => runs.length >= 2, "two runs", RUN_MS_MAX);
+      await verifying.stop();
+      expect(failures).toEqual([]);
+      for (const run of runs) {
+        expect(run.filter(({ differences }) => differences > 0)).toMatchObject([
+          { name: "emails", differences: 1 },
+        ]);
+      }
+      expect(kept().find(({ name }) => name === "emails")).toMatchObject({ differences: 1 });
+    },
+    TEST_MS_MAX,
+  );
+});
+
+test(
+  "a run that fails is told, and tried again later; stopping ends a run",
+  async () => {
+    const failures: string[] = [];
+    const start = { storeUrl: "file:/dev/null/no", storeTimeoutMs: 100, dataDir: "/dev/null/no", logId: "x" };
+    const verifying = scheduleVerify({
+      start,
+      intervalMs: 20,
+      onResults: () => {},
+      onFailure: (reason) => failures.push(reason),
+    });
+    await until(() => failures.length >= 2, "two attempts", RUN_MS_MAX);
+    await verifying.stop();
+    expect(failures[0]).toMatch(/ENOTDIR|EEXIST|ENOENT/);
+  },
+  TEST_MS_MAX,
+);
+
+test("is off unless it is set", async () => {
+  const config = readConfig({ DATA_DIR: "/dev/null/no" });
+  const start = { storeUrl: "file:/dev/null/no", storeTimeoutMs: 100, dataDir: "/dev/null/no", logId: "x" };
+  await verifyOnSchedule(config, createLogger("silent"), start).stop();
+  expect(config.verifyIntervalMs).toBe(0);
+  expect(readConfig({ PROJECTION_VERIFY_INTERVAL_HOURS: "24" }).verifyIntervalMs).toBe(24 * 3_600_000);
+  expect(() => readConfig({ PROJECTION_VERIFY_INTERVAL_HOURS: "0.5" })).toThrow(
+    "PROJECTION_VERIFY_INTERVAL_HOURS",
+  );
+});

@@ -1,0 +1,49 @@
+import { join } from "node:path";
+
+const ROOT = join(import.meta.dir, "../..");
+
+interface Step {
+  readonly name: string;
+  /** What Bun is given to run. Tools are run by Bun itself, so that neither Node nor a `bun` on the PATH is needed. */
+  readonly args: readonly string[];
+}
+
+const tool = (name: string) => join("node_modules/.bin", name);
+
+/** Biome colours what it writes to a file too. */
+const COLOURS = process.stdout.isTTY ? [] : ["--colors=off"];
+
+const STEPS: readonly Step[] = [
+  { name: "biome", args: [tool("biome"), "ci", ...COLOURS, "."] },
+  { name: "types", args: [tool("tsc"), "-p", "."] },
+  { name: "dead code", args: [tool("knip"), "--config", "test/gate/knip.json", "--no-progress"] },
+  { name: "layers", args: ["test", "./test/tidy.test.ts"] },
+];
+
+/** How one step ended. */
+export interface StepResult {
+  readonly name: string;
+  readonly passed: boolean;
+}
+
+async function runStep({ name, args }: Step): Promise<StepResult> {
+  console.log(`check: ${name} …`);
+  const startedAt = performance.now();
+  const child = Bun.spawn([process.execPath, ...args], {
+    cwd: ROOT,
+    stdin: "ignore",
+    stdout: "inherit",
+    stderr: "inherit",
+  });
+  const passed = (await child.exited) === 0;
+  const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
+  console.log(`check: ${name} ${passed ? "passed" : "FAILED"} in ${seconds} s`);
+  return { name, passed };
+}
+
+/** Runs every step, also after one that failed, so that one run tells all there is to mend. */
+export async function runCheckSteps(): Promise<readonly StepResult[]> {
+  const results: StepResult[] = [];
+  for (const step of STEPS) results.push(await runStep(step));
+  return results;
+}

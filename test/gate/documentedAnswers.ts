@@ -1,0 +1,173 @@
+import type { ErrorObject, ValidateFunction } from "ajv";
+import Ajv2020 from "ajv/dist/2020";
+import { operations } from "../../src/http/reference/allOperations.ts";
+import {
+  type DocumentAnswer,
+  type DocumentOperation,
+  documentPath,
+  openApiDocument,
+} from "../../src/http/reference/openApiDocument.ts";
+import { methodsOf, pathPattern, type Route, type RouteName, routes } from "../../src/http/server/routes.ts";
+import { isUuid } from "../../src/kernel/ids.ts";
+
+/** The document of a service with the program that is tested; only `servers` depends on its settings. */
+export const document = openApiDocument({
+  operations,
+  baseUrl: new URL("http://localhost"),
+  version: "test",
+});
+
+/** An answer as far as the document speaks of it. */
+export interface SeenAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+/** An operation that the document describes, and where in it. */
+export interface Described {
+  readonly name: RouteName;
+  readonly method: string;
+  /** As the document writes it: `/api/v1/emails/{id}`. */
+  readonly path: string;
+  readonly pattern: RegExp;
+  readonly operation: DocumentOperation;
+}
+
+const DATE_TIME = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?Z$/;
+const ID = "openapi.json";
+
+const ajv = new Ajv2020({
+  strict: false,
+  formats: {
+    uuid: isUuid,
+    "date-time": DATE_TIME,
+    email: /^[^\s@]+@[^\s@]+$/,
+    uri: (text) => URL.canParse(text),
+  },
+});
+ajv.addSchema(document as object, ID);
+
+/** Every operation of the document. */
+export const described: readonly Described[] = Object.entries(
+  routes as Readonly<Record<string, Route>>,
+).flatMap(([name, { method, path }]) => {
+  const at = documentPath(path);
+  const operation = document.paths[at]?.[method.toLowerCase()];
+  const pattern = pathPattern(path);
+  return operation ? [{ name: name as RouteName, method, path: at, pattern, operation }] : [];
+});
+
+/** The operation that answers `method` at `path` (below BASE_URL, with or without a query); undefined for none. */
+export function describedOf(method: string, path: string): Described | undefined {
+  const asked = method === "HEAD" ? "GET" : method;
+  const [only = ""] = path.split(/[?#]/, 1);
+  return described.find((one) => one.method === asked && one.pattern.test(only));
+}
+
+/** The codes that an answer can carry by the document; none where it is no problem. */
+export function codesOf(answer: DocumentAnswer): readonly string[] {
+  const parts = answer.content?.["application/problem+json"]?.schema.allOf as
+    | readonly { readonly properties?: { readonly code: { readonly enum: readonly string[] } } }[]
+    | undefined;
+  return parts?.[1]?.properties?.code.enum ?? [];
+}
+
+const checks = new Map<string, ValidateFunction>();
+
+function checkAt(pointer: string): ValidateFunction {
+  let check = checks.get(pointer);
+  if (!check) {
+    check = ajv.compile({ $ref: `${ID}#${pointer}` });
+    checks.set(pointer, check);
+  }
+  return check;
+}
+
+function schemaFault(pointer: string, value: unknown): string | null {
+  const check = checkAt(pointer);
+  if (check(value)) return null;
+  const told = (check.errors ?? []).map(
+    ({ instancePath, message, params }: ErrorObject) =>
+      `${instancePath || "the body"} ${message} ${JSON.stringify(params)}`,
+  );
+  return told.slice(0, 5).join("; ");
+}
+
+function pointer(...parts: readonly string[]): string {
+  const escaped = parts.map((part) => part.replaceAll("~", "~0").replaceAll("/", "~1"));
+  return `/${escaped.map(encodeURIComponent).join("/")}`;
+}
+
+function headersFault({ headers }: DocumentAnswer, seen: Headers): string | null {
+  for (const [name, { required, schema }] of Object.entries(headers)) {
+    const value = seen.get(name);
+    if (value === null && required) return `has no ${name} header`;
+    if (value !== null && typeof schema.pattern === "string" && !new RegExp(schema.pattern).test(value)) {
+      return `has a ${name} header that does not match ${schema.pattern}`;
+    }
+  }
+  return null;
+}
+
+function bodyFault(method: string, at: string, content: DocumentAnswer["content"], seen: SeenAnswer) {
+  const mediaType = (seen.headers.get("content-type") ?? "").split(";", 1)[0] as string;
+  if (method === "HEAD" || content === undefined) return seen.text === "" ? null : "has a body";
+  if (content[mediaType] === undefined) return `has the undocumented media type "${mediaType}"`;
+  const isJson = /json$/.test(mediaType);
+  let value: unknown = seen.text;
+  try {
+    if (isJson) value = JSON.parse(seen.text);
+  } catch {
+    return "has a body that is not JSON";
+  }
+  return schemaFault(`${at}${pointer("content", mediaType, "schema")}`, value);
+}
+
+/** What is wrong with the answer to a request that no operation takes: it must be a 404, or a 405 with Allow. */
+function unroutedFault(method: string, path: string, seen: SeenAnswer): string | null {
+  const methods = methodsOf(path.split(/[?#]/, 1)[0] as string);
+  const expected = methods.length === 0 ? 404 : 405;
+  if (seen.status !== expected) return `is not ${expected}`;
+  if (expected === 405 && seen.headers.get("allow") === null) return "has no Allow header";
+  if (method === "HEAD") return null;
+  const mediaType = seen.headers.get("content-type");
+  if (mediaType !== "application/problem+json") return `has the media type "${mediaType}"`;
+  return schemaFault(pointer("components", "schemas", "Problem"), JSON.parse(seen.text));
+}
+
+/** Why a call to an endpoint is not what the document says of events of this type; null when it is. */
+export function webhookFault(type: string, seen: Pick<SeenAnswer, "headers" | "text">): string | null {
+  const told = document.webhooks[type]?.post;
+  if (!told) return `has the undocumented type ${type}`;
+  for (const { name, schema } of told.parameters) {
+    const value = seen.headers.get(name);
+    if (value === null) return `has no ${name} header`;
+    if (typeof schema.pattern === "string" && !new RegExp(schema.pattern).test(value)) {
+      return `has a ${name} header that does not match ${schema.pattern}`;
+    }
+  }
+  const content = pointer("webhooks", type, "post", "requestBody", "content", "application/json", "schema");
+  return schemaFault(content, JSON.parse(seen.text));
+}
+
+/** Why an answer is not what the document says of the request; null when it is. */
+export function answerFault(method: string, path: string, seen: SeenAnswer): string | null {
+  const found = describedOf(method, path);
+  if (!found) return unroutedFault(method, path, seen);
+  const told = found.operation.responses[seen.status];
+  if (!told) return `has the undocumented status ${seen.status}`;
+  const at = pointer("paths", found.path, found.method.toLowerCase(), "responses", String(seen.status));
+  return headersFault(told, seen.headers) ?? bodyFault(method, at, told.content, seen);
+}
+
+/** Why an example of an answer is not what its schema says; null when it is. */
+export function exampleFault(
+  one: Described,
+  status: string,
+  mediaType: string,
+  example: unknown,
+): string | null {
+  const at = pointer("paths", one.path, one.method.toLowerCase(), "responses", status);
+  return schemaFault(`${at}${pointer("content", mediaType, "schema")}`, example);
+}

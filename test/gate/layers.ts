@@ -1,0 +1,214 @@
+import { dirname, join, normalize } from "node:path";
+import { hasDefaultExport, type ModuleReference, moduleReferences } from "./sourceText.ts";
+
+/** A source file: its path from the root of the repository, and its text. */
+export interface SourceFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** What a layer may reach for beside its own files: our own as path patterns, other modules by name. */
+interface Layer {
+  readonly name: string;
+  readonly files: RegExp;
+  readonly own: readonly RegExp[];
+  readonly modules: readonly string[];
+}
+
+const KERNEL = /^src\/kernel\//;
+const PORTS = /^src\/ports\//;
+const DOMAIN = /^src\/domain\//;
+const DOMAIN_EVENTS = /^src\/domain\/\w+\/events\.ts$/;
+/** The list of all codecs is the one file that knows the events of every noun. */
+const EVENT_CODECS = /^src\/domain\/eventCodecs\.ts$/;
+const COMMANDS = /^src\/commands\//;
+const PROJECTIONS = /^projections\//;
+/** A read model with its queries; not the list of all of them, nor what they are made of. */
+const QUERIES = /^projections\/(?!index\.ts$|projection\.ts$)/;
+const NODE_FILES = ["node:fs", "node:fs/promises", "node:path"];
+
+const LAYERS: readonly Layer[] = [
+  {
+    name: "kernel",
+    files: KERNEL,
+    own: [],
+    modules: ["@sinclair/typebox", "nanoid", "ipaddr.js", "node:crypto", "node:url", "node:zlib"],
+  },
+  { name: "the list of codecs", files: EVENT_CODECS, own: [DOMAIN_EVENTS, KERNEL], modules: [] },
+  { name: "domain", files: DOMAIN, own: [KERNEL], modules: ["@sinclair/typebox"] },
+  { name: "ports", files: PORTS, own: [KERNEL], modules: [] },
+  {
+    name: "projections",
+    files: PROJECTIONS,
+    own: [DOMAIN_EVENTS, EVENT_CODECS, /^src\/ports\/readDatabase\.ts$/, KERNEL],
+    modules: [],
+  },
+  { name: "commands", files: COMMANDS, own: [DOMAIN, PORTS, KERNEL], modules: ["lru-cache", "node:crypto"] },
+  {
+    name: "reactors",
+    files: /^src\/reactors\//,
+    own: [COMMANDS, DOMAIN, QUERIES, PORTS, KERNEL],
+    modules: ["lru-cache"],
+  },
+  { name: "readModels", files: /^src\/readModels\//, own: [PROJECTIONS, PORTS, KERNEL], modules: NODE_FILES },
+  {
+    name: "http",
+    files: /^src\/http\//,
+    own: [COMMANDS, DOMAIN, QUERIES, PORTS, KERNEL],
+    modules: ["elysia", "@sinclair/typebox", "busboy", "rate-limiter-flexible", "node:stream"],
+  },
+];
+
+/** The vendor of each adapter: one for each folder. Node's own modules are free to all but `node:sqlite`. */
+const VENDORS: Readonly<Record<string, readonly string[]>> = {
+  clamav: [],
+  directory: [],
+  dns: [],
+  eventstoredb: ["@eventstore/db-client"],
+  files: ["file-type", "yauzl"],
+  https: [],
+  liquidjs: ["liquidjs"],
+  nodemailer: ["nodemailer"],
+  pino: ["pino"],
+  s3: ["bun"],
+  sqlite: ["node:sqlite"],
+  system: [],
+};
+
+/** What puts the parts together: it may reach for everything, and nothing below reaches for it. */
+const COMPOSITION = /^src\/(main|service\/.+|cli\/\w+\/\w+)\.ts$/;
+
+/** What Postledger is about. A noun has a folder of the same name in every layer that deals with it. */
+const NOUNS = [
+  "apiKey",
+  "attachment",
+  "audit",
+  "email",
+  "erasure",
+  "instance",
+  "log",
+  "quota",
+  "sender",
+  "storage",
+  "suppression",
+  "template",
+  "webhook",
+  "webhookDelivery",
+  "workspace",
+];
+
+/** The folders of a layer, and the files that stand beside them. */
+interface Rooms {
+  readonly layer: string;
+  readonly folders: readonly string[];
+  readonly beside: readonly string[];
+}
+
+const ROOMS: readonly Rooms[] = [
+  {
+    layer: "src/http",
+    folders: [...NOUNS, "usage", "health", "home", "server", "body", "lists", "reference"],
+    beside: [],
+  },
+  {
+    layer: "src/commands",
+    folders: NOUNS,
+    beside: [
+      "aggregateCache.ts",
+      "changeRateLimit.ts",
+      "dependencies.ts",
+      "streamWriteQueue.ts",
+      "transact.ts",
+    ],
+  },
+  { layer: "src/reactors", folders: [...NOUNS, "content", "worker"], beside: [] },
+  {
+    layer: "src/domain",
+    folders: [...NOUNS, "apiKeyUse", "serviceRegister", "verificationAllowance"],
+    beside: ["eventCodecs.ts"],
+  },
+  { layer: "test/http", folders: [...NOUNS, "usage", "health", "home", "server", "reference"], beside: [] },
+  { layer: "test/reactors", folders: [...NOUNS, "content", "worker"], beside: [] },
+];
+
+const TESTS = /^test\//;
+const SQLITE = "node:sqlite";
+const FILE_NAME = /^[a-z][A-Za-z0-9]*(\.test)?\.ts$/;
+const LIST_OF_PROJECTIONS = "projections/index.ts";
+/** Put together from parts, so that this file does not break its own rule. */
+const UNFINISHED = new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "X".repeat(3)].join("|")})\\b`);
+
+function isModuleOf(specifier: string, module: string): boolean {
+  return specifier === module || specifier.startsWith(`${module}/`);
+}
+
+/** What is wrong with a reference from the files of an adapter's folder; null when nothing is. */
+function adapterFault(path: string, target: string, isOurs: boolean): string | null {
+  const folder = /^src\/adapters\/([^/]+)\//.exec(path)?.[1] ?? "";
+  const vendors = VENDORS[folder];
+  if (vendors === undefined) return `the adapter ${folder} has no declared vendor`;
+  if (isOurs) {
+    const isFree = target.startsWith(`src/adapters/${folder}/`) || PORTS.test(target) || KERNEL.test(target);
+    return isFree ? null : `an adapter may not import ${target}`;
+  }
+  if (target.startsWith("node:") && target !== SQLITE) return null;
+  const isVendor = vendors.some((vendor) => isModuleOf(target, vendor));
+  return isVendor ? null : `the adapter ${folder} may not import ${target}`;
+}
+
+function nounOf(path: string): string | undefined {
+  return /^src\/domain\/([^/]+)\//.exec(path)?.[1];
+}
+
+function layerFault(path: string, target: string, isOurs: boolean): string | null {
+  if (path.startsWith("src/adapters/")) return adapterFault(path, target, isOurs);
+  const layer = LAYERS.find(({ files }) => files.test(path));
+  if (!layer) return "it belongs to no layer";
+  const isSibling = layer.files.test(target) && nounOf(path) === nounOf(target);
+  const isFree = isOurs
+    ? isSibling || layer.own.some((pattern) => pattern.test(target))
+    : layer.modules.some((module) => isModuleOf(target, module));
+  return isFree ? null : `${layer.name} may not import ${target}`;
+}
+
+function referenceFault(path: string, { kind, specifier }: ModuleReference): string | null {
+  if (specifier === null) return `${kind} of a module whose name is computed`;
+  if (specifier === "bun:sqlite") return "nothing may import bun:sqlite";
+  const isOurs = specifier.startsWith(".");
+  const target = isOurs ? normalize(join(dirname(path), specifier)) : specifier;
+  if (isOurs && kind === "export" && path !== LIST_OF_PROJECTIONS)
+    return `it passes on ${target}: there are no barrels`;
+  if (TESTS.test(path)) return null;
+  if (TESTS.test(target)) return `nothing outside of test may import ${target}`;
+  if (!COMPOSITION.test(path)) return layerFault(path, target, isOurs);
+  return target === SQLITE ? `only src/adapters/sqlite may import ${SQLITE}` : null;
+}
+
+function nameFaults(path: string): readonly string[] {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const faults = FILE_NAME.test(name) ? [] : ["its name is not in camelCase"];
+  if (name === "index.ts" && path !== LIST_OF_PROJECTIONS) return [...faults, "there are no barrels"];
+  const isLayered = LAYERS.some(({ files }) => files.test(path)) || path.startsWith("src/adapters/");
+  if (isLayered || COMPOSITION.test(path) || TESTS.test(path)) return faults;
+  return [...faults, "it belongs to no layer"];
+}
+
+function roomFaults(path: string): readonly string[] {
+  const rooms = ROOMS.find(({ layer }) => path.startsWith(`${layer}/`));
+  if (rooms === undefined) return [];
+  const [folder = "", file] = path.slice(rooms.layer.length + 1).split("/");
+  const isKnown = file === undefined ? rooms.beside.includes(folder) : rooms.folders.includes(folder);
+  return isKnown ? [] : [`${rooms.layer} has no room for ${folder}`];
+}
+
+/** Everything about a source file that breaks the house's rules, each as `path: what`. */
+export function houseFaults({ path, text }: SourceFile): readonly string[] {
+  const faults = [
+    ...nameFaults(path),
+    ...roomFaults(path),
+    ...moduleReferences(text).flatMap((reference) => referenceFault(path, reference) ?? []),
+    ...(hasDefaultExport(text) ? ["it has a default export"] : []),
+    ...(UNFINISHED.test(text) ? ["it marks something as unfinished"] : []),
+  ];
+  return [...new Set(faults)].map((fault) => `${path}: ${fault}`);
+}

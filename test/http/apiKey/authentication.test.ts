@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
+import { type Route, routes } from "../../../src/http/server/routes.ts";
+import { newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
+import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { type Answer, callerOf, ROOT } from "../../support/service.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const LIST = "/api/v1/emails";
+/** A revocation holds everywhere within this time (design: What decisions read). */
+const REVOKED_MS_MAX = 1_000;
+
+/** A key with this id and another secret, and with a checksum that is right. */
+function withOtherSecret(key: string): string {
+  const body = `${key.slice(0, 15)}${newApiKey().key.slice(15, 47)}`;
+  let rest = Bun.hash.crc32(body);
+  let digits = "";
+  for (let index = 0; index < 6; index += 1) {
+    digits = BASE62[rest % 62] + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return body + digits;
+}
+
+function withOtherEnd(key: string): string {
+  return key.slice(0, -1) + (key.endsWith("A") ? "B" : "A");
+}
+
+const allRoutes: readonly [string, Route][] = Object.entries(routes);
+const guarded = allRoutes.filter(([, { scope }]) => scope !== null);
+const open = allRoutes.filter(([, { scope }]) => scope === null);
+
+describe.each(await testStores())("API keys on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  const withHeader = (authorization: string | null, path = LIST) =>
+    tenant.call("GET", path, { headers: { authorization } });
+
+  const expectUnauthorized = (answer: Answer) => {
+    expect({ status: answer.status, code: answer.json?.code }).toEqual({ status: 401, code: "UNAUTHORIZED" });
+    expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+  };
+
+  const callRoute = ({ method, path }: Route, caller: Tenant, authorization?: null) =>
+    caller.call(method, path.replace(":id", crypto.randomUUID()), {
+      ...(method === "POST" ? { body: {} } : {}),
+      ...(authorization === null ? { headers: { authorization } } : {}),
+    });
+
+  describe("a request is refused", () => {
+    const bad: readonly [string, (key: string) => string | null][] = [
+      ["without an Authorization header", () => null],
+      ["with an empty header", () => ""],
+      ["with the scheme alone", () => "Bearer"],
+      ["with the key alone", (key) => key],
+      ["with another scheme", (key) => `Basic ${key}`],
+      ["with two keys", (key) => `Bearer ${key} ${key}`],
+      ["with two headers in one", (key) => `Bearer ${key}, Bearer ${key}`],
+      ["with quotes", (key) => `Bearer "${key}"`],
+      ["with a text that is no key", () => "Bearer letmein"],
+      ["with a key that was cut", (key) => `Bearer ${key.slice(0, -1)}`],
+      ["with a key that has something behind it", (key) => `Bearer ${key}0`],
+      ["with a key in another letter case", (key) => `Bearer ${key.toUpperCase()}`],
+      ["with a wrong checksum", (key) => `Bearer ${withOtherEnd(key)}`],
+      ["with a key that was never issued", () => `Bearer ${newApiKey().key}`],
+      ["with a right id and a wrong secret", (key) => `Bearer ${withOtherSecret(key)}`],
+      ["with a very long token", () => `Bearer pl_${"A".repeat(8_000)}`],
+    ];
+    for (const [how, header] of bad) {
+      test(`${how}, with 401 and WWW-Authenticate`, async () => {
+        expectUnauthorized(await withHeader(header(tenant.apiKey)));
+      });
+    }
+
+    /** What each refusal says, and nothing more of a key that exists than of one that does not. */
+    const cases: readonly [string, (key: string) => string | null, RegExp][] = [
+      ["no header", () => null, /is required: the word Bearer, a space and an API key/],
+      ["the key alone", (key) => key, /must be the word Bearer, a space and one API key/],
+      ["another scheme", (key) => `Basic ${key}`, /must be the word Bearer/],
+      ["a key that was cut", (key) => `Bearer ${key.slice(0, -1)}`, /holds no API key.*cut or mistyped/],
+      ["a text that is no key", () => "Bearer letmein", /holds no API key/],
+      ["a key that never was", () => `Bearer ${newApiKey().key}`, /does not know/],
+      ["a right id with a wrong secret", (key) => `Bearer ${withOtherSecret(key)}`, /does not know/],
+    ];
+    test.each(cases)("and told that it is because of %s", async (_, header, message) => {
+      const { json } = await withHeader(header(tenant.apiKey));
+      expect(json.errors).toEqual([{ pointer: "/Authorization", message: expect.stringMatching(message) }]);
+    });
+
+    test("and only the owner of a key is told that it was revoked or has expired", async () => {
+      const [revoked, expired] = [
+        await tenant.withKey({}),
+        await tenant.withKey({ expiresAt: Date.now() - 1 }),
+      ];
+      await revokeKey(service.log, revoked.keyId, systemOccasion("test"));
+      const told = async (authorization: string) => (await withHeader(authorization)).json.errors[0].message;
+      const unknown = await told(`Bearer ${newApiKey().key}`);
+      for (const [{ apiKey }, message] of [
+        [revoked, "was revoked"],
+        [expired, "has expired"],
+      ] as const) {
+        expect(await told(`Bearer ${apiKey}`)).toContain(message);
+        expect(await told(`Bearer ${withOtherSecret(apiKey)}`)).toBe(unknown);
+      }
+    });
+
+    test("with a key that has expired", async () => {
+      const expired = await tenant.withKey({ expiresAt: Date.now() - 1 });
+      expectUnauthorized(await expired.call("GET", LIST));
+    });
+
+    test("from the moment its key expires, though it was good just before", async () => {
+      const brief = await tenant.withKey({ expiresAt: Date.now() + 250 });
+      expect((await brief.call("GET", LIST)).status).toBe(200);
+      await until(async () => (await brief.call("GET", LIST)).status === 401, "the key to expire");
+    });
+
+    test("before anything else of it is looked at", async () => {
+      const answers = [
+        await withHeader(null, `${LIST}?nonsense=1`),
+        await withHeader(null, `${LIST}/no-uuid`),
+        await tenant.call("POST", LIST, { body: "{", headers: { authorization: null } }),
+        await tenant.call("POST", "/webhooks", { body: "{", headers: { authorization: null } }),
+        await tenant.call("POST", `${LIST}/no-uuid/cancel`, { body: "{", headers: { authorization: null } }),
+      ];
+      for (const answer of answers) expectUnauthorized(answer);
+    });
+  });
+
+  describe("a key is accepted", () => {
+    for (const scheme of ["Bearer", "bearer", "BEARER"]) {
+      test(`with the scheme as ${scheme}`, async () => {
+        expect((await withHeader(`${scheme} ${tenant.apiKey}`)).status).toBe(200);
+      });
+    }
+
+    test("before its expiry", async () => {
+      const valid = await tenant.withKey({ expiresAt: Date.now() + 60_000 });
+      expect((await valid.call("GET", LIST)).status).toBe(200);
+    });
+  });
+
+  describe("a revoked key opens nothing a second later", () => {
+    /** Calls until the key is refused; no call that began a second after the revocation may be let in. */
+    const expectRevoked = async (caller: Tenant, revoke: () => Promise<unknown>) => {
+      expect((await caller.call("GET", LIST)).status).toBe(200);
+      await revoke();
+      const revokedAt = performance.now();
+      let lastLetInMs = 0;
+      await until(async () => {
+        const beganMs = performance.now() - revokedAt;
+        const answer = await caller.call("GET", LIST);
+        if (answer.status === 200) lastLetInMs = beganMs;
+        else expectUnauthorized(answer);
+        return answer.status !== 200;
+      }, "the revocation to show");
+      expect(lastLetInMs).toBeLessThan(REVOKED_MS_MAX);
+      // Other keys of the workspace stay.
+      expect((await tenant.call("GET", LIST)).status).toBe(200);
+    };
+
+    test("when it was revoked through another hold on the log", async () => {
+      const caller = await tenant.withKey({});
+      await expectRevoked(caller, () => revokeKey(service.log, caller.keyId, systemOccasion("test")));
+    });
+
+    test("when it was revoked by a command beside the service", async () => {
+      const caller = await tenant.withKey({});
+      await expectRevoked(caller, async () => {
+        const child = Bun.spawn(
+          [process.execPath, join(ROOT, "src/main.ts"), "api-key", "revoke", caller.keyId],
+          { env: { ...process.env, ...store.env, DATA_DIR: service.app.dataDir }, stderr: "pipe" },
+        );
+        expect({ status: await child.exited, told: await new Response(child.stderr).text() }).toEqual({
+          status: 0,
+          told: "",
+        });
+      });
+    }, 20_000);
+  });
+
+  describe("scopes", () => {
+    for (const [name, route] of guarded) {
+      test(`${name} needs a key`, async () => {
+        expectUnauthorized(await callRoute(route, tenant, null));
+      });
+
+      test(`${name} is FORBIDDEN with every scope but ${route.scope}`, async () => {
+        const scopes = SCOPES.filter((scope) => scope !== route.scope);
+        const answer = await callRoute(route, await tenant.withKey({ scopes }));
+        expect({ status: answer.status, code: answer.json?.code }).toEqual({
+          status: 403,
+          code: "FORBIDDEN",
+        });
+        expect(answer.headers.get("www-authenticate")).toBeNull();
+      });
+
+      test(`${name} opens with ${route.scope} alone`, async () => {
+        const scopes = SCOPES.filter((scope) => scope === route.scope);
+        const { status } = await callRoute(route, await tenant.withKey({ scopes }));
+        expect([401, 403, 500]).not.toContain(status);
+      });
+    }
+
+    for (const [name, route] of open) {
+      test(`${name} needs no key`, async () => {
+        const { status } = await callRoute(route, tenant, null);
+        expect([401, 403, 500]).not.toContain(status);
+      });
+    }
+
+    test("no two keys are alike, and a key says nothing of its workspace", async () => {
+      const other = await tenant.withKey({});
+      expect(other.apiKey).not.toBe(tenant.apiKey);
+      expect(tenant.apiKey).toMatch(/^pl_[0-9A-Za-z]{50}$/);
+      expect(tenant.apiKey).not.toContain(tenant.workspaceId);
+    });
+
+    test("a workspace that a key knows by heart is of no use without its key", async () => {
+      const other = await service.tenant();
+      const { json } = await callerOf(service.url, other.apiKey).call(
+        "GET",
+        `${LIST}?idempotency_key=any-key-1`,
+      );
+      expect(json).toEqual({ data: [], next_cursor: null });
+    });
+  });
+});

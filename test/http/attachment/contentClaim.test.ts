@@ -1,0 +1,29 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startTestApp } from "../../support/service.ts";
+
+const base = await mkdtemp(join(tmpdir(), "postledger-test-"));
+afterAll(() => rm(base, { recursive: true }));
+
+/** What a start says that is refused; empty when it is not. */
+async function startOn(name: string, CONTENT_URL: string): Promise<string> {
+  const env = { BOOTSTRAP: "off", DELIVERY: "off", CONTENT_URL };
+  try {
+    await (await startTestApp({ dataDir: join(base, name), env })).app.stop();
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+// A sweep removes what its log does not name: two logs on one content store would remove each other's.
+test("a content store is one log's alone, and a log that was refused can begin elsewhere", async () => {
+  const [shared, other] = [`file:${join(base, "content")}`, `file:${join(base, "other")}`];
+  expect(await startOn("first", shared)).toBe("");
+  expect(await startOn("second", shared)).toContain("set CONTENT_URL to a place of this log's own");
+  expect(await startOn("second", other)).toBe("");
+  expect(await startOn("first", shared)).toBe("");
+  expect(await startOn("second", shared)).toContain("CONTENT_URL");
+});

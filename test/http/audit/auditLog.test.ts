@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { limitWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { runCommand } from "../../support/process/runCommand.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+
+const PATH = "/api/v1/audit-log";
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are checked against the document.
+type Entry = any;
+
+describe.each(await testStores())("the audit log on $name", (store) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService(store);
+  });
+  afterAll(() => service.remove());
+
+  const list = async (tenant: Tenant, query = ""): Promise<readonly Entry[]> => {
+    const answer = await tenant.call("GET", PATH + query);
+    expect(answer.status).toBe(200);
+    return answer.json.data;
+  };
+  const done = async (tenant: Tenant, method: string, path: string, body?: unknown) => {
+    const answer = await tenant.call(method, path, body === undefined ? {} : { body });
+    expect(answer.status).toBeLessThan(300);
+    return answer;
+  };
+
+  test("tells who did what to what, when, and by which request", async () => {
+    const tenant = await service.tenant();
+    const { json: key, headers } = await done(tenant, "POST", "/api/v1/api-keys", {
+      name: "shop",
+      scopes: ["email:send"],
+    });
+    await done(tenant, "POST", `/api/v1/api-keys/${key.id}/revoke`);
+    const [revoked, issued] = await list(tenant, "?limit=2");
+    expect(issued).toEqual({
+      id: expect.any(String),
+      object: "audit_entry",
+      action: "api_key.issued",
+      actor: { type: "api_key", id: tenant.keyId, name: expect.any(String) },
+      target: { type: "api_key", id: key.id, label: "shop" },
+      request_id: headers.get("x-request-id"),
+      details: { scopes: ["email:send"], expires_at: null },
+      created_at: key.created_at,
+    });
+    expect(revoked).toMatchObject({ action: "api_key.revoked", target: { id: key.id, label: "shop" } });
+  });
+
+  test("has everything that can be done to what a workspace is made of", async () => {
+    const tenant = await service.tenant({ sender: null });
+    const { json: sender } = await done(tenant, "POST", "/api/v1/senders", { address: "Shop@example.com" });
+    await done(tenant, "POST", `/api/v1/senders/${sender.id}/disable`);
+    await done(tenant, "POST", `/api/v1/senders/${sender.id}/enable`);
+    const { json: template } = await done(tenant, "POST", "/api/v1/templates", { name: "Welcome" });
+    const versions = `/api/v1/templates/${template.id}/versions`;
+    const { json: version } = await done(tenant, "POST", versions, { subject: "Hi", text: "Hi" });
+    await done(tenant, "POST", `${versions}/${version.id}/publish`);
+    await done(tenant, "POST", `/api/v1/templates/${template.id}/archive`);
+    const url = "https://hooks.example.com/secret";
+    const { json: endpoint } = await done(tenant, "POST", "/webhooks", { url });
+    await done(tenant, "PATCH", `/webhooks/${endpoint.id}`, { description: "ours" });
+    await done(tenant, "DELETE", `/webhooks/${endpoint.id}`);
+    await done(tenant, "POST", "/api/v1/suppressions", { address: "ana@example.com" });
+    await done(tenant, "DELETE", "/api/v1/suppressions/ana@example.com");
+    await done(tenant, "POST", "/api/v1/workspace/pause");
+    await done(tenant, "POST", "/api/v1/workspace/resume");
+    await done(tenant, "POST", "/api/v1/erasures", { address: "ana@example.com" });
+    const all = (await list(tenant, "?limit=100")).toReversed();
+    const actions = all.map(({ action }) => action).filter((action) => action !== "erasure.completed");
+    expect(actions).toEqual([
+      "workspace.created",
+      "api_key.issued",
+      "sender.added",
+      "sender.disabled",
+      "sender.enabled",
+      "template.created",
+      "template.version_drafted",
+      "template.version_published",
+      "template.archived",
+      "webhook_endpoint.registered",
+      "webhook_endpoint.updated",
+      "webhook_endpoint.deleted",
+      "suppression.added",
+      "suppression.removed",
+      "sending.paused",
+      "sending.resumed",
+      "erasure.requested",
+    ]);
+    expect(all.find(({ action }) => action === "sender.disabled").target.label).toBe("Shop@example.com");
+    expect(JSON.stringify(all)).not.toContain("ana@example.com");
+    expect(JSON.stringify(all)).not.toContain("secret");
+  });
+
+  test("tells of messages and uploads only what somebody asked to be taken away", async () => {
+    const tenant = await service.tenant();
+    await service.pause(tenant.workspaceId);
+    await service.resume(tenant.workspaceId);
+    const sent = await tenant.send(newKey(), message());
+    await tenant.call("DELETE", `/api/v1/emails/${sent.json.id}/content`);
+    const about = await list(tenant, `?target_id=${sent.json.id}`);
+    expect(about.map(({ target }) => target.type)).toEqual(about.map(() => "email"));
+    expect(about.map(({ action }) => action).join()).toMatch(/email\.(content_erased|erasure_requested)/);
+  });
+
+  test("is filtered, and paged", async () => {
+    const tenant = await service.tenant({ sender: null });
+    for (let nth = 0; nth < 3; nth += 1) {
+      await done(tenant, "POST", "/api/v1/workspace/pause");
+      await done(tenant, "POST", "/api/v1/workspace/resume");
+    }
+    const paused = await list(tenant, `?action=sending.paused&actor=${tenant.keyId}`);
+    expect(paused).toHaveLength(3);
+    expect(await list(tenant, "?actor=command_line&action=sending.paused")).toEqual([]);
+    expect(await list(tenant, "?target_type=api_key")).toHaveLength(1);
+    expect(await list(tenant, `?created_before=${encodeURIComponent("2020-01-01T00:00:00Z")}`)).toEqual([]);
+    const all = await list(tenant);
+    const paged: Entry[] = [];
+    let cursor: string | null = "";
+    while (cursor !== null) {
+      const page: Entry = (await tenant.call("GET", `${PATH}?limit=3${cursor && `&cursor=${cursor}`}`)).json;
+      paged.push(...page.data);
+      cursor = page.next_cursor;
+    }
+    expect(paged).toEqual([...all]);
+    for (const query of [
+      "?limit=0",
+      "?target_type=dog",
+      "?created_from=yesterday",
+      "?cursor=x",
+      "?other=1",
+    ]) {
+      const answer = await tenant.call("GET", PATH + query);
+      expect([answer.status, answer.json.code]).toEqual([400, "INVALID_REQUEST"]);
+    }
+  });
+
+  test("is of the key's workspace alone, for keys with workspace:manage", async () => {
+    const [one, other] = [await service.tenant(), await service.tenant()];
+    const ids = new Set((await list(one)).map(({ id }) => id));
+    expect((await list(other)).some(({ id }) => ids.has(id))).toBe(false);
+    const reader = await one.withKey({ scopes: ["email:read"] });
+    expect((await reader.call("GET", PATH)).status).toBe(403);
+  });
+
+  test("is on the command line, of a workspace and of the installation", async () => {
+    const tenant = await service.tenant();
+    const limits = { messagesPerDay: 7 };
+    const at = { at: Date.now(), correlationId: "by-hand", actor: "cli" };
+    await limitWorkspace(service.log, tenant.workspaceId, limits, at);
+    const command = async (...words: readonly string[]) => {
+      const end = await runCommand(["audit", "log", ...words], service.app.dataDir, store.env);
+      expect(end.err).toBe("");
+      return end;
+    };
+    const ofWorkspace = await command("--workspace", tenant.workspaceId, "--json");
+    expect(ofWorkspace.json[0]).toMatchObject({
+      action: "limits.changed",
+      actor: { type: "command_line" },
+      target: { type: "workspace", id: tenant.workspaceId },
+      requestId: "by-hand",
+      details: { messages_per_day: 7 },
+    });
+    const added = ofWorkspace.json.find(({ action }: Entry) => action === "sender.added");
+    expect(added.target.label).toBe("sender@example.com");
+    const installation = await command("--since", "1h");
+    expect(installation.out).toContain("instance.created");
+    expect(installation.out).not.toContain("limits.changed");
+    const none = await runCommand(["audit", "log", "--workspace", "nobody"], service.app.dataDir, store.env);
+    expect([none.exitCode, none.err.includes("there is no workspace nobody")]).toEqual([1, true]);
+    const when = await runCommand(["audit", "log", "--since", "soon"], service.app.dataDir, store.env);
+    expect([when.exitCode, when.err.includes("--since")]).toEqual([2, true]);
+  });
+});

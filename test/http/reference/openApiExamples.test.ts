@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { JsonSchema } from "../../../src/http/reference/typeboxToJsonSchema.ts";
+import { type Described, described, exampleFault } from "../../gate/documentedAnswers.ts";
+import { startTestApp, type TestApp } from "../../support/service.ts";
+import { newKey } from "../../support/tenants.ts";
+
+const JSON_TYPE = "application/json";
+
+/** The example of an operation's JSON body: its schema has it. */
+function requestExample({ operation }: Described): unknown {
+  const schema: JsonSchema | undefined = operation.requestBody?.content[JSON_TYPE]?.schema;
+  return (schema?.examples as readonly unknown[] | undefined)?.[0];
+}
+
+/** What a first request is answered: 201 where a repeat gets 200. */
+function successOf({ operation }: Described): number {
+  const statuses = Object.keys(operation.responses).map(Number);
+  return Math.max(...statuses.filter((status) => status < 300));
+}
+
+const withBody = described.filter(({ operation }) => operation.requestBody?.content[JSON_TYPE] !== undefined);
+
+describe("every example of a request is accepted by a service as it is started for the first time:", () => {
+  let app: TestApp;
+  /** Ids of what the paths speak of, by the operation. */
+  const ids = new Map<string, string>();
+  beforeAll(async () => {
+    // Links are mailed from an address that the operator names; all else is as it comes.
+    app = await startTestApp({ env: { VERIFICATION_FROM: "hello@example.com" } });
+    const make = async (path: string, body: unknown): Promise<string> =>
+      (await app.call("POST", path, { body })).json.id;
+    const template = await make("/api/v1/templates", { name: "Order" });
+    const draft = withBody.find(({ name }) => name === "draftTemplateVersion");
+    const version = await make(`/api/v1/templates/${template}/versions`, draft && requestExample(draft));
+    const endpoint = await make("/webhooks", { url: "https://other.example.com/" });
+    const sender = await make("/api/v1/senders", { address: "orders@example.com" });
+    for (const name of ["updateWebhook", "rotateWebhookSecret", "recoverWebhook"]) ids.set(name, endpoint);
+    for (const name of ["draftTemplateVersion", "previewTemplateVersion"]) ids.set(name, template);
+    ids.set("requestSenderVerification", sender);
+    for (const name of ["revokeApiKey", "rotateApiKey"]) {
+      ids.set(name, await make("/api/v1/api-keys", { name, scopes: ["email:send"] }));
+    }
+    ids.set("version_id", version);
+  });
+  afterAll(() => app.remove());
+
+  test.each(withBody)("$name", async (one) => {
+    const body = requestExample(one);
+    expect(body).toBeDefined();
+    const path = one.path
+      .replace("{id}", () => ids.get(one.name) ?? "the test makes none")
+      .replace("{version_id}", () => ids.get("version_id") ?? "");
+    const headers = { "idempotency-key": newKey() };
+    const { status, text } = await app.call(one.method, path, { body, headers });
+    // A refusal says what is wrong with the example.
+    expect({ status, text }).toEqual({ status: successOf(one), text });
+  });
+});
+
+describe("every example of an answer is as its schema says:", () => {
+  const answers = described.flatMap((one) =>
+    Object.entries(one.operation.responses).flatMap(([status, { content = {} }]) =>
+      Object.entries(content)
+        .filter(([type]) => type.endsWith("json"))
+        .map(([type, media]) => ({ name: one.name, one, status, type, media })),
+    ),
+  );
+
+  test.each(answers)("$name $status", ({ one, status, type, media }) => {
+    const examples = media.examples
+      ? Object.values(media.examples).map(({ value }) => value)
+      : [media.example];
+    expect(examples.length).toBeGreaterThan(0);
+    for (const example of examples) {
+      expect(example).toBeDefined();
+      expect(exampleFault(one, status, type, example)).toBeNull();
+    }
+  });
+});

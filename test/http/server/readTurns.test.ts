@@ -1,0 +1,109 @@
+import { describe, expect, test } from "bun:test";
+import type { Found } from "../../../projections/keysetList.ts";
+import { findPage, inTurns, type ReadModel } from "../../../src/http/lists/caughtUpReads.ts";
+import { decodeCursor } from "../../../src/http/lists/cursorPaging.ts";
+import { ReadTurns } from "../../../src/http/lists/readScheduler.ts";
+import { Problem } from "../../../src/http/server/problem.ts";
+import type { ReadDatabase } from "../../../src/ports/readDatabase.ts";
+
+const NO_ROWS: ReadDatabase = { run: () => {}, get: () => undefined, all: () => [] };
+
+function modelWith(turns: ReadTurns): ReadModel {
+  return { db: NO_ROWS, whenCurrent: async () => true, turns };
+}
+
+const place = (number: number) => ({
+  createdAt: new Date(number * 1_000).toISOString(),
+  id: `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`,
+});
+
+describe("reads take turns:", () => {
+  test("one at each round of the event loop, in the order in which they came", async () => {
+    const turns = new ReadTurns();
+    const seen: string[] = [];
+    let round = 0;
+    let isOver = false;
+    const count = () => {
+      round += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const read = async (name: string) => {
+      await turns.next();
+      seen.push(`${name} ${round}`);
+    };
+    await Promise.all(["first", "second", "third"].map(read));
+    isOver = true;
+    expect(seen.map((text) => text.split(" ")[0])).toEqual(["first", "second", "third"]);
+    expect(new Set(seen.map((text) => text.split(" ")[1])).size).toBe(3);
+  });
+
+  test("too many that wait are told to come again", async () => {
+    const turns = new ReadTurns();
+    const reads = Array.from({ length: 2_001 }, () => turns.next());
+    const results = await Promise.allSettled(reads);
+    expect(results.filter(({ status }) => status === "rejected")).toHaveLength(1);
+    const last = results.at(-1);
+    expect(last?.status === "rejected" && last.reason).toBeInstanceOf(Problem);
+    await turns.next();
+  });
+
+  test("a page looks up its items a few a turn, in their order", async () => {
+    const turns = new ReadTurns();
+    let under = 0;
+    let most = 0;
+    const items = Array.from({ length: 95 }, (_, number) => number);
+    const seen = await turns.each(items, async (item) => {
+      under += 1;
+      most = Math.max(most, under);
+      await Promise.resolve();
+      under -= 1;
+      return item * 2;
+    });
+    expect(seen).toEqual(items.map((item) => item * 2));
+    expect(most).toBeLessThanOrEqual(10);
+  });
+
+  test("steps are taken one a turn", async () => {
+    const steps: number[] = [];
+    const result = await inTurns(modelWith(new ReadTurns()), function* () {
+      for (let step = 0; step < 3; step += 1) {
+        steps.push(step);
+        yield;
+      }
+      return "all";
+    });
+    expect({ steps, result }).toEqual({ steps: [0, 1, 2], result: "all" });
+  });
+});
+
+describe("a page of a list", () => {
+  type Row = ReturnType<typeof place>;
+  /** Finds a row in every so many queries; each looks at ten rows. */
+  const finding = (every: number, rows: number) => {
+    const asked: number[] = [];
+    const find = (_: ReadDatabase, query: { after?: Row; limit: number }): Found<Row> => {
+      const from = query.after === undefined ? 0 : Date.parse(query.after.createdAt) / 1_000;
+      asked.push(from);
+      const next = from + 10 >= rows ? null : place(from + 10);
+      return { rows: every > 0 && (from / 10) % every === 0 ? [place(from + 5)] : [], next };
+    };
+    return { asked, find };
+  };
+
+  test("that finds nothing ends after ten queries, and says where to go on", async () => {
+    const { asked, find } = finding(0, 1_000);
+    const page = await findPage(modelWith(new ReadTurns()), { limit: 25 }, find);
+    expect(page.shown).toEqual([]);
+    expect(asked).toHaveLength(10);
+    expect(decodeCursor(page.nextCursor ?? "")).toEqual(place(100));
+  });
+
+  test("goes on from query to query until it is full or the list ends", async () => {
+    const full = await findPage(modelWith(new ReadTurns()), { limit: 3 }, finding(1, 1_000).find);
+    expect(full.shown).toHaveLength(3);
+    expect(full.nextCursor).not.toBeNull();
+    const all = await findPage(modelWith(new ReadTurns()), { limit: 25 }, finding(2, 80).find);
+    expect(all).toEqual({ shown: [place(5), place(25), place(45), place(65)], nextCursor: null });
+  });
+});

@@ -1,0 +1,176 @@
+import { describe, expect, test } from "bun:test";
+import { connect } from "node:net";
+import { requestLog } from "../../../src/http/server/requestLog.ts";
+import { loggedPath } from "../../../src/http/server/routes.ts";
+import { startTestApp, startTestProcess, type TestProcess } from "../../support/service.ts";
+import { message, newKey } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+
+const START_MS = 60_000;
+
+const line = (status: number) => ({
+  requestId: "r",
+  method: "GET",
+  path: "/",
+  status,
+  code: null,
+  workspaceId: null,
+  durationMs: 1,
+});
+
+function world(isWhole = false) {
+  const written: string[] = [];
+  let endWindows: (() => void)[] = [];
+  const write = (level: string) => (fields: { omitted?: number; status?: number }, text: string) =>
+    void written.push(`${level} ${fields.omitted ?? fields.status ?? ""} ${text}`);
+  const log = requestLog({
+    isWhole,
+    lines: { info: write("info"), warn: write("warn"), error: write("error") },
+    after: (_delayMs, act) => void endWindows.push(act),
+  });
+  return {
+    written,
+    end: (status: number, times = 1, hasHungUp = false) => {
+      for (let count = 0; count < times; count += 1)
+        log.answered({ status, hasHungUp, line: () => line(status) });
+    },
+    endWindow() {
+      const acts = endWindows;
+      endWindows = [];
+      for (const act of acts) act();
+    },
+  };
+}
+
+describe("lines of requests", () => {
+  test("are those that failed", () => {
+    const { written, end } = world();
+    for (const status of [200, 202, 304, 404, 503]) end(status);
+    expect(written).toEqual(["info 404 refused", "error 503 failed"]);
+  });
+
+  test("come up to a rate; then they are counted in one, and it begins anew", () => {
+    const { written, end, endWindow } = world();
+    end(401, 5_000);
+    expect(written).toHaveLength(100);
+    endWindow();
+    expect(written.at(-1)).toBe("warn 4900 further refused requests were not logged one by one");
+    end(401, 1);
+    endWindow();
+    expect(written).toHaveLength(102);
+  });
+
+  test("of refusals, however many, leave room for those of failures", () => {
+    const { written, end } = world();
+    end(401, 5_000);
+    end(500);
+    expect(written.at(-1)).toBe("error 500 failed");
+  });
+
+  test("are none of a client that hung up, unless all requests are told", () => {
+    const some = world();
+    some.end(500, 1, true);
+    expect(some.written).toEqual([]);
+    const all = world(true);
+    all.end(500, 1, true);
+    all.end(202);
+    expect(all.written).toEqual(["info 499 the client hung up", "info 202 answered"]);
+  });
+});
+
+describe("a path in the log", () => {
+  test.each([
+    ["/api/v1/emails", "/api/v1/emails"],
+    ["/api/v1/emails/7f3c1f0e-1111-5111-8111-111111111111/cancel", "/api/v1/emails/:id/cancel"],
+    ["/api/v1/suppressions/ana%40example.com", "/api/v1/suppressions/:address"],
+    ["/senders/verify/secret", "/senders/verify/:token"],
+    ["/pl_0123456789", "/…"],
+    ["/api/v1/suppressions/ana@example.com/pl_0123456789", "/api/v1/suppressions/…/…"],
+    ["/webhooks/pl_0123456789/x/y", "/webhooks/…/…/…"],
+    [`/${"a/".repeat(1_000)}`, "/…/…/…/…/…/…/…/…"],
+  ])("%s is %s", (path, logged) => {
+    expect(loggedPath(path)).toBe(logged);
+  });
+});
+
+/** Sends the head and the beginning of a body, waits until the service has seen them, and hangs up. */
+async function hangUp(service: TestProcess, head: readonly string[], begun: string): Promise<void> {
+  const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
+  socket.on("error", () => {});
+  await new Promise((resolve) => socket.once("connect", resolve));
+  await new Promise((resolve) =>
+    socket.write(`${[...head, "Host: x"].join("\r\n")}\r\n\r\n${begun}`, resolve),
+  );
+  socket.destroy();
+  await new Promise((resolve) => socket.once("close", resolve));
+}
+
+describe("the log of a service", () => {
+  test(
+    "tells a hang-up as what it is, and shows no key and no address of any path",
+    async () => {
+      const service = await startTestProcess({ env: { LOG_REQUESTS: "all" } });
+      try {
+        const auth = `Authorization: Bearer ${service.apiKey}`;
+        const json = [auth, "Idempotency-Key: hangs-up-0001", "Content-Type: application/json"];
+        const bodies: readonly (readonly [readonly string[], string])[] = [
+          [["POST /api/v1/emails HTTP/1.1", ...json, "Content-Length: 500"], '{"from":'],
+          [["POST /api/v1/emails HTTP/1.1", ...json, "Content-Length: 500000"], '{"from":'],
+          [["POST /api/v1/emails HTTP/1.1", ...json, "Transfer-Encoding: chunked"], '8\r\n{"from":\r\n'],
+          [
+            [
+              "POST /api/v1/attachments HTTP/1.1",
+              auth,
+              "Content-Type: multipart/form-data; boundary=x",
+              "Content-Length: 500",
+            ],
+            '--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nabc',
+          ],
+        ];
+        for (const [head, begun] of bodies) await hangUp(service, head, begun);
+        const hangUps = () => service.log().split('"msg":"the client hung up"').length - 1;
+        await until(() => hangUps() === bodies.length, "the hang-ups in the log");
+        const person = "private.person%40example.org";
+        for (const path of [
+          `/${service.apiKey}`,
+          `/api/v1/suppressions/${person}`,
+          `/${person}/${service.apiKey}`,
+        ])
+          await service.call("GET", `${path}?to=${person}`, { headers: { authorization: null } });
+        const last = await service.call("GET", "/nothing");
+        await until(() => service.log().includes(last.json.request_id), "the last request in the log");
+        expect(service.log()).not.toContain('"level":50');
+        for (const word of [service.apiKey, "private.person"]) expect(service.log()).not.toContain(word);
+      } finally {
+        await service.kill("SIGTERM");
+      }
+    },
+    START_MS,
+  );
+});
+
+describe("answers to whoever has a key", () => {
+  test("are kept by nobody on the way, and taken for nothing else", async () => {
+    const app = await startTestApp();
+    const own = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+    try {
+      const answers = [
+        await app.send(newKey(), message({ from: "hello@example.com" })),
+        await app.send("short", message({ from: "hello@example.com" })),
+        await app.call("GET", "/api/v1/emails"),
+        await app.call("GET", "/api/v1/emails", { headers: { authorization: null } }),
+        await app.call("GET", "/api/v1/emails/none"),
+        await app.call("PUT", "/api/v1/emails"),
+        await app.call("GET", "/%ff"),
+        await app.call("GET", "/webhooks"),
+        await app.call("GET", "/nothing"),
+        await app.call("GET", "/health/live"),
+      ];
+      for (const { headers } of answers) expect(Object.fromEntries(headers)).toMatchObject(own);
+      const docs = await app.call("GET", "/docs");
+      expect(docs.headers.get("cache-control")).toBe("public, no-cache");
+    } finally {
+      await app.remove();
+    }
+  });
+});

@@ -1,0 +1,246 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
+import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhook/events.ts";
+import { webhookFault } from "../../gate/documentedAnswers.ts";
+import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
+import { type TestStore, testStores } from "../../support/stores/stores.ts";
+import { message, newKey, type Tenant } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+import { startWebhookWorld, type WebhookWorld } from "../../support/webhook/webhookWorld.ts";
+
+const PAYLOAD_BYTES_MAX = 20_000;
+const METADATA_BYTES_MAX = 16_000;
+const REPLY_CHARACTERS_MAX = 500;
+const TEST_MS_MAX = 60_000;
+
+interface Told {
+  readonly type: string;
+  readonly version: number;
+  readonly timestamp: string;
+  readonly data: Record<string, unknown>;
+}
+
+/** A tenant with an endpoint for every type, and what it is told. */
+async function subscriber(world: WebhookWorld, name: string) {
+  const tenant = await world.service.tenant();
+  const { json } = await tenant.call("POST", "/webhooks", { body: { url: world.urlOf(name) } });
+  const calls = () => world.receiver.calls.filter(({ path }) => path === `/${name}`);
+  const told = () => calls().map(({ body }) => JSON.parse(body) as Told);
+  const toldOf = async (type: string, id?: string): Promise<Told> => {
+    const isIt = (one: Told) => one.type === type && (id === undefined || one.data.id === id);
+    await until(() => told().some(isIt), `${type} to be told`, TEST_MS_MAX / 2);
+    return told().find(isIt) as Told;
+  };
+  return { tenant, endpointId: json.id as string, calls, told, toldOf };
+}
+
+function accept(tenant: Tenant, parts: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  return tenant.send(newKey(), message(parts)).then(({ json }) => json.id);
+}
+
+async function startWorld(store: TestStore, relayPort: number, env: Readonly<Record<string, string>> = {}) {
+  const relay = { SMTP_URL: `smtp://127.0.0.1:${relayPort}`, DELIVERY_RETRY_BASE_MS: "50" };
+  return startWebhookWorld(store, ["all", "other", "size", "life"], { env: { ...relay, ...env } });
+}
+
+describe.each(await testStores())("what endpoints are told on $name", (store) => {
+  let sink: Sink;
+  let world: WebhookWorld;
+  /** What the relay says to RCPT. */
+  let rcpt: SinkAnswer;
+  beforeAll(async () => {
+    sink = await startSmtpSink({ rcpt: () => rcpt });
+    world = await startWorld(store, sink.port);
+  });
+  afterEach(() => {
+    rcpt = undefined;
+  });
+  afterAll(async () => {
+    await world.remove();
+    await sink.close();
+  });
+
+  test(
+    "is every type that there is, each as it is documented",
+    async () => {
+      const { tenant, endpointId, calls, told, toldOf } = await subscriber(world, "all");
+      const metadata = { order: "A-7", größe: 2.5, paid: true };
+
+      const sent = await accept(tenant, { metadata });
+      expect((await toldOf("email.queued", sent)).data).toMatchObject({ status: "queued", metadata });
+      expect((await toldOf("email.sent", sent)).data).toMatchObject({
+        status: "sent",
+        attempt: 1,
+        transport: "smtp",
+        metadata,
+      });
+
+      rcpt = { code: 450, text: "4.2.1 <ana@example.com> come back later" };
+      const late = await accept(tenant);
+      expect((await toldOf("email.delivery_delayed", late)).data).toMatchObject({
+        status: "deferred",
+        attempt: 1,
+        reason: "recipient_deferred",
+        code: 450,
+        reply: "450 4.2.1 <recipient> come back later",
+        metadata: null,
+      });
+      const { json: byHand } = await tenant.call("POST", "/api/v1/suppressions", {
+        body: { address: "ana@example.com" },
+      });
+      expect((await toldOf("suppression.created", byHand.id)).data).toMatchObject({
+        object: "suppression",
+        address: "ana@example.com",
+        reason: "manual",
+        email_id: null,
+      });
+      expect((await toldOf("email.suppressed", late)).data).toMatchObject({
+        status: "suppressed",
+        reason: "suppressed_since",
+      });
+      expect((await toldOf("email.suppressed", await accept(tenant))).data).toMatchObject({
+        reason: "recipient_suppressed",
+        sequence: 1,
+      });
+      expect((await tenant.call("DELETE", "/api/v1/suppressions/ana@example.com")).status).toBe(204);
+      expect((await toldOf("suppression.deleted", byHand.id)).data).toMatchObject({
+        address: "ana@example.com",
+      });
+
+      rcpt = { code: 550, text: "5.1.1 nobody here" };
+      const bounced = await accept(tenant, { to: "nobody@example.net" });
+      expect((await toldOf("email.bounced", bounced)).data).toMatchObject({
+        status: "bounced",
+        reason: "recipient_address_rejected",
+        code: 550,
+      });
+      await until(
+        () => told().some(({ data }) => data.email_id === bounced),
+        "the suppression by the bounce",
+      );
+      rcpt = { code: 550, text: "5.7.1 not from you" };
+      const refused = await accept(tenant, { to: "them@example.net" });
+      expect((await toldOf("email.failed", refused)).data).toMatchObject({
+        status: "failed",
+        reason: "policy_rejected",
+      });
+
+      await tenant.call("POST", `/webhooks/${endpointId}/test`);
+      expect((await toldOf("webhook.test", endpointId)).data).toMatchObject({
+        object: "webhook_endpoint",
+        url: world.urlOf("all"),
+      });
+      const { json: other } = await tenant.call("POST", "/webhooks", { body: { url: world.urlOf("other") } });
+      await tenant.call("POST", `/webhooks/${other.id}/disable`);
+      expect((await toldOf("webhook.disabled", other.id)).data).toMatchObject({
+        url: world.urlOf("other"),
+        reason: "manual",
+      });
+
+      rcpt = { code: 450, text: "4.2.1 later" };
+      const unwanted = await accept(tenant);
+      const canceled = async () => {
+        const answer = await tenant.call("POST", `/api/v1/emails/${unwanted}/cancel`);
+        return answer.status === 200;
+      };
+      await until(canceled, "the message to wait and be called back");
+      expect((await toldOf("email.canceled", unwanted)).data).toMatchObject({ status: "canceled" });
+
+      expect([...new Set(told().map(({ type }) => type))].sort()).toEqual([...WEBHOOK_EVENT_TYPES].sort());
+      for (const { headers, body } of calls()) {
+        const { type, data } = JSON.parse(body) as Told;
+        const fault = webhookFault(type, { headers: new Headers(headers), text: body });
+        expect({ type, fault }).toEqual({ type, fault: null });
+        const id = headers["webhook-id"] as string;
+        const shown = await tenant.call("GET", `/webhooks/${endpointId}/deliveries/${id}`);
+        expect(shown.json.payload).toEqual(JSON.parse(body));
+        if (data.object !== "email") continue;
+        const { json } = await tenant.call("GET", `/api/v1/emails/${data.id}`);
+        const entry = json.timeline.find(({ sequence }: { sequence: number }) => sequence === data.sequence);
+        expect(entry.at).toBe(JSON.parse(body).timestamp);
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "is under 20,000 bytes at its largest",
+    async () => {
+      const { tenant, calls, toldOf } = await subscriber(world, "size");
+      const text = "x".repeat(500);
+      const entries = Array.from({ length: 31 }, (_, index) => [
+        `name ${String(index).padStart(2, "0")}`,
+        text,
+      ]);
+      const rest = METADATA_BYTES_MAX - JSON.stringify(Object.fromEntries(entries)).length;
+      const metadata = Object.fromEntries([...entries, ["l", "x".repeat(rest - ',"l":""'.length)]]);
+      expect(JSON.stringify(metadata).length).toBe(METADATA_BYTES_MAX);
+      rcpt = { code: 450, text: "4.2.1 later" };
+      const id = await accept(tenant, { metadata });
+      await toldOf("email.delivery_delayed", id);
+      const reply = "\u0001".repeat(REPLY_CHARACTERS_MAX);
+      await world.service.addEmailEvents(id, {
+        type: "EmailBounced",
+        data: { attempt: 1, reason: "recipient_address_rejected", code: 550, reply },
+      });
+      expect((await toldOf("email.bounced", id)).data).toMatchObject({ reply, metadata });
+      const sizes = calls().map(({ body }) => Buffer.byteLength(body));
+      expect(Math.max(...sizes)).toBeGreaterThan(METADATA_BYTES_MAX + 6 * REPLY_CHARACTERS_MAX);
+      expect(Math.max(...sizes)).toBeLessThan(PAYLOAD_BYTES_MAX);
+    },
+    TEST_MS_MAX,
+  );
+});
+
+/** Beside no other service: on a shared log that one would deliver the message. */
+describe.each(await testStores())("what endpoints are told on $name without a relay", (store) => {
+  test(
+    "is the end of a message that was never tried",
+    async () => {
+      const brief = await startWorld(store, 1, { DELIVERY_LIFETIME_MS: "1000" });
+      try {
+        const { tenant, calls, toldOf } = await subscriber(brief, "life");
+        const id = await accept(tenant);
+        expect((await toldOf("email.failed", id)).data).toMatchObject({
+          attempt: 0,
+          reason: "expired",
+          code: null,
+        });
+        for (const { headers, body } of calls()) {
+          const { type } = JSON.parse(body) as Told;
+          expect(webhookFault(type, { headers: new Headers(headers), text: body })).toBeNull();
+        }
+        expect((await tenant.call("GET", `/api/v1/emails/${id}`)).json.status).toBe("failed");
+      } finally {
+        await brief.remove();
+      }
+    },
+    TEST_MS_MAX,
+  );
+});
+
+describe("the check of what endpoints are told", () => {
+  const headers = new Headers({
+    "webhook-id": "0192f8a1-7c1e-7b6e-9d55-0f3f4d1c2b3a",
+    "webhook-timestamp": "1893456000",
+    "webhook-signature": `v1,${"A".repeat(43)}=`,
+  });
+  const data = {
+    id: "0192f8a1-7c1e-7b6e-9d55-0f3f4d1c2b3a",
+    object: "webhook_endpoint",
+    url: null,
+    sequence: 3,
+  };
+  const good = { type: "webhook.test", version: 1, timestamp: "2030-01-01T00:00:00.000Z", data };
+
+  test.each<[string, object, RegExp | null]>([
+    ["passes what is documented", good, null],
+    ["finds a member too many", { ...good, data: { ...data, secret: "x" } }, /additional/],
+    ["finds a member too few", { ...good, version: undefined }, /required/],
+    ["finds another version", { ...good, version: 2 }, /constant/],
+    ["finds another type's payload", { ...good, type: "email.sent" }, /constant/],
+  ])("%s", (_, body, fault) => {
+    const found = webhookFault("webhook.test", { headers, text: JSON.stringify(body) });
+    if (fault === null) expect(found).toBeNull();
+    else expect(found).toMatch(fault);
+  });
+});

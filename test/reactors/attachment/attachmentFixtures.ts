@@ -1,0 +1,261 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { attachments } from "../../../projections/attachments.ts";
+import { messageFiles } from "../../../projections/attachmentUse.ts";
+import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
+import { emailAggregate, makeServices, type Services } from "../../../src/commands/dependencies.ts";
+import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { markVerified, newSender, senderIdOf } from "../../../src/commands/sender/manageSender.ts";
+import type { StorageLedger } from "../../../src/commands/storage/storageLedger.ts";
+import { transact } from "../../../src/commands/transact.ts";
+import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { attachmentStream } from "../../../src/domain/attachment/events.ts";
+import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
+import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
+import type { Occasion, WorkspaceOccasion } from "../../../src/kernel/event/eventMetadata.ts";
+import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
+import type { AttachmentInspector } from "../../../src/ports/attachmentInspector.ts";
+import type { ContentStore } from "../../../src/ports/contentStore.ts";
+import { attachmentChecks } from "../../../src/reactors/attachment/attachmentChecks.ts";
+import { attachmentRetention } from "../../../src/reactors/attachment/attachmentRetention.ts";
+import { followReadModels } from "../../../src/readModels/followLog.ts";
+import { openReaders } from "../../../src/readModels/readers.ts";
+import { readConfig } from "../../../src/service/config/config.ts";
+import { openInspector } from "../../../src/service/openAdapters.ts";
+import { direct, pdf, type SampleFile } from "../../support/files/uploadFiles.ts";
+import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
+import { until } from "../../support/until.ts";
+import { type TestClock, testClock, type WatchedStore, watchedStore } from "../email/deliveryFixtures.ts";
+
+/** A ledger of one allowance, which remembers who holds what. */
+export interface TestLedger extends StorageLedger {
+  readonly held: Map<string, number>;
+  allowance: number;
+}
+
+function testLedger(): TestLedger {
+  const held = new Map<string, number>();
+  const used = () => [...held.values()].reduce((sum, bytes) => sum + bytes, 0);
+  const ledger: TestLedger = {
+    held,
+    allowance: Number.POSITIVE_INFINITY,
+    async reserve(_workspaceId, holder, bytes) {
+      if (used() + bytes > ledger.allowance) return false;
+      held.set(holder, bytes);
+      return true;
+    },
+    async release(_workspaceId, holder) {
+      held.delete(holder);
+    },
+    async confirm() {},
+    used: async () => used(),
+  };
+  return ledger;
+}
+
+/** An instance's work on attachments, over its own read models. */
+export interface AttachmentInstance {
+  readonly troubles: { readonly error: unknown; readonly id: string }[];
+  /** Waits until its read models hold the log as it is now. */
+  caughtUp(): Promise<void>;
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** A log, a content store, a clock, a workspace, and instances over them. */
+export interface AttachmentWorld {
+  readonly store: WatchedStore;
+  readonly content: ContentStore;
+  readonly clock: TestClock;
+  readonly storage: TestLedger;
+  readonly services: Services;
+  readonly workspaceId: string;
+  /** What looks into files; can be replaced. */
+  inspect: AttachmentInspector["inspect"];
+  start(): Promise<AttachmentInstance>;
+  upload(file: SampleFile, chunks?: AsyncIterable<Uint8Array>): Promise<UploadOutcome>;
+  /** Uploads what will be taken, and answers its id. */
+  uploaded(file?: SampleFile): Promise<string>;
+  /** Accepts a message with direct files. */
+  accept(files: readonly SampleFile[], content?: Readonly<Record<string, string>>): Promise<string>;
+  addEmailEvents(id: string, ...events: readonly EmailEvent[]): Promise<void>;
+  types(stream: string): Promise<readonly string[]>;
+  untilUpload(id: string, ...types: readonly string[]): Promise<void>;
+  /** What the content store has of this owner. */
+  folders(ownerId: string): Promise<number>;
+  /** Moves the clock and wakes all instances. */
+  pass(ms: number): void;
+  occasion(): WorkspaceOccasion;
+  close(): Promise<void>;
+}
+
+const SENDER = "shop@example.com";
+
+export async function attachmentWorld(): Promise<AttachmentWorld> {
+  const store = watchedStore();
+  const content = memoryContentStore();
+  const clock = testClock();
+  const storage = testLedger();
+  const inspector = openInspector({ clamavUrl: null });
+  const running: { readonly wake: () => void; readonly stop: () => Promise<void> }[] = [];
+  const services: Services = {
+    ...makeServices({
+      store,
+      content,
+      clock,
+      keys: instanceKeys(newDataKey()),
+      suppressions: { isSuppressed: () => false, holds: async () => false },
+      inspector: { ...inspector, inspect: (...look) => world.inspect(...look) },
+      disk: { freeBytes: () => 1 },
+      diskFreeBytesMin: 0,
+      templateEngine: liquidEngine(),
+      limitsDefault: readConfig({}).limitsDefault,
+      recent: null,
+    }),
+    storage,
+  };
+  const at = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test" });
+  const workspaceId = await newWorkspace(services, "shop", at());
+  const address = (text: string) => {
+    const parsed = parseAddress(text);
+    if ("invalid" in parsed) throw new Error(parsed.invalid);
+    return parsed;
+  };
+  const name = { kind: "address", address: address(SENDER) } as const;
+  await newSender(services, { workspaceId, name }, at());
+  await markVerified(services, senderIdOf(services.keys, workspaceId, name), "operator", {
+    ...at(),
+    workspaceId,
+  });
+  let sends = 0;
+
+  const world: AttachmentWorld = {
+    store,
+    content,
+    clock,
+    storage,
+    services,
+    workspaceId,
+    inspect: inspector.inspect,
+    async start() {
+      const { instance, wake } = await startInstance(services);
+      running.push({ wake, stop: () => instance.stop() });
+      return instance;
+    },
+    upload: ({ bytes, ...file }, chunks) =>
+      uploadAttachment(services, {
+        ...file,
+        chunks: chunks ?? [bytes],
+        workspaceId,
+        occasion: world.occasion(),
+      }),
+    async uploaded(file = pdf()) {
+      const outcome = await world.upload(file);
+      if (outcome.kind !== "uploaded") throw new Error(outcome.code);
+      return outcome.id;
+    },
+    async accept(files, parts = { text: "Hello" }) {
+      sends += 1;
+      const result = await sendEmail(services, {
+        workspaceId,
+        idempotencyKey: `key-${sends}`,
+        request: { sends },
+        from: address(SENDER),
+        to: address("ana@example.org"),
+        content: { from: SENDER, to: "ana@example.org", subject: "Hello", ...parts },
+        template: null,
+        attachments: files.map((file) => {
+          const { filename, content_type: contentType, content: text } = direct(file);
+          return { kind: "direct", filename, contentType, content: text };
+        }),
+        occasion: world.occasion(),
+      });
+      if (result.kind !== "accepted") throw new Error(`not accepted: ${JSON.stringify(result)}`);
+      return result.receipt.id;
+    },
+    async addEmailEvents(id, ...events) {
+      const aggregate = { ...emailAggregate, stream: emailStream(id) };
+      await transact(store, aggregate, () => ({ outcome: null, events }), world.occasion());
+    },
+    types: async (stream) => (await store.read(stream, 0, 100)).map(({ type }) => type),
+    async untilUpload(id, ...types) {
+      const isThere = async () => (await world.types(attachmentStream(id))).slice(1).join() === types.join();
+      await until(isThere, types.join(", "));
+    },
+    async folders(ownerId) {
+      let count = 0;
+      for await (const folder of content.folders()) if (folder.ownerId === ownerId) count += 1;
+      return count;
+    },
+    pass(ms) {
+      clock.advance(ms);
+      for (const { wake } of running) wake();
+    },
+    occasion: () => ({ ...at(), workspaceId }),
+    async close() {
+      for (const { stop } of running) await stop();
+      await store.close();
+    },
+  };
+  return world;
+}
+
+async function startInstance(services: Services) {
+  const directory = mkdtempSync(join(tmpdir(), "attachments-"));
+  const place = { databases: sqliteReadDatabases, directory, projections: [attachments, messageFiles] };
+  const readers = openReaders(place);
+  const troubles: AttachmentInstance["troubles"] = [];
+  const shared = {
+    services,
+    attachments: readers.reader("attachments"),
+    actor: "worker:test",
+    random: () => 0,
+    onTrouble: (error: unknown, id: string) => troubles.push({ error, id }),
+  };
+  const workers = [
+    attachmentChecks(shared),
+    attachmentRetention({ ...shared, messageFiles: readers.reader("message-files") }),
+  ];
+  const wake = () => {
+    for (const worker of workers) worker.wake();
+  };
+  const stopping = new AbortController();
+  const following = followReadModels({
+    ...place,
+    store: services.store,
+    logId: "log",
+    retryMs: 1,
+    signal: stopping.signal,
+    onEvent(event) {
+      readers.receive(event);
+      wake();
+    },
+  });
+  const caughtUp = async () => {
+    const head = await services.store.head();
+    for (const { name } of place.projections) {
+      if (!(await readers.waitForPosition(name, head, 5_000))) throw new Error("the read model stands still");
+    }
+  };
+  await caughtUp();
+  for (const worker of workers) worker.start();
+  let stopped: Promise<void> | undefined;
+  const stop = async (graceMs: number) => {
+    await Promise.all(workers.map((worker) => worker.stop(graceMs)));
+    stopping.abort();
+    await following;
+    readers.close();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  const instance: AttachmentInstance = {
+    troubles,
+    caughtUp,
+    stop(graceMs = 5_000) {
+      stopped ??= stop(graceMs);
+      return stopped;
+    },
+  };
+  return { instance, wake };
+}

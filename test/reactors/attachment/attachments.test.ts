@@ -1,0 +1,358 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { deleteAttachment } from "../../../src/commands/attachment/deleteAttachment.ts";
+import { contentOf, readStory } from "../../../src/commands/email/readEmail.ts";
+import { attachmentStream } from "../../../src/domain/attachment/events.ts";
+import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
+import { StoreError } from "../../../src/ports/eventStore.ts";
+import { pdf, txt } from "../../support/files/uploadFiles.ts";
+import { until } from "../../support/until.ts";
+import { type AttachmentWorld, attachmentWorld } from "./attachmentFixtures.ts";
+
+const RETENTION_MS = 24 * HOUR_MS;
+const SENT: EmailEvent = { type: "EmailSent", data: { attempt: 1, transport: "smtp", reply: "250" } };
+
+let world: AttachmentWorld;
+beforeEach(async () => {
+  world = await attachmentWorld();
+});
+afterEach(() => world.close());
+
+const away = () => new StoreError("unavailable", "away");
+const emailTypes = (id: string) => world.types(emailStream(id));
+const emailFolder = async (id: string) => {
+  const { state } = await readStory(world.store, id);
+  if (state === null) throw new Error("it was never accepted");
+  return { workspaceId: world.workspaceId, ownerId: id, folderId: state.contentEventId };
+};
+const untilFilesExpired = (id: string) =>
+  until(async () => (await emailTypes(id)).at(-1) === "EmailAttachmentsExpired", "the files to expire");
+
+describe("taking a file", () => {
+  test("never has more of it in memory than the piece at hand", async () => {
+    let written = 0;
+    const writer = world.content.writer;
+    world.content.writer = async (folder) => {
+      const inner = await writer(folder);
+      return {
+        ...inner,
+        async write(chunk) {
+          await inner.write(chunk);
+          written += 1;
+        },
+      };
+    };
+    async function* pieces() {
+      for (let given = 0; given < 50; given += 1) {
+        expect(written).toBe(given);
+        yield new Uint8Array(100_000).fill(0x61);
+      }
+    }
+    expect((await world.upload(txt(0), pieces())).kind).toBe("uploaded");
+    expect(written).toBe(50);
+  });
+
+  test("of another 1 byte than the limit is refused as soon as that shows", async () => {
+    let given = 0;
+    async function* endless() {
+      for (;;) {
+        given += 1_000_000;
+        yield new Uint8Array(1_000_000);
+      }
+    }
+    const outcome = await world.upload(txt(0), endless());
+    expect(outcome).toMatchObject({ kind: "refused", code: "ATTACHMENT_LIMIT_EXCEEDED" });
+    expect(given).toBe(6_000_000);
+    expect(world.storage.held.size).toBe(0);
+    for await (const folder of world.content.folders()) throw new Error(`left: ${folder.ownerId}`);
+  });
+
+  test("takes exactly its size from the allowance, and nothing beyond it", async () => {
+    world.storage.allowance = 1_000;
+    const first = await world.uploaded(txt(600));
+    expect(world.storage.held).toEqual(new Map([[attachmentStream(first), 600]]));
+    const second = await world.upload(txt(401));
+    expect(second).toMatchObject({ kind: "refused", code: "STORAGE_LIMIT_EXCEEDED" });
+    expect(await world.services.storage.used(world.workspaceId)).toBe(600);
+    await world.uploaded(txt(400));
+    await deleteAttachment(world.services, first, world.occasion());
+    await world.uploaded(txt(600));
+    let folders = 0;
+    for await (const _ of world.content.folders()) folders += 1;
+    expect(folders).toBe(2);
+  });
+
+  test.each([
+    ["unavailable", 0, 0],
+    ["outcomeUnknown", 1, 1],
+  ] as const)("that the log has not taken (%s) leaves %i files", async (failure, files, held) => {
+    world.store.beforeAppend = () => {
+      throw new StoreError(failure, "the store is away");
+    };
+    await expect(world.upload(pdf())).rejects.toThrow("the store is away");
+    let folders = 0;
+    for await (const _ of world.content.folders()) folders += 1;
+    expect({ folders, held: world.storage.held.size }).toEqual({ folders: files, held });
+  });
+
+  test("whose reading fails midway leaves nothing", async () => {
+    async function* broken() {
+      yield new Uint8Array(10);
+      throw new Error("cut");
+    }
+    await expect(world.upload(txt(0), broken())).rejects.toThrow("cut");
+    for await (const folder of world.content.folders()) throw new Error(`left: ${folder.ownerId}`);
+  });
+});
+
+describe("checks", () => {
+  test("make an upload ready, or reject it and let go of its bytes", async () => {
+    const good = await world.uploaded();
+    const bad = await world.uploaded({ ...pdf(), bytes: Buffer.from("no PDF") });
+    await world.start();
+    await world.untilUpload(good, "AttachmentValidated");
+    await world.untilUpload(bad, "AttachmentRejected", "AttachmentBytesRemoved");
+    expect(await world.folders(good)).toBe(1);
+    expect(await world.folders(bad)).toBe(0);
+    expect([...world.storage.held.keys()]).toEqual([attachmentStream(good)]);
+  });
+
+  test("wait while the scanner is away, and are made when it is back", async () => {
+    const sound = world.inspect;
+    let asked = 0;
+    world.inspect = async () => {
+      asked += 1;
+      throw away();
+    };
+    const id = await world.uploaded();
+    const instance = await world.start();
+    await until(() => asked === 1 && instance.troubles.length === 1);
+    expect(await world.types(attachmentStream(id))).toEqual(["AttachmentUploaded"]);
+    // Rests grow: half a second, a second, two …
+    for (const [rest, times] of [
+      [500, 2],
+      [1_000, 3],
+      [2_000, 4],
+    ] as const) {
+      world.pass(rest);
+      await until(() => instance.troubles.length === times, `to be asked ${times} times`);
+    }
+    expect(asked).toBe(4);
+    world.inspect = sound;
+    world.pass(MINUTE_MS);
+    await world.untilUpload(id, "AttachmentValidated");
+  });
+
+  test("of two instances leave one event each, and look at two files at once at most", async () => {
+    const ids = await Promise.all(Array.from({ length: 30 }, () => world.uploaded()));
+    const sound = world.inspect;
+    let [inHand, most] = [0, 0];
+    world.inspect = async (file, allowances) => {
+      inHand += 1;
+      most = Math.max(most, inHand);
+      const result = await sound(file, allowances);
+      await Promise.resolve();
+      inHand -= 1;
+      return result;
+    };
+    await Promise.all([world.start(), world.start()]);
+    for (const id of ids) await world.untilUpload(id, "AttachmentValidated");
+    expect(most).toBeLessThanOrEqual(4);
+  });
+
+  test("go on beside a file that cannot be looked into", async () => {
+    const stuck = await world.uploaded(pdf("stuck.pdf"));
+    const sound = world.inspect;
+    world.inspect = async (file, allowances) => {
+      if (file.filename === "stuck.pdf") throw away();
+      return sound(file, allowances);
+    };
+    const others = await Promise.all(Array.from({ length: 10 }, () => world.uploaded()));
+    await world.start();
+    for (const id of others) await world.untilUpload(id, "AttachmentValidated");
+    expect(await world.types(attachmentStream(stuck))).toEqual(["AttachmentUploaded"]);
+  });
+
+  test("of an upload that is deleted meanwhile change nothing", async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<{ kind: "sound" }>();
+    world.inspect = () => {
+      asked.resolve();
+      return answer.promise;
+    };
+    const id = await world.uploaded();
+    const instance = await world.start();
+    await asked.promise;
+    await deleteAttachment(world.services, id, world.occasion());
+    answer.resolve({ kind: "sound" });
+    await instance.stop();
+    await world.untilUpload(id, "AttachmentExpired", "AttachmentBytesRemoved");
+  });
+
+  test("at hand are finished before the service stops, but not waited for without end", async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<{ kind: "sound" }>();
+    world.inspect = () => {
+      asked.resolve();
+      return answer.promise;
+    };
+    const id = await world.uploaded();
+    const instance = await world.start();
+    await asked.promise;
+    const stopped = instance.stop(60_000);
+    answer.resolve({ kind: "sound" });
+    await stopped;
+    expect(await world.types(attachmentStream(id))).toEqual(["AttachmentUploaded", "AttachmentValidated"]);
+
+    world.inspect = () => new Promise(() => {});
+    await world.uploaded();
+    const hopeless = await world.start();
+    await hopeless.stop(1);
+  });
+});
+
+describe("retention", () => {
+  test("lets go of an upload at its time and not before", async () => {
+    const id = await world.uploaded();
+    const instance = await world.start();
+    await world.untilUpload(id, "AttachmentValidated");
+    await instance.caughtUp();
+    world.pass(RETENTION_MS - 1);
+    const later = await world.uploaded();
+    await world.untilUpload(later, "AttachmentValidated");
+    expect(await world.types(attachmentStream(id))).toHaveLength(2);
+    world.pass(1);
+    await world.untilUpload(id, "AttachmentValidated", "AttachmentExpired", "AttachmentBytesRemoved");
+    expect(await world.folders(id)).toBe(0);
+    expect([...world.storage.held.keys()]).toEqual([attachmentStream(later)]);
+    expect(await world.types(attachmentStream(later))).toHaveLength(2);
+  });
+
+  test("goes on until the bytes are gone, whatever fails between", async () => {
+    const id = await world.uploaded();
+    const { removeOwner } = world.content;
+    let faults = 0;
+    world.content.removeOwner = async () => {
+      faults += 1;
+      throw away();
+    };
+    // The deletion itself is in the log, and holds.
+    expect(await deleteAttachment(world.services, id, world.occasion())).toBe("deleted");
+    expect(await world.folders(id)).toBe(1);
+    const instance = await world.start();
+    await until(() => faults === 2 && instance.troubles.length === 1);
+    world.content.removeOwner = removeOwner;
+    // Then the crash comes between the removal and its note.
+    world.store.beforeAppend = (_, [type]) => {
+      if (type === "AttachmentBytesRemoved") throw away();
+    };
+    world.pass(500);
+    await until(() => instance.troubles.length === 2);
+    expect(await world.folders(id)).toBe(0);
+    world.store.beforeAppend = () => {};
+    await instance.stop();
+    await world.start();
+    await world.untilUpload(id, "AttachmentExpired", "AttachmentBytesRemoved");
+    expect(world.storage.held.size).toBe(0);
+  });
+
+  test("removes the files of a message once it has ended and its time is over, and nothing else", async () => {
+    // Longer than an event may be: the content itself is in the same folder.
+    const long = { text: "t".repeat(200_000), html: "h".repeat(400_000) };
+    const file = pdf();
+    const id = await world.accept([file, txt(500), file], long);
+    expect([...world.storage.held.values()]).toEqual([2 * file.bytes.length + 500]);
+    const folder = await emailFolder(id);
+    const sha256 = new Bun.CryptoHasher("sha256").update(file.bytes).digest("hex");
+    const instance = await world.start();
+    world.pass(RETENTION_MS);
+    await instance.caughtUp();
+    // It waits for its delivery, however late.
+    const other = await world.accept([pdf()]);
+    await world.addEmailEvents(other, SENT);
+    world.pass(RETENTION_MS);
+    await untilFilesExpired(other);
+    expect(await emailTypes(id)).toEqual(["EmailContentStored", "EmailQueued"]);
+    expect(await world.content.get(folder, sha256)).not.toBeNull();
+
+    await world.addEmailEvents(id, SENT);
+    await untilFilesExpired(id);
+    expect(await world.content.get(folder, sha256)).toBeNull();
+    expect(world.storage.held.size).toBe(0);
+    const content = await contentOf(world.services, id, await readStory(world.store, id));
+    expect(content?.html).toBe(long.html);
+    expect(content?.attachments).toHaveLength(3);
+  });
+
+  test("keeps the files of a message that has ended for their time", async () => {
+    const id = await world.accept([pdf()]);
+    await world.addEmailEvents(id, SENT);
+    const instance = await world.start();
+    world.pass(RETENTION_MS - 1);
+    await instance.caughtUp();
+    const later = await world.uploaded();
+    await world.untilUpload(later, "AttachmentValidated");
+    expect((await emailTypes(id)).at(-1)).toBe("EmailSent");
+    expect(await world.folders(id)).toBe(1);
+    world.pass(1);
+    await untilFilesExpired(id);
+    expect(await world.folders(id)).toBe(0);
+  });
+
+  test("of a message is done again when it was cut short", async () => {
+    const id = await world.accept([pdf(), txt(10)]);
+    await world.addEmailEvents(id, { type: "EmailCanceled", data: {} });
+    world.clock.advance(RETENTION_MS);
+    const { removeFile } = world.content;
+    let removed = 0;
+    world.content.removeFile = async (...file) => {
+      removed += 1;
+      if (removed === 2) throw away();
+      return removeFile(...file);
+    };
+    world.store.beforeAppend = (_, [type]) => {
+      if (type === "EmailAttachmentsExpired" && removed < 6) throw away();
+    };
+    const instance = await world.start();
+    for (let fault = 1; fault <= 2; fault += 1) {
+      await until(() => instance.troubles.length === fault, `fault ${fault}`);
+      world.pass(2 * SECOND_MS);
+    }
+    await untilFilesExpired(id);
+    expect(await world.folders(id)).toBe(0);
+    expect(world.storage.held.size).toBe(0);
+    expect((await emailTypes(id)).filter((type) => type === "EmailAttachmentsExpired")).toHaveLength(1);
+  });
+
+  test("by two instances notes each end once", async () => {
+    const id = await world.accept([pdf()]);
+    await world.addEmailEvents(id, SENT);
+    const uploads = await Promise.all(Array.from({ length: 10 }, () => world.uploaded()));
+    world.clock.advance(RETENTION_MS);
+    const instances = await Promise.all([world.start(), world.start()]);
+    await untilFilesExpired(id);
+    for (const upload of uploads) {
+      await until(
+        async () => (await world.types(attachmentStream(upload))).at(-1) === "AttachmentBytesRemoved",
+      );
+    }
+    for (const instance of instances) await instance.stop();
+    for (const upload of uploads) {
+      const types = await world.types(attachmentStream(upload));
+      expect(new Set(types).size).toBe(types.length);
+    }
+    expect((await emailTypes(id)).filter((type) => type === "EmailAttachmentsExpired")).toHaveLength(1);
+  });
+});
+
+describe("a send", () => {
+  test("takes its direct files from the allowance, and nothing when it is refused", async () => {
+    world.storage.allowance = 1_000;
+    const id = await world.accept([txt(600)]);
+    const { folderId } = await emailFolder(id);
+    expect(world.storage.held).toEqual(new Map([[`${emailStream(id)}/${folderId}`, 600]]));
+    await expect(world.accept([txt(401)])).rejects.toThrow("STORAGE_LIMIT_EXCEEDED");
+    expect(world.storage.held.size).toBe(1);
+    await world.accept([txt(400)]);
+  });
+});

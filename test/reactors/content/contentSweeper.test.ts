@@ -1,0 +1,279 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { deleteAttachment } from "../../../src/commands/attachment/deleteAttachment.ts";
+import { uploadFolder } from "../../../src/commands/attachment/readAttachment.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/contentAge.ts";
+import { readEmail } from "../../../src/commands/email/readEmail.ts";
+import { toNewEvents } from "../../../src/commands/transact.ts";
+import { attachmentStream } from "../../../src/domain/attachment/events.ts";
+import { emailStream } from "../../../src/domain/email/events.ts";
+import { emailId } from "../../../src/kernel/ids.ts";
+import type { ContentFolder, FoundFolder } from "../../../src/ports/contentStore.ts";
+import { StoreError } from "../../../src/ports/eventStore.ts";
+import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { until } from "../../support/until.ts";
+import { type SweptWorld, sweptWorld } from "./sweeperFixtures.ts";
+
+const MINUTE_MS = 60_000;
+const NOTHING = Buffer.from("nobody's");
+
+let world: SweptWorld;
+beforeEach(async () => {
+  world = await sweptWorld();
+});
+afterEach(() => world.close());
+
+function newFolder(parts: Partial<ContentFolder> = {}): ContentFolder {
+  return {
+    workspaceId: world.workspaceId,
+    ownerId: crypto.randomUUID(),
+    folderId: crypto.randomUUID(),
+    ...parts,
+  };
+}
+
+async function uploaded(): Promise<string> {
+  const outcome = await world.upload();
+  if (outcome.kind !== "uploaded") throw new Error(outcome.message);
+  return outcome.id;
+}
+
+describe("a sweep", () => {
+  test("takes what nothing names once it is older than an hour, not before", async () => {
+    await world.content.put(newFolder(), NOTHING);
+    world.clock.advance(CONTENT_SWEEP_AGE_MS);
+    expect(await world.sweeper().sweep()).toEqual({ checked: 0, removed: 0, isComplete: true });
+    await world.content.put(newFolder(), NOTHING);
+    world.clock.advance(1);
+    expect(await world.sweeper().sweep()).toEqual({ checked: 1, removed: 1, isComplete: true });
+    expect(await world.files()).toHaveLength(1);
+  });
+
+  test("leaves an accepted message's folder for good, and takes others of the same message", async () => {
+    const { workspaceId, services } = world;
+    expect((await world.send("order-1", 0)).kind).toBe("accepted");
+    const id = emailId(workspaceId, "order-1");
+    expect((await world.send("order-1", 1)).kind).toBe("conflict");
+    await world.content.put(newFolder({ ownerId: id }), NOTHING);
+    expect(await world.files()).toHaveLength(3);
+    world.clock.advance(1_000 * CONTENT_SWEEP_AGE_MS);
+    expect(await world.sweeper().sweep()).toMatchObject({ checked: 3, removed: 2 });
+    const view = await readEmail(services, workspaceId, id);
+    expect(view?.content?.html).toBe(world.htmlOf("order-1", 0));
+  });
+
+  test("takes what was erased, also where the content's event is gone", async () => {
+    await world.send("order-1", 0);
+    const id = emailId(world.workspaceId, "order-1");
+    await world.erase(id);
+    await world.store.truncateBefore(emailStream(id), 1);
+    world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
+    expect(await world.sweeper().sweep()).toMatchObject({ removed: 1 });
+    expect(await world.files()).toEqual([]);
+  });
+
+  test("leaves the content of an upload while it is pending or ready, and takes it afterwards", async () => {
+    const id = await uploaded();
+    const sweep = async () => {
+      world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
+      return world.sweeper().sweep();
+    };
+    expect(await sweep()).toMatchObject({ checked: 1, removed: 0 });
+    await world.check(id);
+    expect(await sweep()).toMatchObject({ checked: 1, removed: 0 });
+    const expired = { type: "AttachmentExpired", data: { reason: "deleted" } };
+    await world.store.append(attachmentStream(id), toNewEvents([expired], systemOccasion("test")), 1);
+    expect(await sweep()).toMatchObject({ checked: 1, removed: 1 });
+    expect(await world.files()).toEqual([]);
+  });
+
+  test("leaves the files of a message, whatever became of the upload that they are from", async () => {
+    const id = await uploaded();
+    await world.check(id);
+    const attachments = [{ kind: "upload", id } as const];
+    expect((await world.send("order-1", 0, { attachments })).kind).toBe("accepted");
+    await deleteAttachment(world.services, id, { ...systemOccasion("test"), workspaceId: world.workspaceId });
+    world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
+    expect(await world.sweeper().sweep()).toMatchObject({ checked: 1, removed: 0 });
+    expect(await world.files()).toHaveLength(2);
+  });
+
+  test("takes what an interrupted write has left in a folder that stays", async () => {
+    const folder = uploadFolder(world.workspaceId, await uploaded());
+    const [kept = "none"] = await world.files();
+    const writer = await world.content.writer(folder);
+    await writer.write(NOTHING);
+    expect(await world.files()).toHaveLength(2);
+    await world.sweeper().sweep();
+    expect(await world.files()).toHaveLength(2);
+    world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
+    await world.sweeper().sweep();
+    expect(await world.files()).toEqual([kept]);
+    await writer.abort();
+  });
+
+  test("leaves what it cannot understand, says so, and goes on", async () => {
+    const [strange, plain] = [newFolder(), newFolder()];
+    for (const folder of [strange, plain]) await world.content.put(folder, NOTHING);
+    const event = (type: string) => ({ type, data: {} });
+    const events = toNewEvents(
+      [event("EmailContentStored"), event("EmailOfTomorrow")],
+      systemOccasion("test"),
+    );
+    await world.store.append(emailStream(strange.ownerId), events, "noStream");
+    world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
+    const troubles: (ContentFolder | null)[] = [];
+    const sweeper = world.sweeper({ onTrouble: (_error, folder) => troubles.push(folder) });
+    expect(await sweeper.sweep()).toMatchObject({ checked: 2, removed: 1 });
+    expect(troubles).toMatchObject([strange]);
+    expect(await world.files()).toEqual([expect.stringContaining(strange.folderId)]);
+  });
+
+  test("takes nothing while the log is away", async () => {
+    await world.content.put(newFolder(), NOTHING);
+    world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
+    let isAway = true;
+    const store = {
+      ...world.store,
+      read: async (...request: Parameters<typeof world.store.read>) => {
+        if (isAway) throw new StoreError("unavailable", "the store is away");
+        return world.store.read(...request);
+      },
+    };
+    const sweeper = world.sweeper({ store });
+    expect(await sweeper.sweep().catch((error: unknown) => error)).toBeInstanceOf(StoreError);
+    expect(await world.files()).toHaveLength(1);
+    isAway = false;
+    expect(await world.sweeper({ store }).sweep()).toMatchObject({ removed: 1 });
+  });
+
+  test("goes by the content store's clock, not by ours", async () => {
+    await world.content.put(newFolder(), NOTHING);
+    const startedAt = world.clock.now();
+    world.clock.advance(10 * CONTENT_SWEEP_AGE_MS);
+    const content = { ...world.content, now: async () => startedAt + MINUTE_MS };
+    expect(await world.sweeper({ content }).sweep()).toMatchObject({ checked: 0 });
+  });
+
+  test("is bounded, and the next one goes on from there", async () => {
+    const many: FoundFolder[] = Array.from({ length: 12_000 }, () => ({
+      ...newFolder(),
+      modifiedAt: 0,
+      hasTemporary: false,
+    }));
+    const removed: string[] = [];
+    const content = {
+      ...world.content,
+      async *folders() {
+        yield* many;
+      },
+      removeFolder: async ({ folderId }: ContentFolder) => void removed.push(folderId),
+    };
+    const sweeper = world.sweeper({ content });
+    const rounds = [await sweeper.sweep(), await sweeper.sweep(), await sweeper.sweep()];
+    expect(rounds.map(({ isComplete }) => isComplete)).toEqual([false, false, true]);
+    expect(rounds.map((round) => round.checked)).toEqual([5_000, 5_000, 2_000]);
+    expect(removed).toEqual(many.map(({ folderId }) => folderId));
+  });
+});
+
+describe("a sweeper that runs", () => {
+  test("sweeps again and again, and goes on after trouble", async () => {
+    const troubles: unknown[] = [];
+    let isAway = true;
+    const content = {
+      ...world.content,
+      now: async () => {
+        if (isAway) throw new StoreError("unavailable", "the content store is away");
+        return world.clock.now();
+      },
+    };
+    const sweeper = world.sweeper({ content, onTrouble: (error) => troubles.push(error) });
+    sweeper.start();
+    await until(() => troubles.length > 1, "trouble");
+    isAway = false;
+    for (let turn = 0; turn < 2; turn += 1) {
+      await world.content.put(newFolder(), NOTHING);
+      world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
+      await until(async () => (await world.files()).length === 0, "a sweep");
+    }
+    await sweeper.stop();
+  });
+
+  test("stops at once, between rounds and within one", async () => {
+    const waiting = world.sweeper({ intervalMs: 3_600_000, random: () => 0.9 });
+    waiting.start();
+    await waiting.stop();
+
+    let seen = 0;
+    const content = {
+      ...world.content,
+      async *folders() {
+        for (;;) {
+          seen += 1;
+          yield { ...newFolder(), modifiedAt: world.clock.now(), hasTemporary: false };
+          await Bun.sleep(0);
+        }
+      },
+    };
+    const busy = world.sweeper({ content });
+    busy.start();
+    await until(() => seen > 10, "a sweep");
+    await busy.stop();
+    const seenAtStop = seen;
+    await Bun.sleep(0);
+    expect(seen).toBe(seenAtStop);
+  });
+});
+
+describe("a send", () => {
+  const clocks: readonly [string, () => void][] = [
+    ["both clocks", () => world.clock.advance(11 * MINUTE_MS)],
+    [
+      "the monotonic one alone",
+      () => {
+        world.clock.advance(11 * MINUTE_MS);
+        world.clock.setBack(11 * MINUTE_MS);
+      },
+    ],
+    ["the time of day alone", () => world.clock.setBack(-11 * MINUTE_MS)],
+  ];
+  test.each(clocks)(
+    "that wakes up long after it stored its content is not accepted, by %s",
+    async (_name, pass) => {
+      let isSlow = true;
+      const put: typeof world.content.put = async (...request) => {
+        const sha256 = await world.content.put(...request);
+        if (isSlow) pass();
+        return sha256;
+      };
+      const services = world.servicesOver({ content: { ...world.content, put } });
+      const failure = await world.send("order-1", 0, { services }).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(StoreError);
+      expect(failure).toMatchObject({ failure: "unavailable" });
+      expect(await world.store.lastRevision(emailStream(emailId(world.workspaceId, "order-1")))).toBeNull();
+      isSlow = false;
+      expect(await world.send("order-1", 0, { services })).toMatchObject({
+        kind: "accepted",
+        replayed: false,
+      });
+    },
+  );
+});
+
+describe("an upload", () => {
+  test("that took so long that its bytes may be gone is not kept", async () => {
+    const writer: typeof world.content.writer = async (folder) => {
+      const inner = await world.content.writer(folder);
+      return {
+        ...inner,
+        write: async (chunk) => {
+          await inner.write(chunk);
+          world.clock.advance(6 * MINUTE_MS);
+        },
+      };
+    };
+    const services = world.servicesOver({ content: { ...world.content, writer } });
+    expect(await world.upload(services).catch((error: unknown) => error)).toBeInstanceOf(StoreError);
+    expect(await world.files()).toEqual([]);
+  });
+});

@@ -1,0 +1,310 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { deleteAttachment } from "../../../src/commands/attachment/deleteAttachment.ts";
+import { readAttachment, uploadFolder } from "../../../src/commands/attachment/readAttachment.ts";
+import { folderOf, readEmail } from "../../../src/commands/email/readEmail.ts";
+import type { RequestedAttachment } from "../../../src/commands/email/resolveAttachments.ts";
+import { openAttachments } from "../../../src/commands/email/storedContent.ts";
+import { sha256Of } from "../../../src/kernel/contentPath.ts";
+import { emailId } from "../../../src/kernel/ids.ts";
+import type { ContentStore } from "../../../src/ports/contentStore.ts";
+import { type EventStore, LOG_START, StoreError } from "../../../src/ports/eventStore.ts";
+import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { type SweptWorld, sweptWorld, UPLOADED } from "./sweeperFixtures.ts";
+
+const MINUTE_MS = 60_000;
+const RUNS = 250;
+const RUNS_MS_MAX = 240_000;
+const KEYS = ["key-one", "key-two"] as const;
+const DIRECT = "sent directly";
+
+/** What becomes of a request once its bytes are stored. */
+type Fate = "lives" | "sleeps" | "dies before it appends" | "dies before it hears";
+
+type Step =
+  | { readonly kind: "send"; readonly key: string; readonly variant: number; readonly fate: Fate }
+  | { readonly kind: "upload"; readonly fate: Fate }
+  | { readonly kind: "erase"; readonly key: string }
+  | { readonly kind: "delete" }
+  | { readonly kind: "sweep" }
+  | { readonly kind: "pass"; readonly minutes: number };
+
+type Send = Extract<Step, { kind: "send" }>;
+
+const key = fc.constantFrom(...KEYS);
+const fate = fc.constantFrom<Fate>(
+  "lives",
+  "lives",
+  "lives",
+  "sleeps",
+  "dies before it appends",
+  "dies before it hears",
+);
+const stepOf = <const Kind extends Step["kind"], Parts extends object>(
+  weight: number,
+  kind: Kind,
+  parts: { [Name in keyof Parts]: fc.Arbitrary<Parts[Name]> },
+) => ({ weight, arbitrary: fc.record({ kind: fc.constant(kind), ...parts }) as fc.Arbitrary<Step> });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  stepOf(4, "send", { key, variant: fc.nat({ max: 1 }), fate }),
+  stepOf(2, "upload", { fate }),
+  stepOf(3, "erase", { key }),
+  stepOf(1, "delete", {}),
+  stepOf(4, "sweep", {}),
+  stepOf(4, "pass", { minutes: fc.constantFrom(9, 70) }),
+);
+
+/** Whoever passes waits until the scheduler lets it. */
+type Gate = (what: string) => Promise<unknown>;
+
+/** The log as one request has it, which may die beside its append. */
+function dyingStore(store: EventStore, end: Fate, gate: Gate): EventStore {
+  return {
+    ...store,
+    async append(stream, events, expected) {
+      if (end === "dies before it appends") throw new StoreError("unavailable", "the process was killed");
+      // No gate before the append: it ends by its own time-out, long before a folder is old.
+      const result = await store.append(stream, events, expected);
+      await gate("appended");
+      if (end === "dies before it hears") throw new StoreError("outcomeUnknown", "the process was killed");
+      return result;
+    },
+  };
+}
+
+/**
+ * Content as one request has it: it waits at every step, sleeps with its bytes stored while others go on, and
+ * cleans nothing up when it is to die.
+ */
+function hesitant(
+  content: ContentStore,
+  gate: Gate,
+  end: Fate = "lives",
+  sleep = () => gate("stored"),
+): ContentStore {
+  const stored = () => (end === "sleeps" ? sleep() : gate("stored"));
+  return {
+    ...content,
+    async put(folder, bytes) {
+      await gate("to put");
+      const sha256 = await content.put(folder, bytes);
+      await stored();
+      return sha256;
+    },
+    async link(from, sha256, to) {
+      await gate("to link");
+      return content.link(from, sha256, to);
+    },
+    async writer(folder) {
+      const writer = await content.writer(folder);
+      return {
+        ...writer,
+        async write(chunk) {
+          await gate("to write");
+          await writer.write(chunk);
+        },
+        async finish() {
+          await gate("to finish");
+          const finished = await writer.finish();
+          await stored();
+          return finished;
+        },
+      };
+    },
+    async removeOwner(owner) {
+      if (end.startsWith("dies")) throw new StoreError("unavailable", "the process was killed");
+      await content.removeOwner(owner);
+    },
+    async removeFolder(folder) {
+      await gate("to remove");
+      await content.removeFolder(folder);
+    },
+  };
+}
+
+/** What a run has learnt: which request was accepted under a key, what was erased or uploaded since. */
+interface Learnt {
+  /** An upload that is ready from the beginning. */
+  readonly uploadId: string;
+  readonly accepted: Map<string, number>;
+  readonly erased: Set<string>;
+  readonly uploads: Set<string>;
+}
+
+/** The files of a message's second variant: what the scheduler may delete, and what comes with it. */
+function attachmentsOf(variant: number, { uploadId }: Learnt): readonly RequestedAttachment[] {
+  if (variant === 0) return [];
+  const content = Buffer.from(DIRECT).toString("base64");
+  return [
+    { kind: "upload", id: uploadId },
+    { kind: "direct", filename: "direct.txt", contentType: "text/plain", content },
+  ];
+}
+
+/** How many files a message keeps: it has all of its bytes, unless it was erased or never accepted. */
+async function filesOfMessage(world: SweptWorld, name: string, learnt: Learnt): Promise<number> {
+  const { workspaceId, services, content } = world;
+  const { accepted, erased } = learnt;
+  const id = emailId(workspaceId, name);
+  const view = await readEmail(services, workspaceId, id);
+  if (accepted.has(name)) expect(view).not.toBeNull();
+  if (view === null) return 0;
+  const listed = view.content?.attachments ?? [];
+  const opened = await openAttachments(content, folderOf(id, view.email), listed);
+  // Asked last: it may have been erased while we looked.
+  if (erased.has(name)) return 0;
+  const variants = accepted.has(name) ? [accepted.get(name) ?? 0] : [0, 1];
+  expect(variants.map((variant) => world.htmlOf(name, variant))).toContain(view.content?.html ?? "none");
+  const texts = opened?.map((file) => Buffer.from(file.content).toString());
+  expect(texts).toEqual(listed.length === 0 ? [] : [UPLOADED, DIRECT]);
+  return 1 + listed.length;
+}
+
+/** How many files an upload keeps: it has its bytes as long as it can be sent. */
+async function filesOfUpload({ workspaceId, services, content }: SweptWorld, id: string): Promise<number> {
+  const bytes = await content.get(uploadFolder(workspaceId, id), sha256Of(Buffer.from(UPLOADED)));
+  // Asked last: it may have been deleted while we looked.
+  const upload = await readAttachment(services, workspaceId, id);
+  if (upload?.status === "expired") return 0;
+  expect(Buffer.from(bytes ?? []).toString()).toBe(UPLOADED);
+  return 1;
+}
+
+interface Kept {
+  readonly messages: number;
+  readonly files: number;
+}
+
+/** What was accepted, whether its sender heard of it or not, and is still wanted, is there: all of it. */
+async function expectKept(world: SweptWorld, learnt: Learnt): Promise<Kept> {
+  const ofMessages: number[] = [];
+  for (const name of KEYS) ofMessages.push(await filesOfMessage(world, name, learnt));
+  let files = ofMessages.reduce((sum, count) => sum + count, 0);
+  for (const id of learnt.uploads) files += await filesOfUpload(world, id);
+  return { messages: ofMessages.filter((count) => count > 0).length, files };
+}
+
+/** Whether any of them comes true, as soon as one has. */
+function anyOf(promises: readonly Promise<boolean>[]): Promise<boolean> {
+  const trueOnes = promises.map(async (promise) => (await promise) || Promise.reject(new Error("untrue")));
+  return Promise.any(trueOnes).catch(() => false);
+}
+
+/** What a request comes to; null when it died or had to give up. */
+async function outcomeOf<Outcome>(request: Promise<Outcome>): Promise<Outcome | null> {
+  try {
+    return await request;
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    return null;
+  }
+}
+
+/** Does all steps at once, in whatever order the scheduler lets them through their gates. */
+async function race(
+  world: SweptWorld,
+  steps: readonly Step[],
+  scheduler: fc.Scheduler,
+  learnt: Learnt,
+): Promise<void> {
+  const { workspaceId } = world;
+  const gate: Gate = (what) => scheduler.schedule(Promise.resolve(), what);
+  const sweep = () => world.sweeper({ content: hesitant(world.content, gate) }).sweep();
+  const sleep = async () => {
+    world.clock.advance(70 * MINUTE_MS);
+    await sweep();
+  };
+  const servicesFor = (end: Fate) =>
+    world.servicesOver({
+      store: dyingStore(world.store, end, gate),
+      content: hesitant(world.content, gate, end, sleep),
+    });
+  const send = async ({ key: name, variant, fate: end }: Send) => {
+    await gate("to send");
+    const attachments = attachmentsOf(variant, learnt);
+    const options = { services: servicesFor(end), attachments };
+    const outcome = await outcomeOf(world.send(name, variant, options));
+    if (outcome?.kind === "accepted") learnt.accepted.set(name, variant);
+    if (outcome?.kind === "refused") expect(outcome.code).toBe("ATTACHMENT_EXPIRED");
+    return learnt.accepted.has(name);
+  };
+  const sends = steps.filter((one) => one.kind === "send").map((one) => ({ key: one.key, done: send(one) }));
+  const erase = async (name: string) => {
+    // Only what was accepted can be erased. Retries of it go on meanwhile.
+    const ofKey = sends.filter((one) => one.key === name).map(({ done }) => done);
+    if (!(await anyOf(ofKey))) return;
+    await gate("to erase");
+    learnt.erased.add(name);
+    await world.erase(emailId(workspaceId, name));
+  };
+  const upload = async (end: Fate) => {
+    await gate("to upload");
+    const outcome = await outcomeOf(world.upload(servicesFor(end)));
+    if (outcome?.kind === "uploaded") learnt.uploads.add(outcome.id);
+  };
+  const others = steps.map(async (one): Promise<unknown> => {
+    if (one.kind === "send") return;
+    if (one.kind === "erase") return erase(one.key);
+    if (one.kind === "upload") return upload(one.fate);
+    await gate(one.kind);
+    if (one.kind === "pass") return world.clock.advance(one.minutes * MINUTE_MS);
+    if (one.kind === "delete")
+      return deleteAttachment(world.services, learnt.uploadId, { ...systemOccasion("test"), workspaceId });
+    await sweep();
+    return expectKept(world, learnt);
+  });
+  await scheduler.waitFor(Promise.all([...others, ...sends.map(({ done }) => done)]));
+}
+
+/** A world in which one upload is ready to be sent. */
+async function worldWithUpload(): Promise<{ world: SweptWorld; learnt: Learnt }> {
+  const world = await sweptWorld();
+  const outcome = await world.upload();
+  if (outcome.kind !== "uploaded") throw new Error(outcome.message);
+  await world.check(outcome.id);
+  const uploads = new Set([outcome.id]);
+  return {
+    world,
+    learnt: { uploadId: outcome.id, accepted: new Map(), erased: new Set(), uploads },
+  };
+}
+
+/** Uploads that are in the log although nobody heard of them: their bytes stay, too. */
+async function unheardOf({ store }: SweptWorld, { uploads }: Learnt): Promise<number> {
+  let unheard = 0;
+  for await (const { events } of store.readAll(LOG_START, { types: ["AttachmentUploaded"] })) {
+    unheard += events.filter(({ stream }) => !uploads.has(stream.slice("attachment-".length))).length;
+  }
+  return unheard;
+}
+
+test(
+  "sweeps that race sends, uploads, retries, deaths, erasures and deletions take nothing that is still wanted, and leave nothing else",
+  async () => {
+    const seen = { swept: 0, kept: 0, erased: 0, uploaded: 0 };
+    const property = fc.asyncProperty(
+      fc.array(step, { minLength: 2, maxLength: 14 }),
+      fc.scheduler(),
+      async (steps, scheduler) => {
+        const { world, learnt } = await worldWithUpload();
+        try {
+          await race(world, steps, scheduler, learnt);
+          await expectKept(world, learnt);
+          world.clock.advance(120 * MINUTE_MS);
+          seen.swept += (await world.sweeper().sweep()).removed;
+          const kept = await expectKept(world, learnt);
+          expect(await world.files()).toHaveLength(kept.files + (await unheardOf(world, learnt)));
+          seen.kept += kept.messages;
+          seen.erased += learnt.erased.size;
+          seen.uploaded += learnt.uploads.size - 1;
+        } finally {
+          await world.close();
+        }
+      },
+    );
+    await fc.assert(property, { numRuns: RUNS });
+    // The runs have met all: what stays, what goes, what was erased, what was uploaded.
+    for (const count of Object.values(seen)) expect(count).toBeGreaterThan(0);
+  },
+  RUNS_MS_MAX,
+);

@@ -1,0 +1,197 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { directoryContentStore } from "../../../src/adapters/directory/directoryContentStore.ts";
+import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
+import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
+import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
+import { emailAggregate, makeServices, type Services } from "../../../src/commands/dependencies.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/contentAge.ts";
+import type { RequestedAttachment } from "../../../src/commands/email/resolveAttachments.ts";
+import { type SendOutcome, sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
+import { transact } from "../../../src/commands/transact.ts";
+import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { emailStream } from "../../../src/domain/email/events.ts";
+import { folderPath } from "../../../src/kernel/contentPath.ts";
+import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
+import type { Occasion, WorkspaceOccasion } from "../../../src/kernel/event/eventMetadata.ts";
+import { type Address, parseAddress } from "../../../src/kernel/text/emailAddress.ts";
+import type { ContentFolder, ContentStore } from "../../../src/ports/contentStore.ts";
+import type { EventStore } from "../../../src/ports/eventStore.ts";
+import {
+  ContentSweeper,
+  type ContentSweeperOptions,
+} from "../../../src/reactors/content/orphanedContentSweeper.ts";
+import { readConfig } from "../../../src/service/config/config.ts";
+import { openInspector } from "../../../src/service/openAdapters.ts";
+import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
+import { type TestClock, testClock } from "../email/deliveryFixtures.ts";
+
+/** More than an event holds. */
+const HTML_CHARACTERS = 262_200;
+
+interface SendOptions {
+  readonly services?: Services;
+  readonly attachments?: readonly RequestedAttachment[];
+}
+
+/** What an upload of these tests holds. */
+export const UPLOADED = "uploaded in two parts";
+
+/** Content in real files under a test's clock, the log in memory, and a workspace to send from. */
+export interface SweptWorld {
+  readonly clock: TestClock;
+  readonly store: EventStore;
+  readonly content: ContentStore;
+  readonly services: Services;
+  readonly workspaceId: string;
+  /** Services over other parts: a process that dies, or a store that hesitates. */
+  servicesOver(parts: Partial<Pick<Services, "store" | "content">>): Services;
+  sweeper(options?: Partial<ContentSweeperOptions>): ContentSweeper;
+  /** Sends content that is too large for an event; `variant` makes it another request. */
+  send(key: string, variant: number, options?: SendOptions): Promise<SendOutcome>;
+  /** Uploads a file, not yet checked. */
+  upload(services?: Services): Promise<UploadOutcome>;
+  /** Checks an upload, so that it can be sent. */
+  check(id: string): Promise<void>;
+  htmlOf(key: string, variant: number): string;
+  erase(id: string): Promise<void>;
+  /** Paths of all files of content. */
+  files(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+function addressOf(text: string): Address {
+  const address = parseAddress(text);
+  if ("invalid" in address) throw new Error(`${text} ${address.invalid}`);
+  return address;
+}
+
+/** Tells the times of folders by the test's clock: of the beginning and of the end of each write, whichever is later. */
+function clocked(inner: ContentStore, clock: TestClock): ContentStore {
+  const writtenAt = new Map<string, number>();
+  const stamped = async <Result>(folder: ContentFolder, write: () => Promise<Result>): Promise<Result> => {
+    const stamp = () => writtenAt.set(folderPath(folder), clock.now());
+    stamp();
+    try {
+      return await write();
+    } finally {
+      stamp();
+    }
+  };
+  return {
+    ...inner,
+    now: async () => clock.now(),
+    put: (folder, bytes, options) => stamped(folder, () => inner.put(folder, bytes, options)),
+    async writer(folder) {
+      const writer = await stamped(folder, () => inner.writer(folder));
+      return {
+        ...writer,
+        write: (chunk) => stamped(folder, () => writer.write(chunk)),
+        finish: () => stamped(folder, () => writer.finish()),
+      };
+    },
+    link: (from, sha256, to, options) => stamped(to, () => inner.link(from, sha256, to, options)),
+    async *folders() {
+      for await (const folder of inner.folders()) {
+        yield { ...folder, modifiedAt: writtenAt.get(folderPath(folder)) ?? clock.now() };
+      }
+    },
+  };
+}
+
+export async function sweptWorld(): Promise<SweptWorld> {
+  const root = await mkdtemp(join(tmpdir(), "postledger-test-sweep-"));
+  const clock = testClock();
+  const store = memoryEventStore();
+  const content = clocked(directoryContentStore(root), clock);
+  const keys = instanceKeys(newDataKey());
+  const servicesOver: SweptWorld["servicesOver"] = (parts) =>
+    makeServices({
+      store,
+      content,
+      ...parts,
+      clock,
+      keys,
+      suppressions: { isSuppressed: () => false, holds: async () => false },
+      inspector: openInspector({ clamavUrl: null }),
+      disk: { freeBytes: () => 1 },
+      diskFreeBytesMin: 0,
+      templateEngine: liquidEngine(),
+      limitsDefault: readConfig({}).limitsDefault,
+      recent: null,
+    });
+  const services = servicesOver({});
+  const system = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test" });
+  const workspaceId = await newWorkspace(services, "shop", system());
+  const occasion = (): WorkspaceOccasion => ({ ...system(), workspaceId });
+  const from = addressOf("shop@example.com");
+  const name = { kind: "address", address: from } as const;
+  const added = await newSender(services, { workspaceId, name }, occasion());
+  if (added) await markVerified(services, added.id, "operator", occasion());
+  const htmlOf = (key: string, variant: number) => `${key} ${variant} ${"ü".repeat(HTML_CHARACTERS)}`;
+  return {
+    clock,
+    store,
+    content,
+    services,
+    workspaceId,
+    servicesOver,
+    htmlOf,
+    sweeper: (options = {}) =>
+      new ContentSweeper({
+        store,
+        content,
+        ageMs: CONTENT_SWEEP_AGE_MS,
+        intervalMs: 1,
+        random: () => 0,
+        onSwept: () => {},
+        onTrouble: (error) => {
+          throw error;
+        },
+        ...options,
+      }),
+    send: (key, variant, { services: over = services, attachments = [] } = {}) =>
+      sendEmail(over, {
+        workspaceId,
+        idempotencyKey: key,
+        request: { key, variant },
+        from,
+        to: addressOf("ana@example.org"),
+        content: {
+          from: from.sent,
+          to: "ana@example.org",
+          subject: "Hello",
+          html: htmlOf(key, variant),
+        },
+        template: null,
+        attachments,
+        occasion: occasion(),
+      }),
+    upload: (over = services) =>
+      uploadAttachment(over, {
+        workspaceId,
+        filename: "notes.txt",
+        contentType: "text/plain",
+        chunks: [Buffer.from(UPLOADED.slice(0, 8)), Buffer.from(UPLOADED.slice(8))],
+        occasion: occasion(),
+      }),
+    check: (id) => checkAttachment(services, id, occasion()),
+    async erase(id) {
+      const event = { type: "EmailContentErased" as const, data: { reason: "requested" } };
+      const aggregate = { ...emailAggregate, stream: emailStream(id) };
+      await transact(store, aggregate, () => ({ outcome: null, events: [event] }), occasion());
+    },
+    async files() {
+      const entries = await readdir(root, { recursive: true, withFileTypes: true });
+      return entries
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
+    },
+    async close() {
+      await store.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,440 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { due } from "../../../projections/mailQueue.ts";
+import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import {
+  makeServices,
+  type Services,
+  senderAggregate,
+  workspaceAggregate,
+} from "../../../src/commands/dependencies.ts";
+import { readStory } from "../../../src/commands/email/readEmail.ts";
+import { type RecentEmails, recentEmails } from "../../../src/commands/email/recentEmailCache.ts";
+import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
+import { toNewEvents, transact } from "../../../src/commands/transact.ts";
+import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { DELIVERY_POLICY, type DeliveryPolicy } from "../../../src/domain/email/decisions.ts";
+import type { EmailEvent } from "../../../src/domain/email/events.ts";
+import type { EmailState } from "../../../src/domain/email/state.ts";
+import { type SenderEvent, senderStream } from "../../../src/domain/sender/events.ts";
+import { pauseSending, resumeSending } from "../../../src/domain/workspace/decisions.ts";
+import { workspaceStream } from "../../../src/domain/workspace/events.ts";
+import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
+import type { WorkspaceOccasion } from "../../../src/kernel/event/eventMetadata.ts";
+import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
+import { type Address, parseAddress } from "../../../src/kernel/text/emailAddress.ts";
+import type { Clock } from "../../../src/ports/clock.ts";
+import type { EventStore } from "../../../src/ports/eventStore.ts";
+import type { MailMessage, MailTransport, SessionResult } from "../../../src/ports/mailTransport.ts";
+import { MailDelivery } from "../../../src/reactors/email/mailDelivery.ts";
+import { RefusalNews } from "../../../src/reactors/email/refusalReports.ts";
+import { RelayNews, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
+import { followReadModels } from "../../../src/readModels/followLog.ts";
+import { openReaders } from "../../../src/readModels/readers.ts";
+import { readConfig } from "../../../src/service/config/config.ts";
+import { openInspector } from "../../../src/service/openAdapters.ts";
+import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
+import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
+import { until } from "../../support/until.ts";
+
+/** A clock that stands still until it is moved. */
+export interface TestClock extends Clock {
+  advance(ms: number): void;
+  /** Sets the time of day back, as a time service may. */
+  setBack(ms: number): void;
+}
+
+export function testClock(): TestClock {
+  let wall = Date.parse("2030-01-01T00:00:00Z");
+  let monotonic = 1_000_000;
+  return {
+    now: () => wall,
+    monotonicMs: () => monotonic,
+    advance(ms) {
+      wall += ms;
+      monotonic += ms;
+    },
+    setBack(ms) {
+      wall -= ms;
+    },
+  };
+}
+
+/** What the relay was given. */
+export interface Transmission {
+  readonly message: MailMessage;
+  readonly worker: string;
+  readonly deadline: number;
+}
+
+type Answer = (message: MailMessage, nth: number) => MailOutcome | Promise<MailOutcome>;
+
+/** A relay that says what a test tells it to. */
+export interface ScriptedRelay {
+  /** Everything that was handed over, in order, by all instances. */
+  readonly sent: Transmission[];
+  /** How often an instance has asked for a session. */
+  sessions: number;
+  answer: Answer;
+  /** What a request for a session comes to; null for a session. */
+  refuse: () => string | null;
+  transport(worker: string, sessionsMax: number): MailTransport;
+}
+
+export const ACCEPTED: MailOutcome = { kind: "accepted", reply: "250 2.0.0 queued" };
+
+export function refused(stage: "mail" | "rcpt" | "data" | "final", reply: string): MailOutcome {
+  return { kind: "refused", stage, code: Number(reply.slice(0, 3)), reply };
+}
+
+export function scriptedRelay(): ScriptedRelay {
+  const relay: ScriptedRelay = {
+    sent: [],
+    sessions: 0,
+    answer: () => ACCEPTED,
+    refuse: () => null,
+    transport: (worker, sessionsMax) => ({
+      name: "smtp",
+      sessionsMax,
+      async session(): Promise<SessionResult> {
+        relay.sessions += 1;
+        const reason = relay.refuse();
+        if (reason !== null) return { kind: "broken", trouble: "unreachable", reason };
+        return {
+          kind: "session",
+          session: {
+            async send(message, deadline) {
+              relay.sent.push({ message, worker, deadline });
+              return relay.answer(message, relay.sent.length);
+            },
+            release() {},
+          },
+        };
+      },
+      async close() {},
+    }),
+  };
+  return relay;
+}
+
+/** How often each operation of a store was called, and what it is to throw. */
+export interface WatchedStore extends EventStore {
+  readonly calls: { append: number; read: number };
+  /** Called before every append, with the stream and the types; what it throws is what the append throws. */
+  beforeAppend: (stream: string, types: readonly string[]) => void | Promise<void>;
+  /** Called after every append that was written. */
+  afterAppend: (stream: string, types: readonly string[]) => void | Promise<void>;
+  beforeRead: (stream: string) => void;
+}
+
+export function watchedStore(store: EventStore = memoryEventStore()): WatchedStore {
+  const watched: WatchedStore = {
+    calls: { append: 0, read: 0 },
+    beforeAppend: () => {},
+    afterAppend: () => {},
+    beforeRead: () => {},
+    async append(stream, events, expected, options) {
+      watched.calls.append += 1;
+      const types = events.map(({ type }) => type);
+      await watched.beforeAppend(stream, types);
+      const result = await store.append(stream, events, expected, options);
+      if (result.outcome === "appended") await watched.afterAppend(stream, types);
+      return result;
+    },
+    async read(stream, from, max, options) {
+      watched.calls.read += 1;
+      watched.beforeRead(stream);
+      return store.read(stream, from, max, options);
+    },
+    lastRevision: (stream, options) => store.lastRevision(stream, options),
+    readAll: (from, filter, options) => store.readAll(from, filter, options),
+    subscribe: (from, filter, signal) => store.subscribe(from, filter, signal),
+    head: (options) => store.head(options),
+    truncateBefore: (stream, revision, options) => store.truncateBefore(stream, revision, options),
+    truncations: (options) => store.truncations(options),
+    faults: (depth, options) => store.faults(depth, options),
+    scrub: (options) => store.scrub(options),
+    close: () => store.close(),
+  };
+  return watched;
+}
+
+/** One instance that delivers, with its own read model. */
+export interface Instance {
+  readonly delivery: MailDelivery;
+  readonly services: Services;
+  /** What was told of the relay. */
+  readonly reports: readonly RelayReport[];
+  readonly troubles: { readonly error: unknown; readonly id: string }[];
+  /** Waits until its read model holds the log as it is now. */
+  caughtUp(): Promise<void>;
+  stop(graceMs?: number): Promise<void>;
+}
+
+export interface InstanceOptions {
+  readonly worker?: string;
+  readonly sessionsMax?: number;
+  readonly policy?: Partial<DeliveryPolicy>;
+  readonly bounceDomains?: boolean;
+  readonly store?: EventStore;
+  /** Whether it is the instance that has accepted the messages, and remembers them. Default: true for `w1`. */
+  readonly hasAccepted?: boolean;
+}
+
+/** A log, a relay, a clock, a workspace with a verified sender, and instances over them. */
+export interface DeliveryWorld {
+  readonly store: WatchedStore;
+  readonly clock: TestClock;
+  readonly relay: ScriptedRelay;
+  readonly services: Services;
+  readonly workspaceId: string;
+  freeBytes: number;
+  start(options?: InstanceOptions): Promise<Instance>;
+  /** Accepts one message and answers its id. */
+  accept(key: string, options?: { readonly to?: string; readonly from?: string }): Promise<string>;
+  state(id: string): Promise<NonNullable<EmailState>>;
+  events(id: string): Promise<readonly EmailEvent[]>;
+  /** Waits until the message's events are these, by type and in order, after the two of its acceptance. */
+  untilEvents(id: string, ...types: readonly EmailEvent["type"][]): Promise<void>;
+  /** Moves the clock and wakes all instances. */
+  pass(ms: number): void;
+  /** Wakes all instances until whatever they have to do now has been done several times over. */
+  settle(): Promise<void>;
+  pause(): Promise<void>;
+  unpause(): Promise<void>;
+  /** Of shop@example.com, unless another sender's id is given. */
+  setSender(type: "SenderDisabled" | "SenderEnabled", id?: string): Promise<void>;
+  /** Adds a domain on whose word its addresses may send, and answers its id. */
+  addDomain(domain: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+const SETTLE_TURNS = 12;
+const SENDER = addressOf("shop@example.com");
+
+function addressOf(text: string): Address {
+  const address = parseAddress(text);
+  if ("invalid" in address) throw new Error(`${text} ${address.invalid}`);
+  return address;
+}
+
+export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
+  const store = watchedStore(log);
+  const clock = testClock();
+  const relay = scriptedRelay();
+  const content = memoryContentStore();
+  const keys = instanceKeys(newDataKey());
+  const running: Instance[] = [];
+  const recent = recentEmails();
+  const servicesOver = (over: EventStore, remembered: RecentEmails | null): Services =>
+    makeServices({
+      recent: remembered,
+      store: over,
+      content,
+      clock,
+      keys,
+      suppressions: { isSuppressed: () => false, holds: async () => false },
+      inspector: openInspector({ clamavUrl: null }),
+      templateEngine: liquidEngine(),
+      disk: { freeBytes: () => world.freeBytes },
+      diskFreeBytesMin: 1_000,
+      limitsDefault: readConfig({}).limitsDefault,
+    });
+  const services = servicesOver(store, recent);
+  const occasion = (): WorkspaceOccasion => ({
+    at: clock.now(),
+    correlationId: "test",
+    actor: "test",
+    workspaceId,
+  });
+  const forgetAll = (sender = senderId) => {
+    for (const known of [services, ...running.map((instance) => instance.services)]) {
+      known.workspaces.forget(workspaceId);
+      known.senders.forget(sender);
+    }
+  };
+  const workspaceId = await newWorkspace(services, "shop", {
+    at: clock.now(),
+    correlationId: "t",
+    actor: "t",
+  });
+  const senderId = keys.hashAddress(workspaceId, SENDER.canonical);
+  for (const sender of [SENDER, addressOf("news@example.com")]) {
+    const name = { kind: "address", address: sender } as const;
+    const added = await newSender(services, { workspaceId, name }, occasion());
+    if (added) await markVerified(services, added.id, "operator", occasion());
+  }
+
+  const world: DeliveryWorld = {
+    store,
+    clock,
+    relay,
+    services,
+    workspaceId,
+    freeBytes: 1_000_000,
+    async start({ worker = "w1", hasAccepted = worker === "w1", ...options } = {}) {
+      const { sessionsMax = 2, policy = {}, bounceDomains = true, store: over = store } = options;
+      const own = servicesOver(over, hasAccepted ? recent : null);
+      const instance = await startInstance(own, relay.transport(worker, sessionsMax), {
+        worker,
+        policy: { ...DELIVERY_POLICY, ...policy },
+        bounceDomains,
+      });
+      running.push(instance);
+      return instance;
+    },
+    async accept(key, { to = "ana@example.org", from = SENDER.sent } = {}) {
+      const result = await sendEmail(services, {
+        workspaceId,
+        idempotencyKey: key,
+        request: { key },
+        from: addressOf(from),
+        to: addressOf(to),
+        content: { from, to, subject: "Hello", text: key },
+        template: null,
+        attachments: [],
+        occasion: occasion(),
+      });
+      if (result.kind !== "accepted") throw new Error(`not accepted: ${JSON.stringify(result)}`);
+      return result.receipt.id;
+    },
+    async state(id) {
+      const { state } = await readStory(store, id);
+      if (state === null) throw new Error("it was never accepted");
+      return state;
+    },
+    async events(id) {
+      return (await readStory(store, id)).events.map(({ event }) => event);
+    },
+    async untilEvents(id, ...types) {
+      let seen: readonly string[] = [];
+      const isThere = async () => {
+        seen = (await world.events(id)).slice(2).map(({ type }) => type);
+        return seen.join() === types.join();
+      };
+      await until(isThere, `${types.join(", ")}`).catch((error: unknown) => {
+        throw new Error(`the events were ${seen.join(", ")}`, { cause: error });
+      });
+    },
+    pass(ms) {
+      clock.advance(ms);
+      for (const { delivery } of running) delivery.wake();
+    },
+    async settle() {
+      let turns = 0;
+      await until(() => {
+        world.pass(0);
+        turns += 1;
+        return turns > SETTLE_TURNS;
+      });
+    },
+    async pause() {
+      const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
+      await transact(store, workspace, (state) => pauseSending(state, clock.now()), occasion());
+      forgetAll();
+    },
+    async unpause() {
+      const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
+      await transact(store, workspace, (state) => resumeSending(state, clock.now()), occasion());
+      forgetAll();
+    },
+    async setSender(type, id = senderId) {
+      const event: SenderEvent = { type, data: {} };
+      const sender = { ...senderAggregate, stream: senderStream(id) };
+      await transact(store, sender, () => ({ outcome: null, events: [event] }), occasion());
+      forgetAll(id);
+    },
+    async addDomain(domain) {
+      const added = await newSender(services, { workspaceId, name: { kind: "domain", domain } }, occasion());
+      if (added === null) throw new Error("there is no such workspace");
+      await markVerified(services, added.id, "operator", occasion());
+      return added.id;
+    },
+    async close() {
+      for (const instance of running) await instance.stop(0);
+      await store.close();
+    },
+  };
+  return world;
+}
+
+interface Settings {
+  readonly worker: string;
+  readonly policy: DeliveryPolicy;
+  readonly bounceDomains: boolean;
+}
+
+async function startInstance(
+  services: Services,
+  transport: MailTransport,
+  { worker, policy, bounceDomains }: Settings,
+): Promise<Instance> {
+  const directory = mkdtempSync(join(tmpdir(), "mail-delivery-"));
+  const place = { databases: sqliteReadDatabases, directory, projections: [due] };
+  const readers = openReaders(place);
+  const troubles: Instance["troubles"] = [];
+  const reports: RelayReport[] = [];
+  const delivery = new MailDelivery({
+    relayNews: new RelayNews(services.clock, (report) => reports.push(report)),
+    refusalNews: new RefusalNews(services.clock, () => {}),
+    isLevel: () => true,
+    services,
+    transport,
+    due: readers.reader("due"),
+    policy,
+    bounceDomains,
+    readSpacingMs: 0,
+    worker,
+    random: () => 0,
+    onTrouble: (error, id) => troubles.push({ error, id }),
+  });
+  const stopping = new AbortController();
+  const following = followReadModels({
+    ...place,
+    store: services.store,
+    logId: "log",
+    retryMs: 1,
+    signal: stopping.signal,
+    onEvent(event) {
+      readers.receive(event);
+      delivery.wake();
+    },
+  });
+  const caughtUp = async () => {
+    const head = await services.store.head();
+    if (!(await readers.waitForPosition("due", head, 5_000))) throw new Error("the read model stands still");
+  };
+  await caughtUp();
+  delivery.start();
+  let stopped: Promise<void> | undefined;
+  const stop = async (graceMs: number) => {
+    await delivery.stop(graceMs);
+    stopping.abort();
+    await following;
+    readers.close();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  return {
+    delivery,
+    services,
+    troubles,
+    reports,
+    caughtUp,
+    stop(graceMs = 5_000) {
+      stopped ??= stop(graceMs);
+      return stopped;
+    },
+  };
+}
+
+/** Appends an event to a message's stream as if another instance had. */
+export async function appendForeign(world: DeliveryWorld, id: string, event: EmailEvent): Promise<void> {
+  const stream = `email-${id}`;
+  const last = await world.store.lastRevision(stream);
+  const occasion = { at: world.clock.now(), correlationId: "foreign", actor: "worker:other" };
+  const result = await world.store.append(stream, toNewEvents([event], occasion), last ?? "noStream");
+  if (result.outcome !== "appended") throw new Error("the append lost a race");
+}

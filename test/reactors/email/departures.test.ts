@@ -1,0 +1,67 @@
+import { expect, test } from "bun:test";
+import { resumeLog, sealLog, unsealLog } from "../../../src/commands/instance/freezeAndResume.ts";
+import { standingCache } from "../../../src/commands/instance/instanceStatusCache.ts";
+import { instanceAggregate } from "../../../src/commands/instance/openInstance.ts";
+import { transact } from "../../../src/commands/transact.ts";
+import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
+import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
+import { newId } from "../../../src/kernel/ids.ts";
+import { type EventStore, LOG_START, type Position } from "../../../src/ports/eventStore.ts";
+import { Departures } from "../../../src/reactors/email/sendGate.ts";
+import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
+import { testClock } from "./deliveryFixtures.ts";
+
+const occasion = systemOccasion("test");
+
+/** Asks what the log says now: a cache of its own remembers nothing. */
+function asking(store: EventStore, position: Position) {
+  const clock = testClock();
+  const departures = () =>
+    new Departures({ standing: standingCache(store), clock, isLevel: (wanted) => position >= wanted });
+  return { clock, departures, ask: () => departures().ask() };
+}
+
+async function newLog(): Promise<EventStore> {
+  const store = memoryEventStore();
+  const data = { logId: newId(), sealedDataKey: "x", contentStoreId: newId() };
+  const created = { id: newId(), type: "InstanceCreated", data, metadata: {} };
+  await store.append(INSTANCE_STREAM, [created], "noStream");
+  return store;
+}
+
+test("everything may leave on a log that was begun where it is, also before it has an instance", async () => {
+  expect(await asking(await newLog(), LOG_START).ask()).toBe(true);
+  expect(await asking(memoryEventStore(), LOG_START).ask()).toBe(true);
+});
+
+test("nothing leaves while the log is sealed, nor for a moment after that was seen", async () => {
+  const store = await newLog();
+  await sealLog(store, occasion);
+  const { clock, departures } = asking(store, LOG_START);
+  const sealed = departures();
+  expect(sealed.isOpen).toBe(true);
+  expect(await sealed.ask()).toBe(false);
+  expect(sealed.isOpen).toBe(false);
+  clock.advance(1_000);
+  expect(sealed.isOpen).toBe(true);
+  await unsealLog(store, occasion);
+  expect(await departures().ask()).toBe(true);
+});
+
+test("nothing leaves after a restoration before the read model knows what is held", async () => {
+  const store = await newLog();
+  const before = await store.head();
+  const restoration = { copyId: newId(), from: "backup", takenAt: 0, sealed: false, at: 0 } as const;
+  const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
+  await transact(store, aggregate, (state) => restoreInstance(state, restoration), occasion);
+  const restored = await store.head();
+  expect(await asking(store, before).ask()).toBe(false);
+  expect(await asking(store, restored).ask()).toBe(true);
+  const asked = asking(store, restored).departures();
+  await asked.ask();
+  expect(asked.stops).toEqual([{ from: 0, to: null }]);
+  // What is held is a matter of rows from then on, and so is that it is not.
+  await resumeLog(store, occasion);
+  expect(await asking(store, before).ask()).toBe(true);
+});

@@ -1,0 +1,919 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
+import { suppressionAggregate } from "../../../src/commands/dependencies.ts";
+import { resumeEmail } from "../../../src/commands/email/mailAttempts.ts";
+import { readEmail } from "../../../src/commands/email/readEmail.ts";
+import { load } from "../../../src/commands/transact.ts";
+import type { EmailEvent } from "../../../src/domain/email/events.ts";
+import { suppressionStream } from "../../../src/domain/suppression/events.ts";
+import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
+import { StoreError } from "../../../src/ports/eventStore.ts";
+import { until } from "../../support/until.ts";
+import { ACCEPTED, appendForeign, type DeliveryWorld, deliveryWorld, refused } from "./deliveryFixtures.ts";
+
+const LEASE_MS = 2 * MINUTE_MS;
+const LIFE_MS = 72 * HOUR_MS;
+
+let world: DeliveryWorld;
+beforeEach(async () => {
+  world = await deliveryWorld();
+});
+afterEach(() => world.close());
+
+/** A promise that a test settles when it likes. */
+function gate<Value>() {
+  return Promise.withResolvers<Value>();
+}
+
+/** Lets time pass in which nobody wakes the workers: they rest for a quarter of a second at a time. */
+async function quietTime(ms: number): Promise<void> {
+  const end = performance.now() + ms;
+  await until(() => performance.now() > end);
+}
+
+const lastEvent = async (id: string) => (await world.events(id)).at(-1) as EmailEvent;
+/** The last event as it is told: what the log has sealed can be read while the content is there. */
+const lastTold = async (id: string) =>
+  (await readEmail(world.services, world.workspaceId, id))?.events.at(-1)?.event.data;
+const unavailable = () => new StoreError("unavailable", "the store is away");
+
+describe("a message", () => {
+  test("is delivered once, as it was accepted", async () => {
+    const id = await world.accept("order-1001");
+    const instance = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+    expect(world.relay.sent).toHaveLength(1);
+    expect(world.relay.sent[0]?.message).toEqual({
+      id,
+      messageId: `<${id}@example.com>`,
+      date: world.clock.now(),
+      from: "shop@example.com",
+      to: "ana@example.org",
+      subject: "Hello",
+      text: "order-1001",
+    });
+    const [, , started, sent] = await world.events(id);
+    expect(started?.data).toEqual({ attempt: 1, worker: "w1", leaseMs: LEASE_MS, transport: "smtp" });
+    const sealedReply = expect.any(String);
+    expect(sent?.data).toEqual({ attempt: 1, transport: "smtp", reply: "250 2.0.0", sealedReply });
+    expect(await lastTold(id)).toMatchObject({ reply: "250 2.0.0 queued" });
+    world.pass(LEASE_MS);
+    world.pass(LIFE_MS);
+    await instance.caughtUp();
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(1);
+    expect(instance.troubles).toEqual([]);
+  });
+
+  test("that is accepted while workers rest is delivered at once", async () => {
+    await world.start();
+    const id = await world.accept("order-1001");
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+  });
+
+  test("of 200 is delivered once each by two instances with their own read models", async () => {
+    const ids: string[] = [];
+    for (let index = 0; index < 200; index += 1) ids.push(await world.accept(`order-${index}`));
+    await Promise.all([
+      world.start({ worker: "w1", sessionsMax: 4 }),
+      world.start({ worker: "w2", sessionsMax: 4 }),
+    ]);
+    await until(async () => {
+      const states = await Promise.all(ids.map(world.state));
+      return states.every(({ status }) => status === "sent");
+    }, "all to be sent");
+    expect(world.relay.sent.map(({ message }) => message.id).sort()).toEqual([...ids].sort());
+    expect(new Set(world.relay.sent.map(({ worker }) => worker)).size).toBe(2);
+  });
+
+  test("on SQLite, with one instance ending in the midst, is delivered once each too", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "delivery-log-"));
+    const onDisk = await deliveryWorld(
+      openSqliteEventStore({ path: join(directory, "events.db"), timeoutMs: 5_000 }),
+    );
+    const ids = await Promise.all(Array.from({ length: 60 }, (_, index) => onDisk.accept(`order-${index}`)));
+    const [first] = await Promise.all([onDisk.start({ worker: "w1" }), onDisk.start({ worker: "w2" })]);
+    await until(() => onDisk.relay.sent.length > 15, "some to be sent");
+    await first.stop();
+    const isDone = async () =>
+      (await Promise.all(ids.map(onDisk.state))).every(({ status }) => status === "sent");
+    await until(isDone, "all to be sent");
+    expect(onDisk.relay.sent.map(({ message }) => message.id).sort()).toEqual([...ids].sort());
+    await onDisk.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+});
+
+describe("what the relay says", () => {
+  test("4xx: deferred, and tried again at its time and not before", async () => {
+    world.relay.answer = (_, nth) =>
+      nth === 1 ? refused("rcpt", "450 4.2.0 busy, ana@example.org") : ACCEPTED;
+    const id = await world.accept("order-1001");
+    const instance = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    expect((await lastEvent(id)).data).not.toHaveProperty("reply");
+    expect(await lastTold(id)).toMatchObject({
+      reason: "recipient_deferred",
+      attemptBurnt: true,
+      ambiguous: false,
+      nextAttemptAt: new Date(world.clock.now() + MINUTE_MS).toISOString(),
+      reply: "450 4.2.0 busy, <recipient>",
+    });
+    await instance.caughtUp();
+    world.pass(MINUTE_MS - 1);
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(1);
+    world.pass(1);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
+    const [first, second] = world.relay.sent;
+    expect(second?.message).toEqual(first?.message as NonNullable<typeof first>["message"]);
+  });
+
+  test("a bad address: bounced and suppressed, without an address in the outcome", async () => {
+    world.relay.answer = () => refused("rcpt", "550 5.1.1 <ANA@example.org> unknown to shop@example.com");
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailBounced");
+    const facts = { code: 550, enhancedCode: "5.1.1" };
+    const reply = "550 5.1.1 <recipient> unknown to <sender>";
+    const reason = "recipient_address_rejected";
+    expect((await lastEvent(id)).data).not.toHaveProperty("reply");
+    expect(await lastTold(id)).toMatchObject({ ...facts, reason, reply });
+    const { recipientHash } = await world.state(id);
+    const { state } = await load(world.store, suppressionAggregate, suppressionStream(recipientHash));
+    expect(state).toMatchObject({ reason: "bounce", emailId: id, bounceReason: reason, ...facts });
+    expect(state).not.toHaveProperty("reply");
+  });
+
+  test("a full mailbox bounces and suppresses nobody", async () => {
+    world.relay.answer = () => refused("rcpt", "552 5.2.2 full");
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailBounced");
+    expect((await lastEvent(id)).data).toMatchObject({ recipientDomain: "example.org" });
+    const { recipientHash } = await world.state(id);
+    expect(await world.store.lastRevision(suppressionStream(recipientHash))).toBeNull();
+  });
+
+  test("a bounce says nothing of the domain where domains are not to be kept", async () => {
+    world.relay.answer = () => refused("rcpt", "552 5.2.2 full");
+    const id = await world.accept("order-1001");
+    await world.start({ bounceDomains: false });
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailBounced");
+    expect(JSON.stringify((await lastEvent(id)).data)).not.toContain("example.org");
+  });
+
+  test("a log-in that is wanted is known as the relay's trouble from the first time on", async () => {
+    world.relay.answer = () => refused("mail", "530 5.7.0 Authentication required");
+    const id = await world.accept("order-1001");
+    const { delivery } = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    await until(() => delivery.relayFault !== null, "the trouble to be known");
+    expect(delivery.relayFault).toEqual({ trouble: "login_refused", reason: "authentication_required: 530" });
+  });
+
+  test("a refusal of our sender fails", async () => {
+    world.relay.answer = () => refused("mail", "550 5.7.1 not you");
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailFailed");
+    expect(await world.state(id)).toMatchObject({ status: "failed" });
+  });
+
+  test("nothing to the final dot: ambiguous, and repeated with the same Message-ID", async () => {
+    world.relay.answer = (_, nth) => (nth === 1 ? { kind: "unknown", reason: "timeout" } : ACCEPTED);
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    expect((await lastEvent(id)).data).toMatchObject({ ambiguous: true, reason: "no_answer_to_final_dot" });
+    world.pass(MINUTE_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
+    expect(new Set(world.relay.sent.map(({ message }) => message.messageId)).size).toBe(1);
+  });
+
+  test("nothing to the final dot, with the setting to hold: not repeated until somebody says so", async () => {
+    world.relay.answer = (_, nth) => (nth === 1 ? { kind: "unknown", reason: "timeout" } : ACCEPTED);
+    const id = await world.accept("order-1001");
+    const instance = await world.start({ policy: { onAmbiguous: "hold" } });
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    await instance.caughtUp();
+    world.pass(48 * HOUR_MS);
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(1);
+    const { workspaceId } = world;
+    const occasion = { at: world.clock.now(), correlationId: "cli", actor: "cli", workspaceId };
+    expect(await resumeEmail(world.store, id, occasion)).toEqual({ outcome: "resumed", ambiguous: true });
+    await until(async () => (await world.state(id)).status === "sent", "the repeat");
+    expect(world.relay.sent).toHaveLength(2);
+  });
+
+  test("what is held stays held when a pause has put the end of its life off, and then expires", async () => {
+    world.relay.answer = () => ({ kind: "unknown", reason: "timeout" });
+    const id = await world.accept("order-1001");
+    const instance = await world.start({ policy: { onAmbiguous: "hold" } });
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    await world.pause();
+    world.clock.advance(HOUR_MS);
+    await world.unpause();
+    await instance.caughtUp();
+    world.pass(LIFE_MS - HOUR_MS + 1);
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(1);
+    world.pass(HOUR_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailFailed");
+  });
+});
+
+describe("after a crash", () => {
+  test("between the suppression and the bounce, the message ends bounced without a second send", async () => {
+    world.relay.answer = () => refused("rcpt", "550 5.1.1 unknown");
+    const id = await world.accept("order-1001");
+    world.store.beforeAppend = (_, types) => {
+      if (types.includes("EmailBounced")) throw new Error("the process ends here");
+    };
+    const first = await world.start({ worker: "w1" });
+    await until(() => first.troubles.length > 0, "the crash");
+    await first.stop(0);
+    world.store.beforeAppend = () => {};
+    await world.untilEvents(id, "EmailDeliveryStarted");
+    const second = await world.start({ worker: "w2" });
+    await second.caughtUp();
+    await world.settle();
+    world.pass(LEASE_MS);
+    await world.untilEvents(
+      id,
+      "EmailDeliveryStarted",
+      "EmailDeferred",
+      "EmailDeliveryStarted",
+      "EmailBounced",
+    );
+    expect(world.relay.sent).toHaveLength(1);
+    const facts = { code: 550, enhancedCode: "5.1.1", recipientDomain: "example.org" };
+    expect(await lastTold(id)).toMatchObject({ attempt: 2, ...facts, reply: "550 5.1.1 unknown" });
+  });
+
+  test("a lease runs out: ambiguous, burnt, and retried with the same Message-ID", async () => {
+    const id = await world.accept("order-1001");
+    await appendForeign(world, id, {
+      type: "EmailDeliveryStarted",
+      data: { attempt: 1, worker: "dead", leaseMs: LEASE_MS, transport: "smtp" },
+    });
+    const instance = await world.start();
+    await instance.caughtUp();
+    // The lease counts from when the claim was first seen here.
+    await world.settle();
+    world.pass(LEASE_MS - 1);
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(0);
+    world.pass(1);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
+    const [, , , deferred] = await world.events(id);
+    expect(deferred?.data).toMatchObject({
+      reason: "lease_expired",
+      ambiguous: true,
+      attemptBurnt: true,
+      attempt: 1,
+    });
+    expect(world.relay.sent[0]?.message.messageId).toBe(`<${id}@example.com>`);
+  });
+
+  test("another instance's claim is left alone while its lease lasts, and its outcome stands", async () => {
+    const id = await world.accept("order-1001");
+    const facts = { attempt: 1, transport: "smtp" };
+    await appendForeign(world, id, {
+      type: "EmailDeliveryStarted",
+      data: { ...facts, worker: "other", leaseMs: LEASE_MS },
+    });
+    const instance = await world.start();
+    await world.settle();
+    await appendForeign(world, id, { type: "EmailSent", data: { ...facts, reply: "250 ok" } });
+    await instance.caughtUp();
+    world.pass(LEASE_MS * 2);
+    await world.settle();
+    expect((await world.events(id)).slice(2).map(({ type }) => type)).toEqual([
+      "EmailDeliveryStarted",
+      "EmailSent",
+    ]);
+    expect(world.relay.sent).toHaveLength(0);
+  });
+
+  test("a worker that is slow but alive keeps its claim in its own process", async () => {
+    const slow = gate<MailOutcome>();
+    world.relay.answer = () => slow.promise;
+    const id = await world.accept("order-1001");
+    const instance = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted");
+    await instance.caughtUp();
+    await world.settle();
+    world.pass(LEASE_MS * 2);
+    await world.settle();
+    expect(await world.events(id)).toHaveLength(3);
+    slow.resolve(ACCEPTED);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+  });
+
+  test("a message that this instance accepted and another has tried since is retried from the newest story", async () => {
+    const id = await world.accept("order-1001");
+    await appendForeign(world, id, {
+      type: "EmailDeliveryStarted",
+      data: { attempt: 1, worker: "other", leaseMs: LEASE_MS, transport: "smtp" },
+    });
+    const facts = { attempt: 1, reason: "relay_unavailable", attemptBurnt: false, ambiguous: false };
+    const nextAttemptAt = new Date(world.clock.now() + 30 * SECOND_MS).toISOString();
+    await appendForeign(world, id, { type: "EmailDeferred", data: { ...facts, nextAttemptAt } });
+    await world.start({ hasAccepted: true });
+    world.pass(30 * SECOND_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
+  });
+
+  test("an outcome that comes after somebody took over is recorded, and ends the message", async () => {
+    const slow = gate<MailOutcome>();
+    world.relay.answer = () => slow.promise;
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted");
+    const doubt = {
+      attemptBurnt: true,
+      ambiguous: true,
+      nextAttemptAt: new Date(world.clock.now()).toISOString(),
+    };
+    await appendForeign(world, id, {
+      type: "EmailDeferred",
+      data: { attempt: 1, reason: "lease_expired", ...doubt },
+    });
+    await appendForeign(world, id, {
+      type: "EmailDeliveryStarted",
+      data: { attempt: 2, worker: "other", leaseMs: LEASE_MS, transport: "smtp" },
+    });
+    slow.resolve(ACCEPTED);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
+    expect(await world.state(id)).toMatchObject({ status: "sent", attempts: 2, settledAttempts: [1] });
+  });
+
+  test("an outcome that comes after the end is recorded and changes nothing", async () => {
+    const slow = gate<MailOutcome>();
+    world.relay.answer = () => slow.promise;
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted");
+    const doubt = {
+      attemptBurnt: true,
+      ambiguous: true,
+      nextAttemptAt: new Date(world.clock.now()).toISOString(),
+    };
+    await appendForeign(world, id, {
+      type: "EmailDeferred",
+      data: { attempt: 1, reason: "lease_expired", ...doubt },
+    });
+    await appendForeign(world, id, { type: "EmailFailed", data: { attempt: 1, reason: "expired" } });
+    slow.resolve(ACCEPTED);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailFailed", "EmailSent");
+    expect((await world.state(id)).status).toBe("failed");
+  });
+});
+
+describe("what holds a message back", () => {
+  test("a paused workspace: it waits without claims and nearly without work, and goes on", async () => {
+    const ids = await Promise.all(Array.from({ length: 50 }, (_, index) => world.accept(`order-${index}`)));
+    await world.pause();
+    const instance = await world.start({ sessionsMax: 4 });
+    await world.settle();
+    const before = { ...world.store.calls };
+    await quietTime(700);
+    expect(world.store.calls.append).toBe(before.append);
+    // The states of one workspace and one sender are looked at once a second.
+    expect(world.store.calls.read - before.read).toBeLessThanOrEqual(6);
+    expect(world.relay.sessions).toBe(0);
+    await world.unpause();
+    world.pass(2 * SECOND_MS);
+    await until(() => world.relay.sent.length === ids.length, "all to be sent");
+    expect(instance.troubles).toEqual([]);
+  });
+
+  test("a pause that comes between the look and the claim: the claim is given back, unburnt", async () => {
+    const id = await world.accept("order-1001");
+    let isPaused = false;
+    world.store.afterAppend = async (_, types) => {
+      if (!types.includes("EmailDeliveryStarted") || isPaused) return;
+      isPaused = true;
+      await world.pause();
+    };
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    const facts = { reason: "sending_paused", attemptBurnt: false, ambiguous: false };
+    expect((await lastEvent(id)).data).toMatchObject(facts);
+    await world.settle();
+    expect(await world.events(id)).toHaveLength(4);
+    expect(world.relay.sent).toHaveLength(0);
+    await world.unpause();
+    // As soon as the resumption is known, like all mail of the workspace.
+    world.pass(2 * SECOND_MS);
+    await until(async () => (await world.state(id)).status === "sent", "it to be sent");
+  });
+
+  test("a sender that is disabled between the look and the claim: likewise", async () => {
+    const id = await world.accept("order-1001");
+    let isDisabled = false;
+    world.store.afterAppend = async (_, types) => {
+      if (!types.includes("EmailDeliveryStarted") || isDisabled) return;
+      isDisabled = true;
+      await world.setSender("SenderDisabled");
+    };
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    expect((await lastEvent(id)).data).toMatchObject({ reason: "sender_unavailable", attemptBurnt: false });
+    await world.settle();
+    expect(await world.events(id)).toHaveLength(4);
+    expect(world.relay.sent).toHaveLength(0);
+    await world.setSender("SenderEnabled");
+    world.pass(2 * SECOND_MS);
+    await until(async () => (await world.state(id)).status === "sent", "it to be sent");
+  });
+
+  test("a disabled sender: it waits, and goes on", async () => {
+    const id = await world.accept("order-1001");
+    await world.setSender("SenderDisabled");
+    await world.start();
+    await world.settle();
+    expect(world.relay.sessions).toBe(0);
+    expect(await world.events(id)).toHaveLength(2);
+    await world.setSender("SenderEnabled");
+    world.pass(2 * SECOND_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+  });
+
+  test("a disabled domain: mail of its addresses waits, and goes on; others' goes meanwhile", async () => {
+    const domainId = await world.addDomain("shop.example");
+    const own = await world.addDomain("own.example");
+    const ids = [
+      await world.accept("order-1001", { from: "one@shop.example" }),
+      await world.accept("order-1002", { from: "two@shop.example" }),
+    ];
+    const other = await world.accept("order-1003", { from: "one@own.example" });
+    await world.setSender("SenderDisabled", domainId);
+    await world.start();
+    await world.untilEvents(other, "EmailDeliveryStarted", "EmailSent");
+    await world.settle();
+    for (const id of ids) expect(await world.events(id)).toHaveLength(2);
+    expect((await world.state(ids[0] as string)).authorityId).toBe(domainId);
+    expect((await world.state(other)).authorityId).toBe(own);
+    await world.setSender("SenderEnabled", domainId);
+    world.pass(2 * SECOND_MS);
+    for (const id of ids) await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+  });
+
+  test("a domain that is disabled between the look and the claim: likewise", async () => {
+    const domainId = await world.addDomain("shop.example");
+    const id = await world.accept("order-1001", { from: "one@shop.example" });
+    let isDisabled = false;
+    world.store.afterAppend = async (_, types) => {
+      if (!types.includes("EmailDeliveryStarted") || isDisabled) return;
+      isDisabled = true;
+      await world.setSender("SenderDisabled", domainId);
+    };
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    expect((await lastEvent(id)).data).toMatchObject({ reason: "sender_unavailable", attemptBurnt: false });
+    expect(world.relay.sent).toHaveLength(0);
+  });
+
+  test("an address that is disabled has its own mail wait, though its domain may send", async () => {
+    await world.addDomain("example.com");
+    const held = await world.accept("order-1001");
+    const other = await world.accept("order-1002", { from: "never-added@example.com" });
+    await world.setSender("SenderDisabled");
+    await world.start();
+    await world.untilEvents(other, "EmailDeliveryStarted", "EmailSent");
+    await world.settle();
+    expect(await world.events(held)).toHaveLength(2);
+  });
+
+  test("an address that can send on its own costs no look at its domain", async () => {
+    const read: string[] = [];
+    world.store.beforeRead = (stream) => void read.push(stream);
+    await world.accept("order-1001");
+    const senderId = world.services.keys.hashAddress(world.workspaceId, "shop@example.com");
+    expect(read.filter((stream) => stream.startsWith("sender-"))).toEqual([`sender-${senderId}`]);
+  });
+
+  test("more mail of one sender than is looked at in one go does not hold up another's", async () => {
+    for (let index = 0; index < 600; index += 1) await world.accept(`held-${index}`);
+    const id = await world.accept("order-1001", { from: "news@example.com" });
+    await world.setSender("SenderDisabled");
+    const instance = await world.start({ sessionsMax: 1 });
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(1);
+    expect(instance.troubles).toEqual([]);
+  });
+
+  test("a recipient who was suppressed since: it ends suppressed and is not sent", async () => {
+    world.relay.answer = () => refused("rcpt", "550 5.1.1 unknown");
+    const first = await world.accept("order-1001");
+    const instance = await world.start({ sessionsMax: 1 });
+    await world.untilEvents(first, "EmailDeliveryStarted", "EmailBounced");
+    const second = await world.accept("order-1002");
+    await world.untilEvents(second, "EmailDeliveryStarted", "EmailSuppressed");
+    expect(world.relay.sent).toHaveLength(1);
+    expect(instance.troubles).toEqual([]);
+  });
+
+  test("a message that was canceled while the read model stood still is not sent", async () => {
+    const id = await world.accept("order-1001");
+    world.relay.refuse = () => "not yet";
+    const instance = await world.start({ sessionsMax: 1 });
+    await until(() => world.relay.sessions > 0, "a look at the message");
+    await appendForeign(world, id, { type: "EmailCanceled", data: {} });
+    world.relay.refuse = () => null;
+    await instance.caughtUp();
+    world.pass(HOUR_MS);
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(0);
+    expect((await world.state(id)).status).toBe("canceled");
+  });
+
+  test("a disk that is nearly full: nothing is claimed until there is room", async () => {
+    world.freeBytes = 1_000;
+    const id = await world.accept("order-1001");
+    world.freeBytes = 499;
+    await world.start();
+    await world.settle();
+    expect(await world.events(id)).toHaveLength(2);
+    world.freeBytes = 500;
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+  });
+
+  test("a clock that was set back: the message is sent when its time has come again", async () => {
+    const id = await world.accept("order-1001");
+    world.relay.refuse = () => {
+      // Between the look at the read model and the claim.
+      if (world.relay.sessions === 1) world.clock.setBack(10 * SECOND_MS);
+      return null;
+    };
+    const instance = await world.start({ sessionsMax: 1 });
+    await world.settle();
+    expect(await world.events(id)).toHaveLength(2);
+    world.pass(10 * SECOND_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+    expect(instance.troubles).toEqual([]);
+  });
+});
+
+describe("the end of a message's life", () => {
+  test("comes after 72 hours of a relay that is not there", async () => {
+    world.relay.refuse = () => "ECONNREFUSED";
+    const id = await world.accept("order-1001");
+    const instance = await world.start();
+    await world.settle();
+    world.pass(LIFE_MS - 1);
+    await world.settle();
+    expect(await world.events(id)).toHaveLength(2);
+    world.pass(5 * SECOND_MS);
+    await world.untilEvents(id, "EmailFailed");
+    expect((await lastEvent(id)).data).toEqual({ attempt: 0, reason: "expired" });
+    expect(instance.troubles).toEqual([]);
+  });
+
+  test("is put off by the time of a pause, and does not come while it lasts", async () => {
+    world.relay.refuse = () => "ECONNREFUSED";
+    const id = await world.accept("order-1001");
+    await world.start();
+    await world.pause();
+    world.pass(LIFE_MS + HOUR_MS);
+    await world.settle();
+    expect(await world.events(id)).toHaveLength(2);
+    await world.unpause();
+    world.pass(LIFE_MS - MINUTE_MS);
+    await world.settle();
+    expect(await world.events(id)).toHaveLength(2);
+    world.pass(2 * MINUTE_MS);
+    await world.untilEvents(id, "EmailFailed");
+  });
+
+  test("leaves alone what another worker has claimed meanwhile: its outcome stands", async () => {
+    const id = await world.accept("order-1001");
+    world.relay.refuse = () => "ECONNREFUSED";
+    await world.start();
+    await world.settle();
+    let isFirst = true;
+    const claim = { attempt: 1, worker: "other", leaseMs: LEASE_MS, transport: "smtp" };
+    world.store.beforeAppend = async (_, types) => {
+      if (!types.includes("EmailFailed") || !isFirst) return;
+      isFirst = false;
+      // The other worker is first: our append of the end loses.
+      await appendForeign(world, id, { type: "EmailDeliveryStarted", data: claim });
+    };
+    world.pass(LIFE_MS + 6 * SECOND_MS);
+    await until(() => !isFirst, "the end to be tried");
+    await world.settle();
+    expect((await world.state(id)).status).toBe("sending");
+    await appendForeign(world, id, {
+      type: "EmailSent",
+      data: { attempt: 1, transport: "smtp", reply: "250 ok" },
+    });
+    expect((await world.state(id)).status).toBe("sent");
+  });
+});
+
+describe("the breaker", () => {
+  test("opens after relay faults, burns no attempt, and lets one worker at a time try", async () => {
+    const ids = await Promise.all(Array.from({ length: 30 }, (_, index) => world.accept(`order-${index}`)));
+    world.relay.refuse = () => "ECONNREFUSED";
+    const instance = await world.start({ sessionsMax: 4 });
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await world.settle();
+    expect(instance.delivery.relayFault?.reason).toBe("ECONNREFUSED");
+    const whenOpen = world.relay.sessions;
+    expect(whenOpen).toBeLessThanOrEqual(5 + 3);
+    for (const id of ids) expect(await world.events(id)).toHaveLength(2);
+    world.pass(SECOND_MS);
+    await world.settle();
+    expect(world.relay.sessions).toBe(whenOpen + 1);
+    // The rest doubles.
+    world.pass(SECOND_MS);
+    await world.settle();
+    expect(world.relay.sessions).toBe(whenOpen + 1);
+    world.pass(SECOND_MS);
+    await world.settle();
+    expect(world.relay.sessions).toBe(whenOpen + 2);
+    world.relay.refuse = () => null;
+    world.pass(30 * SECOND_MS);
+    await until(() => world.relay.sent.length === ids.length, "all to be sent");
+    expect(instance.delivery.relayFault).toBeNull();
+  });
+
+  test("lets only one through while the first has not come back", async () => {
+    for (let index = 0; index < 30; index += 1) await world.accept(`order-${index}`);
+    world.relay.refuse = () => "ECONNREFUSED";
+    const instance = await world.start({ sessionsMax: 4 });
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await world.settle();
+    const slow = gate<MailOutcome>();
+    world.relay.refuse = () => null;
+    world.relay.answer = () => slow.promise;
+    world.pass(SECOND_MS);
+    await until(() => world.relay.sent.length > 0, "the first to try");
+    await world.settle();
+    world.pass(MINUTE_MS);
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(1);
+    slow.resolve(ACCEPTED);
+    await until(() => world.relay.sent.length === 30, "all to be sent");
+  });
+
+  test("a fault of the store in the midst of the trial does not keep it shut", async () => {
+    for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
+    world.relay.refuse = () => "ECONNREFUSED";
+    const instance = await world.start({ sessionsMax: 2 });
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await world.settle();
+    world.relay.refuse = () => null;
+    let faults = 0;
+    world.store.beforeAppend = (_, types) => {
+      if (!types.includes("EmailDeliveryStarted") || faults > 0) return;
+      faults += 1;
+      throw unavailable();
+    };
+    world.pass(SECOND_MS);
+    await until(() => faults > 0, "the fault");
+    await until(() => world.relay.sent.length === 6, "all to be sent");
+  });
+
+  test("a trial that finds nothing to deliver leaves the place to the next", async () => {
+    for (let index = 0; index < 6; index += 1) await world.accept(`order-${index}`);
+    world.relay.refuse = () => "ECONNREFUSED";
+    const instance = await world.start({ sessionsMax: 2 });
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await world.setSender("SenderDisabled");
+    world.relay.refuse = () => null;
+    world.pass(SECOND_MS);
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(0);
+    await world.setSender("SenderEnabled");
+    world.pass(2 * SECOND_MS);
+    await until(() => world.relay.sent.length === 6, "all to be sent");
+    expect(instance.delivery.relayFault).toBeNull();
+  });
+
+  test("answers that speak of the relay open it too, and burn nothing", async () => {
+    world.relay.answer = () => refused("mail", "421 4.3.2 closing");
+    const ids = await Promise.all(Array.from({ length: 8 }, (_, index) => world.accept(`order-${index}`)));
+    const instance = await world.start({ sessionsMax: 1 });
+    await until(() => instance.delivery.relayFault !== null, "the breaker to open");
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(5);
+    const states = await Promise.all(ids.map(world.state));
+    expect(states.map(({ attemptsBurnt }) => attemptsBurnt)).toEqual(ids.map(() => 0));
+    expect(states.filter(({ status }) => status === "deferred")).toHaveLength(5);
+  });
+
+  test("answers about recipients leave it shut", async () => {
+    world.relay.answer = () => refused("rcpt", "450 4.7.1 greylisted");
+    for (let index = 0; index < 20; index += 1) await world.accept(`order-${index}`);
+    const instance = await world.start();
+    await until(() => world.relay.sent.length === 20, "all to be tried");
+    expect(instance.delivery.relayFault).toBeNull();
+  });
+});
+
+describe("stopping", () => {
+  test("waits for what is in flight, records it, and claims nothing more", async () => {
+    const slow = gate<MailOutcome>();
+    world.relay.answer = () => slow.promise;
+    const ids = await Promise.all(Array.from({ length: 10 }, (_, index) => world.accept(`order-${index}`)));
+    const instance = await world.start({ sessionsMax: 2 });
+    await until(() => world.relay.sent.length === 2, "two in flight");
+    let isStopped = false;
+    const stopped = instance.stop().then(() => {
+      isStopped = true;
+    });
+    await world.settle();
+    expect(isStopped).toBe(false);
+    slow.resolve(ACCEPTED);
+    await stopped;
+    const states = await Promise.all(ids.map(world.state));
+    expect(states.filter(({ status }) => status === "sent")).toHaveLength(2);
+    expect(states.filter(({ status }) => status === "queued")).toHaveLength(8);
+  });
+
+  test("claims nothing with a session that came too late", async () => {
+    const id = await world.accept("order-1001");
+    const held = gate<void>();
+    const { transport } = world.relay;
+    world.relay.transport = (worker, sessionsMax) => {
+      const inner = transport(worker, sessionsMax);
+      return {
+        ...inner,
+        async session(signal) {
+          world.relay.sessions += 1;
+          await held.promise;
+          return inner.session(signal);
+        },
+      };
+    };
+    const instance = await world.start({ sessionsMax: 1 });
+    await until(() => world.relay.sessions > 0, "the wait for a session");
+    const stopped = instance.stop();
+    held.resolve();
+    await stopped;
+    expect(await world.events(id)).toHaveLength(2);
+  });
+
+  test("gives up after its grace, and leaves the claim to its lease", async () => {
+    world.relay.answer = () => new Promise(() => {});
+    const id = await world.accept("order-1001");
+    const instance = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted");
+    await instance.stop(20);
+    await world.untilEvents(id, "EmailDeliveryStarted");
+    world.relay.answer = () => ACCEPTED;
+    await world.start({ worker: "w2" });
+    await world.settle();
+    world.pass(LEASE_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
+  });
+});
+
+describe("a fault of the store", () => {
+  test.each(["unavailable", "outcomeUnknown"] as const)(
+    "at the claim (%s) sends nothing, and is tried again",
+    async (failure) => {
+      const id = await world.accept("order-1001");
+      let faults = 0;
+      world.store.beforeAppend = (_, types) => {
+        if (!types.includes("EmailDeliveryStarted") || faults === 2) return;
+        faults += 1;
+        expect(world.relay.sent).toHaveLength(0);
+        throw new StoreError(failure, "the store is away");
+      };
+      const instance = await world.start({ sessionsMax: 1 });
+      await until(() => faults === 2, "two faults");
+      await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+      expect(world.relay.sent).toHaveLength(1);
+      expect(instance.troubles).toHaveLength(2);
+    },
+  );
+
+  test("a claim that was written though the store said otherwise: sent only after its lease", async () => {
+    const id = await world.accept("order-1001");
+    let isFirst = true;
+    world.store.afterAppend = (_, types) => {
+      if (!types.includes("EmailDeliveryStarted") || !isFirst) return;
+      isFirst = false;
+      throw new StoreError("outcomeUnknown", "no answer");
+    };
+    const instance = await world.start();
+    await until(() => instance.troubles.length > 0, "the fault");
+    await instance.caughtUp();
+    await world.settle();
+    expect(world.relay.sent).toHaveLength(0);
+    world.pass(LEASE_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
+    expect(world.relay.sent).toHaveLength(1);
+  });
+
+  test("at the outcome: tried until it is in the log, and sent once", async () => {
+    const id = await world.accept("order-1001");
+    let faults = 0;
+    world.store.beforeAppend = (_, types) => {
+      if (!types.includes("EmailSent") || faults === 2) return;
+      faults += 1;
+      throw unavailable();
+    };
+    const instance = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+    expect(faults).toBe(2);
+    expect(instance.troubles.map((trouble) => trouble.id)).toEqual([id, id]);
+    expect(world.relay.sent).toHaveLength(1);
+  });
+
+  test("an outcome that was written though the store said otherwise is there once", async () => {
+    const id = await world.accept("order-1001");
+    let isFirst = true;
+    world.store.afterAppend = (_, types) => {
+      if (!types.includes("EmailSent") || !isFirst) return;
+      isFirst = false;
+      throw new StoreError("outcomeUnknown", "no answer");
+    };
+    const instance = await world.start();
+    await until(() => instance.troubles.length > 0, "the fault");
+    await world.settle();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+    expect(world.relay.sent).toHaveLength(1);
+  });
+
+  test("between the claim and the send: the claim is given back, nothing is in doubt, nothing is burnt", async () => {
+    const id = await world.accept("order-1001");
+    let faults = 0;
+    world.store.beforeRead = (stream) => {
+      if (!stream.startsWith("suppression-") || faults > 0) return;
+      faults += 1;
+      throw unavailable();
+    };
+    await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    const facts = { reason: "store_unavailable", attemptBurnt: false, ambiguous: false };
+    expect((await lastEvent(id)).data).toMatchObject(facts);
+    world.pass(30 * SECOND_MS);
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
+    expect(world.relay.sent).toHaveLength(1);
+  });
+
+  test("an answer that comes late: what became due again meanwhile is not forgotten", async () => {
+    const id = await world.accept("order-1001");
+    const answer = gate<void>();
+    world.relay.answer = (_, nth) => (nth === 1 ? refused("rcpt", "451 4.7.1 later") : ACCEPTED);
+    world.store.afterAppend = (_, types) => (types.includes("EmailDeferred") ? answer.promise : undefined);
+    const instance = await world.start();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred");
+    await instance.caughtUp();
+    world.pass(HOUR_MS);
+    await quietTime(300);
+    expect(world.relay.sent).toHaveLength(1);
+    answer.resolve();
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailDeferred", "EmailDeliveryStarted", "EmailSent");
+  });
+
+  test("for as long as it lasts: the message is tried again though no news comes from the log", async () => {
+    const id = await world.accept("order-1001");
+    let isAway = true;
+    let asked = 0;
+    world.store.beforeRead = (stream) => {
+      if (!isAway || !stream.startsWith("email-")) return;
+      asked += 1;
+      throw unavailable();
+    };
+    await world.start({ sessionsMax: 2, hasAccepted: false });
+    await until(() => asked >= 3, "three looks at the message");
+    isAway = false;
+    await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+  });
+
+  test("one message that cannot be read holds up neither delivery nor the end of leases", async () => {
+    const damaged = await world.accept("damaged");
+    const claim = { attempt: 1, worker: "dead", leaseMs: LEASE_MS, transport: "smtp" };
+    await appendForeign(world, damaged, { type: "EmailDeliveryStarted", data: claim });
+    const claimed = await world.accept("claimed");
+    await appendForeign(world, claimed, { type: "EmailDeliveryStarted", data: claim });
+    const waiting = await world.accept("waiting");
+    world.store.beforeRead = (stream) => {
+      if (stream === `email-${damaged}`) throw new Error("event EmailQueued cannot be read");
+    };
+    const instance = await world.start();
+    await world.untilEvents(waiting, "EmailDeliveryStarted", "EmailSent");
+    await world.settle();
+    world.pass(LEASE_MS);
+    await world.untilEvents(
+      claimed,
+      "EmailDeliveryStarted",
+      "EmailDeferred",
+      "EmailDeliveryStarted",
+      "EmailSent",
+    );
+    expect(instance.troubles.every(({ id }) => id === damaged)).toBe(true);
+  });
+});

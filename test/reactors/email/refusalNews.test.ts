@@ -1,0 +1,23 @@
+import { describe, expect, test } from "bun:test";
+import { HOUR_MS, MINUTE_MS } from "../../../src/kernel/time.ts";
+import { type Refusal, RefusalNews, type RefusalReport } from "../../../src/reactors/email/refusalReports.ts";
+
+const REFUSAL: Refusal = { emailId: "one", reason: "sender_rejected", code: 554 };
+
+describe("news of refusals", () => {
+  test("come at once, then once a minute with how many there were, and are recent for an hour", () => {
+    let now = 0;
+    const reports: RefusalReport[] = [];
+    const news = new RefusalNews({ monotonicMs: () => now }, (report) => reports.push(report));
+    expect(news.recent).toBeNull();
+    for (let index = 0; index < 5; index += 1) news.refused(REFUSAL);
+    expect(reports).toEqual([{ ...REFUSAL, failed: 1 }]);
+    now += MINUTE_MS;
+    news.refused({ ...REFUSAL, emailId: "six" });
+    expect(reports.slice(1)).toEqual([{ ...REFUSAL, emailId: "six", failed: 5 }]);
+    now += HOUR_MS;
+    expect(news.recent?.emailId).toBe("six");
+    now += 1;
+    expect(news.recent).toBeNull();
+  });
+});

@@ -1,0 +1,64 @@
+import { describe, expect, test } from "bun:test";
+import { RelayNews, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
+
+const FAULT = { trouble: "unreachable", reason: "ECONNREFUSED" } as const;
+
+function world() {
+  let now = 0;
+  const reports: RelayReport[] = [];
+  const news = new RelayNews({ monotonicMs: () => now }, (report) => reports.push(report));
+  return {
+    reports,
+    news,
+    faults(count: number, everyMs: number) {
+      for (let index = 0; index < count; index += 1) {
+        news.fault(FAULT);
+        now += everyMs;
+      }
+    },
+    kinds: () => reports.map(({ kind }) => kind),
+  };
+}
+
+describe("news of the relay", () => {
+  test("are none while all is well, and none of a hiccup", () => {
+    const { news, faults, kinds } = world();
+    news.success();
+    faults(2, 100);
+    news.success();
+    faults(1, 100);
+    news.success();
+    expect(kinds()).toEqual([]);
+  });
+
+  test("are one when trouble begins, one a minute while it lasts, and one when it ends", () => {
+    const { news, faults, reports, kinds } = world();
+    faults(180, 1_000);
+    news.success();
+    news.success();
+    expect(kinds()).toEqual(["began", "lasts", "lasts", "ended"]);
+    expect(reports[0]).toEqual({ kind: "began", fault: FAULT });
+    expect(reports[1]).toEqual({ kind: "lasts", fault: FAULT, forMs: 62_000, attempts: 63 });
+    expect(reports.at(-1)).toEqual({ kind: "ended", forMs: 180_000, attempts: 180 });
+  });
+
+  test("come also of failures that are few and far between", () => {
+    const { faults, kinds } = world();
+    faults(2, 30_000);
+    expect(kinds()).toEqual(["began"]);
+  });
+
+  test("come at once of a log-in that is refused: that does not mend itself", () => {
+    const { news, kinds } = world();
+    news.fault({ trouble: "login_refused", reason: "535" });
+    expect(kinds()).toEqual(["began"]);
+  });
+
+  test("begin anew after an end", () => {
+    const { news, faults, kinds } = world();
+    faults(5, 10);
+    news.success();
+    faults(5, 10);
+    expect(kinds()).toEqual(["began", "ended", "began"]);
+  });
+});

@@ -1,0 +1,127 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { SECOND_MS } from "../../../src/kernel/time.ts";
+import type { EventStore } from "../../../src/ports/eventStore.ts";
+import { until } from "../../support/until.ts";
+import { answered, webhookTestWorld } from "../webhookDelivery/webhookFixtures.ts";
+import { appendForeign, deliveryWorld } from "./deliveryFixtures.ts";
+
+const LEASE_MS = 120 * SECOND_MS;
+/** More than are looked at in one go. */
+const MANY = 600;
+
+let close: () => Promise<void> = async () => {};
+afterEach(() => close());
+
+async function mailWorld() {
+  const world = await deliveryWorld();
+  close = () => world.close();
+  return world;
+}
+
+function webhookWorld() {
+  const world = webhookTestWorld();
+  close = () => world.close();
+  return world;
+}
+
+/** Lets time pass in which a worker that takes no rest would look again: it pauses for a quarter of a second. */
+async function quietTime(): Promise<void> {
+  const end = performance.now() + 600;
+  await until(() => performance.now() > end);
+}
+
+/** Appends an event of a type that no version of this program has had yet. */
+async function poison(store: EventStore, stream: string): Promise<void> {
+  const last = await store.lastRevision(stream);
+  const event = { id: crypto.randomUUID(), type: "LaunchedToTheMoon", data: {}, metadata: { schema: 1 } };
+  await store.append(stream, [event], last ?? "noStream");
+}
+
+describe("a message that cannot be read", () => {
+  test("does not hold up the others, though there are many of it", async () => {
+    const world = await mailWorld();
+    const poisoned = new Set<string>();
+    for (let index = 0; index < MANY; index += 1) poisoned.add(await world.accept(`poisoned-${index}`));
+    const healthy = [await world.accept("healthy-1"), await world.accept("healthy-2")];
+    for (const id of poisoned) await poison(world.store, `email-${id}`);
+    const instance = await world.start({ hasAccepted: false });
+    for (const id of healthy) await world.untilEvents(id, "EmailDeliveryStarted", "EmailSent");
+    const later = await world.accept("healthy-3");
+    await world.untilEvents(later, "EmailDeliveryStarted", "EmailSent");
+    await until(() => instance.troubles.length >= MANY, "each to be looked at");
+    await world.settle();
+    // The clock stands still: none of them is due to be looked at again.
+    expect(instance.troubles).toHaveLength(MANY);
+    expect(new Set(instance.troubles.map(({ id }) => id))).toEqual(poisoned);
+    expect(world.relay.sent).toHaveLength(healthy.length + 1);
+  });
+
+  test("is looked at again after ever longer rests", async () => {
+    const world = await mailWorld();
+    const id = await world.accept("poisoned");
+    await poison(world.store, `email-${id}`);
+    const instance = await world.start({ hasAccepted: false });
+    await until(() => instance.troubles.length === 1, "the first look");
+    await quietTime();
+    let looks = 1;
+    for (const restMs of [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]) {
+      await until(() => instance.troubles.length === looks, `look ${looks}`);
+      world.pass(restMs - 1);
+      await world.settle();
+      expect(instance.troubles).toHaveLength(looks);
+      world.pass(1);
+      looks += 1;
+    }
+    await until(() => instance.troubles.length === looks, "the last look");
+    expect(String(instance.troubles[0]?.error)).toContain(`LaunchedToTheMoon (email-${id}, revision 2)`);
+  });
+
+  test("and is claimed has its lease looked at after ever longer rests", async () => {
+    const world = await mailWorld();
+    const claim = { attempt: 1, worker: "dead", leaseMs: LEASE_MS, transport: "smtp" };
+    const id = await world.accept("poisoned");
+    await appendForeign(world, id, { type: "EmailDeliveryStarted", data: claim });
+    await poison(world.store, `email-${id}`);
+    const instance = await world.start();
+    await world.settle();
+    world.pass(LEASE_MS);
+    await until(() => instance.troubles.length === 1, "the first look");
+    await quietTime();
+    for (const [looks, restMs] of [500, 1_000, 2_000].entries()) {
+      await until(() => instance.troubles.length === looks + 1, `look ${looks}`);
+      world.pass(restMs - 1);
+      await world.settle();
+      expect(instance.troubles).toHaveLength(looks + 1);
+      world.pass(1);
+    }
+  });
+});
+
+describe("a webhook delivery that cannot be read", () => {
+  test("does not hold up the others of its endpoint, and is looked at after ever longer rests", async () => {
+    const world = webhookWorld();
+    world.endpoints.answer = (_, nth) => answered(nth === 1 ? 500 : 200);
+    const endpoint = await world.register("hooks");
+    const first = await world.start();
+    const poisoned = await world.test(endpoint);
+    if (poisoned === null) throw new Error("the test was refused");
+    await world.untilEvents(poisoned, "WebhookAttemptStarted", "WebhookAttemptFailed");
+    await first.stop();
+    await poison(world.store, `webhookdelivery-${poisoned}`);
+    world.pass(3_600 * SECOND_MS);
+
+    const instance = await world.start();
+    await until(() => instance.troubles.length === 1, "the trouble");
+    await quietTime();
+    await world.happen();
+    await until(() => world.endpoints.told.length === 2, "the other delivery");
+    await world.settle();
+    expect(instance.troubles).toHaveLength(1);
+    world.pass(500);
+    await until(() => instance.troubles.length === 2, "the second look");
+    world.pass(999);
+    await world.settle();
+    expect(instance.troubles).toHaveLength(2);
+    expect(instance.troubles.map(({ id }) => id)).toEqual([poisoned, poisoned]);
+  });
+});

@@ -1,0 +1,444 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { messageFiles } from "../../../projections/attachmentUse.ts";
+import { emails } from "../../../projections/emails.ts";
+import { erasures } from "../../../projections/erasures.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { checkpointFile } from "../../../src/adapters/system/checkpointFile.ts";
+import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
+import type { Services } from "../../../src/commands/dependencies.ts";
+import { readEmailState } from "../../../src/commands/email/readEmail.ts";
+import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { readErasure, requestPersonErasure } from "../../../src/commands/erasure/erasureRequests.ts";
+import { addSuppression, removeSuppression } from "../../../src/commands/suppression/manageSuppressions.ts";
+import { attachmentStream } from "../../../src/domain/attachment/events.ts";
+import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
+import { suppressionStream } from "../../../src/domain/suppression/events.ts";
+import { type Address, parseAddress } from "../../../src/kernel/text/emailAddress.ts";
+import { DAY_MS } from "../../../src/kernel/time.ts";
+import { type EventStore, LOG_START, type Position, StoreError } from "../../../src/ports/eventStore.ts";
+import type { ReadDatabase } from "../../../src/ports/readDatabase.ts";
+import { contentRetention } from "../../../src/reactors/content/contentRetention.ts";
+import { erasedContent } from "../../../src/reactors/content/erasedContentCleanup.ts";
+import { personErasure } from "../../../src/reactors/erasure/personErasure.ts";
+import type { RowWorker } from "../../../src/reactors/worker/pollingWorker.ts";
+import { followReadModels } from "../../../src/readModels/followLog.ts";
+import { openReaders } from "../../../src/readModels/readers.ts";
+import { direct, txt } from "../../support/files/uploadFiles.ts";
+import { setLimits } from "../../support/limits.ts";
+import { until } from "../../support/until.ts";
+import { attachmentWorld } from "../attachment/attachmentFixtures.ts";
+
+setDefaultTimeout(60_000);
+
+const SENDER = "shop@example.com";
+const sent: readonly EmailEvent[] = [
+  { type: "EmailDeliveryStarted", data: { attempt: 1, worker: "w", leaseMs: 1, transport: "outbox" } },
+  { type: "EmailSent", data: { attempt: 1, transport: "outbox", reply: "250 ok" } },
+];
+
+function address(text: string): Address {
+  const parsed = parseAddress(text);
+  if ("invalid" in parsed) throw new Error(parsed.invalid);
+  return parsed;
+}
+
+/** A log with people in it, its read models, and a way to send. */
+async function startWorld() {
+  const world = await attachmentWorld();
+  const directory = mkdtempSync(join(tmpdir(), "erasure-"));
+  const place = { databases: sqliteReadDatabases, directory, projections: [emails, erasures, messageFiles] };
+  const readers = openReaders(place);
+  const stopping = new AbortController();
+  const onEvent: Parameters<typeof followReadModels>[0]["onEvent"] = (event) => readers.receive(event);
+  const on = { ...place, store: world.store, logId: "log", onEvent, signal: stopping.signal };
+  const following = followReadModels(on);
+  let [sends, looks] = [0, 0];
+  const areCurrent = async () => {
+    const head = await world.store.head();
+    const all = place.projections.map(({ name }) => readers.waitForPosition(name, head, 5_000));
+    return (await Promise.all(all)).every((isThere) => isThere);
+  };
+  return {
+    ...world,
+    readers,
+    directory,
+    areCurrent,
+    /** How often the retention has looked. */
+    get looks() {
+      return looks;
+    },
+    watchedEmails(): ReadDatabase {
+      const db = readers.reader("emails");
+      const all: ReadDatabase["all"] = (...query) => {
+        looks += 1;
+        return db.all(...query);
+      };
+      return { ...db, all };
+    },
+    async send(to: string, parts: { readonly uploads?: readonly string[]; readonly files?: number } = {}) {
+      sends += 1;
+      const { filename, content_type: contentType, content } = direct(txt(20));
+      const result = await sendEmail(world.services, {
+        workspaceId: world.workspaceId,
+        idempotencyKey: `erasure-${sends}`,
+        request: { sends },
+        from: address(SENDER),
+        to: address(to),
+        content: { from: SENDER, to, subject: "Hello", text: "Hello" },
+        template: null,
+        attachments: [
+          ...(parts.uploads ?? []).map((id) => ({ kind: "upload" as const, id })),
+          ...Array.from({ length: parts.files ?? 0 }, () => {
+            return { kind: "direct" as const, filename, contentType, content };
+          }),
+        ],
+        occasion: world.occasion(),
+      });
+      if (result.kind !== "accepted") throw new Error(`not accepted: ${JSON.stringify(result)}`);
+      return result.receipt.id;
+    },
+    async readyUpload() {
+      const id = await world.uploaded();
+      await checkAttachment(world.services, id, world.occasion());
+      return id;
+    },
+    async end() {
+      stopping.abort();
+      await following;
+      readers.close();
+      await world.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+type World = Awaited<ReturnType<typeof startWorld>>;
+
+/** The services of a process that dies at its `calls`-th call of the log, the content store or the outbox. */
+function dying(services: Services, calls: number) {
+  let left = calls;
+  const alive = <Args extends readonly unknown[], Result>(call: (...args: Args) => Result) => {
+    return (...args: Args): Result => {
+      left -= 1;
+      if (left < 0) throw new StoreError("unavailable", "the process is dead");
+      return call(...args);
+    };
+  };
+  const { store, content } = services;
+  const dyingStore: EventStore = {
+    ...store,
+    append: alive(async (...args) => store.append(...args)),
+    read: alive(async (...args) => store.read(...args)),
+    truncateBefore: alive(async (...args) => store.truncateBefore(...args)),
+    scrub: alive(async (...args) => store.scrub(...args)),
+  };
+  const removed: string[] = [];
+  const dyingServices: Services = {
+    ...services,
+    store: dyingStore,
+    content: { ...content, removeOwner: alive(async (owner) => content.removeOwner(owner)) },
+    outbox: {
+      remove: alive(async (id) => {
+        removed.push(id);
+        return true;
+      }),
+    },
+  };
+  return { services: dyingServices, removed, isDead: () => left < 0 };
+}
+
+function worker(world: World, services: Services, troubles: unknown[] = []): RowWorker {
+  return personErasure({
+    services,
+    erasures: world.readers.reader("erasures"),
+    emails: world.readers.reader("emails"),
+    messageFiles: world.readers.reader("message-files"),
+    areCurrent: world.areCurrent,
+    breathe: async () => {},
+    scrubReadModels: async () => [],
+    actor: "worker:test",
+    random: () => 0,
+    onTrouble: (error) => troubles.push(error),
+  });
+}
+
+/** A person in every state that there is, and another one; a request to erase the first. */
+async function peopled() {
+  const world = await startWorld();
+  const upload = await world.readyUpload();
+  const shared = await world.readyUpload();
+  const waiting = await world.send("ana@example.org", { uploads: [upload, shared], files: 1 });
+  const delivered = await world.send("Ana@example.org");
+  await world.addEmailEvents(delivered, ...sent);
+  const other = await world.send("ben@example.org", { uploads: [shared] });
+  const { services, workspaceId } = world;
+  const ana = { workspaceId, address: address("ana@example.org"), note: "asked" };
+  await addSuppression(services, ana, world.occasion());
+  await removeSuppression(services, workspaceId, ana.address, world.occasion());
+  await addSuppression(services, ana, world.occasion());
+  const requestId = await requestPersonErasure(services, ana.address, world.occasion());
+  const firstOf = async (stream: string) => (await world.store.read(stream, 0, 1))[0];
+  return {
+    world,
+    requestId,
+    isCompleted: async () => (await readErasure(world.store, requestId))?.erasure.status === "completed",
+    /** That nothing of the person is left, everything of the other one is, and the report says so. */
+    async check() {
+      for (const id of [waiting, delivered]) {
+        expect((await firstOf(emailStream(id)))?.revision).toBe(1);
+        expect(await world.folders(id)).toBe(0);
+      }
+      expect((await readEmailState(world.store, waiting))?.status).toBe("canceled");
+      expect((await firstOf(attachmentStream(upload)))?.type).toBe("AttachmentErased");
+      const hash = services.keys.hashAddress(workspaceId, ana.address.canonical);
+      expect((await firstOf(suppressionStream(hash)))?.type).toBe("RecipientSuppressed");
+      expect((await firstOf(emailStream(other)))?.revision).toBe(0);
+      expect((await firstOf(attachmentStream(shared)))?.type).toBe("AttachmentUploaded");
+      expect(await world.folders(other)).toBe(1);
+      expect([...world.storage.held.keys()]).toEqual([attachmentStream(shared)]);
+      const { erasure } = (await readErasure(world.store, requestId)) ?? {};
+      expect(erasure).toMatchObject({
+        status: "completed",
+        remains: [],
+        counts: {
+          messagesErased: 2,
+          messagesCanceled: 1,
+          messagesErasedBefore: 0,
+          messagesWithFiles: 1,
+          outboxMessages: 1,
+          uploadsErased: 1,
+          uploadsKept: [shared],
+          suppressionsErased: 1,
+        },
+      });
+    },
+  };
+}
+
+describe("a request to erase a person", () => {
+  test("is finished by whoever comes next, wherever the one before has died", async () => {
+    let deaths = 0;
+    for (let calls = 0; ; calls += 1) {
+      const { world, isCompleted, check } = await peopled();
+      const first = dying(world.services, calls);
+      const dead = worker(world, first.services);
+      dead.start();
+      await until(async () => first.isDead() || (await isCompleted()), "the first worker's end");
+      await dead.stop(0);
+      const wasEnough = !first.isDead();
+      const second = worker(world, {
+        ...world.services,
+        outbox: dying(world.services, 1_000).services.outbox,
+      });
+      second.start();
+      await until(isCompleted, "the second worker to finish");
+      await second.stop(5_000);
+      await check();
+      await world.end();
+      if (wasEnough) break;
+      deaths += 1;
+    }
+    expect(deaths).toBeGreaterThan(40);
+  });
+
+  test("is worked on by several at once", async () => {
+    const { world, isCompleted, check } = await peopled();
+    const troubles: unknown[] = [];
+    const workers = [1, 2, 3].map(() => worker(world, world.services, troubles));
+    for (const one of workers) one.start();
+    await until(isCompleted, "the request to be completed");
+    for (const one of workers) await one.stop(5_000);
+    await check();
+    expect(troubles).toEqual([]);
+    await world.end();
+  });
+
+  test("goes over the disks again while something remains there, and says what when that does not end", async () => {
+    const { world, requestId, isCompleted } = await peopled();
+    let scrubs = 0;
+    const store: EventStore = {
+      ...world.store,
+      async scrub() {
+        scrubs += 1;
+        return { remains: ["a chunk"] };
+      },
+    };
+    const troubles: unknown[] = [];
+    const one = worker(world, { ...world.services, store }, troubles);
+    one.start();
+    await until(async () => {
+      // Far less than its patience, more than its first rest.
+      world.pass(scrubs === 0 ? 0 : 1_000);
+      one.wake();
+      return scrubs >= 2;
+    }, "a second scrub");
+    expect(await isCompleted()).toBe(false);
+    await until(async () => {
+      world.pass(5 * 60_000);
+      one.wake();
+      return isCompleted();
+    }, "the end of its patience");
+    await one.stop(5_000);
+    expect((await readErasure(world.store, requestId))?.erasure.remains).toEqual(["a chunk"]);
+    expect(troubles).toEqual([]);
+    await world.end();
+  });
+});
+
+describe("what was erased", () => {
+  const startEraser = (path: string, services: Services, troubles: unknown[] = []) => {
+    const eraser = erasedContent({
+      services,
+      checkpoint: checkpointFile(path, "log"),
+      actor: "worker:test",
+      lookMs: 5,
+      onTrouble: (error, id) => troubles.push([id, error]),
+    });
+    eraser.start();
+    return eraser;
+  };
+  const erased: EmailEvent = { type: "EmailContentErased", data: { reason: "requested" } };
+  const isCleared = async (world: World, id: string) =>
+    (await world.store.read(emailStream(id), 0, 1))[0]?.revision === 1 && (await world.folders(id)) === 0;
+
+  test("is cleared once, by every instance for itself, and not again after a restart", async () => {
+    const world = await startWorld();
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count += 1) ids.push(await world.send("ana@example.org", { files: 1 }));
+    for (const id of ids) await world.addEmailEvents(id, ...sent, erased);
+    const kept = await world.send("ana@example.org", { files: 1 });
+    for (const instance of ["a", "b"]) {
+      const path = join(world.directory, `${instance}.json`);
+      for (const expected of [ids, []]) {
+        const { services, removed } = dying(world.services, Number.POSITIVE_INFINITY);
+        const eraser = startEraser(path, services);
+        const head = await world.store.head();
+        await until(
+          () => checkpointFile(path, "log").load() >= head || removed.length > ids.length,
+          "the head",
+        );
+        await eraser.stop();
+        expect(removed).toEqual([...expected]);
+      }
+    }
+    for (const id of ids) expect(await isCleared(world, id)).toBe(true);
+    expect(await isCleared(world, kept)).toBe(false);
+    await world.end();
+  });
+
+  test("is cleared when the store is back, and what cannot be read keeps nobody waiting", async () => {
+    const world = await startWorld();
+    const [broken, sound] = [await world.send("ana@example.org"), await world.send("ana@example.org")];
+    for (const id of [broken, sound]) await world.addEmailEvents(id, ...sent, erased);
+    const path = join(world.directory, "c.json");
+    let isBroken = true;
+    const store: EventStore = {
+      ...world.store,
+      async read(stream, ...rest) {
+        if (isBroken && stream === emailStream(broken)) throw new Error("its events are damaged");
+        return world.store.read(stream, ...rest);
+      },
+    };
+    const troubles: unknown[] = [];
+    const eraser = startEraser(path, { ...world.services, store }, troubles);
+    await until(() => isCleared(world, sound), "the sound one to be cleared");
+    await until(() => troubles.length > 1, "the broken one to be tried again");
+    expect(await isCleared(world, broken)).toBe(false);
+    // After a restart it is begun with what was left.
+    await eraser.stop();
+    const [first] = await world.store.read(emailStream(broken), 2, 10);
+    expect(checkpointFile(path, "log").load() < (first?.position ?? LOG_START)).toBe(true);
+    isBroken = false;
+    const next = startEraser(path, { ...world.services, store });
+    await until(() => isCleared(world, broken), "the broken one to be cleared");
+    await next.stop();
+    await world.end();
+  });
+
+  test("is gone over from the start when the checkpoint is another log's, or past its end", async () => {
+    const world = await startWorld();
+    const path = join(world.directory, "d.json");
+    const file = checkpointFile(path, "log");
+    expect(file.load()).toBe(LOG_START);
+    file.save("9".repeat(16) as Position);
+    expect(checkpointFile(path, "log").load()).toBe("9".repeat(16) as Position);
+    expect(checkpointFile(path, "other").load()).toBe(LOG_START);
+    const id = await world.send("ana@example.org");
+    await world.addEmailEvents(id, ...sent, erased);
+    const eraser = startEraser(path, world.services);
+    await until(() => isCleared(world, id), "it to be cleared");
+    await eraser.stop();
+    await world.end();
+  });
+});
+
+describe("content retention", () => {
+  const retaining = (world: World, services: Services = world.services, troubles: unknown[] = []) => {
+    const retention = contentRetention({
+      services,
+      emails: world.watchedEmails(),
+      actor: "worker:test",
+      random: () => 0,
+      lookMs: 5,
+      onTrouble: (error) => troubles.push(error),
+    });
+    retention.start();
+    return retention;
+  };
+  const isErased = async (world: World, id: string) =>
+    (await readEmailState(world.store, id))?.erasedFor?.reason === "retention";
+
+  test("erases what has ended and is past its workspace's days, as they are now, and nothing else", async () => {
+    const world = await startWorld();
+    const [waiting, old] = [
+      await world.send("a@example.org", { files: 1 }),
+      await world.send("b@example.org", { files: 1 }),
+    ];
+    await world.addEmailEvents(old, ...sent);
+    world.pass(29 * DAY_MS);
+    const young = await world.send("c@example.org");
+    await world.addEmailEvents(young, ...sent);
+    const before = world.looks;
+    const retention = retaining(world);
+    await until(() => world.looks > before + 3, "a few looks");
+    expect(await isErased(world, old)).toBe(false);
+    world.pass(DAY_MS);
+    await until(() => isErased(world, old), "the old one to be erased");
+    expect(await world.folders(old)).toBe(0);
+    expect([...world.storage.held.keys()].some((holder) => holder.startsWith(emailStream(old)))).toBe(false);
+    expect((await world.store.read(emailStream(old), 0, 1))[0]?.revision).toBe(1);
+    expect(await isErased(world, waiting)).toBe(false);
+    // The operator says one day: from now on that counts for what is there.
+    await setLimits(world.services, world.workspaceId, { contentRetentionDays: 1 });
+    world.services.workspaces.forget(world.workspaceId);
+    await until(() => isErased(world, young), "the young one to be erased");
+    // What ends late goes when it has ended.
+    await world.addEmailEvents(waiting, ...sent);
+    await until(() => isErased(world, waiting), "the one that waited to be erased");
+    await retention.stop();
+    await world.end();
+  });
+
+  test("goes through more than a page, several instances at once, each message once", async () => {
+    const world = await startWorld();
+    const ids: string[] = [];
+    for (let count = 0; count < 520; count += 1) ids.push(await world.send("a@example.org"));
+    for (const id of ids) await world.addEmailEvents(id, ...sent);
+    world.pass(31 * DAY_MS);
+    const troubles: unknown[] = [];
+    const workers = [retaining(world, world.services, troubles), retaining(world, world.services, troubles)];
+    await until(async () => {
+      const all = await Promise.all(ids.map((id) => isErased(world, id)));
+      return all.every((one) => one);
+    }, "all of them to be erased");
+    for (const one of workers) await one.stop();
+    for (const id of ids) {
+      const types = await world.types(emailStream(id));
+      expect(types.filter((type) => type === "EmailContentErased")).toHaveLength(1);
+    }
+    expect(troubles).toEqual([]);
+    await world.end();
+  });
+});

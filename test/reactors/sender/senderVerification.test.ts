@@ -1,0 +1,389 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { senders } from "../../../projections/senders.ts";
+import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { makeServices, type Services } from "../../../src/commands/dependencies.ts";
+import { suppressRecipient } from "../../../src/commands/email/mailAttempts.ts";
+import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
+import { readSender } from "../../../src/commands/sender/readSender.ts";
+import { requestSenderVerification } from "../../../src/commands/sender/requestSenderVerification.ts";
+import { confirmVerificationLink } from "../../../src/commands/sender/verificationLink.ts";
+import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { LINK_LIFETIME_MS } from "../../../src/domain/sender/decisions.ts";
+import { senderStream } from "../../../src/domain/sender/events.ts";
+import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
+import { newId } from "../../../src/kernel/ids.ts";
+import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
+import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
+import { HOUR_MS, MINUTE_MS } from "../../../src/kernel/time.ts";
+import { StoreError } from "../../../src/ports/eventStore.ts";
+import type { MailMessage } from "../../../src/ports/mailTransport.ts";
+import { RelayNews } from "../../../src/reactors/email/relayOutageReports.ts";
+import {
+  SenderVerification,
+  VERIFICATION_LEASE_MS,
+} from "../../../src/reactors/sender/verificationMailWorker.ts";
+import { followReadModels } from "../../../src/readModels/followLog.ts";
+import { openReaders } from "../../../src/readModels/readers.ts";
+import { readConfig } from "../../../src/service/config/config.ts";
+import { openInspector } from "../../../src/service/openAdapters.ts";
+import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
+import { until } from "../../support/until.ts";
+import {
+  ACCEPTED,
+  refused,
+  type ScriptedRelay,
+  scriptedRelay,
+  type TestClock,
+  testClock,
+  type WatchedStore,
+  watchedStore,
+} from "../email/deliveryFixtures.ts";
+
+const FROM = "postmaster@mail.example.net";
+const BASE_URL = "https://mail.example.net";
+
+interface Instance {
+  readonly troubles: unknown[];
+  stop(): Promise<void>;
+}
+
+let store: WatchedStore;
+let clock: TestClock;
+let relay: ScriptedRelay;
+let services: Services;
+let workspaceId: string;
+let running: Instance[];
+const keys = instanceKeys(newDataKey());
+
+/** A service of its own over the one log. */
+function newServices(): Services {
+  return makeServices({
+    recent: null,
+    store,
+    content: memoryContentStore(),
+    clock,
+    keys,
+    suppressions: { isSuppressed: () => false, holds: async () => false },
+    disk: { freeBytes: () => 1_000_000 },
+    diskFreeBytesMin: 1_000,
+    templateEngine: liquidEngine(),
+    limitsDefault: readConfig({}).limitsDefault,
+    inspector: openInspector({ clamavUrl: null }),
+  });
+}
+
+beforeEach(async () => {
+  store = watchedStore();
+  clock = testClock();
+  relay = scriptedRelay();
+  services = newServices();
+  running = [];
+  workspaceId = await newWorkspace(services, "shop", occasion());
+});
+afterEach(async () => {
+  for (const instance of running) await instance.stop();
+  await store.close();
+});
+
+const occasion = () => ({ at: clock.now(), correlationId: "test", actor: "test", workspaceId });
+
+/** One instance that mails links, with its own read model. */
+async function start(worker: string): Promise<Instance> {
+  const directory = mkdtempSync(join(tmpdir(), "sender-verification-"));
+  const place = { databases: sqliteReadDatabases, directory, projections: [senders] };
+  const own = newServices();
+  const readers = openReaders(place);
+  const stopping = new AbortController();
+  const following = followReadModels({
+    ...place,
+    store,
+    logId: "log",
+    retryMs: 1,
+    signal: stopping.signal,
+    onEvent: (event) => readers.receive(event),
+  });
+  await readers.waitForPosition("senders", await store.head(), 5_000);
+  const troubles: unknown[] = [];
+  const verification = new SenderVerification({
+    relayNews: new RelayNews(services.clock, () => {}),
+    isLevel: () => true,
+    services: own,
+    transport: relay.transport(worker, 4),
+    mails: readers.reader("senders"),
+    from: FROM,
+    baseUrl: BASE_URL,
+    worker,
+    onTrouble: (error) => troubles.push(error),
+  });
+  verification.start();
+  let stopped: Promise<void> | undefined;
+  const stop = async () => {
+    await verification.stop(0);
+    stopping.abort();
+    await following;
+    readers.close();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  const instance = {
+    troubles,
+    stop() {
+      stopped ??= stop();
+      return stopped;
+    },
+  };
+  running.push(instance);
+  return instance;
+}
+
+const addressOf = (text: string) => {
+  const address = parseAddress(text);
+  if ("invalid" in address) throw new Error(address.invalid);
+  return address;
+};
+
+/** Adds an address and answers its id. */
+async function add(text: string, inWorkspace = workspaceId): Promise<string> {
+  const name = { kind: "address", address: addressOf(text) } as const;
+  const added = await newSender(services, { workspaceId: inWorkspace, name }, occasion());
+  if (added === null) throw new Error("there is no such workspace");
+  return added.id;
+}
+
+async function ask(id: string, through = services, inWorkspace = workspaceId) {
+  const view = await readSender(through, inWorkspace, id);
+  if (view === null) throw new Error("there is no such sender");
+  return requestSenderVerification(through, view, { ...occasion(), workspaceId: inWorkspace });
+}
+
+async function requested(text = "shop@example.com"): Promise<string> {
+  const id = await add(text);
+  expect(await ask(id)).toEqual({ kind: "requested" });
+  return id;
+}
+
+const eventsOf = async (id: string) => store.read(senderStream(id), 0, 500);
+/** Waits until the events about the mail are these. */
+const untilMail = (id: string, ...types: readonly string[]) =>
+  until(async () => {
+    const mail = (await eventsOf(id)).map(({ type }) => type).filter((type) => type.includes("Mail"));
+    return mail.join() === types.map((type) => `SenderVerificationMail${type}`).join();
+  }, types.join(", "));
+const mails = () => relay.sent.map(({ message }) => message);
+const tokenIn = (mail: MailMessage) => /verify\/([\w-]+)/.exec(mail.text ?? "")?.[1] ?? "";
+const confirm = (mail: MailMessage) => confirmVerificationLink(services, tokenIn(mail), occasion());
+
+describe("a verification mail", () => {
+  test("is sent once, and its link verifies", async () => {
+    const id = await requested("Shop@example.com");
+    const instance = await start("w1");
+    await untilMail(id, "Started", "Sent");
+    expect(mails()).toHaveLength(1);
+    const [mail] = mails() as [MailMessage];
+    expect(mail).toMatchObject({ from: FROM, to: "Shop@example.com", date: clock.now() });
+    expect(mail.messageId).toBe(`<${mail.id}@mail.example.net>`);
+    // The log holds no part of the secret: only whoever reads the mailbox has it.
+    const log = JSON.stringify((await eventsOf(id)).map(({ data }) => data));
+    const secret = Buffer.from(tokenIn(mail), "base64url").subarray(-32);
+    expect(log).not.toContain(secret.toString("hex"));
+    expect(log).not.toContain(tokenIn(mail).slice(-40));
+    expect(await confirm(mail)).toBe("verified");
+    expect(await confirm(mail)).toBe("used");
+    expect(instance.troubles).toEqual([]);
+  });
+
+  test("of 19 is sent once each by two instances", async () => {
+    const ids: string[] = [];
+    for (let index = 0; index < 19; index += 1) ids.push(await requested(`box${index}@example.com`));
+    await Promise.all([start("w1"), start("w2")]);
+    for (const id of ids) await untilMail(id, "Started", "Sent");
+    expect(
+      mails()
+        .map(({ to }) => to)
+        .sort(),
+    ).toEqual(ids.map((_, index) => `box${index}@example.com`).sort());
+  });
+
+  test("whose worker died after its claim is sent by another when the lease has run out, not before", async () => {
+    relay.answer = (_, nth) => (nth === 1 ? Promise.withResolvers<MailOutcome>().promise : ACCEPTED);
+    const id = await requested();
+    const first = await start("w1");
+    await until(() => relay.sent.length === 1, "the first attempt");
+    await first.stop();
+    await start("w2");
+    const other = await requested("other@example.com");
+    await untilMail(other, "Started", "Sent");
+    clock.advance(VERIFICATION_LEASE_MS - 1);
+    const third = await requested("third@example.com");
+    await untilMail(third, "Started", "Sent");
+    expect(mails().filter(({ to }) => to === "shop@example.com")).toHaveLength(1);
+    clock.advance(1);
+    await untilMail(id, "Started", "Started", "Sent");
+    const [one, again] = mails().filter(({ to }) => to === "shop@example.com");
+    expect(again).toEqual(one as MailMessage);
+    expect(await confirm(again as MailMessage)).toBe("verified");
+  });
+
+  test("whose claim may or may not be in the log is left to its lease", async () => {
+    let failures = 1;
+    store.afterAppend = (_, [type]) => {
+      if (type !== "SenderVerificationMailStarted" || failures === 0) return;
+      failures -= 1;
+      throw new StoreError("outcomeUnknown", "nobody knows");
+    };
+    const id = await requested();
+    const instance = await start("w1");
+    await until(() => instance.troubles.length === 1, "the trouble");
+    const other = await requested("other@example.com");
+    await untilMail(other, "Started", "Sent");
+    expect(mails().map(({ to }) => to)).toEqual(["other@example.com"]);
+    clock.advance(VERIFICATION_LEASE_MS);
+    await untilMail(id, "Started", "Started", "Sent");
+  });
+
+  test("is not sent again because its outcome could not be recorded at once", async () => {
+    let failures = 3;
+    store.beforeAppend = (_, [type]) => {
+      if (type !== "SenderVerificationMailSent" || failures === 0) return;
+      failures -= 1;
+      throw new StoreError("unavailable", "the store is away");
+    };
+    const id = await requested();
+    const instance = await start("w1");
+    await untilMail(id, "Started", "Sent");
+    expect(mails()).toHaveLength(1);
+    expect(instance.troubles).toHaveLength(3);
+  });
+
+  test("that is refused for now is tried again at its time, the same to the letter", async () => {
+    relay.answer = (_, nth) => (nth < 3 ? refused("rcpt", "450 4.2.0 busy, shop@example.com") : ACCEPTED);
+    const id = await requested();
+    await start("w1");
+    await untilMail(id, "Started", "Failed");
+    const { data } = (await eventsOf(id)).at(-1) as { data: object };
+    expect(data).toMatchObject({ attempt: 1, reason: "recipient_deferred", code: 450 });
+    expect(JSON.stringify(data)).not.toContain("shop");
+    clock.advance(MINUTE_MS);
+    await untilMail(id, "Started", "Failed", "Started", "Failed");
+    clock.advance(2 * MINUTE_MS);
+    await untilMail(id, "Started", "Failed", "Started", "Failed", "Started", "Sent");
+    for (const mail of mails()) expect(mail).toEqual(mails()[0] as MailMessage);
+  });
+
+  test("that is refused for good is not tried again; a new link can be asked for later", async () => {
+    relay.answer = (_, nth) => (nth === 1 ? refused("rcpt", "550 5.1.1 unknown") : ACCEPTED);
+    const id = await requested();
+    await start("w1");
+    await untilMail(id, "Started", "Failed");
+    clock.advance(10 * MINUTE_MS);
+    expect(await ask(id)).toEqual({ kind: "requested" });
+    await untilMail(id, "Started", "Failed", "Started", "Sent");
+    const [one, other] = mails() as [MailMessage, MailMessage];
+    expect(tokenIn(one)).not.toBe(tokenIn(other));
+    expect(one.messageId).not.toBe(other.messageId);
+    // Both links are out, as far as anybody knows; the first that is used uses up the other.
+    expect(await confirm(one)).toBe("verified");
+    expect(await confirm(other)).toBe("used");
+  });
+
+  test("waits while the relay is away, without a claim", async () => {
+    relay.refuse = () => "no route";
+    const id = await requested();
+    await start("w1");
+    await until(() => relay.sessions > 0, "a first try");
+    relay.refuse = () => null;
+    await untilMail(id, "Started", "Sent");
+  });
+
+  test("whose link ran out before the relay came back is given up", async () => {
+    relay.refuse = () => "no route";
+    const id = await requested();
+    clock.advance(LINK_LIFETIME_MS);
+    relay.refuse = () => null;
+    await start("w1");
+    await untilMail(id, "Failed");
+    expect((await eventsOf(id)).at(-1)?.data).toMatchObject({ reason: "expired", attempt: 0 });
+    expect(mails()).toEqual([]);
+  });
+
+  test("to an address that was suppressed since is not sent", async () => {
+    const id = await requested();
+    const bounce = { emailId: newId(), bounceReason: "recipient_address_rejected", code: 550 };
+    const suppressed = { workspaceId, recipientHash: id, address: "shop@example.com", ...bounce };
+    await suppressRecipient(store, suppressed, occasion());
+    await start("w1");
+    await untilMail(id, "Started", "Failed");
+    expect((await eventsOf(id)).at(-1)?.data).toMatchObject({ reason: "recipient_suppressed" });
+    expect(mails()).toEqual([]);
+  });
+
+  test("for a sender that the operator has verified since is not sent", async () => {
+    const id = await requested();
+    await markVerified(services, id, "operator", occasion());
+    await start("w1");
+    const other = await requested("other@example.com");
+    await untilMail(other, "Started", "Sent");
+    expect(mails().map(({ to }) => to)).toEqual(["other@example.com"]);
+    await untilMail(id);
+  });
+});
+
+describe("two instances that are asked at once", () => {
+  const both = () => [newServices(), newServices()];
+  const outcomes = (asked: readonly { readonly kind: string }[]) =>
+    asked.filter(({ kind }) => kind === "requested");
+
+  test("allow one mail for an address", async () => {
+    const id = await add("shop@example.com");
+    const [one, other] = both() as [Services, Services];
+    const asked = await Promise.all(
+      Array.from({ length: 40 }, (_, index) => ask(id, index % 2 ? one : other)),
+    );
+    expect(outcomes(asked)).toHaveLength(1);
+  });
+
+  test("allow 20 a UTC day for a workspace, whatever it asks for", async () => {
+    const ids: string[] = [];
+    for (let index = 0; index < 30; index += 1) ids.push(await add(`box${index}@example.com`));
+    const [one, other] = both() as [Services, Services];
+    const asked = await Promise.all(ids.map((id, index) => ask(id, index % 2 ? one : other)));
+    expect(outcomes(asked)).toHaveLength(20);
+    const limited = asked.find(({ kind }) => kind === "limited");
+    expect(limited).toEqual({ kind: "limited", againAt: Date.parse("2030-01-02T00:00:00Z") });
+    clock.advance(24 * HOUR_MS);
+    const next = await Promise.all(ids.map((id, index) => ask(id, index % 2 ? one : other)));
+    expect(outcomes(next)).toHaveLength(20);
+  });
+
+  test("allow five a UTC day to each workspace for an address, and 20 to all", async () => {
+    const workspaces = [workspaceId];
+    for (const name of ["b", "c", "d", "e", "f"])
+      workspaces.push(await newWorkspace(services, name, occasion()));
+    const [one, other] = both() as [Services, Services];
+    const ids = await Promise.all(
+      workspaces.map((workspace, index) =>
+        add(index % 2 ? "SHOP@example.com" : "shop@example.com", workspace),
+      ),
+    );
+    const allowed = workspaces.map(() => 0);
+    const round = async (of: readonly string[]) => {
+      const asked = await Promise.all(
+        of.map((id, index) => ask(id, index % 2 ? one : other, workspaces[index])),
+      );
+      asked.forEach(({ kind }, index) => {
+        if (kind === "requested") allowed[index] = (allowed[index] ?? 0) + 1;
+      });
+      clock.advance(10 * MINUTE_MS);
+    };
+    for (let times = 0; times < 8; times += 1) await round(ids.slice(0, 2));
+    expect(allowed).toEqual([5, 5, 0, 0, 0, 0]);
+    for (let times = 0; times < 8; times += 1) await round(ids);
+    expect(allowed.reduce((sum, mails) => sum + mails)).toBe(20);
+    expect(Math.min(...allowed)).toBeGreaterThan(0);
+    clock.advance(24 * HOUR_MS);
+    expect(await ask(ids[1] ?? "", other, workspaces[1])).toEqual({ kind: "requested" });
+  });
+});

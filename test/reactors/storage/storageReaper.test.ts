@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { storage } from "../../../projections/storageReservations.ts";
+import { directFilesHolder } from "../../../src/commands/storage/reservationOwner.ts";
+import { toNewEvents } from "../../../src/commands/transact.ts";
+import { newId } from "../../../src/kernel/ids.ts";
+import { MINUTE_MS } from "../../../src/kernel/time.ts";
+import { StoreError } from "../../../src/ports/eventStore.ts";
+import { StorageReaper } from "../../../src/reactors/storage/staleReservations.ts";
+import { follow, newPlace, rowsOf } from "../../projections/followFixtures.ts";
+import { until } from "../../support/until.ts";
+import { type DeliveryWorld, deliveryWorld } from "../email/deliveryFixtures.ts";
+
+/** How long a reservation is left alone. */
+const HOLD_MS = 15 * MINUTE_MS;
+
+let world: DeliveryWorld;
+let place: ReturnType<typeof newPlace>;
+let following: ReturnType<typeof follow>;
+let reaper: StorageReaper;
+let troubles: unknown[];
+
+beforeEach(async () => {
+  world = await deliveryWorld();
+  place = newPlace();
+  troubles = [];
+  following = follow(place, world.store, [storage]);
+  await following.caughtUp();
+  reaper = new StorageReaper({
+    services: world.services,
+    holders: following.readers.reader("storage"),
+    worker: "reaper",
+    restMs: 1,
+    onTrouble: (error) => troubles.push(error),
+  });
+  reaper.start();
+});
+afterEach(async () => {
+  await reaper.stop();
+  await following.stop();
+  place.remove();
+  await world.close();
+});
+
+function reserve(holder: string, bytes: number): Promise<boolean> {
+  const occasion = { at: world.clock.now(), correlationId: "test", actor: "test" };
+  return world.services.storage.reserve(world.workspaceId, holder, bytes, occasion);
+}
+
+const used = () => world.services.storage.used(world.workspaceId);
+
+describe("a reservation whose time is over", () => {
+  test("is released when its holder never came to be, and kept when it did", async () => {
+    const id = await world.accept("accepted");
+    const { contentEventId } = await world.state(id);
+    const upload = `attachment-${newId()}`;
+    await reserve(directFilesHolder(id, contentEventId), 1);
+    await reserve(upload, 10);
+    // A request that lost the race for this very message, one for a message that never was, and a lost upload.
+    await reserve(directFilesHolder(id, newId()), 100);
+    await reserve(directFilesHolder(newId(), newId()), 1_000);
+    await reserve(`attachment-${newId()}`, 10_000);
+    const occasion = { at: world.clock.now(), correlationId: "test", actor: "test" };
+    await world.store.append(
+      upload,
+      toNewEvents([{ type: "AttachmentUploaded", data: {} }], occasion),
+      "noStream",
+    );
+    world.clock.advance(HOLD_MS);
+    await until(async () => (await used()) === 11, "the holders that never came to be to let go");
+
+    const isSeen = () => rowsOf(place, storage).storage?.every(({ until: time }) => time === null) ?? false;
+    await until(isSeen, "the others to be confirmed");
+    expect(rowsOf(place, storage).storage).toMatchObject([{ bytes: 10 }, { bytes: 1 }]);
+    expect(troubles).toEqual([]);
+  });
+
+  test("is not looked at before", async () => {
+    await reserve("attachment-early", 1);
+    world.clock.advance(MINUTE_MS);
+    await reserve("attachment-late", 10);
+    world.clock.advance(HOLD_MS - MINUTE_MS);
+    await until(async () => (await used()) < 11, "the first one to let go");
+    expect(await used()).toBe(10);
+    world.clock.advance(MINUTE_MS);
+    await until(async () => (await used()) === 0, "the second one to let go");
+  });
+
+  test("waits while the store is away", async () => {
+    await reserve("attachment-lost", 1);
+    await following.caughtUp();
+    world.store.beforeAppend = () => {
+      throw new StoreError("unavailable", "away");
+    };
+    world.clock.advance(HOLD_MS);
+    await until(() => troubles.length > 0, "a round in vain");
+    expect(await used()).toBe(1);
+    world.store.beforeAppend = () => {};
+    await until(async () => (await used()) === 0, "the holder to let go");
+  });
+});

@@ -1,0 +1,619 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openSqliteEventStore } from "../../../src/adapters/sqlite/sqliteEventStore.ts";
+import type { WebhookDeliveryEvent } from "../../../src/domain/webhookDelivery/events.ts";
+import { LEASE_EXPIRED } from "../../../src/domain/webhookDelivery/state.ts";
+import { webhookDeliveryId } from "../../../src/kernel/ids.ts";
+import type { WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.ts";
+import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
+import { StoreError } from "../../../src/ports/eventStore.ts";
+import { until } from "../../support/until.ts";
+import { answered, type WebhookTestWorld, webhookTestWorld } from "./webhookFixtures.ts";
+
+const LEASE_MS = 30 * SECOND_MS;
+/** What begins an attempt and fails it. */
+const FAILED = ["WebhookAttemptStarted", "WebhookAttemptFailed"] as const;
+const DELIVERED = ["WebhookAttemptStarted", "WebhookDelivered"] as const;
+
+let world: WebhookTestWorld;
+beforeEach(() => {
+  world = webhookTestWorld();
+});
+afterEach(() => world.close());
+
+const gate = () => Promise.withResolvers<WebhookOutcome>();
+const unavailable = () => new StoreError("unavailable", "the store is away");
+const urlOf = (name: string) => `https://${name}.example.org/`;
+const toldTo = (name: string) => world.endpoints.told.filter(({ url }) => url === urlOf(name));
+const idsOf = (told: readonly { readonly id: string }[]) => told.map(({ id }) => id);
+
+async function lastEvent(id: string): Promise<WebhookDeliveryEvent> {
+  const event = (await world.events(id)).at(-1);
+  if (event === undefined) throw new Error("nothing has happened to it");
+  return event;
+}
+
+/** Lets so many things happen; answers the ids of their deliveries to the endpoint. */
+async function happenings(endpointId: string, count: number): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index += 1)
+    ids.push(webhookDeliveryId(await world.happen(), endpointId));
+  return ids;
+}
+
+describe("an event", () => {
+  test("is told once to each endpoint that asked for it, and to no other", async () => {
+    const all = await world.register("all");
+    const asking = await world.register("asking", ["suppression.created"]);
+    await world.register("other", ["email.sent"]);
+    const event = await world.happen();
+    const instance = await world.start();
+    for (const id of [all, asking]) await world.untilEvents(webhookDeliveryId(event, id), ...DELIVERED);
+    await instance.caughtUp();
+    await world.settle();
+    world.pass(HOUR_MS);
+    await world.settle();
+    expect(idsOf(world.endpoints.told).sort()).toEqual(
+      [all, asking].map((id) => webhookDeliveryId(event, id)).sort(),
+    );
+    expect(world.endpoints.told.map(({ type }) => type)).toEqual(Array(2).fill("suppression.created"));
+    expect(instance.troubles).toEqual([]);
+  });
+
+  test("that comes while workers rest is told at once", async () => {
+    const id = await world.register("shop");
+    await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await world.untilEvents(delivery, ...DELIVERED);
+  });
+
+  test("of many is told once each by two instances that share the work", async () => {
+    const ids = [await world.register("one"), await world.register("two")];
+    const events: string[] = [];
+    for (let index = 0; index < 100; index += 1) events.push(await world.happen());
+    await Promise.all([world.start({ worker: "w1" }), world.start({ worker: "w2" })]);
+    const deliveries = ids.flatMap((id) => events.map((event) => webhookDeliveryId(event, id)));
+    await until(() => world.endpoints.told.length >= deliveries.length, "all to be told");
+    for (const delivery of deliveries) await world.untilEvents(delivery, ...DELIVERED);
+    expect(idsOf(world.endpoints.told).sort()).toEqual(deliveries.toSorted());
+    expect(new Set(world.endpoints.told.map(({ worker }) => worker)).size).toBe(2);
+  });
+
+  test("on SQLite, with one instance ending in the midst, is told once each too", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "webhook-log-"));
+    const onDisk = webhookTestWorld(
+      openSqliteEventStore({ path: join(directory, "events.db"), timeoutMs: 5_000 }),
+    );
+    const id = await onDisk.register("shop");
+    const deliveries: string[] = [];
+    for (let index = 0; index < 60; index += 1) deliveries.push(webhookDeliveryId(await onDisk.happen(), id));
+    const [first] = await Promise.all([onDisk.start({ worker: "w1" }), onDisk.start({ worker: "w2" })]);
+    await until(() => onDisk.endpoints.told.length > 15, "some to be told");
+    await first.stop();
+    for (const delivery of deliveries) await onDisk.untilEvents(delivery, ...DELIVERED);
+    expect(idsOf(onDisk.endpoints.told).sort()).toEqual(deliveries.toSorted());
+    await onDisk.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+});
+
+describe("the schedule", () => {
+  test("is followed to its end, and no call comes before its time", async () => {
+    world.endpoints.answer = () => answered(500);
+    const id = await world.register("shop");
+    const waits = [0, 5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS, 2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS];
+    const schedule = [...waits, 14 * HOUR_MS, 20 * HOUR_MS, 24 * HOUR_MS];
+    const instance = await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    const events: WebhookDeliveryEvent["type"][] = [...FAILED];
+    await world.untilEvents(delivery, ...events);
+    for (const wait of schedule.slice(1)) {
+      await instance.caughtUp();
+      world.pass(wait - 1);
+      await world.settle();
+      expect(world.endpoints.told).toHaveLength(events.length / 2);
+      world.pass(1);
+      events.push(...FAILED);
+      if (events.length === 2 * schedule.length) events.push("WebhookDeliveryExhausted");
+      await world.untilEvents(delivery, ...events);
+    }
+    await instance.caughtUp();
+    world.pass(30 * 24 * HOUR_MS);
+    await world.settle();
+    expect(world.endpoints.told).toHaveLength(schedule.length);
+    expect(new Set(idsOf(world.endpoints.told))).toEqual(new Set([delivery]));
+    expect((await lastEvent(delivery)).data).toEqual({ reason: "status" });
+  });
+
+  test("gives way to a Retry-After, up to twice the wait", async () => {
+    world.endpoints.answer = (_, nth) => (nth === 1 ? answered(429, 7) : answered(503, 3_600));
+    const id = await world.register("shop");
+    const instance = await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await world.untilEvents(delivery, ...FAILED);
+    await instance.caughtUp();
+    world.pass(7 * SECOND_MS - 1);
+    await world.settle();
+    expect(world.endpoints.told).toHaveLength(1);
+    world.pass(1);
+    await world.untilEvents(delivery, ...FAILED, ...FAILED);
+    const nextAttemptAt = rfc3339(world.clock.now() + 10 * MINUTE_MS);
+    expect((await lastEvent(delivery)).data).toMatchObject({ statusCode: 503, nextAttemptAt });
+  });
+
+  test("begins anew when a delivery is asked for again, under the same id", async () => {
+    const id = await world.register("shop");
+    const instance = await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await world.untilEvents(delivery, ...DELIVERED);
+    world.endpoints.answer = (_, nth) => (nth === 2 ? answered(500) : answered(200));
+    expect(await world.redeliver(delivery)).toBe("requested");
+    await world.untilEvents(delivery, ...DELIVERED, "WebhookRedeliveryRequested", ...FAILED);
+    await instance.caughtUp();
+    world.pass(5 * SECOND_MS);
+    await world.untilEvents(delivery, ...DELIVERED, "WebhookRedeliveryRequested", ...FAILED, ...DELIVERED);
+    expect(idsOf(world.endpoints.told)).toEqual([delivery, delivery, delivery]);
+  });
+
+  test("is kept by an instance whose read model lags behind another's attempt", async () => {
+    const id = await world.register("shop");
+    const event = await world.happen();
+    const delivery = webhookDeliveryId(event, id);
+    const origin = world.originOf(event, id);
+    const started = (attempt: number): WebhookDeliveryEvent => {
+      return { type: "WebhookAttemptStarted", data: { origin, attempt, worker: "other", leaseMs: LEASE_MS } };
+    };
+    const failed = (attempt: number, waitMs: number): WebhookDeliveryEvent => {
+      const nextAttemptAt = rfc3339(world.clock.now() + waitMs);
+      const data = { attempt, durationMs: 1, reason: "status", attemptBurnt: true, nextAttemptAt };
+      return { type: "WebhookAttemptFailed", data };
+    };
+    await world.appendForeign(delivery, started(1), failed(1, 0));
+    const held = Promise.withResolvers<void>();
+    const { subscribe } = world.store;
+    // What comes from here on reaches the read model late.
+    const lagging = {
+      ...world.store,
+      async *subscribe(...args: Parameters<typeof subscribe>) {
+        for await (const batch of subscribe(...args)) {
+          yield batch;
+          if (batch.caughtUp) await held.promise;
+        }
+      },
+    };
+    world.freeBytes = 0;
+    const instance = await world.start({ store: lagging });
+    await world.appendForeign(delivery, started(2), failed(2, HOUR_MS));
+    world.freeBytes = 1_000_000;
+    await world.settle();
+    expect(world.endpoints.told).toHaveLength(0);
+    held.resolve();
+    await instance.caughtUp();
+    await world.settle();
+    expect(world.endpoints.told).toHaveLength(0);
+    world.pass(HOUR_MS);
+    await world.untilEvents(delivery, ...FAILED, ...FAILED, ...DELIVERED);
+  });
+
+  test("goes on when a clock was set back: told when the time has come again", async () => {
+    world.endpoints.answer = (_, nth) => answered(nth === 1 ? 500 : 200);
+    const id = await world.register("shop");
+    const instance = await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await world.untilEvents(delivery, ...FAILED);
+    await instance.caughtUp();
+    world.clock.setBack(HOUR_MS);
+    await world.settle();
+    expect(world.endpoints.told).toHaveLength(1);
+    world.pass(HOUR_MS + 5 * SECOND_MS);
+    await world.untilEvents(delivery, ...FAILED, ...DELIVERED);
+  });
+});
+
+test("a clock that is set back while a delivery is looked at does not make it forgotten", async () => {
+  world.endpoints.answer = (_, nth) => answered(nth === 1 ? 500 : 200);
+  const id = await world.register("shop");
+  const instance = await world.start();
+  const [delivery = ""] = await happenings(id, 1);
+  await world.untilEvents(delivery, ...FAILED);
+  await instance.caughtUp();
+  let isSetBack = false;
+  world.store.beforeRead = () => {
+    if (isSetBack || world.clock.now() < dueAt) return;
+    isSetBack = true;
+    world.clock.setBack(HOUR_MS);
+  };
+  const dueAt = world.clock.now() + 5 * SECOND_MS;
+  world.pass(5 * SECOND_MS);
+  await until(() => isSetBack, "the look at it");
+  await world.settle();
+  expect(world.endpoints.told).toHaveLength(1);
+  world.pass(HOUR_MS);
+  await until(() => world.endpoints.told.length === 2, "the second attempt");
+});
+
+describe("an endpoint", () => {
+  test("that answers 410 is disabled, and is owed nothing more", async () => {
+    const id = await world.register("shop");
+    const watching = await world.register("watching", ["webhook.disabled"]);
+    world.endpoints.answer = ({ url }) => answered(url === urlOf("shop") ? 410 : 200);
+    const instance = await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await world.untilEvents(delivery, ...FAILED, "WebhookDeliveryExhausted");
+    await until(async () => (await world.disabledReason(id)) === "gone", "the end");
+    expect((await lastEvent(delivery)).data).toEqual({ reason: "gone" });
+    await until(() => toldTo("watching").length === 1, "the news of it");
+    await world.happen();
+    await instance.caughtUp();
+    await world.settle();
+    expect(toldTo("shop")).toHaveLength(1);
+    expect(instance.disabled).toEqual([{ workspaceId: expect.any(String), endpointId: id, reason: "gone" }]);
+    expect(await world.disabledReason(watching)).toBeNull();
+  });
+
+  test("that has moved while its old place answered 410 stays as it is", async () => {
+    const slow = gate();
+    world.endpoints.answer = ({ url }) => (url === urlOf("shop") ? slow.promise : answered(200));
+    const id = await world.register("shop");
+    await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await until(() => toldTo("shop").length === 1, "the call");
+    await world.update(id, { url: urlOf("moved") });
+    slow.resolve(answered(410));
+    await world.untilEvents(delivery, ...FAILED, "WebhookDeliveryExhausted");
+    await world.settle();
+    expect(await world.disabledReason(id)).toBeNull();
+  });
+
+  test.each(["deleted", "disabled"] as const)(
+    "that was %s since: what it is owed is skipped",
+    async (how) => {
+      const id = await world.register("shop");
+      world.endpoints.answer = () => answered(500);
+      const instance = await world.start();
+      const [tried = ""] = await happenings(id, 1);
+      await world.untilEvents(tried, ...FAILED);
+      await instance.stop();
+      const [untried = ""] = await happenings(id, 1);
+      await (how === "deleted" ? world.delete(id) : world.disable(id));
+      await world.start({ worker: "w2" });
+      await world.untilEvents(untried, "WebhookDeliverySkipped");
+      world.pass(5 * SECOND_MS);
+      await world.untilEvents(tried, ...FAILED, "WebhookDeliverySkipped");
+      const reason = how === "deleted" ? "endpoint_deleted" : "endpoint_disabled";
+      expect((await lastEvent(untried)).data).toMatchObject({ reason, origin: { endpointId: id } });
+      expect(world.endpoints.told).toHaveLength(1);
+    },
+  );
+
+  test.each(["registered", "enabled"] as const)(
+    "that was %s elsewhere a moment ago is not taken for one that is not there",
+    async (how) => {
+      const instance = await world.start({ worker: "w2" });
+      const known = how === "enabled" ? await world.register("shop") : null;
+      if (known) await world.disable(known);
+      // From here on this instance remembers the endpoints as they are now.
+      await instance.services.webhooks.get(world.workspaceId);
+      if (known) await world.enable(known);
+      const id = known ?? (await world.register("shop"));
+      const [delivery = ""] = await happenings(id, 1);
+      await world.untilEvents(delivery, ...DELIVERED);
+    },
+  );
+
+  test("that is tested hears of it alone, whatever it asked for", async () => {
+    const id = await world.register("shop", ["email.sent"]);
+    await world.register("other");
+    await world.start();
+    const delivery = await world.test(id);
+    await world.untilEvents(delivery ?? "", ...DELIVERED);
+    await world.settle();
+    expect(world.endpoints.told.map(({ url, type }) => [url, type])).toEqual([
+      [urlOf("shop"), "webhook.test"],
+    ]);
+  });
+});
+
+describe("a lease", () => {
+  const claimedByTheDead = async (id: string) => {
+    const event = await world.happen();
+    const delivery = webhookDeliveryId(event, id);
+    await world.appendForeign(delivery, {
+      type: "WebhookAttemptStarted",
+      data: { origin: world.originOf(event, id), attempt: 1, worker: "dead", leaseMs: LEASE_MS },
+    });
+    return delivery;
+  };
+
+  test("that runs out fails its attempt, which is tried again", async () => {
+    const id = await world.register("shop");
+    const delivery = await claimedByTheDead(id);
+    const instance = await world.start();
+    await instance.caughtUp();
+    // It counts from when the claim was first seen here: a look is taken every quarter of a second.
+    await seenOnce();
+    world.pass(LEASE_MS - 1);
+    await seenOnce();
+    expect(await world.events(delivery)).toHaveLength(1);
+    world.pass(1);
+    await world.untilEvents(delivery, ...FAILED);
+    expect((await lastEvent(delivery)).data).toMatchObject({
+      attempt: 1,
+      reason: LEASE_EXPIRED,
+      attemptBurnt: true,
+    });
+    await instance.caughtUp();
+    expect(world.endpoints.told).toHaveLength(0);
+    world.pass(5 * SECOND_MS);
+    await world.untilEvents(delivery, ...FAILED, ...DELIVERED);
+  });
+
+  test("that ran out under a worker which is slow but alive elsewhere: its outcome is recorded, late", async () => {
+    const slow = gate();
+    world.endpoints.answer = ({ worker }) => (worker === "w1" ? slow.promise : answered(500));
+    const id = await world.register("shop");
+    await world.start({ worker: "w1" });
+    const [delivery = ""] = await happenings(id, 1);
+    await until(() => world.endpoints.told.length === 1, "the call");
+    const second = await world.start({ worker: "w2" });
+    await second.caughtUp();
+    await seenOnce();
+    world.pass(LEASE_MS);
+    await world.untilEvents(delivery, ...FAILED);
+    await second.caughtUp();
+    slow.resolve(answered(200));
+    await world.untilEvents(delivery, ...FAILED, "WebhookDelivered");
+    expect((await lastEvent(delivery)).data).toMatchObject({ attempt: 1, statusCode: 200 });
+    world.pass(HOUR_MS);
+    await world.settle();
+    expect(world.endpoints.told).toHaveLength(1);
+  });
+
+  test("is kept by a worker that is slow but alive in its own process", async () => {
+    const slow = gate();
+    world.endpoints.answer = () => slow.promise;
+    const id = await world.register("shop");
+    await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await until(() => world.endpoints.told.length === 1, "the call");
+    await seenOnce();
+    world.pass(10 * LEASE_MS);
+    await seenOnce();
+    slow.resolve(answered(200));
+    await world.untilEvents(delivery, ...DELIVERED);
+  });
+
+  test("whose delivery cannot be read holds up neither the others' ends nor their delivery", async () => {
+    const id = await world.register("shop");
+    const damaged = await claimedByTheDead(id);
+    const claimed = await claimedByTheDead(id);
+    world.store.beforeRead = (stream) => {
+      if (stream.endsWith(damaged)) throw new Error("an event cannot be read");
+    };
+    const instance = await world.start();
+    await instance.caughtUp();
+    await seenOnce();
+    world.pass(LEASE_MS);
+    await world.untilEvents(claimed, ...FAILED);
+    await instance.caughtUp();
+    world.pass(5 * SECOND_MS);
+    await world.untilEvents(claimed, ...FAILED, ...DELIVERED);
+    expect(instance.troubles.every((trouble) => trouble.id === damaged)).toBe(true);
+  });
+
+  /** Longer than from one look at leases to the next. */
+  async function seenOnce(): Promise<void> {
+    const end = performance.now() + 600;
+    await until(() => performance.now() > end);
+  }
+});
+
+describe("a fault of the store", () => {
+  test.each(["unavailable", "outcomeUnknown"] as const)(
+    "at the claim (%s) tells nobody, and is tried again",
+    async (failure) => {
+      const id = await world.register("shop");
+      let faults = 0;
+      world.store.beforeAppend = (_, types) => {
+        if (!types.includes("WebhookAttemptStarted") || faults === 2) return;
+        faults += 1;
+        expect(world.endpoints.told).toHaveLength(0);
+        throw new StoreError(failure, "the store is away");
+      };
+      const instance = await world.start();
+      const [delivery = ""] = await happenings(id, 1);
+      await world.untilEvents(delivery, ...DELIVERED);
+      expect(world.endpoints.told).toHaveLength(1);
+      expect(instance.troubles).toHaveLength(2);
+    },
+  );
+
+  test("at a claim that was written all the same: told only after its lease", async () => {
+    const id = await world.register("shop");
+    let isFirst = true;
+    world.store.afterAppend = (_, types) => {
+      if (!types.includes("WebhookAttemptStarted") || !isFirst) return;
+      isFirst = false;
+      throw new StoreError("outcomeUnknown", "no answer");
+    };
+    const instance = await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await until(() => instance.troubles.length > 0, "the fault");
+    await instance.caughtUp();
+    await world.settle();
+    expect(world.endpoints.told).toHaveLength(0);
+    await until(async () => {
+      world.pass(LEASE_MS);
+      return (await world.events(delivery)).length > 1;
+    }, "the end of the lease");
+    await until(async () => {
+      world.pass(LEASE_MS);
+      return (await lastEvent(delivery)).type === "WebhookDelivered";
+    }, "the delivery");
+    expect(world.endpoints.told).toHaveLength(1);
+  });
+
+  test("at the outcome: tried until it is in the log, and told once", async () => {
+    const id = await world.register("shop");
+    let faults = 0;
+    world.store.beforeAppend = (_, types) => {
+      if (!types.includes("WebhookDelivered") || faults === 2) return;
+      faults += 1;
+      throw unavailable();
+    };
+    const instance = await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await world.untilEvents(delivery, ...DELIVERED);
+    expect(instance.troubles.map((trouble) => trouble.id)).toEqual([delivery, delivery]);
+    expect(world.endpoints.told).toHaveLength(1);
+  });
+
+  test("at an outcome that was written all the same: it is there once", async () => {
+    const id = await world.register("shop");
+    let isFirst = true;
+    world.store.afterAppend = (_, types) => {
+      if (!types.includes("WebhookDelivered") || !isFirst) return;
+      isFirst = false;
+      throw new StoreError("outcomeUnknown", "no answer");
+    };
+    const instance = await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await until(() => instance.troubles.length > 0, "the fault");
+    await world.settle();
+    await world.untilEvents(delivery, ...DELIVERED);
+    expect(world.endpoints.told).toHaveLength(1);
+  });
+
+  test("at the end of an endpoint that is gone: it is disabled in the end", async () => {
+    const id = await world.register("shop");
+    world.endpoints.answer = () => answered(410);
+    let faults = 0;
+    world.store.beforeAppend = (_, types) => {
+      if (!types.includes("WebhookEndpointDisabled") || faults === 2) return;
+      faults += 1;
+      throw unavailable();
+    };
+    await world.start();
+    await world.happen();
+    await until(async () => (await world.disabledReason(id)) === "gone", "the end");
+    expect(faults).toBe(2);
+  });
+
+  test("for as long as it lasts: tried again though no news comes from the log", async () => {
+    const id = await world.register("shop");
+    const instance = await world.start();
+    let isAway = false;
+    let asked = 0;
+    world.store.afterAppend = (_, types) => {
+      isAway ||= types.includes("WebhookTestRequested");
+    };
+    world.store.beforeRead = (stream) => {
+      if (!isAway || !stream.startsWith("webhooks-")) return;
+      asked += 1;
+      throw unavailable();
+    };
+    const delivery = await world.test(id);
+    await until(() => asked >= 3, "three looks");
+    world.store.beforeRead = () => {};
+    await world.untilEvents(delivery ?? "", ...DELIVERED);
+    expect(instance.troubles.length).toBeGreaterThanOrEqual(asked);
+  });
+});
+
+describe("stopping", () => {
+  test("waits for the calls under way, records them, and begins no more", async () => {
+    const slow = gate();
+    const id = await world.register("shop");
+    const instance = await world.start();
+    // One that was got through to is called five times at once.
+    await world.untilEvents((await world.test(id)) ?? "", ...DELIVERED);
+    world.endpoints.answer = () => slow.promise;
+    const deliveries = await happenings(id, 10);
+    await until(() => world.endpoints.told.length === 1 + 5, "five under way");
+    let isStopped = false;
+    const stopped = instance.stop().then(() => {
+      isStopped = true;
+    });
+    await world.settle();
+    expect(isStopped).toBe(false);
+    slow.resolve(answered(200));
+    await stopped;
+    const stories = await Promise.all(deliveries.map(world.events));
+    expect(stories.filter((events) => events.at(-1)?.type === "WebhookDelivered")).toHaveLength(5);
+    expect(stories.filter((events) => events.length === 0)).toHaveLength(5);
+  });
+
+  test("gives up after its grace: hangs up, and burns no attempt with that", async () => {
+    world.endpoints.answer = (_told, _nth, signal) => {
+      const { promise, resolve } = gate();
+      signal.addEventListener("abort", () =>
+        resolve({ kind: "failed", reason: "interrupted", durationMs: 20 }),
+      );
+      return promise;
+    };
+    const id = await world.register("shop");
+    const instance = await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await until(() => world.endpoints.told.length === 1, "the call");
+    await instance.stop(20);
+    await world.untilEvents(delivery, ...FAILED);
+    expect((await lastEvent(delivery)).data).toMatchObject({ reason: "interrupted", attemptBurnt: false });
+    world.endpoints.answer = () => answered(200);
+    await world.start({ worker: "w2" });
+    world.pass(10 * SECOND_MS);
+    await world.untilEvents(delivery, ...FAILED, ...DELIVERED);
+  });
+
+  test("gives up after its grace on what does not even end then, and leaves the claim to its lease", async () => {
+    world.endpoints.answer = () => new Promise(() => {});
+    const id = await world.register("shop");
+    const instance = await world.start();
+    const [delivery = ""] = await happenings(id, 1);
+    await until(() => world.endpoints.told.length === 1, "the call");
+    await instance.stop(20);
+    expect(await world.events(delivery)).toHaveLength(1);
+    world.endpoints.answer = () => answered(200);
+    await world.start({ worker: "w2" });
+    await until(async () => {
+      world.pass(LEASE_MS);
+      return (await lastEvent(delivery)).type === "WebhookDelivered";
+    }, "the delivery after the lease");
+    await world.untilEvents(delivery, ...FAILED, ...DELIVERED);
+  });
+});
+
+test("a disk that is nearly full: nothing is claimed until there is room", async () => {
+  world.freeBytes = 499;
+  const id = await world.register("shop");
+  const instance = await world.start();
+  const [delivery = ""] = await happenings(id, 1);
+  await instance.caughtUp();
+  await world.settle();
+  expect(await world.events(delivery)).toEqual([]);
+  world.freeBytes = 500;
+  await world.untilEvents(delivery, ...DELIVERED);
+});
+
+test("a rebuild of the read model gives the same rows and tells nobody", async () => {
+  const ids = [await world.register("ok"), await world.register("bad"), await world.register("left")];
+  world.endpoints.answer = ({ url }) => answered(url === urlOf("bad") ? 500 : 200);
+  const instance = await world.start();
+  for (let index = 0; index < 4; index += 1) await world.happen();
+  await until(() => world.endpoints.told.length === 12, "all to be tried");
+  await world.delete(ids[2] ?? "");
+  await world.test(ids[0] ?? "");
+  await until(() => world.endpoints.told.length === 13, "the test");
+  const isQuiet = () => instance.rows().deliveries?.every((row) => row.state !== "leased") ?? false;
+  await until(isQuiet, "the outcomes");
+  await instance.caughtUp();
+  const before = instance.rows();
+  expect(before.deliveries).toHaveLength(13);
+  expect(before.failing).toHaveLength(1);
+  await instance.rebuild();
+  await world.settle();
+  expect(instance.rows()).toEqual(before);
+  expect(world.endpoints.told).toHaveLength(13);
+  expect(instance.troubles).toEqual([]);
+});

@@ -1,0 +1,373 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { webhookDeliveries } from "../../../projections/webhookDeliveries.ts";
+import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { makeServices, type Services } from "../../../src/commands/dependencies.ts";
+import { suppressRecipient } from "../../../src/commands/email/mailAttempts.ts";
+import { toNewEvents } from "../../../src/commands/transact.ts";
+import {
+  deleteWebhookEndpoint,
+  disableWebhookEndpoint,
+  enableWebhookEndpoint,
+  testWebhookEndpoint,
+  updateWebhookEndpoint,
+} from "../../../src/commands/webhook/manageWebhooks.ts";
+import { registerWebhook } from "../../../src/commands/webhook/registerWebhook.ts";
+import { readWebhookStory, redeliverWebhook } from "../../../src/commands/webhookDelivery/webhookAttempts.ts";
+import { suppressionStream } from "../../../src/domain/suppression/events.ts";
+import { WEBHOOK_POLICY, type WebhookPolicy } from "../../../src/domain/webhookDelivery/decisions.ts";
+import {
+  type DeliveryOrigin,
+  type WebhookDeliveryEvent,
+  webhookDeliveryStream,
+} from "../../../src/domain/webhookDelivery/events.ts";
+import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
+import type { WorkspaceOccasion } from "../../../src/kernel/event/eventMetadata.ts";
+import { newId } from "../../../src/kernel/ids.ts";
+import type { WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.ts";
+import type { EventStore } from "../../../src/ports/eventStore.ts";
+import type { SqlRow } from "../../../src/ports/readDatabase.ts";
+import type { WebhookTransport } from "../../../src/ports/webhookTransport.ts";
+import type { DisabledEndpoint } from "../../../src/reactors/webhookDelivery/deliverWebhook.ts";
+import { WebhookDelivery } from "../../../src/reactors/webhookDelivery/webhookDelivery.ts";
+import { followReadModels } from "../../../src/readModels/followLog.ts";
+import { openReaders } from "../../../src/readModels/readers.ts";
+import { rebuildReadModels } from "../../../src/readModels/rebuildReadModels.ts";
+import { readConfig } from "../../../src/service/config/config.ts";
+import { openInspector } from "../../../src/service/openAdapters.ts";
+import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
+import { until } from "../../support/until.ts";
+import { type TestClock, testClock, type WatchedStore, watchedStore } from "../email/deliveryFixtures.ts";
+
+/** A call as an endpoint got it. */
+export interface Told {
+  readonly url: string;
+  /** `webhook-id`. */
+  readonly id: string;
+  readonly type: string;
+  readonly worker: string;
+  /** The test clock's time. */
+  readonly at: number;
+}
+
+type Answer = (told: Told, nth: number, signal: AbortSignal) => WebhookOutcome | Promise<WebhookOutcome>;
+
+/** Endpoints that say what a test tells them to. */
+export interface ScriptedEndpoints {
+  /** Every call, in order, by all instances. */
+  readonly told: Told[];
+  /** Calls under way now, and the most that there ever were, by destination. */
+  readonly inFlight: Map<string, number>;
+  readonly inFlightMost: Map<string, number>;
+  answer: Answer;
+  transport(worker: string): WebhookTransport;
+}
+
+export function answered(statusCode: number, retryAfterSeconds: number | null = null): WebhookOutcome {
+  return { kind: "answered", statusCode, durationMs: 3, body: "", retryAfterSeconds };
+}
+
+function scriptedEndpoints(clock: TestClock): ScriptedEndpoints {
+  const endpoints: ScriptedEndpoints = {
+    told: [],
+    inFlight: new Map(),
+    inFlightMost: new Map(),
+    answer: () => answered(200),
+    transport: (worker) => ({
+      async call({ url, headers, body }, signal) {
+        const { type } = JSON.parse(Buffer.from(body).toString()) as { type: string };
+        const told: Told = { url, id: headers["webhook-id"] ?? "", type, worker, at: clock.now() };
+        const { inFlight, inFlightMost } = endpoints;
+        endpoints.told.push(told);
+        const now = (inFlight.get(url) ?? 0) + 1;
+        inFlight.set(url, now);
+        inFlightMost.set(url, Math.max(now, inFlightMost.get(url) ?? 0));
+        try {
+          return await endpoints.answer(told, endpoints.told.length, signal);
+        } finally {
+          inFlight.set(url, (inFlight.get(url) ?? 0) - 1);
+        }
+      },
+    }),
+  };
+  return endpoints;
+}
+
+/** One instance that delivers, with its own read model and its own memory of endpoints. */
+export interface WebhookInstance {
+  readonly services: Services;
+  readonly troubles: { readonly error: unknown; readonly id: string }[];
+  /** Endpoints that it has disabled by itself. */
+  readonly disabled: readonly DisabledEndpoint[];
+  wake(): void;
+  /** Waits until its read model holds the log as it is now. */
+  caughtUp(): Promise<void>;
+  /** Its read model's rows, by table. */
+  rows(): Readonly<Record<string, readonly SqlRow[]>>;
+  /** Builds its read model anew from the log, and goes over to that. */
+  rebuild(): Promise<void>;
+  stop(graceMs?: number): Promise<void>;
+}
+
+export interface WebhookInstanceOptions {
+  readonly worker?: string;
+  readonly policy?: Partial<WebhookPolicy>;
+  readonly store?: EventStore;
+  readonly isCurrent?: () => Promise<boolean>;
+}
+
+type EventChange = Parameters<typeof updateWebhookEndpoint>[2];
+
+/** A log, endpoints that answer as told, a clock, one workspace, and instances over them. */
+export interface WebhookTestWorld {
+  readonly store: WatchedStore;
+  readonly clock: TestClock;
+  readonly endpoints: ScriptedEndpoints;
+  readonly services: Services;
+  readonly workspaceId: string;
+  freeBytes: number;
+  start(options?: WebhookInstanceOptions): Promise<WebhookInstance>;
+  /** Registers `https://<name>.example.org/` and answers its id. */
+  register(name: string, eventTypes?: readonly string[] | null): Promise<string>;
+  update(endpointId: string, change: EventChange): Promise<unknown>;
+  disable(endpointId: string): Promise<unknown>;
+  enable(endpointId: string): Promise<unknown>;
+  delete(endpointId: string): Promise<unknown>;
+  /** Why it is disabled; null while it is active. */
+  disabledReason(endpointId: string): Promise<string | null>;
+  /** Something that endpoints are told of: `suppression.created`. Answers the event's id. */
+  happen(): Promise<string>;
+  /** A test event for one endpoint. Answers the delivery's id; null when it is refused. */
+  test(endpointId: string): Promise<string | null>;
+  /** Asks for a delivery that was attempted once more. */
+  redeliver(deliveryId: string): Promise<unknown>;
+  events(deliveryId: string): Promise<readonly WebhookDeliveryEvent[]>;
+  /** Waits until the delivery's events are these, by type and in order. */
+  untilEvents(deliveryId: string, ...types: readonly WebhookDeliveryEvent["type"][]): Promise<void>;
+  /** Appends to a delivery's stream as another instance would. */
+  appendForeign(deliveryId: string, ...events: readonly WebhookDeliveryEvent[]): Promise<void>;
+  /** Where a delivery comes from, as another instance would write it. */
+  originOf(eventId: string, endpointId: string): DeliveryOrigin;
+  /** Moves the clock and wakes all instances. */
+  pass(ms: number): void;
+  /** Wakes all instances until whatever they have to do now has been done several times over. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const SETTLE_TURNS = 12;
+
+export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
+  const store = watchedStore(log);
+  const clock = testClock();
+  const endpoints = scriptedEndpoints(clock);
+  const keys = instanceKeys(newDataKey());
+  const workspaceId = newId();
+  const running: WebhookInstance[] = [];
+  const streams = new Map<string, string>();
+  const servicesOver = (over: EventStore): Services =>
+    makeServices({
+      recent: null,
+      store: over,
+      content: memoryContentStore(),
+      clock,
+      keys,
+      suppressions: { isSuppressed: () => false, holds: async () => false },
+      inspector: openInspector({ clamavUrl: null }),
+      templateEngine: liquidEngine(),
+      disk: { freeBytes: () => world.freeBytes },
+      diskFreeBytesMin: 1_000,
+      limitsDefault: readConfig({}).limitsDefault,
+    });
+  const services = servicesOver(store);
+  const occasion = (): WorkspaceOccasion => ({
+    at: clock.now(),
+    correlationId: "test",
+    actor: "test",
+    workspaceId,
+  });
+  const named = (endpointId: string) => ({ workspaceId, endpointId });
+
+  const world: WebhookTestWorld = {
+    store,
+    clock,
+    endpoints,
+    services,
+    workspaceId,
+    freeBytes: 1_000_000,
+    async start({ worker = "w1", policy = {}, store: over = store, isCurrent } = {}) {
+      const instance = await startInstance(servicesOver(over), endpoints.transport(worker), {
+        worker,
+        policy: { ...WEBHOOK_POLICY, ...policy },
+        ...(isCurrent ? { isCurrent } : {}),
+      });
+      running.push(instance);
+      return instance;
+    },
+    async register(name, eventTypes = null) {
+      const url = `https://${name}.example.org/`;
+      const endpoint = { workspaceId, url, description: null, eventTypes, occasion: occasion() };
+      const result = await registerWebhook(services, endpoint);
+      if (result.kind !== "registered") throw new Error(`not registered: ${result.kind}`);
+      return result.id;
+    },
+    update: (id, change) => updateWebhookEndpoint(services, named(id), change, occasion()),
+    disable: (id) => disableWebhookEndpoint(services, named(id), "manual", occasion()),
+    enable: (id) => enableWebhookEndpoint(services, named(id), occasion()),
+    delete: (id) => deleteWebhookEndpoint(services, named(id), occasion()),
+    async disabledReason(id) {
+      services.webhooks.forget(workspaceId);
+      return (await services.webhooks.get(workspaceId)).endpoints.get(id)?.disabledReason ?? null;
+    },
+    async happen() {
+      const address = `${newId()}@example.net`;
+      const recipientHash = keys.hashAddress(workspaceId, address);
+      const bounce = { emailId: newId(), bounceReason: "recipient_address_rejected", code: 550 };
+      await suppressRecipient(store, { workspaceId, recipientHash, address, ...bounce }, occasion());
+      const stream = suppressionStream(recipientHash);
+      const id = (await store.read(stream, 1, 1))[0]?.id ?? "";
+      streams.set(id, stream);
+      return id;
+    },
+    async test(id) {
+      const outcome = await testWebhookEndpoint(services, named(id), occasion());
+      return outcome.kind === "requested" ? outcome.deliveryId : null;
+    },
+    async redeliver(id) {
+      const [first] = await world.events(id);
+      if (first?.type !== "WebhookAttemptStarted") throw new Error("it was never attempted");
+      return redeliverWebhook(store, id, { origin: first.data.origin, isMissed: false }, occasion());
+    },
+    async events(id) {
+      return (await readWebhookStory(store, id)).map(({ event }) => event);
+    },
+    async untilEvents(id, ...types) {
+      let seen: readonly string[] = [];
+      const isThere = async () => {
+        seen = (await world.events(id)).map(({ type }) => type);
+        return seen.join() === types.join();
+      };
+      await until(isThere, types.join(", ")).catch((error: unknown) => {
+        throw new Error(`the events were ${seen.join(", ")}`, { cause: error });
+      });
+    },
+    async appendForeign(id, ...events) {
+      const stream = webhookDeliveryStream(id);
+      const last = await store.lastRevision(stream);
+      const result = await store.append(stream, toNewEvents(events, occasion()), last ?? "noStream");
+      if (result.outcome !== "appended") throw new Error("the append lost a race");
+    },
+    originOf(eventId, endpointId) {
+      const eventStream = streams.get(eventId) ?? "";
+      const what = { eventId, eventStream, eventRevision: 1, eventType: "suppression.created" };
+      return { workspaceId, endpointId, ...what };
+    },
+    pass(ms) {
+      clock.advance(ms);
+      for (const instance of running) instance.wake();
+    },
+    async settle() {
+      let turns = 0;
+      await until(() => {
+        world.pass(0);
+        turns += 1;
+        return turns > SETTLE_TURNS;
+      });
+    },
+    async close() {
+      for (const instance of running) await instance.stop(0);
+      await store.close();
+    },
+  };
+  return world;
+}
+
+interface Settings {
+  readonly worker: string;
+  readonly policy: WebhookPolicy;
+  readonly isCurrent?: () => Promise<boolean>;
+}
+
+async function startInstance(
+  services: Services,
+  transport: WebhookTransport,
+  { worker, policy, isCurrent }: Settings,
+): Promise<WebhookInstance> {
+  const directory = mkdtempSync(join(tmpdir(), "webhook-delivery-"));
+  const place = { databases: sqliteReadDatabases, directory, projections: [webhookDeliveries] };
+  const readers = openReaders(place);
+  const db = readers.reader(webhookDeliveries.name);
+  const troubles: WebhookInstance["troubles"] = [];
+  const isAtHead = async () =>
+    readers.waitForPosition(webhookDeliveries.name, await services.store.head(), 5_000);
+  const disabled: DisabledEndpoint[] = [];
+  const delivery = new WebhookDelivery({
+    isLevel: () => true,
+    services,
+    transport,
+    deliveries: db,
+    isCurrent: isCurrent ?? isAtHead,
+    policy,
+    worker,
+    userAgent: "Postledger-Webhooks",
+    random: () => 0,
+    onTrouble: (error, id) => troubles.push({ error, id }),
+    onDisabled: (endpoint) => disabled.push(endpoint),
+  });
+  const stopping = new AbortController();
+  const following = followReadModels({
+    ...place,
+    store: services.store,
+    logId: "log",
+    retryMs: 1,
+    signal: stopping.signal,
+    onEvent(event) {
+      readers.receive(event);
+      delivery.wake();
+    },
+  });
+  const caughtUp = async () => {
+    if (!(await isAtHead())) throw new Error("the read model stands still");
+  };
+  await caughtUp();
+  delivery.start();
+  let stopped: Promise<void> | undefined;
+  const stop = async (graceMs: number) => {
+    await delivery.stop(graceMs);
+    stopping.abort();
+    await following;
+    readers.close();
+    rmSync(directory, { recursive: true, force: true });
+  };
+  return {
+    services,
+    troubles,
+    disabled,
+    wake: () => delivery.wake(),
+    caughtUp,
+    rows: () => {
+      const { tables } = webhookDeliveries;
+      return Object.fromEntries(
+        tables.map(({ name, key }) => [name, db.all(`SELECT * FROM ${name} ORDER BY ${key.join()}`)]),
+      );
+    },
+    async rebuild() {
+      const { signal } = stopping;
+      const [result] = await rebuildReadModels({
+        ...place,
+        store: services.store,
+        logId: "log",
+        owner: false,
+        signal,
+      });
+      if (result?.outcome !== "current") throw new Error(`the rebuild ended ${result?.outcome}`);
+      await caughtUp();
+    },
+    stop(graceMs = 5_000) {
+      stopped ??= stop(graceMs);
+      return stopped;
+    },
+  };
+}

@@ -1,0 +1,286 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { webhookDeliveryId } from "../../../src/kernel/ids.ts";
+import type { WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.ts";
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
+import { EndpointGate } from "../../../src/reactors/webhookDelivery/endpointBulkhead.ts";
+import { until } from "../../support/until.ts";
+import { testClock } from "../email/deliveryFixtures.ts";
+import { answered, type WebhookTestWorld, webhookTestWorld } from "./webhookFixtures.ts";
+
+const DELIVERED = ["WebhookAttemptStarted", "WebhookDelivered"] as const;
+const BREAKER_OPEN_MS = 30 * SECOND_MS;
+const BREAKER_CALLS_MIN = 10;
+const ENDPOINT_IN_FLIGHT_MAX = 5;
+
+let world: WebhookTestWorld;
+beforeEach(() => {
+  world = webhookTestWorld();
+});
+afterEach(() => world.close());
+
+const urlOf = (name: string) => `https://${name}.example.org/`;
+const toldTo = (name: string) => world.endpoints.told.filter(({ url }) => url === urlOf(name));
+
+async function happen(count: number): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let index = 0; index < count; index += 1) ids.push(await world.happen());
+  return ids;
+}
+
+/** How many attempts of these deliveries the log has, and how many of them counted. */
+async function attemptsOf(deliveries: readonly string[]) {
+  const events = (await Promise.all(deliveries.map(world.events))).flat();
+  const burnt = events.filter(({ type, data }) => type === "WebhookAttemptFailed" && data.attemptBurnt);
+  return {
+    started: events.filter(({ type }) => type === "WebhookAttemptStarted").length,
+    burnt: burnt.length,
+    delivered: events.filter(({ type }) => type === "WebhookDelivered").length,
+  };
+}
+
+describe("an endpoint that hangs", () => {
+  test("delays itself alone, and is called once at a time before anything got through to it", async () => {
+    world.endpoints.answer = ({ url }) => (url === urlOf("hanging") ? new Promise(() => {}) : answered(200));
+    await world.register("hanging");
+    const well = await world.register("well");
+    const events = await happen(60);
+    await world.start();
+    for (const event of events) await world.untilEvents(webhookDeliveryId(event, well), ...DELIVERED);
+    const later = await world.happen();
+    await world.untilEvents(webhookDeliveryId(later, well), ...DELIVERED);
+    await world.settle();
+    expect(toldTo("hanging")).toHaveLength(1);
+  });
+
+  test("delays itself alone, and is called five times at once at most after it was well", async () => {
+    let isWell = true;
+    world.endpoints.answer = ({ url }) =>
+      isWell || url !== urlOf("hanging") ? answered(200) : new Promise(() => {});
+    const hanging = await world.register("hanging");
+    const well = await world.register("well");
+    await world.start();
+    await world.untilEvents((await world.test(hanging)) ?? "", ...DELIVERED);
+    isWell = false;
+    const events = await happen(60);
+    for (const event of events) await world.untilEvents(webhookDeliveryId(event, well), ...DELIVERED);
+    await world.settle();
+    expect(toldTo("hanging")).toHaveLength(1 + ENDPOINT_IN_FLIGHT_MAX);
+  });
+
+  test("gets the next call as soon as one ends", async () => {
+    const open: (() => void)[] = [];
+    world.endpoints.answer = () => new Promise((resolve) => open.push(() => resolve(answered(200))));
+    const id = await world.register("slow");
+    const events = await happen(23);
+    await world.start();
+    for (let ended = 0; ended < events.length; ended += 1) {
+      await until(() => open.length > ended, "the next call");
+      open[ended]?.();
+    }
+    for (const event of events) await world.untilEvents(webhookDeliveryId(event, id), ...DELIVERED);
+    expect(world.endpoints.inFlightMost.get(urlOf("slow"))).toBe(ENDPOINT_IN_FLIGHT_MAX);
+  });
+});
+
+describe("the breaker", () => {
+  test("opens after ten calls of which 70% fail, burns no attempt, and lets one call at a time try", async () => {
+    const slow = Promise.withResolvers<WebhookOutcome>();
+    world.endpoints.answer = () => answered(500);
+    const bad = await world.register("bad");
+    const well = await world.register("well", ["webhook.test"]);
+    const deliveries = (await happen(40)).map((event) => webhookDeliveryId(event, bad));
+    await world.start();
+    await until(() => toldTo("bad").length >= BREAKER_CALLS_MIN, "ten failures");
+    await world.settle();
+    const whenOpen = toldTo("bad").length;
+    // Those that were under way when it opened still end.
+    expect(whenOpen).toBeLessThan(BREAKER_CALLS_MIN + ENDPOINT_IN_FLIGHT_MAX);
+    expect(await attemptsOf(deliveries)).toEqual({ started: whenOpen, burnt: whenOpen, delivered: 0 });
+    world.pass(BREAKER_OPEN_MS - 1);
+    await world.settle();
+    expect(toldTo("bad")).toHaveLength(whenOpen);
+    world.pass(1);
+    await until(() => toldTo("bad").length > whenOpen, "the first trial");
+    await world.settle();
+    expect(toldTo("bad")).toHaveLength(whenOpen + 1);
+    // While the second trial has not come back, nobody else tries; others are told meanwhile.
+    world.endpoints.answer = ({ url }) => (url === urlOf("bad") ? slow.promise : answered(200));
+    world.pass(BREAKER_OPEN_MS);
+    await until(() => toldTo("bad").length > whenOpen + 1, "the second trial");
+    world.pass(BREAKER_OPEN_MS);
+    const other = await world.test(well);
+    await world.untilEvents(other ?? "", ...DELIVERED);
+    await world.settle();
+    expect(toldTo("bad")).toHaveLength(whenOpen + 2);
+    world.endpoints.answer = () => answered(200);
+    slow.resolve(answered(200));
+    world.pass(5 * MINUTE_MS);
+    await until(async () => (await attemptsOf(deliveries)).delivered === deliveries.length, "all to be told");
+    const failures = whenOpen + 1;
+    expect(await attemptsOf(deliveries)).toEqual({
+      started: deliveries.length + failures,
+      burnt: failures,
+      delivered: deliveries.length,
+    });
+  });
+
+  test("stays shut for nine failures, and forgets what is five minutes old", () => {
+    const clock = testClock();
+    const gate = new EndpointGate(clock);
+    const fail = (times: number) => {
+      for (let index = 0; index < times; index += 1) gate.enter("shop")(false);
+    };
+    fail(9);
+    expect(gate.ask("shop")).toEqual({ kind: "enter" });
+    clock.advance(5 * MINUTE_MS + 1);
+    fail(9);
+    expect(gate.ask("shop")).toEqual({ kind: "enter" });
+    fail(1);
+    expect(gate.ask("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
+  });
+
+  test("does not open at a call that got through, however many failed before it", () => {
+    const gate = new EndpointGate(testClock());
+    for (let index = 0; index < 9; index += 1) gate.enter("shop")(false);
+    gate.enter("shop")(true);
+    expect(gate.ask("shop")).toEqual({ kind: "enter" });
+    gate.enter("shop")(false);
+    expect(gate.ask("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
+  });
+
+  test("stays shut while fewer than 70% fail", async () => {
+    world.endpoints.answer = (_, nth) => answered(nth % 5 < 2 ? 200 : 500);
+    await world.register("shaky");
+    await happen(60);
+    await world.start();
+    await until(() => toldTo("shaky").length === 60, "all to be tried");
+  });
+});
+
+describe("an endpoint that nothing gets through to", () => {
+  /** Twelve attempts, half a day apart. */
+  const HALF_DAYS = { scheduleMs: [0, ...Array<number>(11).fill(12 * HOUR_MS)] };
+
+  /** Lets half a day pass, so many times; after each, as many calls have come as are due. */
+  async function halfDays(count: number, calls: number, caughtUp: () => Promise<void>): Promise<void> {
+    for (let index = 0; index < count; index += 1) {
+      await caughtUp();
+      const before = world.endpoints.told.length;
+      world.pass(12 * HOUR_MS);
+      await until(() => world.endpoints.told.length === before + calls, "the calls that are due");
+      await until(() => [...world.endpoints.inFlight.values()].every((now) => now === 0));
+    }
+  }
+
+  /** Longer than from one look of the house-keeping to the next. */
+  async function housekeeping(): Promise<void> {
+    const end = performance.now() + 600;
+    await until(() => {
+      world.pass(MINUTE_MS);
+      return performance.now() > end;
+    });
+  }
+
+  test("for five days, with twenty failures of two events, is disabled, and not before", async () => {
+    world.endpoints.answer = () => answered(500);
+    const id = await world.register("dead");
+    await happen(2);
+    const { caughtUp, disabled } = await world.start({ policy: HALF_DAYS });
+    await until(() => world.endpoints.told.length === 2, "the first attempts");
+    await halfDays(9, 2, caughtUp);
+    expect(world.endpoints.told).toHaveLength(20);
+    await caughtUp();
+    await housekeeping();
+    expect(await world.disabledReason(id)).toBeNull();
+    world.pass(12 * HOUR_MS);
+    await until(async () => (await world.disabledReason(id)) === "failing", "its end");
+    await until(() => disabled.length > 0, "the news of it");
+    expect(disabled).toEqual([{ workspaceId: expect.any(String), endpointId: id, reason: "failing" }]);
+  });
+
+  test("with failures of one event alone stays, however many there are", async () => {
+    world.endpoints.answer = () => answered(500);
+    const id = await world.register("dead");
+    await happen(1);
+    const { caughtUp } = await world.start({
+      policy: { scheduleMs: [0, ...Array<number>(24).fill(12 * HOUR_MS)] },
+    });
+    await until(() => world.endpoints.told.length === 1, "the first attempt");
+    await halfDays(23, 1, caughtUp);
+    await caughtUp();
+    await housekeeping();
+    expect(world.endpoints.told.length).toBeGreaterThan(20);
+    expect(await world.disabledReason(id)).toBeNull();
+  });
+
+  test("stays when one success came in between", async () => {
+    world.endpoints.answer = ({ type }) => answered(type === "webhook.test" ? 200 : 500);
+    const id = await world.register("shaky");
+    await happen(2);
+    const { caughtUp } = await world.start({ policy: HALF_DAYS });
+    await until(() => world.endpoints.told.length === 2, "the first attempts");
+    await halfDays(3, 2, caughtUp);
+    const delivery = await world.test(id);
+    await world.untilEvents(delivery ?? "", ...DELIVERED);
+    await halfDays(8, 2, caughtUp);
+    await caughtUp();
+    await housekeeping();
+    expect(await world.disabledReason(id)).toBeNull();
+  });
+
+  test("is left alone by an instance whose read model is behind", async () => {
+    world.endpoints.answer = () => answered(500);
+    const id = await world.register("dead");
+    await happen(2);
+    let asked = 0;
+    const isCurrent = async () => {
+      asked += 1;
+      return false;
+    };
+    const { caughtUp } = await world.start({ policy: HALF_DAYS, isCurrent });
+    await until(() => world.endpoints.told.length === 2, "the first attempts");
+    await halfDays(11, 2, caughtUp);
+    const askedBefore = asked;
+    await housekeeping();
+    expect(asked).toBeGreaterThan(askedBefore);
+    expect(await world.disabledReason(id)).toBeNull();
+  });
+});
+
+describe("places for endpoints that nothing is known of", () => {
+  const UNKNOWN_MAX = 300;
+
+  test("are few, and one that is not taken goes to the next who waits", () => {
+    const gate = new EndpointGate(testClock());
+    const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
+    for (const id of ["a", "b", "c"]) expect(gate.ask(id)).toEqual({ kind: "full" });
+    expect(leaves[0]?.(null)).toEqual(["hanging-0", "a"]);
+    // Nothing of "a" was left to deliver.
+    expect(leaves[1]?.(null)).toEqual(["hanging-1", "b", "c"]);
+    expect(gate.ask("b")).toEqual({ kind: "enter" });
+  });
+
+  test("are not needed by those that are well, nor held up by those that are known to hang", () => {
+    const clock = testClock();
+    const gate = new EndpointGate(clock);
+    gate.enter("well")(true);
+    const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
+    expect(gate.ask("well")).toEqual({ kind: "enter" });
+    expect(gate.ask("new")).toEqual({ kind: "full" });
+    clock.advance(15 * SECOND_MS);
+    for (const leave of leaves) leave(false);
+    for (let index = 0; index < UNKNOWN_MAX; index += 1) {
+      expect(gate.ask(`hanging-${index}`)).toEqual({ kind: "enter" });
+      gate.enter(`hanging-${index}`);
+    }
+    expect(gate.ask("new")).toEqual({ kind: "enter" });
+  });
+
+  test("go to all who wait once nobody holds one", () => {
+    const gate = new EndpointGate(testClock());
+    const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
+    for (let index = 0; index < UNKNOWN_MAX + 2; index += 1) gate.ask(`waiting-${index}`);
+    const told = leaves.flatMap((leave) => leave(null)).filter((id) => id.startsWith("waiting"));
+    expect(new Set(told).size).toBe(UNKNOWN_MAX + 2);
+  });
+});

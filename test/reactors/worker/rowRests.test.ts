@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import { rowRests } from "../../../src/reactors/worker/rowBackoff.ts";
+import { testClock } from "../email/deliveryFixtures.ts";
+
+test("a row rests after each fault for twice as long as after the one before, up to a minute", () => {
+  const clock = testClock();
+  const rests = rowRests(clock);
+  for (const restMs of [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]) {
+    rests.begin("a");
+    rests.failed("a");
+    clock.advance(restMs - 1);
+    expect({ restMs, isFree: rests.isFree("a"), busy: rests.busy() }).toEqual({
+      restMs,
+      isFree: false,
+      busy: ["a"],
+    });
+    clock.advance(1);
+    expect({ restMs, isFree: rests.isFree("a"), busy: rests.busy() }).toEqual({
+      restMs,
+      isFree: true,
+      busy: [],
+    });
+  }
+  // After a minute without faults the next one counts as the first.
+  clock.advance(60_000);
+  rests.busy();
+  rests.failed("a");
+  clock.advance(500);
+  expect(rests.isFree("a")).toBeTrue();
+});
+
+test("a row at hand and one that was just done are left alone", () => {
+  const clock = testClock();
+  const rests = rowRests(clock);
+  rests.begin("a");
+  rests.begin("b");
+  clock.advance(1_000_000);
+  expect(rests.busy()).toEqual(["a", "b"]);
+  rests.done("a");
+  expect(rests.isFree("a")).toBeFalse();
+  clock.advance(2_000);
+  expect(rests.isFree("a")).toBeTrue();
+  expect(rests.busy()).toEqual(["b"]);
+});

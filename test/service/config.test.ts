@@ -1,0 +1,402 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/decisions.ts";
+import { ConfigError, readConfig } from "../../src/service/config/config.ts";
+import { runCommand } from "../support/process/commandProcess.ts";
+import { ROOT } from "../support/service.ts";
+
+type Environment = Readonly<Record<string, string>>;
+
+const KEY = Buffer.alloc(32, 7).toString("base64");
+const ESDB = "esdb://127.0.0.1:2113?tls=false";
+
+/** What is wrong with these settings, one line each. */
+function errorsOf(env: Environment): readonly string[] {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.errors;
+    throw error;
+  }
+}
+
+/** Runs `work` with a file that holds `text`. */
+function withFile<Result>(text: string, work: (path: string) => Result): Result {
+  const directory = mkdtempSync(join(tmpdir(), "postledger-test-"));
+  const path = join(directory, "secret");
+  try {
+    writeFileSync(path, text);
+    return work(path);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+describe("settings", () => {
+  test("are all optional", () => {
+    const config = readConfig({});
+    expect(config).toMatchObject({ host: "127.0.0.1", port: 3000, bootstrap: true, smtpUrl: "outbox:" });
+    expect(config.storeUrl).toBe(`file:${config.dataDir}`);
+    expect(config.masterKey).toBeNull();
+  });
+
+  test("name a malware scanner in either of its forms", () => {
+    for (const url of ["tcp://clamav:3310", "tcp://[::1]:3310", "unix:/run/clamav/clamd.ctl"])
+      expect(readConfig({ CLAMAV_URL: url }).clamavUrl).toBe(url);
+    expect(readConfig({}).clamavUrl).toBeNull();
+  });
+
+  test("that are empty are as good as absent", () => {
+    expect(readConfig({ PORT: "", HOST: "", MASTER_KEY: "", STORE_URL: "", LOG_LEVEL: "" })).toEqual(
+      readConfig({}),
+    );
+  });
+
+  const wrong: readonly [string, string][] = [
+    ["PORT", "http"],
+    ["PORT", "-1"],
+    ["PORT", "65536"],
+    ["PORT", "3000.5"],
+    ["PORT", "0x10"],
+    ["PORT", " 80"],
+    ["BASE_URL", "mail.example.com"],
+    ["BASE_URL", "ftp://mail.example.com"],
+    ["BASE_URL", "http://"],
+    ["STORE_URL", "postgres://127.0.0.1"],
+    ["CLAMAV_URL", "127.0.0.1:3310"],
+    ["CLAMAV_URL", "tcp://127.0.0.1"],
+    ["CLAMAV_URL", "tcp://127.0.0.1:99999"],
+    ["CLAMAV_URL", "tcp://user@127.0.0.1:3310"],
+    ["CLAMAV_URL", "tcp://127.0.0.1:3310/path"],
+    ["CLAMAV_URL", "unix:clamd.sock"],
+    ["STORE_URL", "./data"],
+    ["CONTENT_URL", "gs://bucket"],
+    ["CONTENT_URL", "./content"],
+    ["CONTENT_TIMEOUT_MS", "99"],
+    ["CONTENT_SWEEP_INTERVAL_MS", "0"],
+    ["STORE_TIMEOUT_MS", "99"],
+    ["STORE_TIMEOUT_MS", "5s"],
+    ["MASTER_KEY", "secret"],
+    ["MASTER_KEY", Buffer.alloc(31).toString("base64")],
+    ["MASTER_KEY", Buffer.alloc(33).toString("base64")],
+    ["MASTER_KEY", "!".repeat(44)],
+    ["MASTER_KEY_PREVIOUS", "secret"],
+    ["SMTP_URL", "relay.example.com:587"],
+    ["SMTP_URL", "http://relay.example.com"],
+    ["SMTP_CONNECTIONS_MAX", "0"],
+    ["SMTP_MESSAGES_PER_CONNECTION_MAX", "0"],
+    ["SMTP_MESSAGES_PER_SECOND_MAX", "-1"],
+    ["VERIFICATION_FROM", "postmaster"],
+    ["VERIFICATION_FROM", "Postmaster <postmaster@example.com>"],
+    ["DNS_SERVERS", "ns1.example.com"],
+    ["DNS_SERVERS", "192.0.2.53,192.0.2.256"],
+    ["DNS_SERVERS", "192.0.2.53:0"],
+    ["DNS_SERVERS", "192.0.2.53:65536"],
+    ["DNS_SERVERS", "[192.0.2.53]:53"],
+    ["DNS_SERVERS", "[2001:db8::53"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "hooks.example.org"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "hooks.example.org:0"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "hooks.example.org:65536"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "Hooks.example.org:443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "https://hooks.example.org:443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "*.example.org:443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "127.0.0.2:4443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "0x7f.1:4443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "169.254.169.254:443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "[::1]:4443"],
+    ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "ok.example.org:443,10.0.0.1:443"],
+    ["WEBHOOK_CALL_TIMEOUT_MS", "99"],
+    ["WEBHOOK_CALL_TIMEOUT_MS", "60001"],
+    ["WEBHOOK_SCHEDULE_MS", "0,soon"],
+    ["WEBHOOK_SCHEDULE_MS", "0,-5"],
+    ["WEBHOOK_SCHEDULE_MS", "1.5"],
+    ["WEBHOOK_SCHEDULE_MS", Array(101).fill(0).join()],
+    ["BOOTSTRAP", "yes"],
+    ["DELIVERY", "true"],
+    ["DELIVERY_LEASE_MS", "1"],
+    ["DELIVERY_RETRY_BASE_MS", "1"],
+    ["DELIVERY_RETRY_MAX_MS", "1e3"],
+    ["DELIVERY_RELAY_RETRY_MS", "0"],
+    ["DELIVERY_LIFETIME_MS", String(73 * 3_600_000)],
+    ["DELIVERY_ON_AMBIGUOUS", "drop"],
+    ["HOST", "999.1.1.1"],
+    ["HOST", "[::1]"],
+    ["HOST", "127.0.0.1 "],
+    ["HOST", "127.0.0.1:3000"],
+    ["HOST", "fe80::1%eth0"],
+    ["HOST", "http://127.0.0.1"],
+    ["BOUNCE_DOMAINS", "some"],
+    ["LOG_CACHE_MIB", "0"],
+    ["DISK_FREE_BYTES_MIN", "256MB"],
+    ["LIMIT_MESSAGES_PER_DAY", "-1"],
+    ["LIMIT_MESSAGES_PER_DAY", "1e6"],
+    ["LIMIT_STORAGE_BYTES", "1GB"],
+    ["LIMIT_KEY_REQUESTS_PER_SECOND", "0.5"],
+    ["LIMIT_WORKSPACE_REQUESTS_PER_SECOND", "unlimited"],
+    ["ATTACHMENT_RETENTION_HOURS", "0"],
+    ["BODY_BYTES_IN_FLIGHT_MAX", "16000000"],
+    ["AUTH_FAILURES_PER_MINUTE", "-1"],
+    ["TRUSTED_PROXIES", "10.0.0.0/33"],
+    ["TRUSTED_PROXIES", "10.0.0.1,proxy.example"],
+    ["REQUEST_TIMEOUT_MS", "0"],
+    ["DRAIN_TIMEOUT_MS", "forever"],
+    ["LOG_LEVEL", "verbose"],
+    ["LOG_FORMAT", "xml"],
+    ["LOG_REQUESTS", "none"],
+  ];
+  for (const [name, value] of wrong) {
+    test(`${name}=${value.slice(0, 30)} is refused by its name alone`, () => {
+      const errors = errorsOf({ [name]: value });
+      expect(errors).toHaveLength(1);
+      expect(errors[0]).toStartWith(`${name} must `);
+    });
+  }
+
+  test("DNS_SERVERS are IP addresses of either kind, with or without a port", () => {
+    const servers = ["192.0.2.53", "192.0.2.53:5353", "2001:db8::53", "[2001:db8::53]", "[::1]:5353"];
+    expect(readConfig({ DNS_SERVERS: servers.join(", ") }).dnsServers).toEqual(servers);
+    expect(readConfig({}).dnsServers).toEqual([]);
+  });
+
+  test("WEBHOOK_ALLOW_PRIVATE_HOSTS are names with ports, for a service on loopback alone", () => {
+    const WEBHOOK_ALLOW_PRIVATE_HOSTS = "hooks.example.org:4443, localhost:443, 127.0.0.1:4000";
+    expect([...readConfig({ WEBHOOK_ALLOW_PRIVATE_HOSTS }).webhooks.allowedPrivateHosts]).toEqual([
+      "hooks.example.org:4443",
+      "localhost:443",
+      "127.0.0.1:4000",
+    ]);
+    expect(readConfig({}).webhooks.allowedPrivateHosts.size).toBe(0);
+    for (const BASE_URL of ["http://127.0.0.1:3000", "http://localhost", "https://[::1]:3000/mail"])
+      expect(errorsOf({ WEBHOOK_ALLOW_PRIVATE_HOSTS, BASE_URL })).toEqual([]);
+    for (const BASE_URL of [
+      "https://mail.example.com",
+      "http://10.0.0.1:3000",
+      "http://127.0.0.1.example.com",
+      "http://localhost.example.com",
+    ])
+      expect(errorsOf({ WEBHOOK_ALLOW_PRIVATE_HOSTS, BASE_URL })).toEqual([
+        expect.stringMatching(/^WEBHOOK_ALLOW_PRIVATE_HOSTS .*BASE_URL must be loopback/),
+      ]);
+    // Where the service listens on all addresses, its own URL is not loopback either unless that is said.
+    const open = { WEBHOOK_ALLOW_PRIVATE_HOSTS, HOST: "0.0.0.0", SMTP_URL: "outbox:" };
+    expect(errorsOf(open)).toHaveLength(1);
+  });
+
+  test("doctor shows WEBHOOK_ALLOW_PRIVATE_HOSTS for as long as it is set", async () => {
+    const doctor = async (env: Environment) => {
+      const dataDir = mkdtempSync(join(tmpdir(), "postledger-test-"));
+      expect(await runCommand({ DATA_DIR: dataDir }, "workspace", "create", "Acme")).toMatchObject({
+        exitCode: 0,
+      });
+      const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "doctor"], {
+        env: { ...process.env, DATA_DIR: dataDir, ...env },
+        stdout: "pipe",
+      });
+      const told = await new Response(child.stdout).text();
+      await child.exited;
+      rmSync(dataDir, { recursive: true });
+      return told.split("\n").filter((line) => line.includes("WEBHOOK_ALLOW_PRIVATE_HOSTS"));
+    };
+    const pairs = "hooks.example.org:4443,localhost:443";
+    expect(await doctor({ WEBHOOK_ALLOW_PRIVATE_HOSTS: pairs })).toEqual([
+      expect.stringMatching(/^ok .*development\): hooks\.example\.org:4443, localhost:443$/),
+    ]);
+    expect(await doctor({})).toEqual([]);
+  }, 30_000);
+
+  test("webhooks are tried by Standard Webhooks' schedule, unless WEBHOOK_SCHEDULE_MS says otherwise", () => {
+    expect(readConfig({}).webhooks.policy).toEqual(WEBHOOK_POLICY);
+    const { webhooks } = readConfig({ WEBHOOK_SCHEDULE_MS: "0, 1000", WEBHOOK_CALL_TIMEOUT_MS: "4000" });
+    expect(webhooks.policy.scheduleMs).toEqual([0, 1_000]);
+    expect(webhooks.callTimeoutMs).toBe(4_000);
+    expect(webhooks.policy.leaseMs).toBeGreaterThan(webhooks.callTimeoutMs);
+  });
+
+  test("WEBHOOK_CA_FILE is read", () => {
+    const read = (path: string) => readConfig({ WEBHOOK_CA_FILE: path }).webhooks.certificateAuthorities;
+    expect(withFile("-----BEGIN CERTIFICATE-----\n", read)).toBe("-----BEGIN CERTIFICATE-----");
+    expect(readConfig({}).webhooks.certificateAuthorities).toBeNull();
+    expect(errorsOf({ WEBHOOK_CA_FILE: "/nowhere/at/all" })).toEqual([
+      expect.stringContaining("WEBHOOK_CA_FILE names a file that cannot be read (ENOENT)"),
+    ]);
+  });
+
+  test("VERIFICATION_FROM is kept as it is written into mail", () => {
+    expect(readConfig({ VERIFICATION_FROM: "Post@Example.COM" }).verificationFrom).toBe("Post@example.com");
+    expect(readConfig({}).verificationFrom).toBeNull();
+  });
+
+  test("that are wrong are all named at once", () => {
+    const errors = errorsOf({ PORT: "x", BASE_URL: "x", MASTER_KEY: "x", LOG_LEVEL: "x", DELIVERY: "x" });
+    const names = errors.map((error) => error.split(" ", 1)[0]);
+    expect(names.sort()).toEqual(["BASE_URL", "DELIVERY", "LOG_LEVEL", "MASTER_KEY", "PORT"]);
+  });
+
+  test("are refused without telling the value of a secret", () => {
+    const errors = errorsOf({
+      MASTER_KEY: "hunter2",
+      SMTP_URL: "smpt://me:hunter2@relay",
+      STORE_URL: "hunter2",
+    });
+    expect(errors).toHaveLength(3);
+    expect(errors.join()).not.toContain("hunter2");
+  });
+
+  test("SMTP_URL must be given where HOST is not loopback", () => {
+    expect(errorsOf({ HOST: "0.0.0.0" })).toEqual([expect.stringContaining("SMTP_URL must be set")]);
+    expect(errorsOf({ HOST: "0.0.0.0", SMTP_URL: "smtp://relay.example:587" })).toEqual([]);
+    for (const HOST of ["127.0.0.2", "::1", "localhost"]) expect(errorsOf({ HOST })).toEqual([]);
+  });
+
+  test("BOOTSTRAP is off where HOST is not loopback, unless it is asked for", () => {
+    const env = { HOST: "0.0.0.0", SMTP_URL: "outbox:" };
+    expect(readConfig(env).bootstrap).toBeFalse();
+    expect(readConfig({ ...env, BOOTSTRAP: "on" }).bootstrap).toBeTrue();
+  });
+
+  test("limits for every workspace come from LIMIT_ variables", () => {
+    const env = {
+      LIMIT_MESSAGES_PER_DAY: "0",
+      LIMIT_STORAGE_BYTES: "5",
+      LIMIT_CONTENT_BYTES: "6",
+      LIMIT_KEY_REQUESTS_PER_SECOND: "0",
+      LIMIT_WORKSPACE_REQUESTS_PER_SECOND: "7",
+    };
+    expect(readConfig(env).limitsDefault).toMatchObject({
+      messagesPerDay: 0,
+      storageBytes: 5,
+      contentBytes: 6,
+      keyRequestsPerSecond: 0,
+      workspaceRequestsPerSecond: 7,
+    });
+    expect(readConfig({}).limitsDefault).toMatchObject({
+      messagesPerDay: 1_000_000,
+      storageBytes: 1_000_000_000,
+      contentBytes: 50_000_000_000,
+      keyRequestsPerSecond: 2_000,
+      workspaceRequestsPerSecond: 4_000,
+    });
+  });
+
+  test("TRUSTED_PROXIES are addresses and ranges; nobody is trusted by default", () => {
+    expect(readConfig({}).trustedProxies).toEqual([]);
+    const { trustedProxies } = readConfig({ TRUSTED_PROXIES: "10.0.0.0/8, fd00::/8,192.0.2.1," });
+    expect(trustedProxies.map(([address, bits]) => `${address}/${bits}`)).toEqual([
+      "10.0.0.0/8",
+      "fd00::/8",
+      "192.0.2.1/32",
+    ]);
+  });
+
+  test("MASTER_KEY must be given with EventStoreDB", () => {
+    expect(errorsOf({ STORE_URL: ESDB })).toEqual([expect.stringMatching(/^MASTER_KEY .*must be set/)]);
+    expect(errorsOf({ STORE_URL: ESDB, MASTER_KEY: KEY })).toEqual([]);
+    expect(errorsOf({ STORE_URL: "esdb+discover://a,b,c", MASTER_KEY: KEY })).toEqual([]);
+  });
+
+  describe("of content on S3", () => {
+    const S3 = { CONTENT_URL: "s3://mail-content", S3_ACCESS_KEY_ID: "id", S3_SECRET_ACCESS_KEY: "secret" };
+
+    test("name a bucket, a place in it, and the server; Amazon's unless another is named", () => {
+      expect(readConfig(S3).s3).toEqual({
+        endpoint: "https://s3.us-east-1.amazonaws.com",
+        region: "us-east-1",
+        bucket: "mail-content",
+        prefix: "",
+        accessKeyId: "id",
+        secretAccessKey: "secret",
+      });
+      expect(readConfig({ ...S3, S3_REGION: "eu-central-1" }).s3?.endpoint).toBe(
+        "https://s3.eu-central-1.amazonaws.com",
+      );
+      const own = { CONTENT_URL: "s3://mail.content/a/b-1/", S3_ENDPOINT: "http://minio:9000/" };
+      expect(readConfig({ ...S3, ...own }).s3).toMatchObject({
+        endpoint: "http://minio:9000",
+        bucket: "mail.content",
+        prefix: "a/b-1/",
+      });
+      expect(readConfig({}).s3).toBeNull();
+    });
+
+    test("need a key, which may come from files", () => {
+      const names = ["S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY"];
+      const errors = errorsOf({ CONTENT_URL: S3.CONTENT_URL });
+      expect(errors.map((error) => error.split(" ", 1)[0])).toEqual(names);
+      const env = { CONTENT_URL: S3.CONTENT_URL, S3_ACCESS_KEY_ID: "id" };
+      const read = (path: string) => readConfig({ ...env, S3_SECRET_ACCESS_KEY_FILE: path });
+      expect(withFile("from a file\n", read).s3?.secretAccessKey).toBe("from a file");
+    });
+
+    test("are refused by the variable's name, without the value", () => {
+      const wrong: readonly [string, string][] = [
+        ["CONTENT_URL", "s3://id:hunter2@bucket"],
+        ["CONTENT_URL", "s3://bucket/../other"],
+        ["CONTENT_URL", "s3://bucket/a b"],
+        ["CONTENT_URL", "s3://bucket?region=hunter2"],
+        ["CONTENT_URL", "s3://UPPER"],
+        ["CONTENT_URL", "s3://"],
+        ["CONTENT_URL", "s3:bucket"],
+        ["S3_ENDPOINT", "minio:9000"],
+        ["S3_ENDPOINT", "https://minio/path"],
+        ["S3_ENDPOINT", "https://id:hunter2@minio"],
+        ["AWS_SESSION_TOKEN", "hunter2"],
+      ];
+      for (const [name, value] of wrong) {
+        const errors = errorsOf({ ...S3, [name]: value });
+        expect(errors).toEqual([expect.stringMatching(new RegExp(`^${name} must `))]);
+        expect(errors.join()).not.toContain("hunter2");
+      }
+    });
+  });
+
+  describe("secrets in files", () => {
+    const secrets: readonly [string, string, (env: Environment) => unknown][] = [
+      ["MASTER_KEY", KEY, (env) => Buffer.from(readConfig(env).masterKey ?? []).toString("base64")],
+      [
+        "MASTER_KEY_PREVIOUS",
+        KEY,
+        (env) => Buffer.from(readConfig(env).masterKeyPrevious ?? []).toString("base64"),
+      ],
+      ["SMTP_URL", "smtp://user:password@relay.example:587", (env) => readConfig(env).smtpUrl],
+      ["STORE_URL", "file:/var/lib/postledger", (env) => readConfig(env).storeUrl],
+    ];
+    for (const [name, value, read] of secrets) {
+      test(`${name}_FILE is read in place of ${name}, less its line break`, () => {
+        expect(withFile(`${value}\n`, (path) => read({ [`${name}_FILE`]: path }))).toBe(value);
+      });
+
+      test(`${name} and ${name}_FILE together are refused`, () => {
+        const errors = withFile(value, (path) => errorsOf({ [name]: value, [`${name}_FILE`]: path }));
+        expect(errors).toEqual([`${name} and ${name}_FILE must not both be set`]);
+      });
+
+      test(`${name}_FILE that is not there is refused by its name`, () => {
+        const errors = errorsOf({ [`${name}_FILE`]: "/nowhere/at/all" });
+        expect(errors.join("\n")).toContain(`${name}_FILE names a file that cannot be read`);
+      });
+    }
+
+    test("that hold no key are refused", () => {
+      for (const text of ["", "\n", "secret"]) {
+        const errors = withFile(text, (path) => errorsOf({ MASTER_KEY_FILE: path }));
+        expect(errors).toEqual([expect.stringMatching(/^MASTER_KEY must be 32 bytes/)]);
+      }
+    });
+  });
+
+  test("that are wrong stop the command with status 2 and a line for each", async () => {
+    const child = Bun.spawn([process.execPath, join(ROOT, "src/main.ts"), "serve"], {
+      env: { ...process.env, PORT: "http", LOG_LEVEL: "verbose", STORE_URL: ESDB },
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const told = (await new Response(child.stderr).text()).trim().split("\n");
+    expect(await child.exited).toBe(2);
+    expect(told).toHaveLength(3);
+    for (const name of ["PORT", "LOG_LEVEL", "MASTER_KEY"])
+      expect(told.some((line) => line.startsWith(`postledger: ${name} `))).toBeTrue();
+  });
+});

@@ -1,0 +1,42 @@
+import { join } from "node:path";
+import { ROOT } from "../service.ts";
+
+type Environment = Readonly<Record<string, string>>;
+
+/** What a command of the command line came to. */
+export interface CommandEnd {
+  readonly exitCode: number;
+  readonly out: string;
+  readonly err: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into results of every shape.
+  readonly json: any;
+}
+
+/** The words that begin a command's process. */
+export const COMMAND_LINE: readonly string[] = [process.execPath, join(ROOT, "src/main.ts")];
+
+/** The environment of a command on a data directory. */
+export function commandEnv(dataDir: string, env: Environment = {}): Record<string, string> {
+  const settings = { HOST: "127.0.0.1", DATA_DIR: dataDir, DISK_FREE_BYTES_MIN: "0", LOG_LEVEL: "silent" };
+  return { ...(process.env as Record<string, string>), ...settings, ...env };
+}
+
+/** Runs one command in a process of its own; `json` is what it printed where its words ask for that. */
+export async function runCommand(
+  words: readonly string[],
+  dataDir: string,
+  env?: Environment,
+): Promise<CommandEnd> {
+  const child = Bun.spawn([...COMMAND_LINE, ...words], {
+    env: commandEnv(dataDir, env),
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [out, err] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  const json = words.includes("--json") && out !== "" ? JSON.parse(out) : null;
+  return { exitCode: await child.exited, out, err, json };
+}

@@ -1,0 +1,82 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../stores/eventstoredb.ts";
+import { until } from "../until.ts";
+
+const START_MS_MAX = 30_000;
+/** Debian keeps daemons where an ordinary user's PATH does not lead. */
+const PROGRAM = Bun.which("clamd") ?? Bun.which("/usr/sbin/clamd");
+
+/** What the test's own signature finds: harmless, and in no other file. */
+export const MALWARE_TEXT = "postledger-test-signature-8f14e45fceea167a";
+/** What the scanner calls it; databases that are not ClamAV's own add the suffix. */
+export const MALWARE_NAME = "Postledger.Test.UNOFFICIAL";
+
+export interface Clamd {
+  readonly tcpUrl: string;
+  readonly unixUrl: string;
+  /** The largest file that it takes. */
+  readonly streamBytesMax: number;
+  stop(): Promise<void>;
+}
+
+/** Whether clamd is on this machine; when it is not, that is said in one line, so that nothing is skipped silently. */
+export function hasClamd(): boolean {
+  if (PROGRAM === null)
+    console.warn("clamd: not on this machine (clamav-daemon): its half of the suite is skipped");
+  return PROGRAM !== null;
+}
+
+/** A clamd of the test's own, in the foreground, with its own folder, sockets and signature. */
+export async function startClamd(): Promise<Clamd> {
+  if (PROGRAM === null) throw new Error("clamd is not on this machine");
+  const folder = mkdtempSync(join(tmpdir(), "clamd-"));
+  const socket = join(folder, "clamd.sock");
+  const port = await freePort();
+  const streamBytesMax = 6 * 1_024 * 1_024;
+  mkdirSync(join(folder, "db"));
+  const signature = Buffer.from(MALWARE_TEXT).toString("hex");
+  writeFileSync(join(folder, "db", "test.ndb"), `Postledger.Test:0:*:${signature}\n`);
+  const settings = [
+    "Foreground yes",
+    `DatabaseDirectory ${join(folder, "db")}`,
+    `LocalSocket ${socket}`,
+    `TCPSocket ${port}`,
+    "TCPAddr 127.0.0.1",
+    `StreamMaxLength ${streamBytesMax}`,
+    `TemporaryDirectory ${folder}`,
+  ];
+  writeFileSync(join(folder, "clamd.conf"), `${settings.join("\n")}\n`);
+  const child = spawn(PROGRAM, ["--config-file", join(folder, "clamd.conf")], { stdio: "ignore" });
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const kill = (): void => {
+    child.kill("SIGKILL");
+  };
+  process.once("exit", kill);
+  await until(() => isListening(socket), "clamd", START_MS_MAX);
+  return {
+    tcpUrl: `tcp://127.0.0.1:${port}`,
+    unixUrl: `unix:${socket}`,
+    streamBytesMax,
+    async stop() {
+      process.off("exit", kill);
+      kill();
+      await ended;
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once("error", () => resolve(false));
+  });
+}

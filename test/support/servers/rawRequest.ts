@@ -1,0 +1,49 @@
+import { connect } from "node:net";
+import { checkAnswer } from "../../gate/answerLog.ts";
+import type { SeenAnswer } from "../../gate/documentedAnswers.ts";
+
+/** One request as these very lines, for what `fetch` would tidy up; the answer as it came. */
+export function rawRequest(url: string, lines: readonly (string | Uint8Array)[]): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const parts: Uint8Array[] = [];
+    const socket = connect(Number(port), hostname, () => {
+      lines.forEach((line, index) => {
+        socket.write(index === 0 ? line : "\r\n");
+        if (index > 0) socket.write(line);
+      });
+    });
+    socket.on("data", (part: Uint8Array) => parts.push(part));
+    socket.on("end", () => resolve(Buffer.concat(parts).toString()));
+    socket.on("error", reject);
+  });
+}
+
+/** An answer as it came, taken apart. Its body is taken to have come in one piece, as every answer of ours does. */
+export function parseAnswer(raw: string): SeenAnswer {
+  const end = raw.indexOf("\r\n\r\n");
+  const [start = "", ...fields] = raw.slice(0, end).split("\r\n");
+  const headers = new Headers(
+    fields.map((field): [string, string] => {
+      const colon = field.indexOf(":");
+      return [field.slice(0, colon), field.slice(colon + 1).trim()];
+    }),
+  );
+  return { status: Number(start.split(" ")[1]), headers, text: raw.slice(end + 4) };
+}
+
+/** One request with these headers and these bytes of a body, checked against the document as a caller's are. */
+export async function rawCall(
+  url: string,
+  request: readonly [method: string, path: string],
+  headers: Readonly<Record<string, string>>,
+  body: string | Uint8Array = "",
+): Promise<SeenAnswer> {
+  const [method, path] = request;
+  const target = new URL(url).pathname.replace(/\/$/, "") + path;
+  const fields = Object.entries({ Host: "localhost", Connection: "close", ...headers });
+  const head = [`${method} ${target} HTTP/1.1`, ...fields.map(([name, value]) => `${name}: ${value}`)];
+  const answer = parseAnswer(await rawRequest(url, [...head, "", body]));
+  checkAnswer(url, method, path, answer);
+  return answer;
+}

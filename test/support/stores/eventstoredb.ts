@@ -1,0 +1,164 @@
+import { mkdtempSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { until } from "../until.ts";
+
+const START_MS_MAX = 60_000;
+/** Where `docker compose up -d eventstore` serves. */
+const COMPOSE_PORT = 2_113;
+
+/** A server of this process's own, which a test may disturb. */
+export interface ServerProcess {
+  /** Stops it in its tracks (SIGSTOP): connections stay open and nothing answers. */
+  pause(): void;
+  resume(): void;
+  /** Ends it at once (SIGKILL). */
+  kill(): Promise<void>;
+  /** Starts it again after {@link kill}: same files, same port. */
+  start(): Promise<void>;
+}
+
+export interface EventStoreDbServer {
+  /** A connection string. */
+  readonly url: string;
+  readonly port: number;
+  /** Null for a server that is not ours to disturb. */
+  readonly process: ServerProcess | null;
+}
+
+/** Test files may each get their own copy of this module; they share one server all the same. */
+const SHARED = Symbol.for("test.eventstoredb");
+const shared = globalThis as { [SHARED]?: Promise<EventStoreDbServer | null> };
+
+/**
+ * The server that all suites of this process share: the one at EVENTSTORE_URL, else `eventstored` from the
+ * PATH on a free loopback port, else the compose file's. Null when there is none; that is said in one line,
+ * so that a skipped half is never silent.
+ */
+export function eventStoreDb(): Promise<EventStoreDbServer | null> {
+  shared[SHARED] ??= find();
+  return shared[SHARED];
+}
+
+async function find(): Promise<EventStoreDbServer | null> {
+  const url = process.env.EVENTSTORE_URL;
+  if (url)
+    return {
+      url,
+      port: Number(/:(\d+)/.exec(url.replace(/^[^/]*\/\//, ""))?.[1] ?? COMPOSE_PORT),
+      process: null,
+    };
+  const reasons: string[] = ["EVENTSTORE_URL is not set"];
+  if (Bun.which("eventstored")) {
+    try {
+      return await startEventStoreDb();
+    } catch (error) {
+      reasons.push(`eventstored did not start: ${error instanceof Error ? error.message : error}`);
+    }
+  } else reasons.push("no eventstored on the PATH");
+  const composed = await compose();
+  if (typeof composed !== "string") return composed;
+  reasons.push(composed);
+  console.warn(`EventStoreDB: not reachable (${reasons.join("; ")}): its half of the suites is skipped`);
+  return null;
+}
+
+/** A server of a test's own: its files can be looked at. */
+export interface OwnServer extends EventStoreDbServer {
+  readonly process: ServerProcess;
+  /** Holds `db` and `log`. */
+  readonly folder: string;
+}
+
+/** A server of its own on free loopback ports, with a temporary folder. Ends with this process. */
+export async function startEventStoreDb(): Promise<OwnServer> {
+  const folder = mkdtempSync(join(tmpdir(), "eventstoredb-"));
+  const port = await freePort();
+  const replicationPort = await freePort();
+  const spawn = () => spawnServer(folder, port, replicationPort);
+  let pid = await spawn();
+  return {
+    url: `esdb://127.0.0.1:${port}?tls=false`,
+    port,
+    folder,
+    process: {
+      pause: () => process.kill(pid, "SIGSTOP"),
+      resume: () => process.kill(pid, "SIGCONT"),
+      async kill() {
+        process.kill(pid, "SIGKILL");
+        await until(async () => !(await isListening(port)), "the server to be gone");
+      },
+      async start() {
+        pid = await spawn();
+      },
+    },
+  };
+}
+
+/**
+ * The server runs under a shell that waits for the end of our pipe, so it goes when we go, however we end.
+ * A server that has died stays unreaped until then, so its process id is never somebody else's.
+ */
+const KEEPER = `trap '' INT; "$@" >/dev/null 2>&1 & echo $!; cat >/dev/null; kill -9 $!; wait; rm -rf "$FOLDER"`;
+
+async function spawnServer(folder: string, port: number, replicationPort: number): Promise<number> {
+  const options = [
+    "--insecure",
+    ...["--db", join(folder, "db"), "--log", join(folder, "log")],
+    ...["--node-ip", "127.0.0.1", "--node-port", String(port)],
+    ...["--replication-ip", "127.0.0.1", "--replication-port", String(replicationPort)],
+    // Small, because a test's server holds few streams and is started often.
+    ...["--stream-existence-filter-size", "1000000", "--disable-log-file"],
+  ];
+  const keeper = Bun.spawn(["sh", "-c", KEEPER, "sh", "eventstored", ...options], {
+    // The server accepts this refusal only from the environment.
+    env: { ...process.env, FOLDER: folder, EVENTSTORE_TELEMETRY_OPTOUT: "true" },
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "ignore",
+  });
+  const { value } = await keeper.stdout.getReader().read();
+  const pid = Number(new TextDecoder().decode(value));
+  await until(() => isReady(port), "eventstored to be ready", START_MS_MAX);
+  keeper.unref();
+  return pid;
+}
+
+async function compose(): Promise<EventStoreDbServer | string> {
+  if (!Bun.which("docker")) return "no docker";
+  const root = join(import.meta.dir, "../../..");
+  const run = async (...command: string[]) => {
+    const child = Bun.spawn(command, { cwd: root, stdin: "ignore", stdout: "ignore", stderr: "ignore" });
+    return (await child.exited) === 0;
+  };
+  if (!(await run("docker", "info"))) return "docker does not answer";
+  if (!(await run("docker", "compose", "up", "-d", "eventstore"))) return "docker compose did not start it";
+  const port = COMPOSE_PORT;
+  await until(() => isReady(port), "the composed server to be ready", START_MS_MAX);
+  return { url: `esdb://127.0.0.1:${port}?tls=false`, port, process: null };
+}
+
+async function isReady(port: number): Promise<boolean> {
+  const signal = AbortSignal.timeout(1_000);
+  const response = await fetch(`http://127.0.0.1:${port}/health/live`, { signal }).catch(() => null);
+  return response?.ok ?? false;
+}
+
+async function isListening(port: number): Promise<boolean> {
+  const socket = await Bun.connect({ hostname: "127.0.0.1", port, socket: { data() {} } }).catch(() => null);
+  socket?.end();
+  return socket !== null;
+}
+
+/** A loopback port that nobody listens on. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
+    });
+  });
+}
