@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { Occasion } from "../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../kernel/event/eventMetadata.ts";
 import { DAY_MS, type EpochMs } from "../kernel/time.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 
@@ -41,7 +41,7 @@ function windowsOf(store: EventStore): LRUCache<string, Window> {
 export function changeRate(
   store: EventStore,
   stream: string,
-  { actor, at }: Pick<Occasion, "actor" | "at">,
+  { actor, at }: Pick<CommandContext, "actor" | "at">,
   changesPerDayMax: number | undefined,
 ): { check(): void; count(): void } {
   if (changesPerDayMax === undefined || !actor.startsWith("api-key:")) return { check() {}, count() {} };

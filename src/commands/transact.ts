@@ -2,7 +2,7 @@ import { codecs } from "../domain/eventCodecs.ts";
 import { invariant } from "../kernel/assert.ts";
 import type { Codec, StoredEvent } from "../kernel/event/codec.ts";
 import type { Decider, Decision, DomainEvent } from "../kernel/event/decider.ts";
-import { metadataOf, type Occasion } from "../kernel/event/eventMetadata.ts";
+import { type CommandContext, metadataOf } from "../kernel/event/eventMetadata.ts";
 import { newId } from "../kernel/ids.ts";
 import type { EventStore, NewEvent } from "../ports/eventStore.ts";
 import { changeRate } from "./changeRateLimit.ts";
@@ -53,8 +53,8 @@ export async function writtenFirstAt(store: EventStore, stream: string): Promise
 const codecByType = new Map(codecs.flatMap((codec) => codec.types.map((type) => [type, codec] as const)));
 
 /** Turns what a decision says into what a store takes: fresh ids, and data and metadata of the version that is written. */
-export function toNewEvents(events: readonly DomainEvent[], occasion: Occasion): readonly NewEvent[] {
-  const metadata = metadataOf(occasion);
+export function toNewEvents(events: readonly DomainEvent[], context: CommandContext): readonly NewEvent[] {
+  const metadata = metadataOf(context);
   return events.map((event) => {
     const { type } = event;
     const encoded = codecByType.get(type)?.encode(event);
@@ -81,19 +81,19 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
   store: EventStore,
   aggregate: Written<State, Event>,
   decide: (state: State) => Decision<Outcome, Event>,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<Outcome> {
   const { stream } = aggregate;
   return inTurn(store, stream, async () => {
     const contention = new Contention(stream);
-    const rate = changeRate(store, stream, occasion, aggregate.changesPerDayMax);
+    const rate = changeRate(store, stream, context, aggregate.changesPerDayMax);
     for (;;) {
       const { state, revision } = await load(store, aggregate, stream, await aggregate.since?.());
       const { outcome, events } = decide(state);
       if (events.length === 0) return outcome;
       rate.check();
       const stored = events.map((event) => ({ ...event, data: aggregate.encode?.(event) ?? event.data }));
-      const result = await store.append(stream, toNewEvents(stored, occasion), revision ?? "noStream");
+      const result = await store.append(stream, toNewEvents(stored, context), revision ?? "noStream");
       if (result.outcome === "appended") {
         rate.count();
         return outcome;

@@ -35,7 +35,7 @@ import {
   openLogInstance,
   openOutbox,
   openStore,
-  systemOccasion,
+  systemCommandContext,
 } from "./openAdapters.ts";
 import { directoryError, listenError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
@@ -171,7 +171,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
  */
 async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<Membership> {
   if (isEmbedded(config)) return { leave: async () => {} };
-  return joinLog(store, { host: hostname(), dataDir }, () => systemOccasion("system"));
+  return joinLog(store, { host: hostname(), dataDir }, () => systemCommandContext("system"));
 }
 
 /** Whoever seals the log waits its longest for a service that could not say that it has left. */

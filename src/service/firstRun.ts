@@ -18,7 +18,7 @@ import { workspaceStream } from "../domain/workspace/events.ts";
 import { newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
 import { emailId } from "../kernel/ids.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
-import { systemOccasion } from "./openAdapters.ts";
+import { systemCommandContext } from "./openAdapters.ts";
 
 /** The address that a first run may send from. */
 const BOOTSTRAP_SENDER = "hello@example.com";
@@ -52,7 +52,7 @@ export async function bootstrap(services: Services, logId: string, dataDir: stri
   const { store, keys } = services;
   const workspaceId = emailId(logId, "bootstrap");
   if ((await store.lastRevision(workspaceStream(workspaceId))) !== null) return;
-  const occasion = { ...systemOccasion("system"), workspaceId };
+  const context = { ...systemCommandContext("system"), workspaceId };
   const { id, key } = newApiKey();
   const senderId = keys.hashAddress(workspaceId, BOOTSTRAP_SENDER);
   const sender = { ...senderAggregate, stream: senderStream(senderId) };
@@ -62,17 +62,17 @@ export async function bootstrap(services: Services, logId: string, dataDir: stri
     store,
     { ...apiKeyAggregate, stream: apiKeyStream(id) },
     (state) => issueApiKey(state, issued),
-    occasion,
+    context,
   );
   await transact(
     store,
     sender,
     (state) => addSender(state, { type: "SenderAdded", data: { workspaceId, address: BOOTSTRAP_SENDER } }),
-    occasion,
+    context,
   );
-  await transact(store, sender, (state) => verifySender(state, "bootstrap"), occasion);
+  await transact(store, sender, (state) => verifySender(state, "bootstrap"), context);
   const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
-  await transact(store, workspace, (state) => createWorkspace(state, "default"), occasion);
+  await transact(store, workspace, (state) => createWorkspace(state, "default"), context);
 }
 
 /** Whether the log has a workspace. One is made before all else, so a reading that finds none was short. */

@@ -18,7 +18,7 @@ import { claimContent, requireUnclaimed } from "../commands/instance/claimConten
 import { type OpenInstance, openInstance } from "../commands/instance/openInstance.ts";
 import { enterLogFormat } from "../commands/instance/raiseLogFormat.ts";
 import { INSTANCE_STREAM } from "../domain/instance/events.ts";
-import type { Occasion } from "../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../kernel/event/eventMetadata.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
@@ -148,7 +148,7 @@ export function openDestinationCheck({ dnsServers, webhooks }: Config): Destinat
 }
 
 /** Something that the operator or the system does, not a caller. */
-export function systemOccasion(actor: string): Occasion {
+export function systemCommandContext(actor: string): CommandContext {
   return { at: systemClock.now(), correlationId: newRequestId(), actor };
 }
 
@@ -174,9 +174,9 @@ export async function openLogInstance(
   });
   const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
   await requireUnclaimed(store, content);
-  const opened = await openInstance(store, claims, systemOccasion("system"));
+  const opened = await openInstance(store, claims, systemCommandContext("system"));
   await claimContent(content, opened.logId);
-  if (!looksOnly) await enterLogFormat(store, opened.format, systemOccasion("system"));
+  if (!looksOnly) await enterLogFormat(store, opened.format, systemCommandContext("system"));
   return opened;
 }
 

@@ -18,7 +18,7 @@ export function sampleEvents(
     suppressed = false,
   }: { readonly workspaceId?: string; readonly suppressed?: boolean } = {},
 ): readonly NewEvent[] {
-  const occasion = {
+  const context = {
     at: Date.now(),
     correlationId: "0123456789abcdefghij",
     actor: "api-key:0123456789ab",
@@ -30,7 +30,7 @@ export function sampleEvents(
     senderId: HEX,
     recipientHash: HEX,
     fingerprint: HEX,
-    acceptedAt: new Date(occasion.at).toISOString(),
+    acceptedAt: new Date(context.at).toISOString(),
     contentEventId: newId(),
     contentDigest: HEX,
     contentBytes: 2_200,
@@ -43,7 +43,7 @@ export function sampleEvents(
         ? { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } }
         : { type: "EmailQueued", data: accepted },
     ],
-    occasion,
+    context,
   );
 }
 

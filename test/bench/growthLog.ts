@@ -5,7 +5,7 @@ import { templateStream } from "../../src/domain/template/events.ts";
 import { webhooksStream } from "../../src/domain/webhook/events.ts";
 import { webhookDeliveryStream } from "../../src/domain/webhookDelivery/events.ts";
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
-import type { WorkspaceOccasion } from "../../src/kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../src/kernel/event/eventMetadata.ts";
 import { newId, webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
@@ -34,11 +34,11 @@ async function appendNew(store: EventStore, stream: string, events: readonly New
 
 /** Templates and endpoints, before the first message. */
 async function setUp(store: EventStore, workspaceId: string) {
-  const occasion = { at: Date.now(), correlationId: newId(), actor: "cli", workspaceId };
+  const context = { at: Date.now(), correlationId: newId(), actor: "cli", workspaceId };
   const templateIds = Array.from({ length: TEMPLATES }, () => newId());
   for (const id of templateIds) {
-    const data = { workspaceId, name: `template ${id}`, at: rfc3339(occasion.at) };
-    await appendNew(store, templateStream(id), toNewEvents([{ type: "TemplateCreated", data }], occasion));
+    const data = { workspaceId, name: `template ${id}`, at: rfc3339(context.at) };
+    await appendNew(store, templateStream(id), toNewEvents([{ type: "TemplateCreated", data }], context));
   }
   const endpoints = SUBSCRIPTIONS.map((types): Endpoint => ({ id: newId(), types }));
   const registered = endpoints.map(({ id: endpointId, types }): DomainEvent => {
@@ -46,7 +46,7 @@ async function setUp(store: EventStore, workspaceId: string) {
     const facts = { endpointId, workspaceId, url, description: null, sealedSecret: "" };
     return { type: "WebhookEndpointRegistered", data: { ...facts, eventTypes: [...types] } };
   });
-  await appendNew(store, webhooksStream(workspaceId), toNewEvents(registered, occasion));
+  await appendNew(store, webhooksStream(workspaceId), toNewEvents(registered, context));
   return { templateIds, endpoints };
 }
 
@@ -55,7 +55,7 @@ async function appendCalls(
   store: EventStore,
   story: Story,
   endpoints: readonly Endpoint[],
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<number> {
   let count = 0;
   for (const [eventRevision, event] of story.events.entries()) {
@@ -63,7 +63,7 @@ async function appendCalls(
     if (eventType === undefined) continue;
     for (const { id: endpointId, types } of endpoints) {
       if (!types.includes(eventType)) continue;
-      const { workspaceId } = occasion;
+      const { workspaceId } = context;
       const origin = {
         workspaceId,
         endpointId,
@@ -77,7 +77,7 @@ async function appendCalls(
         { type: "WebhookDelivered", data: { attempt: 1, durationMs: 40, statusCode: 200 } },
       ];
       const stream = webhookDeliveryStream(webhookDeliveryId(event.id, endpointId));
-      count += await appendNew(store, stream, toNewEvents(calls, occasion));
+      count += await appendNew(store, stream, toNewEvents(calls, context));
     }
   }
   return count;
@@ -86,16 +86,16 @@ async function appendCalls(
 async function appendSuppression(
   store: EventStore,
   { id, suppressed }: Story,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<number> {
   if (suppressed === null) return 0;
-  const { workspaceId } = occasion;
+  const { workspaceId } = context;
   const facts = { workspaceId, recipientHash: suppressed.hash, reason: "bounce", emailId: id, code: 550 };
   const events = [
     { type: "SuppressionAddressStored", data: { address: suppressed.address } },
     { type: "RecipientSuppressed", data: { ...facts, reply: "550 5.1.1 <recipient> unknown" } },
   ];
-  return appendNew(store, suppressionStream(suppressed.hash), toNewEvents(events, occasion));
+  return appendNew(store, suppressionStream(suppressed.hash), toNewEvents(events, context));
 }
 
 /**
@@ -111,12 +111,12 @@ export async function growLog(
   const { templateIds, endpoints } = await setUp(store, names.workspaceId);
   const storyOf = storyMaker({ ...names, templateIds }, messages, seededRandom(4));
   const { workspaceId } = names;
-  const occasion = { at: Date.now(), correlationId: newId(), actor: "worker:growth:1", workspaceId };
+  const context = { at: Date.now(), correlationId: newId(), actor: "worker:growth:1", workspaceId };
   const appendStory = async (number: number) => {
     const story = storyOf(number);
     const own = await appendNew(store, emailStream(story.id), story.events);
-    const suppressions = await appendSuppression(store, story, occasion);
-    return own + suppressions + (await appendCalls(store, story, endpoints, occasion));
+    const suppressions = await appendSuppression(store, story, context);
+    return own + suppressions + (await appendCalls(store, story, endpoints, context));
   };
   let events = TEMPLATES + SUBSCRIPTIONS.length;
   let next = 0;

@@ -110,16 +110,16 @@ export function storyMaker(workspace: GrowthWorkspace, total: number, random: ()
         ? { templateId: templateIds[number % templateIds.length], templateVersionId: newId() }
         : {}),
     };
-    const occasion = { correlationId: "0123456789abcdefghij", workspaceId };
+    const context = { correlationId: "0123456789abcdefghij", workspaceId };
     const isSuppressed = later.length === 0;
     const acceptance: DomainEvent = isSuppressed
       ? { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } }
       : { type: "EmailQueued", data: accepted };
     const [stored, queued] = toNewEvents(
       [{ type: "EmailContentStored", data: { salt: newId(), content } }, acceptance],
-      { ...occasion, at, actor: "api-key:0123456789ab" },
+      { ...context, at, actor: "api-key:0123456789ab" },
     ) as [NewEvent, NewEvent];
-    const delivered = toNewEvents(later, { ...occasion, at: at + 400, actor: `worker:${WORKER}` });
+    const delivered = toNewEvents(later, { ...context, at: at + 400, actor: `worker:${WORKER}` });
     const bounced = later.some(({ type }) => type === "EmailBounced");
     return {
       id,

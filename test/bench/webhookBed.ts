@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Services } from "../../src/commands/dependencies.ts";
 import { registerWebhook } from "../../src/commands/webhook/registerWebhook.ts";
 import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
-import { systemOccasion } from "../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../src/service/openAdapters.ts";
 import { openLog } from "../support/tenants.ts";
 import { RECEIVER_CERTIFICATE } from "../support/webhook/receiverCertificate.ts";
 import { hostOf } from "../support/webhook/webhookWorld.ts";
@@ -44,8 +44,8 @@ export async function makeBed(fresh: FreshStore, size: BedSize): Promise<Webhook
   const workspaceIds: string[] = [];
   const hosts: string[] = [];
   const addWorkspace = async (number: number) => {
-    const occasion = systemOccasion("bench");
-    const workspaceId = await newWorkspace(log, "bench", occasion);
+    const context = systemCommandContext("bench");
+    const workspaceId = await newWorkspace(log, "bench", context);
     workspaceIds.push(workspaceId);
     for (let index = 0; index < size.endpoints; index += 1) {
       const host = hostOf(`e${number}-${index}`);
@@ -57,7 +57,7 @@ export async function makeBed(fresh: FreshStore, size: BedSize): Promise<Webhook
         url,
         description: null,
         eventTypes: null,
-        occasion: { ...occasion, workspaceId },
+        context: { ...context, workspaceId },
       };
       const { kind } = await registerWebhook(log, endpoint);
       if (kind !== "registered") throw new Error(`an endpoint was not registered: ${kind}`);

@@ -8,7 +8,7 @@ import { watchedStore } from "../reactors/email/deliveryFixtures.ts";
 import { until } from "../support/until.ts";
 
 const AT = "2030-01-01T00:00:00.000Z";
-const OCCASION = { at: Date.parse(AT), correlationId: "test", actor: "test" };
+const CONTEXT = { at: Date.parse(AT), correlationId: "test", actor: "test" };
 
 test("a state that is too old is brought level with what is new in its stream, and nothing else is read", async () => {
   const store = watchedStore();
@@ -24,13 +24,13 @@ test("a state that is too old is brought level with what is new in its stream, a
   const cache = foldCache(counted, templateAggregate, templateStream);
   const draft = (versionId: string) => {
     const parts = { subject: "s", html: null, text: "t", variables: [], bytes: 1, at: AT };
-    return transact(store, aggregate, (state) => draftVersion(state, "w", { versionId, ...parts }), OCCASION);
+    return transact(store, aggregate, (state) => draftVersion(state, "w", { versionId, ...parts }), CONTEXT);
   };
   await transact(
     store,
     aggregate,
     (state) => createTemplate(state, { workspaceId: "w", name: "n", at: AT }),
-    OCCASION,
+    CONTEXT,
   );
   await draft("v1");
   expect((await cache.get("t"))?.versions).toHaveLength(1);

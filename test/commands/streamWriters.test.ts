@@ -53,11 +53,11 @@ describe("writers of one stream", () => {
     const instances = [1, 2, 3, 4].map(() => Object.create(log) as EventStore);
     const workspaceId = newId();
     const stream = workspaceStream(workspaceId);
-    const occasion = { at: Date.now(), correlationId: "test", actor: "test", workspaceId };
+    const context = { at: Date.now(), correlationId: "test", actor: "test", workspaceId };
     const aggregate = { ...workspaceAggregate, stream };
     const change = { type: "LimitsChanged" as const, data: { messagesPerDay: 1 } };
     const write = (store: EventStore) =>
-      transact(store, aggregate, () => ({ outcome: null, events: [change] }), occasion);
+      transact(store, aggregate, () => ({ outcome: null, events: [change] }), context);
     const writers = Array.from({ length: 400 }, (_, index) => write(instances[index % 4] as EventStore));
     await Promise.all(writers);
     expect(await log.lastRevision(stream)).toBe(399);

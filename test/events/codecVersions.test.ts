@@ -12,7 +12,7 @@ import {
 import { contentDigest, contentLeaf, eventLeaf } from "../../src/kernel/event/eventHash.ts";
 
 const ROOT = `${import.meta.dir}/../..`;
-const occasion = { at: 0, correlationId: "test", actor: "test" };
+const context = { at: 0, correlationId: "test", actor: "test" };
 
 /** Version 1 had `name`; version 2 has it in two parts; version 3 calls the second one otherwise. */
 const PersonNamed = Type.Object({ given: Type.String(), family: Type.String() });
@@ -113,7 +113,7 @@ describe("what is appended", () => {
   test("carries the version of its type", () => {
     for (const codec of codecs) {
       for (const [type, { writes }] of codec.formats) {
-        const [event] = toNewEvents([{ type, data: {} }], occasion);
+        const [event] = toNewEvents([{ type, data: {} }], context);
         expect([type, event?.metadata.schema]).toEqual([type, writes]);
       }
     }

@@ -11,7 +11,7 @@ import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersona
 import { toNewEvents, transact } from "../../src/commands/transact.ts";
 import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
 import { suppressionStream } from "../../src/domain/suppression/events.ts";
-import type { WorkspaceOccasion } from "../../src/kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../src/kernel/event/eventMetadata.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabaseFile, SqlRow } from "../../src/ports/readDatabase.ts";
@@ -19,7 +19,7 @@ import { createTables } from "../../src/readModels/versionedFile.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 
 const WORKSPACE = "w1";
-const at = (seconds: number): WorkspaceOccasion => {
+const at = (seconds: number): WorkspaceCommandContext => {
   const time = Date.parse("2030-01-01T00:00:00Z") + seconds * 1_000;
   return { at: time, correlationId: "test", actor: "test", workspaceId: WORKSPACE };
 };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { senderIdOf, setSender } from "../../src/commands/sender/manageSender.ts";
 import { resumeWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { parseAddress } from "../../src/kernel/text/emailAddress.ts";
-import { systemOccasion } from "../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../src/service/openAdapters.ts";
 import { testStores } from "../support/stores/stores.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
@@ -79,10 +79,10 @@ describe.each(await testStores())("what is switched on and off without end, on $
 
   test("leaves a recipient suppressed, and can be ended by the operator", async () => {
     expect((await tenant.call("GET", `/api/v1/suppressions/${RECIPIENT}`)).status).toBe(200);
-    const occasion = { ...systemOccasion("cli"), workspaceId: tenant.workspaceId };
-    await resumeWorkspace(service.log, tenant.workspaceId, occasion);
+    const context = { ...systemCommandContext("cli"), workspaceId: tenant.workspaceId };
+    await resumeWorkspace(service.log, tenant.workspaceId, context);
     expect((await tenant.call("GET", "/api/v1/workspace")).json.sending).toBe("active");
-    expect(await setSender(service.log, senderId(tenant), "enabled", occasion)).toBe("switched");
+    expect(await setSender(service.log, senderId(tenant), "enabled", context)).toBe("switched");
   });
 });
 

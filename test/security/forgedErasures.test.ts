@@ -60,13 +60,13 @@ function deskOf(path: string, store: EventStore, workspaceId: string): Desk {
   const names = [...new Set(rowsOf(path).map(({ name }) => name))];
   const first = (prefix: string, at = 0) => names.filter((name) => name.startsWith(prefix))[at] ?? "";
   const append = async (stream: string, type: string, data: object, more: object = {}) => {
-    const occasion = {
+    const context = {
       at: Date.parse("2026-01-01T00:00:30Z"),
       correlationId: "test",
       actor: "worker:1",
       workspaceId,
     };
-    const event = { id: newId(), type, data, metadata: { ...metadataOf(occasion), ...more } };
+    const event = { id: newId(), type, data, metadata: { ...metadataOf(context), ...more } };
     const last = await store.lastRevision(stream);
     const result = await store.append(stream, [event], last ?? "noStream");
     if (result.outcome !== "appended") throw new Error("nobody else appends");

@@ -58,8 +58,8 @@ describe.skipIf(!isThere)("a client that writes to the server past the service",
 
   test("is not found where there was none", async () => {
     const place = { dataDir: folder, host: "here" };
-    const occasion = () => ({ at: Date.now(), correlationId: newId(), actor: "cli" });
-    await joinLog(store, place, occasion);
+    const context = () => ({ at: Date.now(), correlationId: newId(), actor: "cli" });
+    await joinLog(store, place, context);
     expect(await found()).toEqual([]);
   });
 

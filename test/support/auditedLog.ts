@@ -140,8 +140,8 @@ export class AuditedLog {
   }
 
   private event(type: string, data: object, actor = "worker:1"): NewEvent {
-    const occasion = { at: this.now, correlationId: newId(), actor, workspaceId: this.workspaceId };
-    return { id: newId(), type, data, metadata: metadataOf(occasion) };
+    const context = { at: this.now, correlationId: newId(), actor, workspaceId: this.workspaceId };
+    return { id: newId(), type, data, metadata: metadataOf(context) };
   }
 
   private issued(more: readonly string[]): readonly NewEvent[] {
@@ -272,13 +272,13 @@ export class AuditedLog {
     const one = this.suppressions[index % this.suppressions.length];
     if (one === undefined) return;
     const erasureId = await this.request(one.recipientHash);
-    const occasion = {
+    const context = {
       at: this.now,
       correlationId: newId(),
       actor: "worker:1",
       workspaceId: this.workspaceId,
     };
-    await erasePersonsSuppression(this.store, one.recipientHash, erasureId, occasion);
+    await erasePersonsSuppression(this.store, one.recipientHash, erasureId, context);
   }
 
   private async upload(): Promise<void> {

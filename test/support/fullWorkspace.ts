@@ -1,7 +1,7 @@
 import { webhookDeliveryStream } from "../../src/domain/webhookDelivery/events.ts";
 import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
-import { systemOccasion } from "../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../src/service/openAdapters.ts";
 import { message, newKey, type Tenant, type TestService } from "./tenants.ts";
 import { until } from "./until.ts";
 
@@ -90,7 +90,7 @@ async function failDelivery(service: TestService, { call, workspaceId }: Tenant)
   const path = `/webhooks/${endpoint.id}/deliveries`;
   await until(async () => (await call("GET", path)).json.data.length > 0, "a webhook delivery to be owed");
   const [delivery] = (await call("GET", path)).json.data;
-  const occasion = { ...systemOccasion("test"), workspaceId };
+  const context = { ...systemCommandContext("test"), workspaceId };
   const origin = {
     workspaceId,
     endpointId: endpoint.id,
@@ -100,7 +100,7 @@ async function failDelivery(service: TestService, { call, workspaceId }: Tenant)
     eventType: "email.queued",
   };
   const event = (type: string, data: object) => {
-    return { id: crypto.randomUUID(), type, data, metadata: metadataOf(occasion) };
+    return { id: crypto.randomUUID(), type, data, metadata: metadataOf(context) };
   };
   const outcome = { attempt: 1, durationMs: 5, reason: "status", statusCode: 500, attemptBurnt: true };
   await service.log.store.append(

@@ -11,7 +11,7 @@ export async function setLimits(
   changes: Partial<WorkspaceLimits>,
 ): Promise<void> {
   const aggregate = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
-  const occasion = { at: Date.now(), correlationId: "test", actor: "test", workspaceId };
-  const outcome = await transact(store, aggregate, (state) => changeLimits(state, changes), occasion);
+  const context = { at: Date.now(), correlationId: "test", actor: "test", workspaceId };
+  const outcome = await transact(store, aggregate, (state) => changeLimits(state, changes), context);
   if (outcome !== "changed") throw new Error(`there is no workspace ${workspaceId}`);
 }

@@ -30,7 +30,7 @@ import {
   openInspector,
   openLogInstance,
   openStore,
-  systemOccasion,
+  systemCommandContext,
 } from "../../src/service/openAdapters.ts";
 import { type Caller, callerOf, startTestApp, type TestApp } from "./service.ts";
 import type { TestStore } from "./stores/stores.ts";
@@ -116,7 +116,7 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     const issued = await issueKey(
       log,
       { workspaceId, name: "test", scopes, expiresAt },
-      systemOccasion("test"),
+      systemCommandContext("test"),
     );
     if (issued === null) throw new Error(`there is no workspace ${workspaceId}`);
     // The service may have been restarted since, under another address.
@@ -132,8 +132,8 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
   };
   const changeWorkspace = async (id: string, change: typeof pauseSending | typeof resumeSending) => {
     const aggregate = { ...workspaceAggregate, stream: workspaceStream(id) };
-    const occasion = { ...systemOccasion("test"), workspaceId: id };
-    await transact(log.store, aggregate, (state) => change(state, occasion.at), occasion);
+    const context = { ...systemCommandContext("test"), workspaceId: id };
+    await transact(log.store, aggregate, (state) => change(state, context.at), context);
   };
 
   return {
@@ -145,13 +145,13 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     },
     log,
     async tenant({ sender = SENDER, ...key } = {}) {
-      const workspaceId = await newWorkspace(log, "test", systemOccasion("test"));
+      const workspaceId = await newWorkspace(log, "test", systemCommandContext("test"));
       workspaceIds.push(workspaceId);
       if (sender !== null) {
         const name = { kind: "address", address: addressOf(sender) } as const;
-        await newSender(log, { workspaceId, name }, systemOccasion("test"));
+        await newSender(log, { workspaceId, name }, systemCommandContext("test"));
         const id = senderIdOf(log.keys, workspaceId, name);
-        await markVerified(log, id, "operator", { ...systemOccasion("test"), workspaceId });
+        await markVerified(log, id, "operator", { ...systemCommandContext("test"), workspaceId });
       }
       return tenantWith(workspaceId, key);
     },
@@ -159,26 +159,26 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     resume: (id) => changeWorkspace(id, resumeSending),
     async addSenderEvent(workspaceId, address, event) {
       const stream = senderStream(log.keys.hashAddress(workspaceId, addressOf(address).canonical));
-      const occasion = { ...systemOccasion("test"), workspaceId };
+      const context = { ...systemCommandContext("test"), workspaceId };
       await transact(
         log.store,
         { ...senderAggregate, stream },
         () => ({ outcome: null, events: [event] }),
-        occasion,
+        context,
       );
     },
     async addEmailEvents(id, ...events) {
       const aggregate = { ...emailAggregate, stream: emailStream(id) };
       const { state } = await load(log.store, emailAggregate, aggregate.stream);
       // An erasure among them is one that the operator has asked for.
-      const occasion = { ...systemOccasion("cli"), workspaceId: state?.workspaceId ?? "" };
-      await transact(log.store, aggregate, () => ({ outcome: null, events }), occasion);
+      const context = { ...systemCommandContext("cli"), workspaceId: state?.workspaceId ?? "" };
+      await transact(log.store, aggregate, () => ({ outcome: null, events }), context);
     },
     async suppress(workspaceId, address) {
       const recipientHash = log.keys.hashAddress(workspaceId, addressOf(address).canonical);
       const bounce = { emailId: newId(), bounceReason: "recipient_address_rejected", code: 550 };
-      const occasion = { ...systemOccasion("test"), workspaceId };
-      await suppressRecipient(log.store, { workspaceId, recipientHash, address, ...bounce }, occasion);
+      const context = { ...systemCommandContext("test"), workspaceId };
+      await suppressRecipient(log.store, { workspaceId, recipientHash, address, ...bounce }, context);
     },
     async addEndpoints(workspaceId, urls) {
       const aggregate = { ...webhookAggregate, stream: webhooksStream(workspaceId) };
@@ -186,7 +186,7 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
         const made = { endpointId: newId(), description: null, eventTypes: null, sealedSecret: "none" };
         return { type: "WebhookEndpointRegistered" as const, data: { ...made, workspaceId, url } };
       });
-      await transact(log.store, aggregate, () => ({ outcome: null, events }), systemOccasion("test"));
+      await transact(log.store, aggregate, () => ({ outcome: null, events }), systemCommandContext("test"));
     },
     async restart() {
       await app.remove();

@@ -12,7 +12,7 @@ import { invariant } from "../../kernel/assert.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type Config, ConfigError } from "../../service/config/config.ts";
-import { isEmbedded, systemOccasion } from "../../service/openAdapters.ts";
+import { isEmbedded, systemCommandContext } from "../../service/openAdapters.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { logPath } from "../program/dataDirectory.ts";
@@ -39,7 +39,7 @@ export function requireEmbedded(config: Config): void {
 async function factsOf(config: Config, place: string): Promise<BackupFacts> {
   const createdAt = rfc3339(Date.now());
   const { state } = await withLog(config, async ({ log }) => {
-    await noteCopy(log, { kind: "backup", place }, systemOccasion("cli"));
+    await noteCopy(log, { kind: "backup", place }, systemCommandContext("cli"));
     return load(log, instanceAggregate, INSTANCE_STREAM);
   });
   invariant(state, "a log that is open has an instance");

@@ -13,7 +13,7 @@ import { unseal } from "../../kernel/crypto/derivedKeys.ts";
 import { newId } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { type Config, ConfigError } from "../../service/config/config.ts";
-import { openContentStore, RESTORING, systemOccasion } from "../../service/openAdapters.ts";
+import { openContentStore, RESTORING, systemCommandContext } from "../../service/openAdapters.ts";
 import { presentMasterKey } from "../log/logImport.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, type Operand, refuse } from "../program/command.ts";
@@ -74,16 +74,16 @@ async function restoreLog(config: Config, from: string, facts: BackupFacts): Pro
   const store = openSqliteEventStore({ path: aside });
   try {
     const { sealed, createdAt } = facts;
-    const occasion = systemOccasion("cli");
+    const context = systemCommandContext("cli");
     const restoration = {
       copyId: newId(),
       from: "backup",
       takenAt: epochMs(createdAt),
       sealed,
-      at: occasion.at,
+      at: context.at,
     } as const;
     const instance = { ...instanceAggregate, stream: INSTANCE_STREAM };
-    await transact(store, instance, (state) => restoreInstance(state, restoration), occasion);
+    await transact(store, instance, (state) => restoreInstance(state, restoration), context);
   } finally {
     await store.close();
   }

@@ -11,7 +11,7 @@ import { LOG_START, type Position } from "../../ports/eventStore.ts";
 import type { ReadDatabase, ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { listReadModels } from "../../readModels/listReadModels.ts";
 import { readMeta } from "../../readModels/versionedFile.ts";
-import { systemOccasion } from "../../service/openAdapters.ts";
+import { systemCommandContext } from "../../service/openAdapters.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 
@@ -78,7 +78,7 @@ async function release(open: OpenForCommand, models: Models): Promise<Released |
   const emails = heldEmails(due);
   const webhookDeliveries = heldWebhooks(webhooks);
   const verificationMails = heldVerificationMails(senders);
-  const restored = await resumeLog(services.store, systemOccasion("cli"));
+  const restored = await resumeLog(services.store, systemCommandContext("cli"));
   if (restored === null) return null;
   const all = emails.held + webhookDeliveries + verificationMails;
   const mayRepeat = restored.sealed ? emails.claimed : all;
@@ -88,8 +88,8 @@ async function release(open: OpenForCommand, models: Models): Promise<Released |
 async function resumeDeferred({ services }: OpenForCommand, due: ReadDatabase) {
   const total = { resumed: 0, mayRepeat: 0 };
   for (const { id, workspaceId } of waiting(due, services.clock.now())) {
-    const occasion = { ...systemOccasion("cli"), workspaceId };
-    const { outcome, ambiguous } = await resumeEmail(services.store, id, occasion);
+    const context = { ...systemCommandContext("cli"), workspaceId };
+    const { outcome, ambiguous } = await resumeEmail(services.store, id, context);
     if (outcome === "resumed") total.resumed += 1;
     if (outcome === "resumed" && ambiguous) total.mayRepeat += 1;
   }

@@ -4,7 +4,7 @@ import { workspaceStream } from "../../domain/workspace/events.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
-import { systemOccasion } from "../../service/openAdapters.ts";
+import { systemCommandContext } from "../../service/openAdapters.ts";
 import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
@@ -45,8 +45,8 @@ const request: Command = {
     const requests = await withLog(config, async ({ services }) => {
       const made: { id: string; workspace: string }[] = [];
       for (const workspaceId of await workspacesOf(services.store, option("workspace"))) {
-        const occasion = { ...systemOccasion("cli"), workspaceId };
-        made.push({ id: await requestPersonErasure(services, address, occasion), workspace: workspaceId });
+        const context = { ...systemCommandContext("cli"), workspaceId };
+        made.push({ id: await requestPersonErasure(services, address, context), workspace: workspaceId });
       }
       return made;
     });

@@ -16,7 +16,7 @@ import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { Position } from "../../ports/eventStore.ts";
 import type { Config } from "../../service/config/config.ts";
-import { isEmbedded, systemOccasion } from "../../service/openAdapters.ts";
+import { isEmbedded, systemCommandContext } from "../../service/openAdapters.ts";
 import { type CopiedContent, copyContentAside } from "../backup/copyContentFiles.ts";
 import { howFar, progressBar } from "../output/progressBar.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
@@ -65,7 +65,7 @@ async function sealAndSettle(
   config: Config,
   nobodyRuns: boolean,
 ): Promise<readonly string[]> {
-  const sealedAt = await sealLog(open.log, systemOccasion("cli"));
+  const sealedAt = await sealLog(open.log, systemCommandContext("cli"));
   if (nobodyRuns) return [];
   const until: EpochMs = (sealedAt ?? 0) + settleMs(config);
   const find = unsettledServices(open, config);
@@ -97,7 +97,7 @@ interface Exported extends Written {
 /** Writes the whole log out, and what is needed to keep it apart in a temporary database. */
 async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Written> {
   const copy = { kind: "export", place: out === STDOUT ? "standard output" : resolve(out) } as const;
-  await noteCopy(log, copy, systemOccasion("cli"));
+  await noteCopy(log, copy, systemCommandContext("cli"));
   const { state } = await load(log, instanceAggregate, INSTANCE_STREAM);
   invariant(state, "a log that is open has an instance");
   const { logId, contentStoreId, sealedDataKey, sealedAt } = state;
@@ -214,7 +214,7 @@ const unseal: Command = {
     "Only while it goes on nowhere else. Start running instances again afterwards. Exit status 1 when the log is not sealed.",
   examples: ["postledger log unseal"],
   async run({ config, print }) {
-    const outcome = await withLog(config, ({ log }) => unsealLog(log, systemOccasion("cli")));
+    const outcome = await withLog(config, ({ log }) => unsealLog(log, systemCommandContext("cli")));
     print({ outcome }, [
       outcome === "unsealed"
         ? "the log goes on here: start the service again, also one that has run meanwhile"

@@ -7,7 +7,7 @@ import { type ExportEnd, ExportError, type ExportHeader } from "../../commands/l
 import { checkExport, type Imported, importLog } from "../../commands/log/importLog.ts";
 import { unseal } from "../../kernel/crypto/derivedKeys.ts";
 import { type Config, ConfigError, parseMasterKey } from "../../service/config/config.ts";
-import { isEmbedded, openContentStore, openStore, systemOccasion } from "../../service/openAdapters.ts";
+import { isEmbedded, openContentStore, openStore, systemCommandContext } from "../../service/openAdapters.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
 
@@ -41,7 +41,7 @@ async function runImport(
   const bar = progressBar("importing");
   try {
     return await importLog({
-      ...{ store, header, end, occasion: systemOccasion("cli") },
+      ...{ store, header, end, context: systemCommandContext("cli") },
       lines: () => readLines(file),
       onProgress: (phase, events) => bar.show(events / Math.max(1, end.events), `${phase}: ${events} events`),
     });

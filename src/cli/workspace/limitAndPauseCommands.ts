@@ -3,10 +3,10 @@ import { limitWorkspace, pauseWorkspace, resumeWorkspace } from "../../commands/
 import { workspaceCodec } from "../../domain/workspace/events.ts";
 import { LIMIT_RANGES, limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import { type WorkspaceState, workspaceDecider } from "../../domain/workspace/state.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
-import { systemOccasion } from "../../service/openAdapters.ts";
+import { systemCommandContext } from "../../service/openAdapters.ts";
 import {
   type Command,
   type Invocation,
@@ -119,7 +119,7 @@ const limits: Command = {
     const id = invocation.operand(WORKSPACE.name);
     const changes = changesOf(invocation);
     const resulting = await withLog(invocation.config, async ({ services }) => {
-      const outcome = await limitWorkspace(services, id, changes, systemOccasion("cli"));
+      const outcome = await limitWorkspace(services, id, changes, systemCommandContext("cli"));
       if (outcome === "notFound") notFound(`there is no workspace ${id}`);
       return limitsOf(await services.workspaces.get(id), services.limitsDefault);
     });
@@ -128,7 +128,7 @@ const limits: Command = {
   },
 };
 
-type Change = (services: Services, id: string, occasion: Occasion) => Promise<string>;
+type Change = (services: Services, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes whether a workspace sends. */
 function sendingCommand(verb: string, summary: string, change: Change): Command {
@@ -140,7 +140,7 @@ function sendingCommand(verb: string, summary: string, change: Change): Command 
     async run(invocation) {
       const id = invocation.operand(WORKSPACE.name);
       const outcome = await withLog(invocation.config, ({ services }) =>
-        change(services, id, systemOccasion("cli")),
+        change(services, id, systemCommandContext("cli")),
       );
       if (outcome === "notFound") notFound(`there is no workspace ${id}`);
       invocation.print({ id, outcome }, [`${id} ${outcome}`]);

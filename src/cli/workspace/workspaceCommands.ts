@@ -18,12 +18,12 @@ import {
   apiKeyDecider,
   keyStatus,
 } from "../../domain/apiKey/state.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
-import { systemOccasion } from "../../service/openAdapters.ts";
+import { systemCommandContext } from "../../service/openAdapters.ts";
 import {
   type Command,
   type Invocation,
@@ -84,9 +84,13 @@ export const createWorkspace: Command = {
   async run(invocation) {
     const name = invocation.operand("name");
     const create = () =>
-      withLog(invocation.config, ({ services }) => newWorkspace(services, name, systemOccasion("cli")), {
-        begins: true,
-      });
+      withLog(
+        invocation.config,
+        ({ services }) => newWorkspace(services, name, systemCommandContext("cli")),
+        {
+          begins: true,
+        },
+      );
     const id = await create();
     invocation.print({ id, name }, [id]);
     return 0;
@@ -120,7 +124,7 @@ const createApiKey: Command = {
       expiresAt: expiryOf(invocation.option("expires")),
     };
     const issued = await withLog(invocation.config, ({ services }) =>
-      issueKey(services, issue, systemOccasion("cli")),
+      issueKey(services, issue, systemCommandContext("cli")),
     );
     if (issued === null) notFound(`there is no workspace ${issue.workspaceId}`);
     invocation.print(issued, [issued.key]);
@@ -189,7 +193,7 @@ const revokeApiKey: Command = {
   async run(invocation) {
     const id = invocation.operand("id");
     const outcome = await withLog(invocation.config, ({ services }) =>
-      revokeKey(services, id, systemOccasion("cli")),
+      revokeKey(services, id, systemCommandContext("cli")),
     );
     if (outcome === "notFound") notFound(`there is no key ${id}`);
     invocation.print({ id, revoked: true }, [`${id} revoked`]);
@@ -211,7 +215,7 @@ const addSender: Command = {
     const workspaceId = invocation.required("workspace");
     const name = senderNameOf(invocation);
     const { added, record } = await withLog(invocation.config, async ({ services }) => ({
-      added: await newSender(services, { workspaceId, name }, systemOccasion("cli")),
+      added: await newSender(services, { workspaceId, name }, systemCommandContext("cli")),
       record: name.kind === "domain" ? domainRecordOf(services.keys, workspaceId, name.domain) : null,
     }));
     if (added === null) notFound(`there is no workspace ${workspaceId}`);
@@ -238,7 +242,7 @@ function addedLines(isNew: boolean, record: DomainRecord | null, verify: string)
       ];
 }
 
-type SenderChange = (services: Services, id: string, occasion: Occasion) => Promise<string>;
+type SenderChange = (services: Services, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes a sender that is there. */
 function senderCommand(verb: string, summary: string, done: string, change: SenderChange): Command {
@@ -251,9 +255,9 @@ function senderCommand(verb: string, summary: string, done: string, change: Send
     async run(invocation) {
       const workspaceId = invocation.required("workspace");
       const name = senderNameOf(invocation);
-      const occasion = { ...systemOccasion("cli"), workspaceId };
+      const context = { ...systemCommandContext("cli"), workspaceId };
       const outcome = await withLog(invocation.config, ({ services }) =>
-        change(services, senderIdOf(services.keys, workspaceId, name), occasion),
+        change(services, senderIdOf(services.keys, workspaceId, name), context),
       );
       if (outcome === "notFound") notFound("there is no such sender; add it first");
       invocation.print({ outcome: done }, [done]);
@@ -264,17 +268,14 @@ function senderCommand(verb: string, summary: string, done: string, change: Send
 
 export const senderCommands: readonly Command[] = [
   addSender,
-  senderCommand("verify", "Mark a sender as verified, on your word", "verified", (services, id, occasion) =>
-    markVerified(services, id, "operator", occasion),
+  senderCommand("verify", "Mark a sender as verified, on your word", "verified", (services, id, context) =>
+    markVerified(services, id, "operator", context),
   ),
-  senderCommand(
-    "disable",
-    "Let a sender send no more; its mail waits",
-    "disabled",
-    (services, id, occasion) => setSender(services, id, "disabled", occasion),
+  senderCommand("disable", "Let a sender send no more; its mail waits", "disabled", (services, id, context) =>
+    setSender(services, id, "disabled", context),
   ),
-  senderCommand("enable", "Let a sender that was disabled send again", "enabled", (services, id, occasion) =>
-    setSender(services, id, "enabled", occasion),
+  senderCommand("enable", "Let a sender that was disabled send again", "enabled", (services, id, context) =>
+    setSender(services, id, "enabled", context),
   ),
 ];
 

@@ -28,9 +28,9 @@ export function keyUse(store: EventStore): KeyUse {
     const [last] = revision === null ? [] : await store.read(stream, revision, 1);
     if (last !== undefined && Date.parse(apiKeyUseCodec.decode(last).data.hour) >= at) return;
     const event = { type: "ApiKeyUsed" as const, data: { keyId, hour: rfc3339(at) } };
-    const occasion = { at, correlationId: newRequestId(), actor };
+    const context = { at, correlationId: newRequestId(), actor };
     // Whoever was first has written the same.
-    await store.append(stream, toNewEvents([event], occasion), revision ?? "noStream");
+    await store.append(stream, toNewEvents([event], context), revision ?? "noStream");
   };
 
   return {

@@ -3,7 +3,7 @@ import { apiKeyStream } from "../../domain/apiKey/events.ts";
 import { isScope } from "../../domain/apiKey/scopes.ts";
 import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { apiKeyAggregate, type Services } from "../dependencies.ts";
 import { load, transact, writtenFirstAt } from "../transact.ts";
 import { type IssueApiKey, issueKey } from "../workspace/manageWorkspace.ts";
@@ -20,15 +20,15 @@ export async function issueFurtherKey(
   services: Services,
   issuer: Principal,
   wanted: Omit<IssueApiKey, "workspaceId" | "issuerId">,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<IssueOutcome> {
   const { workspaceId, keyId } = issuer;
   // From the log itself: a key that was revoked a moment ago must not live on in another one.
   const { state } = await load(services.store, apiKeyAggregate, apiKeyStream(keyId));
-  if (!isUsable(state, occasion.at)) return { kind: "issuerGone" };
+  if (!isUsable(state, context.at)) return { kind: "issuerGone" };
   const refusal = issueRefusal(state, wanted);
   if (refusal !== null) return refusal;
-  const issued = await issueKey(services, { ...wanted, workspaceId, issuerId: keyId }, occasion);
+  const issued = await issueKey(services, { ...wanted, workspaceId, issuerId: keyId }, context);
   invariant(issued, "a key belongs to a workspace that exists");
   return { kind: "issued", ...issued };
 }
@@ -48,22 +48,22 @@ export async function rotateKey(
   services: Services,
   issuer: Principal,
   { id, overlapMs }: { readonly id: string; readonly overlapMs: number },
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<RotateOutcome> {
   const found = await readApiKey(services, issuer.workspaceId, id);
   if (found === null) return { kind: "notFound" };
   const { key } = found;
-  if (!isUsable(key, occasion.at)) return { kind: "notActive" };
+  if (!isUsable(key, context.at)) return { kind: "notActive" };
   const { name, expiresAt, senders, clientRanges } = key;
   const same = { name, expiresAt, clientRanges, senders: senders && [...senders] };
   const wanted = { ...same, scopes: [...key.scopes].filter(isScope), rotatedFrom: id };
-  const issued = await issueFurtherKey(services, issuer, wanted, occasion);
+  const issued = await issueFurtherKey(services, issuer, wanted, context);
   if (issued.kind !== "issued") return issued;
   await transact(
     services.store,
     { ...apiKeyAggregate, stream: apiKeyStream(id) },
-    (state) => rotateApiKey(state, issued.id, { now: occasion.at, overlapMs }),
-    occasion,
+    (state) => rotateApiKey(state, issued.id, { now: context.at, overlapMs }),
+    context,
   );
   services.apiKeys.forget(id);
   return { ...issued, kind: "rotated" };

@@ -2,7 +2,7 @@ import { type CheckResult, settleCheck } from "../../domain/attachment/decisions
 import { attachmentStream } from "../../domain/attachment/events.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { attachmentAggregate, type Services } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
@@ -14,13 +14,17 @@ import { uploadFolder } from "./readAttachment.ts";
  * Looks into a pending upload and records what it is. Any number may do so at once: the first to record counts.
  * Throws `StoreError`, also when the malware scanner cannot be asked: the upload stays as it is.
  */
-export async function checkAttachment(services: Services, id: string, occasion: Occasion): Promise<void> {
+export async function checkAttachment(
+  services: Services,
+  id: string,
+  context: CommandContext,
+): Promise<void> {
   const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
   const { state } = await load(services.store, attachmentAggregate, aggregate.stream);
   if (state?.status !== "pending") return;
   const result = await look(services, id, state);
-  await transact(services.store, aggregate, (now) => settleCheck(now, result), occasion);
-  if (result.kind === "rejected") await clearUpload(services, id, occasion);
+  await transact(services.store, aggregate, (now) => settleCheck(now, result), context);
+  if (result.kind === "rejected") await clearUpload(services, id, context);
 }
 
 async function look(services: Services, id: string, attachment: Attachment): Promise<CheckResult> {

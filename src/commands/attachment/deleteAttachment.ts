@@ -1,25 +1,25 @@
 import { deleteUpload } from "../../domain/attachment/decisions.ts";
 import { attachmentStream } from "../../domain/attachment/events.ts";
 import type { AttachmentState } from "../../domain/attachment/state.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { attachmentAggregate, type Services } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 import { clearUpload } from "./deleteUploadFiles.ts";
 
-/** Lets go of an upload of the occasion's workspace before its time. A repeat is no error. */
+/** Lets go of an upload of the context's workspace before its time. A repeat is no error. */
 export async function deleteAttachment(
   services: Services,
   id: string,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<"deleted" | "notFound"> {
   const decide = (state: AttachmentState) =>
-    deleteUpload(state?.workspaceId === occasion.workspaceId ? state : null);
+    deleteUpload(state?.workspaceId === context.workspaceId ? state : null);
   const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
-  const outcome = await transact(services.store, aggregate, decide, occasion);
+  const outcome = await transact(services.store, aggregate, decide, context);
   if (outcome === "notFound") return outcome;
   // Done here, there is room again when the caller hears of it. What fails here, the retention does later.
-  await clearUpload(services, id, occasion).catch((error: unknown) => {
+  await clearUpload(services, id, context).catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error;
   });
   return "deleted";

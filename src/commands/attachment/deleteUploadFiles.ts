@@ -1,7 +1,7 @@
 import { noteBytesRemoved } from "../../domain/attachment/decisions.ts";
 import { attachmentStream } from "../../domain/attachment/events.ts";
 import { isSpent } from "../../domain/attachment/state.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { attachmentAggregate, type Services } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 
@@ -9,11 +9,11 @@ import { load, transact } from "../transact.ts";
  * Removes the bytes of a rejected or expired upload, frees what it holds of the storage allowance, and notes
  * that last: until then the read model shows it as work that is left. Repeatable. Throws `StoreError`.
  */
-export async function clearUpload(services: Services, id: string, occasion: Occasion): Promise<void> {
+export async function clearUpload(services: Services, id: string, context: CommandContext): Promise<void> {
   const stream = attachmentStream(id);
   const { state } = await load(services.store, attachmentAggregate, stream);
   if (state === null || !isSpent(state) || state.bytesRemoved) return;
   await services.content.removeOwner({ workspaceId: state.workspaceId, ownerId: id });
-  await services.storage.release(state.workspaceId, stream, occasion);
-  await transact(services.store, { ...attachmentAggregate, stream }, noteBytesRemoved, occasion);
+  await services.storage.release(state.workspaceId, stream, context);
+  await transact(services.store, { ...attachmentAggregate, stream }, noteBytesRemoved, context);
 }

@@ -3,34 +3,38 @@ import { attachmentStream } from "../../domain/attachment/events.ts";
 import { canLoseAttachments, expireAttachments } from "../../domain/email/decisions.ts";
 import { emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { attachmentAggregate, emailAggregate, type Services } from "../dependencies.ts";
 import { contentOf, type EmailStory, folderOf, readStory } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
 import { clearUpload } from "./deleteUploadFiles.ts";
 
 /** Lets go of an upload whose time is over, and of the bytes of one that nothing is sent from any more. */
-export async function expireUpload(services: Services, id: string, occasion: Occasion): Promise<void> {
+export async function expireUpload(services: Services, id: string, context: CommandContext): Promise<void> {
   const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
-  await transact(services.store, aggregate, (state) => retire(state, occasion.at), occasion);
-  await clearUpload(services, id, occasion);
+  await transact(services.store, aggregate, (state) => retire(state, context.at), context);
+  await clearUpload(services, id, context);
 }
 
 /**
  * Removes the files of a message that has ended and is past their retention, frees what they hold of the
  * storage allowance, and notes that last: what a crash leaves undone is done again. Throws `StoreError`.
  */
-export async function expireEmailFiles(services: Services, id: string, occasion: Occasion): Promise<void> {
+export async function expireEmailFiles(
+  services: Services,
+  id: string,
+  context: CommandContext,
+): Promise<void> {
   const story = await readStory(services.store, id);
   const { state } = story;
-  if (!canLoseAttachments(state, occasion.at)) return;
+  if (!canLoseAttachments(state, context.at)) return;
   await removeFiles(services, id, { story, email: state });
   if (state.directBytes > 0) {
     const holder = `${emailStream(id)}/${state.contentEventId}`;
-    await services.storage.release(state.workspaceId, holder, occasion);
+    await services.storage.release(state.workspaceId, holder, context);
   }
   const aggregate = { ...emailAggregate, stream: emailStream(id) };
-  await transact(services.store, aggregate, (now) => expireAttachments(now, occasion.at), occasion);
+  await transact(services.store, aggregate, (now) => expireAttachments(now, context.at), context);
 }
 
 /** One by one, because the folder may also hold the rest of the content. */

@@ -2,7 +2,7 @@ import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
 import { type AttachmentEvent, attachmentStream } from "../../domain/attachment/events.ts";
 import { type Attachment, attachmentDecider } from "../../domain/attachment/state.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { grouped } from "../../kernel/text/text.ts";
 import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
@@ -22,7 +22,7 @@ export interface UploadAttachment {
   readonly contentType: string;
   /** Its bytes as they come. What it throws is thrown on, and nothing of the file is kept. */
   readonly chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
-  readonly occasion: Occasion;
+  readonly context: CommandContext;
 }
 
 export type UploadOutcome =
@@ -110,21 +110,21 @@ async function record(
   upload: UploadAttachment,
   { id, folder, requireInTime, sha256, bytes }: KeptUpload,
 ): Promise<UploadOutcome> {
-  const { workspaceId, filename, contentType, occasion } = upload;
+  const { workspaceId, filename, contentType, context } = upload;
   const stream = attachmentStream(id);
   try {
-    if (!(await services.storage.reserve(workspaceId, stream, bytes, occasion))) {
+    if (!(await services.storage.reserve(workspaceId, stream, bytes, context))) {
       await services.content.removeOwner(folder);
       const message = `the storage allowance has no room for ${bytes} bytes`;
       return { kind: "refused", code: "STORAGE_LIMIT_EXCEEDED", message, member: null };
     }
     const limits = await workspaceLimits(services, workspaceId);
-    const until = occasion.at + limits.attachmentRetentionHours * HOUR_MS;
-    const times = { uploadedAt: rfc3339(occasion.at), expiresAt: rfc3339(until) };
+    const until = context.at + limits.attachmentRetentionHours * HOUR_MS;
+    const times = { uploadedAt: rfc3339(context.at), expiresAt: rfc3339(until) };
     const data = { workspaceId, filename, contentType, bytes, sha256, ...times };
     const event: AttachmentEvent = { type: "AttachmentUploaded", data };
     requireInTime();
-    const result = await services.store.append(stream, toNewEvents([event], occasion), "noStream");
+    const result = await services.store.append(stream, toNewEvents([event], context), "noStream");
     invariant(result.outcome === "appended", "an upload's id is fresh");
     const attachment = attachmentDecider.evolve(null, event);
     invariant(attachment, "an upload begins its stream");
@@ -134,7 +134,7 @@ async function record(
     const mayBeThere = error instanceof StoreError && error.failure === "outcomeUnknown";
     if (!mayBeThere) {
       const { content, storage } = services;
-      await Promise.allSettled([content.removeOwner(folder), storage.release(workspaceId, stream, occasion)]);
+      await Promise.allSettled([content.removeOwner(folder), storage.release(workspaceId, stream, context)]);
     }
     throw error;
   }

@@ -93,8 +93,8 @@ export class LogSealer {
     const at = clock.now();
     const data = sealOf(this.end, places, at, signingKey);
     const encoded = encodeData(data, Buffer.byteLength(JSON.stringify(data)));
-    const occasion = { at, correlationId: newRequestId(), actor };
-    const [event] = toNewEvents([{ type: "LogSealed", data: encoded }], occasion);
+    const context = { at, correlationId: newRequestId(), actor };
+    const [event] = toNewEvents([{ type: "LogSealed", data: encoded }], context);
     invariant(event, "one event in, one event out");
     // Until the outcome is known we do not know where the chain ends.
     this.isResumed = false;

@@ -1,4 +1,4 @@
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { Services } from "../dependencies.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
@@ -17,7 +17,7 @@ export type FileFacts =
 interface FilesOfSend {
   readonly workspaceId: string;
   readonly resolved: readonly ResolvedAttachment[];
-  readonly occasion: Occasion;
+  readonly context: CommandContext;
 }
 
 /** Bytes that a message takes from the storage allowance: its direct files. Uploads are counted as uploads. */
@@ -27,14 +27,14 @@ export function directBytes(attachments: readonly ResolvedAttachment[]): number 
 
 /** The retention is the workspace's at acceptance: what is set later holds for later messages. */
 export async function fileFacts(services: Services, send: FilesOfSend): Promise<FileFacts> {
-  const { resolved, workspaceId, occasion } = send;
+  const { resolved, workspaceId, context } = send;
   if (resolved.length === 0) return {};
   const { attachmentRetentionHours } = await workspaceLimits(services, workspaceId);
   const uploads = new Set(resolved.flatMap(({ source }) => (source.kind === "upload" ? [source.id] : [])));
   return {
     attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),
     directBytes: directBytes(resolved),
-    attachmentsUntil: rfc3339(occasion.at + attachmentRetentionHours * HOUR_MS),
+    attachmentsUntil: rfc3339(context.at + attachmentRetentionHours * HOUR_MS),
     ...(uploads.size === 0 ? {} : { uploadIds: [...uploads] }),
   };
 }

@@ -15,7 +15,7 @@ import { type EmailState, emailDecider } from "../../domain/email/state.ts";
 import { suppress } from "../../domain/suppression/decisions.ts";
 import { suppressionStream } from "../../domain/suppression/events.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { emailAggregate, suppressionAggregate } from "../dependencies.ts";
 import { toNewEvents, transact } from "../transact.ts";
@@ -39,11 +39,11 @@ export async function claimEmail(
   store: EventStore,
   email: EmailAt,
   request: ClaimRequest,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<ClaimedEmail | null> {
   const { outcome: attempt, events } = startDelivery(email.state, request);
   if (attempt === null) return null;
-  const result = await store.append(emailStream(email.id), toNewEvents(events, occasion), email.revision);
+  const result = await store.append(emailStream(email.id), toNewEvents(events, context), email.revision);
   if (result.outcome !== "appended") return null;
   const state = events.reduce(emailDecider.evolve, email.state);
   return { id: email.id, state, revision: result.revision, position: result.position, attempt };
@@ -59,21 +59,21 @@ async function record(
   store: EventStore,
   email: EmailAt,
   decide: Decide,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<void> {
   const { events } = decide(email.state);
   if (events.length === 0) return;
   const stream = emailStream(email.id);
-  const result = await store.append(stream, toNewEvents(events, occasion), email.revision);
+  const result = await store.append(stream, toNewEvents(events, context), email.revision);
   if (result.outcome === "appended") return;
-  await transact(store, { ...emailAggregate, stream }, decide, occasion);
+  await transact(store, { ...emailAggregate, stream }, decide, context);
 }
 
 interface Recording {
   readonly policy: DeliveryPolicy;
   readonly moment: Moment;
   readonly transport: string;
-  readonly occasion: WorkspaceOccasion;
+  readonly context: WorkspaceCommandContext;
 }
 
 /** Records what became of an attempt, even late: an outcome is never dropped. Throws `StoreError`: try again. */
@@ -83,7 +83,7 @@ export function recordMailAttempt(
   verdict: LastingVerdict,
   on: Recording,
 ): Promise<void> {
-  return record(store, email, (state) => recordOutcome(state, email.attempt, verdict, on), on.occasion);
+  return record(store, email, (state) => recordOutcome(state, email.attempt, verdict, on), on.context);
 }
 
 type GiveBackReason = Parameters<typeof giveBackClaim>[2];
@@ -95,7 +95,7 @@ export function giveBackEmail(
   why: GiveBackReason,
   on: Recording,
 ): Promise<void> {
-  return record(store, email, (state) => giveBackClaim(state, email.attempt, why, on), on.occasion);
+  return record(store, email, (state) => giveBackClaim(state, email.attempt, why, on), on.context);
 }
 
 /** Declares a claim ambiguous whose lease ran out with no outcome. */
@@ -106,23 +106,22 @@ export function expireEmailLease(
   on: Omit<Recording, "transport">,
 ) {
   const aggregate = { ...emailAggregate, stream: emailStream(id) };
-  return transact(
-    store,
-    aggregate,
-    (state) => expireLease(state, attempt, on.policy, on.moment),
-    on.occasion,
-  );
+  return transact(store, aggregate, (state) => expireLease(state, attempt, on.policy, on.moment), on.context);
 }
 
 /** Ends a message whose time is over. */
-export function expireEmail(store: EventStore, email: EmailAt, occasion: WorkspaceOccasion): Promise<void> {
-  return record(store, email, expire, occasion);
+export function expireEmail(
+  store: EventStore,
+  email: EmailAt,
+  context: WorkspaceCommandContext,
+): Promise<void> {
+  return record(store, email, expire, context);
 }
 
 /** Lets a held message go on. */
-export function resumeEmail(store: EventStore, id: string, occasion: WorkspaceOccasion) {
+export function resumeEmail(store: EventStore, id: string, context: WorkspaceCommandContext) {
   const aggregate = { ...emailAggregate, stream: emailStream(id) };
-  return transact(store, aggregate, (state) => resumeHeld(state, occasion.at), occasion);
+  return transact(store, aggregate, (state) => resumeHeld(state, context.at), context);
 }
 
 /** What a bounce says about its recipient. */
@@ -135,10 +134,14 @@ export interface BouncedRecipient extends LastingReply {
 }
 
 /** Suppresses the recipient of a bounce. A repeat gives no events. */
-export function suppressRecipient(store: EventStore, bounced: BouncedRecipient, occasion: WorkspaceOccasion) {
+export function suppressRecipient(
+  store: EventStore,
+  bounced: BouncedRecipient,
+  context: WorkspaceCommandContext,
+) {
   const { address, ...facts } = bounced;
   const stream = suppressionStream(bounced.recipientHash);
   const decide = (state: Parameters<typeof suppress>[0]) =>
     suppress(state, { address, salt: crypto.randomUUID() }, { reason: "bounce", ...facts });
-  return transact(store, { ...suppressionAggregate, stream }, decide, occasion);
+  return transact(store, { ...suppressionAggregate, stream }, decide, context);
 }

@@ -9,7 +9,7 @@ import { type Email, emailDecider } from "../../domain/email/state.ts";
 import type { SenderFault } from "../../domain/sender/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { DomainEvent } from "../../kernel/event/decider.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { emailId, newId } from "../../kernel/ids.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
@@ -44,7 +44,7 @@ export interface SendEmail {
   readonly content: EmailContent;
   readonly template: { readonly id: string; readonly versionId: string | null } | null;
   readonly attachments: readonly RequestedAttachment[];
-  readonly occasion: WorkspaceOccasion;
+  readonly context: WorkspaceCommandContext;
 }
 
 /** What the 202 says. */
@@ -216,15 +216,15 @@ async function renderedContent(services: Services, send: SendEmail): Promise<Ren
 
 /** Takes what the limits allow, and gives it back unless the message was accepted. */
 async function withinLimits(services: Services, send: PreparedSend): Promise<SendOutcome> {
-  const { workspaceId, occasion, id } = send;
+  const { workspaceId, context, id } = send;
   const bytes = directBytes(send.resolved);
   const holder = directFilesHolder(id, send.contentEventId);
-  if (bytes > 0 && !(await services.storage.reserve(workspaceId, holder, bytes, occasion))) {
+  if (bytes > 0 && !(await services.storage.reserve(workspaceId, holder, bytes, context))) {
     return STORAGE_EXCEEDED;
   }
   let used = false;
   try {
-    const unit = await services.quota.take(workspaceId, id, occasion.at);
+    const unit = await services.quota.take(workspaceId, id, context.at);
     if (unit === null) return refused("DAILY_LIMIT_REACHED");
     used = true;
     try {
@@ -240,7 +240,7 @@ async function withinLimits(services: Services, send: PreparedSend): Promise<Sen
     }
   } finally {
     // Where the outcome is unknown the reservation waits for whoever sweeps them up.
-    if (!used && bytes > 0) await services.storage.release(workspaceId, holder, occasion);
+    if (!used && bytes > 0) await services.storage.release(workspaceId, holder, context);
   }
 }
 
@@ -263,11 +263,11 @@ const contentSchema = emailCodec.formats.get("EmailContentStored")?.writes ?? 1;
 const contentVersion = contentSchema === 1 ? {} : { contentSchema };
 
 async function append(services: Services, send: SendWithFiles, sealed: SealedContent): Promise<SendOutcome> {
-  const { workspaceId, occasion, id, fingerprint, contentEventId } = send;
+  const { workspaceId, context, id, fingerprint, contentEventId } = send;
   const { senderId, domainSenderId } = send.sender;
   const recipientHash = services.keys.hashAddress(workspaceId, send.to.canonical);
   const suppressed = services.suppressions.isSuppressed(workspaceId, recipientHash);
-  const acceptedAt = rfc3339(occasion.at);
+  const acceptedAt = rfc3339(context.at);
   const accepted = {
     workspaceId,
     senderId,
@@ -288,7 +288,7 @@ async function append(services: Services, send: SendWithFiles, sealed: SealedCon
     : { type: "EmailQueued", data: accepted };
   const [stored, queued] = toNewEvents(
     [{ type: "EmailContentStored", data: sealed.event }, acceptedEvent],
-    occasion,
+    context,
   );
   invariant(stored && queued, "two events in, two events out");
   const events = [{ ...stored, id: contentEventId }, queued];
@@ -309,7 +309,7 @@ type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
 /** Keeps what delivery is about to need. */
 function remember(
   { recent }: Services,
-  { content, occasion }: Pick<SendEmail, "content" | "occasion">,
+  { content, context }: Pick<SendEmail, "content" | "context">,
   {
     id,
     accepted,
@@ -317,7 +317,7 @@ function remember(
   }: { readonly id: string; readonly accepted: Accepted; readonly sealed: SealedContent },
 ): void {
   if (recent === null || sealed.salt === null) return;
-  const at = rfc3339(occasion.at);
+  const at = rfc3339(context.at);
   const stored: EmailEvent = { type: "EmailContentStored", data: { salt: sealed.salt, content } };
   const queued: EmailEvent = { type: "EmailQueued", data: accepted };
   const events = [stored, queued].map((event, sequence) => ({ sequence, at, event }));

@@ -1,7 +1,7 @@
 import { eraseContent, retireContent } from "../../domain/email/decisions.ts";
 import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
 import type { ErasureReason } from "../../domain/email/state.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { expireEmailFiles } from "../attachment/expireFiles.ts";
@@ -14,22 +14,22 @@ function aggregateOf(id: string) {
 }
 
 /**
- * Erases the content of a message of the occasion's workspace: nothing shows it from the append on, and what holds it
+ * Erases the content of a message of the context's workspace: nothing shows it from the append on, and what holds it
  * is cleared right after it; what fails of that a reactor does later. `afterClaim` when a worker is at the message.
  */
 export async function eraseEmail(
   services: Services,
   id: string,
   why: ErasureReason,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<"erased" | "alreadyErased" | "afterClaim" | "notFound"> {
   const outcome = await transact(
     services.store,
     aggregateOf(id),
-    (state) => eraseContent(state?.workspaceId === occasion.workspaceId ? state : null, why),
-    occasion,
+    (state) => eraseContent(state?.workspaceId === context.workspaceId ? state : null, why),
+    context,
   );
-  if (outcome === "erased") await tryToClear(services, id, occasion);
+  if (outcome === "erased") await tryToClear(services, id, context);
   return outcome;
 }
 
@@ -38,19 +38,19 @@ export async function retireEmail(
   services: Services,
   id: string,
   acceptedBefore: EpochMs,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<void> {
   const outcome = await transact(
     services.store,
     aggregateOf(id),
     (state) => retireContent(state, acceptedBefore),
-    occasion,
+    context,
   );
-  if (outcome === "erased") await tryToClear(services, id, occasion);
+  if (outcome === "erased") await tryToClear(services, id, context);
 }
 
-async function tryToClear(services: Services, id: string, occasion: Occasion): Promise<void> {
-  await clearErasedEmail(services, id, occasion).catch((error: unknown) => {
+async function tryToClear(services: Services, id: string, context: CommandContext): Promise<void> {
+  await clearErasedEmail(services, id, context).catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error;
   });
 }
@@ -59,7 +59,11 @@ async function tryToClear(services: Services, id: string, occasion: Occasion): P
  * Lets go of everything that holds the content of a message that was erased: this instance's memory and outbox, the
  * content store, what its files hold of the storage allowance, the log. Repeatable. Throws `StoreError`.
  */
-export async function clearErasedEmail(services: Services, id: string, occasion: Occasion): Promise<void> {
+export async function clearErasedEmail(
+  services: Services,
+  id: string,
+  context: CommandContext,
+): Promise<void> {
   const email = await readEmailState(services.store, id);
   if (email === null || !email.contentErased) return;
   const { workspaceId } = email;
@@ -67,5 +71,5 @@ export async function clearErasedEmail(services: Services, id: string, occasion:
   await services.outbox?.remove(id);
   await services.content.removeOwner({ workspaceId, ownerId: id });
   await services.store.truncateBefore(emailStream(id), ACCEPTANCE_REVISION);
-  await expireEmailFiles(services, id, { ...occasion, workspaceId });
+  await expireEmailFiles(services, id, { ...context, workspaceId });
 }

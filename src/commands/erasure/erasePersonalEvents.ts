@@ -7,7 +7,7 @@ import {
   suppressionStream,
 } from "../../domain/suppression/events.ts";
 import { leavesOf } from "../../kernel/event/erasedEvents.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type EventStore, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
 import { deleteAttachment } from "../attachment/deleteAttachment.ts";
 import { clearUpload } from "../attachment/deleteUploadFiles.ts";
@@ -43,12 +43,12 @@ export async function erasePersonsUpload(
   services: Services,
   id: string,
   erasureId: string,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<boolean> {
   const { store } = services;
   const stream = attachmentStream(id);
-  if ((await deleteAttachment(services, id, occasion)) === "notFound") return false;
-  await clearUpload(services, id, occasion);
+  if ((await deleteAttachment(services, id, context)) === "notFound") return false;
+  await clearUpload(services, id, context);
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const events = await readFirst(store, stream);
     const state = events.reduce<AttachmentState>(
@@ -65,7 +65,7 @@ export async function erasePersonsUpload(
     const { events: news } = eraseUpload(state, erasureId, leavesOf(events));
     const last = events.at(-1);
     if (news.length === 0 || last === undefined) return false;
-    await store.append(stream, toNewEvents(news, occasion), last.revision);
+    await store.append(stream, toNewEvents(news, context), last.revision);
   }
   throw tooBusy(stream);
 }
@@ -78,7 +78,7 @@ export async function erasePersonsSuppression(
   store: EventStore,
   recipientHash: string,
   erasureId: string,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<boolean> {
   const stream = suppressionStream(recipientHash);
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
@@ -88,11 +88,11 @@ export async function erasePersonsSuppression(
     const cut = events.filter(({ revision }) => revision <= last);
     if (!events.some((event) => standsFor(event, last))) {
       const cutsHistory = cut.some(({ type }) => type !== "SuppressionAddressStored");
-      const { workspaceId } = occasion;
+      const { workspaceId } = context;
       const data = { workspaceId, recipientHash, cutsHistory, erasureId, erased: leavesOf(cut) };
       const event: SuppressionEvent = { type: "SuppressionAddressErased", data };
       const revision = await store.lastRevision(stream);
-      const result = await store.append(stream, toNewEvents([event], occasion), revision ?? "noStream");
+      const result = await store.append(stream, toNewEvents([event], context), revision ?? "noStream");
       // A new address that came meanwhile needs another look.
       if (result.outcome !== "appended") continue;
     }

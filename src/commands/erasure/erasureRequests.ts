@@ -2,7 +2,7 @@ import { completeErasure, noteApplied, requestErasure } from "../../domain/erasu
 import { type ErasureCounts, type ErasureEvent, erasureStream } from "../../domain/erasure/events.ts";
 import type { Erasure } from "../../domain/erasure/state.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
-import type { Occasion, WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext, WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { rfc3339 } from "../../kernel/time.ts";
@@ -26,22 +26,22 @@ function aggregateOf(id: string) {
 const ERASURES_PER_DAY_MAX = 1_000;
 
 /**
- * Asks that everything of a person in the occasion's workspace be erased that is there now. Of the address only its
+ * Asks that everything of a person in the context's workspace be erased that is there now. Of the address only its
  * keyed hash is written. Answers the request's id. Throws `ChangeRateError` when it is one too many.
  */
 export async function requestPersonErasure(
   services: Pick<Services, "store" | "keys">,
   address: Address,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<string> {
-  const { workspaceId } = occasion;
+  const { workspaceId } = context;
   const id = newId();
   const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
   const person = { workspaceId, recipientHash };
-  const rate = changeRate(services.store, `erasures of ${workspaceId}`, occasion, ERASURES_PER_DAY_MAX);
+  const rate = changeRate(services.store, `erasures of ${workspaceId}`, context, ERASURES_PER_DAY_MAX);
   rate.check();
   rate.count();
-  await transact(services.store, aggregateOf(id), (state) => requestErasure(state, person), occasion);
+  await transact(services.store, aggregateOf(id), (state) => requestErasure(state, person), context);
   return id;
 }
 
@@ -82,9 +82,9 @@ export async function noteErasureApplied(
   store: EventStore,
   id: string,
   counts: ErasureCounts,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<void> {
-  await transact(store, aggregateOf(id), (state) => noteApplied(state, counts), occasion);
+  await transact(store, aggregateOf(id), (state) => noteApplied(state, counts), context);
 }
 
 /** Ends a request, with what may remain on disks and in copies of the log. */
@@ -92,11 +92,11 @@ export async function completePersonErasure(
   store: EventStore,
   id: string,
   remains: readonly string[],
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<void> {
   const { state: instance } = await load(store, instanceAggregate, INSTANCE_STREAM);
   const copies = (instance?.copies ?? []).map(({ kind, at, place }) => {
     return { kind, at: rfc3339(at), ...(place === null ? {} : { place }) };
   });
-  await transact(store, aggregateOf(id), (state) => completeErasure(state, { remains, copies }), occasion);
+  await transact(store, aggregateOf(id), (state) => completeErasure(state, { remains, copies }), context);
 }

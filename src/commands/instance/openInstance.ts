@@ -10,7 +10,7 @@ import {
   seal,
   unseal,
 } from "../../kernel/crypto/derivedKeys.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { IMPORT_STREAM } from "../../kernel/event/systemEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
@@ -59,11 +59,10 @@ export interface OpenInstance {
 export async function openInstance(
   store: EventStore,
   claims: InstanceClaims,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<OpenInstance> {
   await requireWhole(store);
-  const isNew =
-    (await store.lastRevision(INSTANCE_STREAM)) === null && (await begin(store, claims, occasion));
+  const isNew = (await store.lastRevision(INSTANCE_STREAM)) === null && (await begin(store, claims, context));
   const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
   invariant(state, "the instance stream begins with InstanceCreated");
   if (state.contentStoreId !== claims.contentStoreId) {
@@ -71,7 +70,7 @@ export async function openInstance(
       "the content store is not the one that this log was begun with: set CONTENT_URL to that one (every instance of a log shares one)",
     );
   }
-  const dataKey = await openDataKey(store, state, claims, occasion);
+  const dataKey = await openDataKey(store, state, claims, context);
   const { logId, sealedAt, restored, format } = state;
   const copyId = restored === null ? logId : `${logId}/${restored.copyId}`;
   return { logId, keys: instanceKeys(dataKey), format, isNew, copyId, sealedAt };
@@ -94,10 +93,10 @@ export function requireUnsealed({ sealedAt }: Pick<OpenInstance, "sealedAt">): v
   );
 }
 
-async function begin(store: EventStore, claims: InstanceClaims, occasion: Occasion): Promise<boolean> {
+async function begin(store: EventStore, claims: InstanceClaims, context: CommandContext): Promise<boolean> {
   const { masterKey, contentStoreId } = claims;
   const data = { logId: newId(), sealedDataKey: seal(masterKey, newDataKey()), contentStoreId };
-  const events = toNewEvents([{ type: "InstanceCreated", data }], occasion);
+  const events = toNewEvents([{ type: "InstanceCreated", data }], context);
   return (await store.append(INSTANCE_STREAM, events, "noStream")).outcome === "appended";
 }
 
@@ -105,7 +104,7 @@ async function openDataKey(
   store: EventStore,
   instance: Instance,
   { masterKey, masterKeyPrevious }: InstanceClaims,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<Uint8Array> {
   const dataKey = unseal(masterKey, instance.sealedDataKey);
   if (dataKey !== null) return dataKey;
@@ -120,7 +119,7 @@ async function openDataKey(
     store,
     { ...instanceAggregate, stream: INSTANCE_STREAM },
     () => ({ outcome: null, events: [{ type: "MasterKeyRotated" as const, data: { sealedDataKey } }] }),
-    occasion,
+    context,
   );
   return previous;
 }

@@ -1,6 +1,6 @@
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { raiseFormat } from "../../domain/instance/raiseLogFormat.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { LOG_FORMAT, type LogFormat } from "../../kernel/event/logFormat.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { transact } from "../transact.ts";
@@ -19,12 +19,12 @@ export function formatTrouble(format: number, { reads }: LogFormat = LOG_FORMAT)
 export async function enterLogFormat(
   store: EventStore,
   format: number,
-  occasion: Occasion,
+  context: CommandContext,
   own: LogFormat = LOG_FORMAT,
 ): Promise<void> {
   const trouble = formatTrouble(format, own);
   if (trouble !== null) throw new InstanceMismatchError(trouble);
   if (format >= own.writes) return;
   const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
-  await transact(store, aggregate, (state) => raiseFormat(state, own.writes), occasion);
+  await transact(store, aggregate, (state) => raiseFormat(state, own.writes), context);
 }

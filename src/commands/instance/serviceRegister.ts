@@ -5,7 +5,7 @@ import {
   type ServiceRegisterState,
   serviceRegisterDecider,
 } from "../../domain/serviceRegister/state.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { SERVICES_STREAM } from "../../kernel/event/systemEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -21,13 +21,13 @@ export interface Membership {
 }
 
 /** Nobody needs to know the others to join or leave, so a stream that has grown long is not read for it. */
-async function note(store: EventStore, event: ServiceRegisterEvent, occasion: Occasion): Promise<void> {
+async function note(store: EventStore, event: ServiceRegisterEvent, context: CommandContext): Promise<void> {
   const since = async () => ({
     state: serviceRegisterDecider.initialState,
     revision: await store.lastRevision(SERVICES_STREAM),
   });
   const written = { ...register, stream: SERVICES_STREAM, since };
-  await transact(store, written, () => ({ outcome: null, events: [event] }), occasion);
+  await transact(store, written, () => ({ outcome: null, events: [event] }), context);
 }
 
 /**
@@ -38,14 +38,14 @@ async function note(store: EventStore, event: ServiceRegisterEvent, occasion: Oc
 export async function joinLog(
   store: EventStore,
   place: ServicePlace,
-  occasion: () => Occasion,
+  context: () => CommandContext,
 ): Promise<Membership> {
   const serviceId = newId();
-  await note(store, { type: "ServiceJoined", data: { serviceId, ...place } }, occasion());
+  await note(store, { type: "ServiceJoined", data: { serviceId, ...place } }, context());
   let hasLeft = false;
   const leave = async () => {
     if (hasLeft) return;
-    await note(store, { type: "ServiceLeft", data: { serviceId } }, occasion());
+    await note(store, { type: "ServiceLeft", data: { serviceId } }, context());
     hasLeft = true;
   };
   try {

@@ -1,7 +1,7 @@
 import { restoreInstance } from "../../domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import type { LogImportEvent } from "../../domain/log/events.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { IMPORT_STREAM, isOfTheLog } from "../../kernel/event/systemEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
@@ -28,7 +28,7 @@ export interface ImportOptions {
   readonly lines: ExportLines;
   readonly header: ExportHeader;
   readonly end: ExportEnd;
-  readonly occasion: Occasion;
+  readonly context: CommandContext;
   readonly onProgress: (phase: "import" | "verify", events: number) => void;
 }
 
@@ -68,7 +68,7 @@ export async function checkExport(lines: ExportLines): Promise<{ header: ExportH
  * store is not empty or did not keep the order, and `StoreError`.
  */
 export async function importLog(options: ImportOptions): Promise<Imported> {
-  const { store, header, end, occasion } = options;
+  const { store, header, end, context } = options;
   const copyId = await begin(options);
   const writer = new LogWriter(store, header);
   const instance = { ...instanceAggregate, stream: INSTANCE_STREAM };
@@ -82,12 +82,12 @@ export async function importLog(options: ImportOptions): Promise<Imported> {
     from: "import",
     takenAt: epochMs(exportedAt),
     sealed,
-    at: occasion.at,
+    at: context.at,
   } as const;
-  await transact(store, instance, (now) => restoreInstance(now, restoration), occasion);
+  await transact(store, instance, (now) => restoreInstance(now, restoration), context);
   for await (const missing of missingOf(options.lines)) if (missing.from > 0) await writer.cutOff(missing);
   await writer.finish();
-  await note(store, { type: "LogImportFinished", data: { events: end.events } }, occasion);
+  await note(store, { type: "LogImportFinished", data: { events: end.events } }, context);
   return { events: end.events, missing: end.missing, found };
 }
 
@@ -119,7 +119,7 @@ async function writeEvent(writer: LogWriter, line: string): Promise<void> {
 }
 
 /** Claims the store for this export, or finds that an earlier run has. Answers what the copy is called. */
-async function begin({ store, header, occasion }: ImportOptions): Promise<string> {
+async function begin({ store, header, context }: ImportOptions): Promise<string> {
   const { exportId } = header;
   const { state } = await load(store, logImportAggregate, IMPORT_STREAM);
   if (state?.isFinished) throw new ExportError("the store holds a log that was imported: it is not empty");
@@ -132,13 +132,13 @@ async function begin({ store, header, occasion }: ImportOptions): Promise<string
       throw new ExportError("the store is not empty: a log is imported into an empty one");
   }
   const copyId = newId();
-  await note(store, { type: "LogImportStarted", data: { exportId, copyId } }, occasion);
+  await note(store, { type: "LogImportStarted", data: { exportId, copyId } }, context);
   return copyId;
 }
 
-function note(store: EventStore, event: LogImportEvent, occasion: Occasion): Promise<null> {
+function note(store: EventStore, event: LogImportEvent, context: CommandContext): Promise<null> {
   const aggregate = { ...logImportAggregate, stream: IMPORT_STREAM };
-  return transact(store, aggregate, () => ({ outcome: null, events: [event] }), occasion);
+  return transact(store, aggregate, () => ({ outcome: null, events: [event] }), context);
 }
 
 /** The lines between the first and the last, as they are. */

@@ -194,8 +194,8 @@ export class QuotaBlock {
         isFresh = true;
         continue;
       }
-      const occasion = { at: clock.now(), correlationId: instance, actor: "system", workspaceId };
-      const result = await store.append(stream, toNewEvents(events, occasion), known.revision ?? "noStream");
+      const context = { at: clock.now(), correlationId: instance, actor: "system", workspaceId };
+      const result = await store.append(stream, toNewEvents(events, context), known.revision ?? "noStream");
       if (result.outcome === "appended") {
         const state = events.reduce(quotaDecider.evolve, known.state);
         this.known = { state, revision: result.revision };

@@ -3,7 +3,7 @@ import { type SenderEvent, senderStream, type VerificationMethod } from "../../d
 import type { SenderState } from "../../domain/sender/state.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
 import { type Services, senderAggregate } from "../dependencies.ts";
@@ -32,9 +32,9 @@ export function transactSender<Outcome>(
   services: Services,
   id: string,
   decide: SenderChange<Outcome>["decide"],
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<Outcome> {
-  return changeSender(services, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, occasion);
+  return changeSender(services, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, context);
 }
 
 /** What is decided of a sender, and how many changes in a day it must not be beyond. */
@@ -47,7 +47,7 @@ async function changeSender<Outcome>(
   services: Services,
   id: string,
   { decide, changesPerDayMax }: SenderChange<Outcome>,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<Outcome> {
   const aggregate = {
     ...senderAggregate,
@@ -55,7 +55,7 @@ async function changeSender<Outcome>(
     since: () => services.senders.loaded(id),
     changesPerDayMax,
   };
-  const outcome = await transact(services.store, aggregate, decide, occasion);
+  const outcome = await transact(services.store, aggregate, decide, context);
   services.senders.forget(id);
   return outcome;
 }
@@ -68,7 +68,7 @@ export interface NewSender {
 }
 
 /** Adds a sender; it cannot send before it is verified. Null when there is no such workspace. */
-export async function newSender(services: Services, sender: NewSender, occasion: Occasion) {
+export async function newSender(services: Services, sender: NewSender, context: CommandContext) {
   const { workspaceId, name, displayName } = sender;
   if ((await services.workspaces.get(workspaceId)) === null) return null;
   const id = senderIdOf(services.keys, workspaceId, name);
@@ -77,7 +77,7 @@ export async function newSender(services: Services, sender: NewSender, occasion:
     name.kind === "address"
       ? { type: "SenderAdded", data: { workspaceId, address: name.address.sent, ...named } }
       : { type: "SenderDomainAdded", data: { workspaceId, domain: name.domain } };
-  const on = { ...occasion, workspaceId };
+  const on = { ...context, workspaceId };
   const outcome = await transactSender(services, id, (state) => addSender(state, event), on);
   return { id, outcome };
 }
@@ -87,9 +87,9 @@ export function markVerified(
   services: Services,
   id: string,
   method: VerificationMethod,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<"verified" | "notFound"> {
-  return transactSender(services, id, (state) => verifySender(state, method), occasion);
+  return transactSender(services, id, (state) => verifySender(state, method), context);
 }
 
 /** Switches a sender off or on: within a second on every instance, and mail that is queued waits meanwhile. */
@@ -97,11 +97,11 @@ export function setSender(
   services: Services,
   id: string,
   to: "disabled" | "enabled",
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<"switched" | "notFound"> {
   const change = {
     decide: (state: SenderState) => switchSender(state, to),
     changesPerDayMax: CHANGES_PER_DAY_MAX - (to === "enabled" ? CHANGES_KEPT_FOR_STOPPING : 0),
   };
-  return changeSender(services, id, change, occasion);
+  return changeSender(services, id, change, context);
 }

@@ -17,7 +17,7 @@ import {
   workspaceAllowanceStream,
 } from "../../domain/verificationAllowance/events.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../kernel/time.ts";
@@ -40,7 +40,7 @@ export type RequestOutcome =
 export async function requestSenderVerification(
   services: Services,
   { id, sender }: SenderView,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<RequestOutcome> {
   const { store, keys } = services;
   const { workspaceId } = sender;
@@ -51,7 +51,7 @@ export async function requestSenderVerification(
   const suppression = await load(store, suppressionAggregate, suppressionStream(id));
   if (suppression.state !== null) return { kind: "suppressed" };
 
-  const now = occasion.at;
+  const now = context.at;
   const ofSender = senderAllowanceStream(id);
   const ofAddress = addressAllowanceStream(keys.hashAddressOfAll(address.canonical));
   const ofWorkspace = workspaceAllowanceStream(workspaceId, utcDay(now));
@@ -63,15 +63,15 @@ export async function requestSenderVerification(
   const againAt =
     allowedAgainAt(known, SENDER_RULE, now) ??
     allowedAgainAt(await allowance(ofAddress), addressRule, now) ??
-    (await count(services, ofWorkspace, WORKSPACE_RULE, occasion)) ??
-    (await count(services, ofSender, SENDER_RULE, occasion)) ??
-    (await count(services, ofAddress, addressRule, occasion));
+    (await count(services, ofWorkspace, WORKSPACE_RULE, context)) ??
+    (await count(services, ofSender, SENDER_RULE, context)) ??
+    (await count(services, ofAddress, addressRule, context));
   if (againAt !== null) return { kind: "limited", againAt };
 
   const requestId = newId();
   const secretHash = secretHashOf(keys.verificationSecret(id, requestId));
   const link = { requestId, secretHash, now };
-  const outcome = await transactSender(services, id, (state) => requestVerification(state, link), occasion);
+  const outcome = await transactSender(services, id, (state) => requestVerification(state, link), context);
   invariant(outcome !== "notFound", "a sender that was read is there");
   return { kind: outcome };
 }
@@ -81,8 +81,8 @@ function count(
   { store }: Services,
   stream: string,
   rule: AllowanceRule,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<EpochMs | null> {
   const aggregate = { ...verificationAllowanceAggregate, stream };
-  return transact(store, aggregate, (state) => countVerificationMail(state, rule, occasion.at), occasion);
+  return transact(store, aggregate, (state) => countVerificationMail(state, rule, context.at), context);
 }

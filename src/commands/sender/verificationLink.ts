@@ -12,7 +12,7 @@ import {
   encodeVerificationToken,
   type VerificationToken,
 } from "../../kernel/crypto/verificationToken.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { plainName } from "../../kernel/text/text.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { type Services, senderAggregate } from "../dependencies.ts";
@@ -87,15 +87,15 @@ export async function readVerificationLink(
 export async function confirmVerificationLink(
   services: Services,
   text: string,
-  occasion: Omit<Occasion, "workspaceId">,
+  context: Omit<CommandContext, "workspaceId">,
 ): Promise<"verified" | Exclude<LinkStanding, "open">> {
   const token = openToken(services, text);
   if (token === null) return "unknown";
   const sender = await services.senders.get(token.senderId);
   const of = sender === null ? {} : { workspaceId: sender.workspaceId };
-  const link = presented(token, occasion.at);
+  const link = presented(token, context.at);
   return transactSender(services, token.senderId, (state) => confirmLink(state, link), {
-    ...occasion,
+    ...context,
     ...of,
   });
 }

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { noteRecord } from "../../domain/sender/decisions.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type EpochMs, HOUR_MS } from "../../kernel/time.ts";
 import type { DnsResolver } from "../../ports/dnsResolver.ts";
 import type { Services } from "../dependencies.ts";
@@ -56,14 +56,14 @@ export async function recheckSenderDomain(
   services: Services,
   dns: DnsResolver,
   id: string,
-  occasion: Omit<Occasion, "workspaceId">,
+  context: Omit<CommandContext, "workspaceId">,
 ): Promise<{ readonly outcome: "missing" | "found" | "unchanged"; readonly workspaceId: string }> {
   const sender = await services.senders.get(id);
   if (sender === null || sender.verifiedBy !== "dns") return { outcome: "unchanged", workspaceId: "" };
   const { workspaceId, name } = sender;
   const isThere = await isPublished(dns, domainRecordOf(services.keys, workspaceId, name));
-  const of = { ...occasion, workspaceId };
-  const outcome = await transactSender(services, id, (state) => noteRecord(state, isThere, occasion.at), of);
+  const of = { ...context, workspaceId };
+  const outcome = await transactSender(services, id, (state) => noteRecord(state, isThere, context.at), of);
   return { outcome, workspaceId };
 }
 
@@ -90,14 +90,14 @@ export function domainVerification(services: Services, dns: DnsResolver) {
 
   return async function verifySenderDomain(
     { id, sender }: SenderView,
-    occasion: Occasion,
+    context: CommandContext,
   ): Promise<DomainOutcome> {
     if (sender.verifiedBy !== null) return { kind: "verified" };
-    const againAt = countLookup(sender.workspaceId, occasion.at);
+    const againAt = countLookup(sender.workspaceId, context.at);
     if (againAt !== null) return { kind: "limited", againAt };
     const expected = domainRecordOf(services.keys, sender.workspaceId, sender.name);
     if (!(await isPublished(dns, expected))) return { kind: "recordMissing", expected };
-    await markVerified(services, id, "dns", occasion);
+    await markVerified(services, id, "dns", context);
     return { kind: "verified" };
   };
 }

@@ -3,7 +3,7 @@ import { countStorage, type ReserveRequest, reserveStorage } from "../../domain/
 import { type StorageEvent, storageCodec } from "../../domain/storage/events.ts";
 import { openReservations, reservationOf, type Storage, storageDecider } from "../../domain/storage/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type EventStore, type NewEvent, StoreError } from "../../ports/eventStore.ts";
 import { Contention } from "../streamWriteQueue.ts";
 import { toNewEvents } from "../transact.ts";
@@ -27,7 +27,7 @@ type Decide = (state: Storage) => Decision<unknown, StorageEvent>;
 /** A decision that waits for its turn. */
 interface Waiting {
   readonly decide: Decide;
-  readonly occasion: Occasion;
+  readonly context: CommandContext;
   resolve(outcome: unknown): void;
   reject(error: unknown): void;
 }
@@ -63,21 +63,21 @@ export class StorageAccount {
   /** Reserves room, whatever is held by requests that race for the same message. Throws `StoreError`. */
   reserve(
     request: Omit<ReserveRequest, "racingBytes">,
-    occasion: Occasion,
+    context: CommandContext,
   ): Promise<"reserved" | "exceeded"> {
     return this.decide(
       (state) => reserveStorage(state, { ...request, racingBytes: this.racingBytes(state, request.holder) }),
-      occasion,
+      context,
     );
   }
 
   /** Takes the decision on the stream as it is and writes what it says. Throws `StoreError`. */
   decide<Outcome>(
     decide: (state: Storage) => Decision<Outcome, StorageEvent>,
-    occasion: Occasion,
+    context: CommandContext,
   ): Promise<Outcome> {
     return new Promise<Outcome>((resolve, reject) => {
-      this.waiting.push({ decide, occasion, resolve: (outcome) => resolve(outcome as Outcome), reject });
+      this.waiting.push({ decide, context, resolve: (outcome) => resolve(outcome as Outcome), reject });
       if (!this.isRunning) void this.run();
     });
   }
@@ -110,7 +110,7 @@ export class StorageAccount {
         if (result.outcome === "appended") {
           this.known = { state, first: known.first, revision: result.revision };
           for (const event of decided) this.noteRacers(event);
-          this.countWhenLong(batch[0]?.occasion);
+          this.countWhenLong(batch[0]?.context);
           return outcomes;
         }
         await contention.lost();
@@ -165,21 +165,21 @@ export class StorageAccount {
     return bytes;
   }
 
-  private countWhenLong(occasion: Occasion | undefined): void {
+  private countWhenLong(context: CommandContext | undefined): void {
     const { state, first, revision } = this.known ?? NOTHING;
-    if (occasion === undefined || revision === null || this.isCounting || revision < this.countAt) return;
+    if (context === undefined || revision === null || this.isCounting || revision < this.countAt) return;
     const enough = COUNT_AFTER_EVENTS + (state.settled.size + state.recent.size) / HOLDERS_PER_EVENT;
     if (revision - first < enough) return;
     this.isCounting = true;
     this.countAt = revision + COUNT_AFTER_EVENTS;
-    void this.count({ ...occasion, actor: "system" }, { state, revision }).finally(() => {
+    void this.count({ ...context, actor: "system" }, { state, revision }).finally(() => {
       this.isCounting = false;
     });
   }
 
   /** Says all that is held once more and cuts off what came before, so that the stream does not grow for ever. */
   private async count(
-    occasion: Occasion,
+    context: CommandContext,
     { state, revision }: { readonly state: Storage; readonly revision: number },
   ): Promise<void> {
     const holders = [...openReservations(state)].map(([holder]) => holder);
@@ -187,7 +187,7 @@ export class StorageAccount {
       for (let from = 0; from < holders.length || from === 0; from += COUNTED_MAX) {
         const some = holders.slice(from, from + COUNTED_MAX);
         const before = from + COUNTED_MAX < holders.length ? undefined : revision + 1;
-        await this.decide((now) => countStorage(now, some, before), occasion);
+        await this.decide((now) => countStorage(now, some, before), context);
       }
       await this.store.truncateBefore(this.stream, revision + 1);
       if (this.known !== null) this.known = { ...this.known, first: revision + 1 };
@@ -203,12 +203,12 @@ function decisionsOn(before: Storage, batch: readonly Waiting[]) {
   const decided: StorageEvent[] = [];
   const events: NewEvent[] = [];
   let state = before;
-  for (const { decide, occasion } of batch) {
+  for (const { decide, context } of batch) {
     const decision = decide(state);
     outcomes.push(decision.outcome);
     state = decision.events.reduce(storageDecider.evolve, state);
     decided.push(...decision.events);
-    events.push(...toNewEvents(decision.events, occasion));
+    events.push(...toNewEvents(decision.events, context));
   }
   return { outcomes, decided, events, state };
 }

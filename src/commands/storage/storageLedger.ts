@@ -3,7 +3,7 @@ import { confirmStorage, releaseStorage } from "../../domain/storage/decisions.t
 import { storageStream } from "../../domain/storage/events.ts";
 import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { FoldCache } from "../aggregateCache.ts";
@@ -15,11 +15,11 @@ export interface StorageLedger {
    * Reserves room for `holder`, `email-<id>/<content event id>` or `attachment-<id>`; false when the allowance
    * cannot take it. `bytes` takes the place of what the holder has already. Throws `StoreError`.
    */
-  reserve(workspaceId: string, holder: string, bytes: number, occasion: Occasion): Promise<boolean>;
+  reserve(workspaceId: string, holder: string, bytes: number, context: CommandContext): Promise<boolean>;
   /** Lets go of what `holder` has reserved. Repeatable. */
-  release(workspaceId: string, holder: string, occasion: Occasion): Promise<void>;
+  release(workspaceId: string, holder: string, context: CommandContext): Promise<void>;
   /** Notes that these holders exist: they keep what they have until it is released. Repeatable. */
-  confirm(workspaceId: string, holders: readonly string[], occasion: Occasion): Promise<void>;
+  confirm(workspaceId: string, holders: readonly string[], context: CommandContext): Promise<void>;
   /** Bytes that are reserved now. */
   used(workspaceId: string): Promise<number>;
 }
@@ -44,27 +44,27 @@ export function storageLedger({ store, workspaces, limitsDefault }: StorageLedge
     return account;
   };
   return {
-    async reserve(workspaceId, holder, bytes, occasion) {
+    async reserve(workspaceId, holder, bytes, context) {
       const limit = limitsOf(await workspaces.get(workspaceId), limitsDefault).storageBytes;
-      const request = { holder, bytes, until: occasion.at + HOLD_MS, limit };
-      const outcome = await accountOf(workspaceId).reserve(request, { ...occasion, workspaceId });
+      const request = { holder, bytes, until: context.at + HOLD_MS, limit };
+      const outcome = await accountOf(workspaceId).reserve(request, { ...context, workspaceId });
       return outcome === "reserved";
     },
-    async release(workspaceId, holder, occasion) {
+    async release(workspaceId, holder, context) {
       await accountOf(workspaceId).decide((state) => releaseStorage(state, holder), {
-        ...occasion,
+        ...context,
         workspaceId,
       });
     },
-    async confirm(workspaceId, holders, occasion) {
+    async confirm(workspaceId, holders, context) {
       await accountOf(workspaceId).decide((state) => confirmStorage(state, holders), {
-        ...occasion,
+        ...context,
         workspaceId,
       });
     },
     async used(workspaceId) {
-      const occasion = { at: 0, correlationId: "", actor: "system", workspaceId };
-      return accountOf(workspaceId).decide((state) => ({ outcome: state.used, events: [] }), occasion);
+      const context = { at: 0, correlationId: "", actor: "system", workspaceId };
+      return accountOf(workspaceId).decide((state) => ({ outcome: state.used, events: [] }), context);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { suppress, unsuppress } from "../../domain/suppression/decisions.ts";
 import { suppressionCodec, suppressionStream } from "../../domain/suppression/events.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import type { EventStore, RecordedEvent } from "../../ports/eventStore.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
@@ -104,7 +104,7 @@ export interface AddSuppression {
 export async function addSuppression(
   services: Services,
   { workspaceId, address, note }: AddSuppression,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<{ readonly isNew: boolean; readonly suppression: Suppression }> {
   const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
   const salt = crypto.randomUUID();
@@ -118,7 +118,7 @@ export async function addSuppression(
       changesPerDayMax: CHANGES_PER_DAY_MAX,
     },
     (state) => suppress(state, stored, facts),
-    occasion,
+    context,
   );
   // The last one, lifted since or not: whoever was faster to remove it takes nothing from our answer.
   const { suppression } = await readLast(services.store, recipientHash);
@@ -131,7 +131,7 @@ export function removeSuppression(
   services: Services,
   workspaceId: string,
   address: Address,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ) {
   const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
   const aggregate = {
@@ -139,5 +139,5 @@ export function removeSuppression(
     stream: suppressionStream(recipientHash),
     changesPerDayMax: CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING,
   };
-  return transact(services.store, aggregate, unsuppress, occasion);
+  return transact(services.store, aggregate, unsuppress, context);
 }

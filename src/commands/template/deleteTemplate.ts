@@ -2,7 +2,7 @@ import { deleteTemplate as decideDeletion } from "../../domain/template/decision
 import { templateCodec, templateStream } from "../../domain/template/events.ts";
 import { type TemplateState, templateDecider } from "../../domain/template/state.ts";
 import { type ErasedEvents, leavesOf } from "../../kernel/event/erasedEvents.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { Services } from "../dependencies.ts";
@@ -13,25 +13,25 @@ import { toNewEvents } from "../transact.ts";
 const PAGE_EVENTS = 50;
 
 /**
- * Deletes a template of the occasion's workspace with its versions, so that their sources are neither stored nor
+ * Deletes a template of the context's workspace with its versions, so that their sources are neither stored nor
  * counted any more. What was accepted with it has its content. Throws `StoreError`.
  */
 export function deleteTemplate(
   services: Pick<Services, "store" | "templates">,
   id: string,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<"deleted" | "notFound"> {
   const { store } = services;
-  const { workspaceId } = occasion;
+  const { workspaceId } = context;
   const stream = templateStream(id);
   return inTurn(store, stream, async () => {
     const contention = new Contention(stream);
     for (;;) {
       const { state, revision, leaves } = await readWhole(store, stream);
-      const data = { workspaceId, at: rfc3339(occasion.at), erased: leaves };
+      const data = { workspaceId, at: rfc3339(context.at), erased: leaves };
       const { outcome, events } = decideDeletion(state, data);
       if (events.length === 0) return outcome;
-      const result = await store.append(stream, toNewEvents(events, occasion), revision);
+      const result = await store.append(stream, toNewEvents(events, context), revision);
       if (result.outcome === "appended") {
         services.templates.forget(id);
         await tryToClear(store, stream, result.revision);

@@ -9,7 +9,7 @@ import { templateStream } from "../../domain/template/events.ts";
 import { findVersion, type Template, type TemplateVersion } from "../../domain/template/state.ts";
 import type { VariableDefinition } from "../../domain/template/variables.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type Services, templateAggregate } from "../dependencies.ts";
@@ -36,12 +36,12 @@ async function change<Outcome>(
   services: Services,
   templateId: string,
   decide: (state: State) => Decision<Outcome, Event>,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<Outcome> {
   // A template may be megabytes long: what is known of it is not read again.
   const since = () => services.templates.loaded(templateId);
   const aggregate = { ...templateAggregate, stream: templateStream(templateId), since };
-  const outcome = await transact(services.store, aggregate, decide, occasion);
+  const outcome = await transact(services.store, aggregate, decide, context);
   services.templates.forget(templateId);
   return outcome;
 }
@@ -50,11 +50,11 @@ async function change<Outcome>(
 export async function newTemplate(
   services: Services,
   { workspaceId, name }: { readonly workspaceId: string; readonly name: string },
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<string> {
   const id = newId();
-  const data = { workspaceId, name, at: rfc3339(occasion.at) };
-  await change(services, id, (state) => createTemplate(state, data), occasion);
+  const data = { workspaceId, name, at: rfc3339(context.at) };
+  await change(services, id, (state) => createTemplate(state, data), context);
   return id;
 }
 
@@ -80,14 +80,14 @@ export async function draftTemplateVersion(
   services: Services,
   { workspaceId, templateId }: TemplatePlace,
   { variables, ...parts }: NewVersion,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<{ readonly outcome: DraftOutcome; readonly versionId: string }> {
   const versionId = newId();
   const { contentBytes } = await workspaceLimits(services, workspaceId);
   if (services.contentAllowance.isUsedUp(workspaceId, contentBytes)) return { outcome: "noRoom", versionId };
-  const draft = { versionId, ...parts, variables: [...variables], at: rfc3339(occasion.at) };
+  const draft = { versionId, ...parts, variables: [...variables], at: rfc3339(context.at) };
   const decide = (state: State) => draftVersion(state, workspaceId, draft);
-  const outcome = await change(services, templateId, decide, occasion);
+  const outcome = await change(services, templateId, decide, context);
   if (outcome === "drafted") services.contentAllowance.add(workspaceId, parts.bytes);
   return { outcome, versionId };
 }
@@ -97,20 +97,20 @@ export function publishTemplateVersion(
   services: Services,
   { workspaceId, templateId }: TemplatePlace,
   versionId: string,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<"published" | "limitReached" | TemplateRefusal> {
-  const data = { versionId, at: rfc3339(occasion.at) };
-  return change(services, templateId, (state) => publishVersion(state, workspaceId, data), occasion);
+  const data = { versionId, at: rfc3339(context.at) };
+  return change(services, templateId, (state) => publishVersion(state, workspaceId, data), context);
 }
 
 /** Ends a template for good. What was accepted with it is delivered all the same. */
 export function retireTemplate(
   services: Services,
   { workspaceId, templateId }: TemplatePlace,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<"archived" | "notFound"> {
-  const at = rfc3339(occasion.at);
-  return change(services, templateId, (state) => archiveTemplate(state, workspaceId, at), occasion);
+  const at = rfc3339(context.at);
+  return change(services, templateId, (state) => archiveTemplate(state, workspaceId, at), context);
 }
 
 /** A template as its stream tells it now; null when there is none, also when it is another workspace's. */

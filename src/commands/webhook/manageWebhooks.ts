@@ -13,7 +13,7 @@ import type { DisabledReason, WebhooksState } from "../../domain/webhook/state.t
 import { invariant } from "../../kernel/assert.ts";
 import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { webhookDeliveryId } from "../../kernel/ids.ts";
 import { type Services, webhookAggregate } from "../dependencies.ts";
 import { Contention, inTurn } from "../streamWriteQueue.ts";
@@ -46,9 +46,9 @@ async function change<Outcome>(
   services: Holder,
   workspaceId: string,
   decide: (state: WebhooksState) => Decision<Outcome, WebhookEvent>,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<Outcome> {
-  const outcome = await transact(services.store, endpointsOf(services, workspaceId), decide, occasion);
+  const outcome = await transact(services.store, endpointsOf(services, workspaceId), decide, context);
   services.webhooks.forget(workspaceId);
   return outcome;
 }
@@ -66,9 +66,9 @@ export function updateWebhookEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
   wanted: EndpointChange,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ) {
-  return change(services, workspaceId, (state) => updateEndpoint(state, { endpointId, ...wanted }), occasion);
+  return change(services, workspaceId, (state) => updateEndpoint(state, { endpointId, ...wanted }), context);
 }
 
 /** Disables an endpoint on request. What it is owed is skipped. */
@@ -76,9 +76,9 @@ export function disableWebhookEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
   reason: DisabledReason,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ) {
-  return change(services, workspaceId, (state) => disableEndpoint(state, endpointId, reason), occasion);
+  return change(services, workspaceId, (state) => disableEndpoint(state, endpointId, reason), context);
 }
 
 /** Why an endpoint is disabled that nobody asked to disable. */
@@ -92,7 +92,7 @@ export async function disableFailedEndpoint(
   services: Holder,
   { workspaceId, endpointId, url }: EndpointName & { readonly url?: string },
   reason: FailureReason,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<boolean> {
   let isNews = false;
   const decide = (state: WebhooksState): ReturnType<typeof disableEndpoint> => {
@@ -102,7 +102,7 @@ export async function disableFailedEndpoint(
     isNews = decision.events.length > 0;
     return decision;
   };
-  await change(services, workspaceId, decide, occasion);
+  await change(services, workspaceId, decide, context);
   return isNews;
 }
 
@@ -110,17 +110,17 @@ export async function disableFailedEndpoint(
 export function enableWebhookEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ) {
-  return change(services, workspaceId, (state) => enableEndpoint(state, endpointId), occasion);
+  return change(services, workspaceId, (state) => enableEndpoint(state, endpointId), context);
 }
 
 export function deleteWebhookEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ) {
-  return change(services, workspaceId, (state) => deleteEndpoint(state, endpointId), occasion);
+  return change(services, workspaceId, (state) => deleteEndpoint(state, endpointId), context);
 }
 
 /** Gives an endpoint a fresh secret, which this answer alone carries; null when there is no such endpoint. */
@@ -128,12 +128,12 @@ export async function rotateWebhookSecret(
   services: Holder & Pick<Services, "keys">,
   { workspaceId, endpointId }: EndpointName,
   overlapMs: number,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<{ readonly secret: string } | null> {
   const secret = randomBytes(SECRET_BYTES);
   const sealed = { endpointId, sealedSecret: services.keys.sealSecret(secret, { workspaceId, endpointId }) };
-  const decide = (state: WebhooksState) => rotateSecret(state, sealed, occasion.at, overlapMs);
-  const outcome = await change(services, workspaceId, decide, occasion);
+  const decide = (state: WebhooksState) => rotateSecret(state, sealed, context.at, overlapMs);
+  const outcome = await change(services, workspaceId, decide, context);
   return outcome === "rotated" ? { secret: webhookSecretText(secret) } : null;
 }
 
@@ -145,7 +145,7 @@ export type TestOutcome =
 export async function testWebhookEndpoint(
   services: Holder,
   { workspaceId, endpointId }: EndpointName,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<TestOutcome> {
   const { endpoints } = await services.webhooks.get(workspaceId);
   const { outcome, events } = requestTest({ endpoints }, endpointId);
@@ -155,7 +155,7 @@ export async function testWebhookEndpoint(
     // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.
     const contention = new Contention(stream);
     for (;;) {
-      const [event] = toNewEvents(events, occasion);
+      const [event] = toNewEvents(events, context);
       invariant(event, "one event in, one event out");
       const revision = (await services.store.lastRevision(stream)) ?? "noStream";
       const result = await services.store.append(stream, [event], revision);

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { registerEndpoint } from "../../domain/webhook/decisions.ts";
 import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { Services } from "../dependencies.ts";
@@ -17,7 +17,7 @@ export interface RegisterWebhook {
   readonly description: string | null;
   /** Null: all. */
   readonly eventTypes: readonly string[] | null;
-  readonly occasion: WorkspaceOccasion;
+  readonly context: WorkspaceCommandContext;
 }
 
 export type RegisterOutcome =
@@ -33,7 +33,7 @@ export async function registerWebhook(
   services: Services,
   register: RegisterWebhook,
 ): Promise<RegisterOutcome> {
-  const { workspaceId, url, description, eventTypes, occasion } = register;
+  const { workspaceId, url, description, eventTypes, context } = register;
   const id = newId();
   const secret = randomBytes(SECRET_BYTES);
   const endpoint = {
@@ -48,7 +48,7 @@ export async function registerWebhook(
     services.store,
     endpointsOf(services, workspaceId),
     (state) => registerEndpoint(state, endpoint),
-    occasion,
+    context,
   );
   services.webhooks.forget(workspaceId);
   if (outcome !== "registered") return { kind: outcome };
@@ -56,6 +56,6 @@ export async function registerWebhook(
     kind: "registered",
     id,
     secret: webhookSecretText(secret),
-    createdAt: rfc3339(occasion.at),
+    createdAt: rfc3339(context.at),
   };
 }

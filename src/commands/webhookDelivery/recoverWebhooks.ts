@@ -1,5 +1,5 @@
 import type { RedeliveryRequest } from "../../domain/webhookDelivery/decisions.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { ChangeRateError } from "../changeRateLimit.ts";
 import { redeliverWebhook } from "./webhookAttempts.ts";
@@ -16,10 +16,10 @@ export interface FailedWebhook extends RedeliveryRequest {
 async function redeliver(
   store: EventStore,
   { id, ...request }: FailedWebhook,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<"requested" | "leftAlone"> {
   try {
-    const outcome = await redeliverWebhook(store, id, request, occasion);
+    const outcome = await redeliverWebhook(store, id, request, context);
     return outcome === "requested" ? "requested" : "leftAlone";
   } catch (error) {
     if (error instanceof ChangeRateError) return "leftAlone";
@@ -31,13 +31,13 @@ async function redeliver(
 export async function recoverWebhooks(
   store: EventStore,
   failed: Iterable<FailedWebhook>,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<number> {
   const remaining = failed[Symbol.iterator]();
   let requested = 0;
   const work = async () => {
     for (let next = remaining.next(); !next.done; next = remaining.next()) {
-      if ((await redeliver(store, next.value, occasion)) === "requested") requested += 1;
+      if ((await redeliver(store, next.value, context)) === "requested") requested += 1;
     }
   };
   await Promise.all(Array.from({ length: PARALLEL_MAX }, work));

@@ -19,7 +19,7 @@ import {
 } from "../../domain/webhookDelivery/events.ts";
 import { type WebhookDeliveryState, webhookDeliveryDecider } from "../../domain/webhookDelivery/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../dependencies.ts";
 import { load, toNewEvents, transact } from "../transact.ts";
@@ -63,13 +63,13 @@ export async function claimWebhook(
   store: EventStore,
   delivery: WebhookAt,
   request: AttemptRequest,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<ClaimedWebhook | null> {
-  const { outcome: attempt, events } = startAttempt(delivery.state, request, occasion.at);
+  const { outcome: attempt, events } = startAttempt(delivery.state, request, context.at);
   if (attempt === null) return null;
   const stream = webhookDeliveryStream(delivery.id);
   const expected = delivery.revision ?? "noStream";
-  const result = await store.append(stream, toNewEvents(events, occasion), expected);
+  const result = await store.append(stream, toNewEvents(events, context), expected);
   if (result.outcome !== "appended") return null;
   const state = events.reduce(webhookDeliveryDecider.evolve, delivery.state);
   return { id: delivery.id, state, revision: result.revision, attempt };
@@ -82,21 +82,21 @@ async function record(
   store: EventStore,
   at: WebhookAt,
   decide: Decide,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<void> {
   const { events } = decide(at.state);
   if (events.length === 0) return;
   const stream = webhookDeliveryStream(at.id);
-  const result = await store.append(stream, toNewEvents(events, occasion), at.revision ?? "noStream");
+  const result = await store.append(stream, toNewEvents(events, context), at.revision ?? "noStream");
   if (result.outcome === "appended") return;
-  await transact(store, { ...webhookDeliveryAggregate, stream }, decide, occasion);
+  await transact(store, { ...webhookDeliveryAggregate, stream }, decide, context);
 }
 
 /** How outcomes are recorded. */
 export interface WebhookRecording {
   readonly policy: WebhookPolicy;
   readonly moment: Moment;
-  readonly occasion: WorkspaceOccasion;
+  readonly context: WorkspaceCommandContext;
 }
 
 /** Records what became of an attempt, even late. Throws `StoreError`. */
@@ -107,7 +107,7 @@ export function recordWebhookAttempt(
   on: WebhookRecording,
 ): Promise<void> {
   const decide: Decide = (state) => recordAttempt(state, claimed.attempt, verdict, { ...on, facts });
-  return record(store, claimed, decide, on.occasion);
+  return record(store, claimed, decide, on.context);
 }
 
 /** Ends a delivery whose endpoint is no longer there to take it. */
@@ -118,15 +118,15 @@ export function skipWebhook(
     origin,
     reason,
   }: { readonly origin: DeliveryOrigin; readonly reason: Parameters<typeof skipDelivery>[2] },
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<void> {
-  return record(store, delivery, (state) => skipDelivery(state, origin, reason), occasion);
+  return record(store, delivery, (state) => skipDelivery(state, origin, reason), context);
 }
 
 /** Ends a claim whose lease ran out with no outcome. */
 export function expireWebhookLease(store: EventStore, id: string, attempt: number, on: WebhookRecording) {
   const aggregate = { ...webhookDeliveryAggregate, stream: webhookDeliveryStream(id) };
-  return transact(store, aggregate, (state) => expireAttempt(state, attempt, on), on.occasion);
+  return transact(store, aggregate, (state) => expireAttempt(state, attempt, on), on.context);
 }
 
 /** How often callers may ask for one delivery again in a day: all of its attempts are read for each. */
@@ -137,12 +137,12 @@ export function redeliverWebhook(
   store: EventStore,
   id: string,
   request: RedeliveryRequest,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ) {
   const aggregate = {
     ...webhookDeliveryAggregate,
     stream: webhookDeliveryStream(id),
     changesPerDayMax: REDELIVERIES_PER_DAY_MAX,
   };
-  return transact(store, aggregate, (state) => requestRedelivery(state, request, occasion.at), occasion);
+  return transact(store, aggregate, (state) => requestRedelivery(state, request, context.at), context);
 }

@@ -11,7 +11,7 @@ import { type WorkspaceEvent, workspaceStream } from "../../domain/workspace/eve
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { newApiKey } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
@@ -22,13 +22,17 @@ import { load, transact, writtenFirstAt } from "../transact.ts";
 const CHANGES_PER_DAY_MAX = 200;
 
 /** Creates a workspace and answers its id. */
-export async function newWorkspace(services: Services, name: string, occasion: Occasion): Promise<string> {
+export async function newWorkspace(
+  services: Services,
+  name: string,
+  context: CommandContext,
+): Promise<string> {
   const id = newId();
   await transact(
     services.store,
     { ...workspaceAggregate, stream: workspaceStream(id) },
     (state) => createWorkspace(state, name),
-    { ...occasion, workspaceId: id },
+    { ...context, workspaceId: id },
   );
   services.workspaces.forget(id);
   return id;
@@ -44,7 +48,7 @@ async function changeWorkspace<Outcome>(
   services: Services,
   id: string,
   { decide, changesPerDayMax }: WorkspaceChange<Outcome>,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<Outcome> {
   const outcome = await transact(
     services.store,
@@ -54,23 +58,23 @@ async function changeWorkspace<Outcome>(
       since: () => services.workspaces.loaded(id),
       changesPerDayMax,
     },
-    (state) => decide(state, occasion.at),
-    { ...occasion, workspaceId: id },
+    (state) => decide(state, context.at),
+    { ...context, workspaceId: id },
   );
   services.workspaces.forget(id);
   return outcome;
 }
 
 /** Stops sending: at once here, within a second everywhere. What is queued waits. A repeat is no error. */
-export function pauseWorkspace(services: Services, id: string, occasion: Occasion) {
+export function pauseWorkspace(services: Services, id: string, context: CommandContext) {
   const change = { decide: pauseSending, changesPerDayMax: CHANGES_PER_DAY_MAX };
-  return changeWorkspace(services, id, change, occasion);
+  return changeWorkspace(services, id, change, context);
 }
 
 /** Lets sending go on, what waited as well. A repeat is no error. */
-export function resumeWorkspace(services: Services, id: string, occasion: Occasion) {
+export function resumeWorkspace(services: Services, id: string, context: CommandContext) {
   const changesPerDayMax = CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING;
-  return changeWorkspace(services, id, { decide: resumeSending, changesPerDayMax }, occasion);
+  return changeWorkspace(services, id, { decide: resumeSending, changesPerDayMax }, context);
 }
 
 /** Sets what the workspace may use; within a second it holds everywhere. */
@@ -78,10 +82,10 @@ export function limitWorkspace(
   services: Services,
   id: string,
   changes: Parameters<typeof changeLimits>[1],
-  occasion: Occasion,
+  context: CommandContext,
 ) {
   const decide = (state: WorkspaceState) => changeLimits(state, changes);
-  return changeWorkspace(services, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, occasion);
+  return changeWorkspace(services, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, context);
 }
 
 /** A workspace as its stream tells it now, with the time of its creation; null when there is none. */
@@ -110,7 +114,7 @@ export interface IssueApiKey {
 export async function issueKey(
   services: Services,
   issue: IssueApiKey,
-  occasion: Occasion,
+  context: CommandContext,
 ): Promise<{ readonly id: string; readonly key: string } | null> {
   const { workspaceId, name, scopes, expiresAt, issuerId, rotatedFrom, senders, clientRanges } = issue;
   if ((await services.workspaces.get(workspaceId)) === null) return null;
@@ -127,18 +131,18 @@ export async function issueKey(
     services.store,
     { ...apiKeyAggregate, stream: apiKeyStream(id) },
     (state) => issueApiKey(state, data),
-    { ...occasion, workspaceId },
+    { ...context, workspaceId },
   );
   services.apiKeys.forget(id);
   return { id, key };
 }
 
 /**
- * Revokes a key: within a second it opens nothing on any instance. An occasion with a workspace reaches that
+ * Revokes a key: within a second it opens nothing on any instance. A context with a workspace reaches that
  * workspace's keys only.
  */
-export async function revokeKey(services: Services, id: string, occasion: Occasion) {
-  const { workspaceId } = occasion;
+export async function revokeKey(services: Services, id: string, context: CommandContext) {
+  const { workspaceId } = context;
   const outcome = await transact(
     services.store,
     { ...apiKeyAggregate, stream: apiKeyStream(id) },
@@ -146,7 +150,7 @@ export async function revokeKey(services: Services, id: string, occasion: Occasi
       const isForeign = workspaceId !== undefined && state?.workspaceId !== workspaceId;
       return revokeApiKey(isForeign ? null : state);
     },
-    occasion,
+    context,
   );
   services.apiKeys.forget(id);
   return outcome;

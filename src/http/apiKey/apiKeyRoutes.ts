@@ -16,7 +16,7 @@ import type { Services } from "../../commands/dependencies.ts";
 import { revokeKey } from "../../commands/workspace/manageWorkspace.ts";
 import { keyStatus } from "../../domain/apiKey/state.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
@@ -29,7 +29,7 @@ import {
   authorize,
   authorizeThenRead,
   authorizeThenReadOptional,
-  occasionOf,
+  commandContextOf,
   principalOf,
 } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
@@ -72,10 +72,10 @@ function issuingKeys({ services, basePath, apiKeys }: ApiKeysOptions) {
     .post(
       routes.issueApiKey.path,
       async ({ body, request, set }) => {
-        const occasion = occasionOf(request, services);
-        const wanted = wantedOf(body, occasion.at);
+        const context = commandContextOf(request, services);
+        const wanted = wantedOf(body, context.at);
         requireRoom(request);
-        const outcome = await issueFurtherKey(services, principalOf(request), wanted, occasion);
+        const outcome = await issueFurtherKey(services, principalOf(request), wanted, context);
         if (outcome.kind !== "issued") throw refusal(outcome);
         return issued(request, set, outcome);
       },
@@ -88,8 +88,8 @@ function issuingKeys({ services, basePath, apiKeys }: ApiKeysOptions) {
         requireRoom(request);
         const { overlap_seconds: overlapSeconds = OVERLAP_SECONDS_DEFAULT } = body;
         const rotation = { id, overlapMs: overlapSeconds * SECOND_MS };
-        const occasion = occasionOf(request, services);
-        const outcome = await rotateKey(services, principalOf(request), rotation, occasion);
+        const context = commandContextOf(request, services);
+        const outcome = await rotateKey(services, principalOf(request), rotation, context);
         if (outcome.kind === "notFound") throw new Problem("NOT_FOUND");
         if (outcome.kind === "notActive") throw new Problem("API_KEY_NOT_ACTIVE");
         if (outcome.kind !== "rotated") throw refusal(outcome);
@@ -125,10 +125,10 @@ function existingKeys({ services, apiKeys }: ApiKeysOptions) {
     .post(
       routes.revokeApiKey.path,
       async ({ body, params: { id }, request }) => {
-        const occasion = occasionOf(request, services);
+        const context = commandContextOf(request, services);
         await existing(services, apiKeys, request, id);
-        await revokeKey(services, id, occasion);
-        if (body.with_children) await revokeChildren(services, apiKeys, id, occasion);
+        await revokeKey(services, id, context);
+        if (body.with_children) await revokeChildren(services, apiKeys, id, context);
         return existing(services, apiKeys, request, id);
       },
       {
@@ -149,12 +149,12 @@ async function revokeChildren(
   services: Services,
   apiKeys: ReadModel,
   id: string,
-  occasion: WorkspaceOccasion,
+  context: WorkspaceCommandContext,
 ): Promise<void> {
   for (;;) {
     const children = apiKeyDescendants(await currentRows(apiKeys), id);
     if (children.length === 0) return;
-    for (const child of children) await revokeKey(services, child, occasion);
+    for (const child of children) await revokeKey(services, child, context);
   }
 }
 

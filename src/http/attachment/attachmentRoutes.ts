@@ -29,7 +29,7 @@ import {
   authorizeThenRead,
   authorizeUnread,
   bodyOf,
-  occasionOf,
+  commandContextOf,
   principalOf,
 } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
@@ -52,7 +52,7 @@ export function attachmentsController({ services, basePath, attachments }: Attac
         const { workspaceId } = principalOf(request);
         const file = isForm(request.headers) ? await openFilePart(request, bodyOf(request)) : fileOf(body);
         try {
-          const upload = { ...file, workspaceId, occasion: occasionOf(request, services) };
+          const upload = { ...file, workspaceId, context: commandContextOf(request, services) };
           const outcome = await uploadAttachment(services, upload);
           if (outcome.kind === "refused") throw refusal(outcome, isForm(request.headers));
           set.status = 201;
@@ -99,7 +99,11 @@ export function attachmentsController({ services, basePath, attachments }: Attac
     .delete(
       routes.deleteAttachment.path,
       async ({ params, request, set }) => {
-        const outcome = await deleteAttachment(services, uploadId(params.id), occasionOf(request, services));
+        const outcome = await deleteAttachment(
+          services,
+          uploadId(params.id),
+          commandContextOf(request, services),
+        );
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         set.status = 204;
       },

@@ -20,8 +20,8 @@ import {
   authorize,
   authorizeThenRead,
   authorizeUnread,
+  commandContextOf,
   idempotencyKeyOf,
-  occasionOf,
   principalOf,
   requireSender,
 } from "../server/requestContext.ts";
@@ -56,12 +56,12 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
       routes.sendEmail.path,
       async ({ body, request, set }) => {
         const idempotencyKey = idempotencyKeyOf(request.headers);
-        const occasion = occasionOf(request, services);
+        const context = commandContextOf(request, services);
         requireSender(request, body.from);
-        const asked = { workspaceId: occasion.workspaceId, idempotencyKey, occasion };
+        const asked = { workspaceId: context.workspaceId, idempotencyKey, context };
         const outcome = await sendEmail(services, { ...sendRequest(body), ...asked });
         if (outcome.kind === "conflict") throw conflictWith(outcome.id);
-        if (outcome.kind === "refused") throw refusal(outcome, occasion.at);
+        if (outcome.kind === "refused") throw refusal(outcome, context.at);
         set.status = 202;
         set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
         if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
@@ -95,7 +95,7 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
       routes.cancelEmail.path,
       async ({ params, request }) => {
         const id = await reachable(services, request, params.id);
-        const outcome = await cancelEmail(services, id, occasionOf(request, services));
+        const outcome = await cancelEmail(services, id, commandContextOf(request, services));
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         if (outcome === "notCancelable") throw notCancelable(await existing(services, request, params.id));
         return now(request, params.id);
@@ -107,7 +107,7 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
       async ({ params, request, set }) => {
         const id = await reachable(services, request, params.id);
         const why = { reason: "requested" };
-        const outcome = await eraseEmail(services, id, why, occasionOf(request, services));
+        const outcome = await eraseEmail(services, id, why, commandContextOf(request, services));
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         if (outcome === "afterClaim") set.status = 202;
         return now(request, params.id);

@@ -92,7 +92,7 @@ function memberFaults(body: Unchecked): readonly ProblemDetail[] {
 /** The rules that span fields, in the units of the contract; what is left is ready for the command. */
 export function sendRequest(
   body: SendEmailBody,
-): Omit<SendEmail, "workspaceId" | "idempotencyKey" | "occasion"> {
+): Omit<SendEmail, "workspaceId" | "idempotencyKey" | "context"> {
   const from = parseAddress(body.from);
   const to = parseAddress(body.to);
   const replyTo = body.reply_to === undefined ? null : parseAddress(body.reply_to);

@@ -13,7 +13,7 @@ import { NoQuery } from "../body/commonSchemas.ts";
 import { currentRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { decodeCursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
 import { invalid, Problem } from "../server/problem.ts";
-import { authorize, authorizeThenRead, occasionOf, principalOf } from "../server/requestContext.ts";
+import { authorize, authorizeThenRead, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { ListErasuresQuery, NOT_REACHED, RequestErasureBody } from "./erasureSchemas.ts";
 
@@ -38,7 +38,7 @@ export function erasuresController({ services, basePath, erasures }: ErasuresOpt
       async ({ body, request, set }) => {
         const address = parseAddress(body.address);
         if ("invalid" in address) throw invalid("/address", address.invalid);
-        const id = await requestPersonErasure(services, address, occasionOf(request, services));
+        const id = await requestPersonErasure(services, address, commandContextOf(request, services));
         set.status = 202;
         set.headers.location = `${basePath}/api/v1/erasures/${id}`;
         return erasureJson(await existing(request, id));

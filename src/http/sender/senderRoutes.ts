@@ -19,8 +19,8 @@ import {
   authorize,
   authorizeThenRead,
   authorizeUnread,
+  commandContextOf,
   factsOf,
-  occasionOf,
   principalOf,
 } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
@@ -51,7 +51,7 @@ export function sendersController({ services, basePath, senders, dns, mailsLinks
         const added = await newSender(
           services,
           { workspaceId, ...senderOf(body) },
-          occasionOf(request, services),
+          commandContextOf(request, services),
         );
         invariant(added, "a key's workspace exists");
         set.status = added.outcome === "added" ? 201 : 200;
@@ -115,8 +115,8 @@ export function senderPagesController(services: Services) {
       routes.confirmSenderVerification.path,
       async ({ params, request }) => {
         const { requestId } = factsOf(request);
-        const occasion = { at: services.clock.now(), correlationId: requestId, actor: "verification-link" };
-        return senderPage(await confirmVerificationLink(services, params.token, occasion), requestId);
+        const context = { at: services.clock.now(), correlationId: requestId, actor: "verification-link" };
+        return senderPage(await confirmVerificationLink(services, params.token, context), requestId);
       },
       // A browser posts an empty form, which nobody reads.
       { parse: async () => null },
@@ -164,7 +164,7 @@ async function existing(services: Services, request: Request, id: string): Promi
 
 async function switched(services: Services, request: Request, id: string, to: "disabled" | "enabled") {
   const view = await existing(services, request, id);
-  await setSender(services, view.id, to, occasionOf(request, services));
+  await setSender(services, view.id, to, commandContextOf(request, services));
   return existing(services, request, view.id);
 }
 
@@ -189,19 +189,19 @@ async function verifyByMail({ services, mailsLinks }: Verifying, request: Reques
       detail: "the operator has set no VERIFICATION_FROM",
     });
   }
-  const occasion = occasionOf(request, services);
-  const outcome = await requestSenderVerification(services, view, occasion);
+  const context = commandContextOf(request, services);
+  const outcome = await requestSenderVerification(services, view, context);
   if (outcome.kind === "suppressed") throw new Problem("RECIPIENT_SUPPRESSED");
-  if (outcome.kind === "limited") throw tooMany("verification mails", outcome.againAt, occasion.at);
+  if (outcome.kind === "limited") throw tooMany("verification mails", outcome.againAt, context.at);
 }
 
 async function verifyByDns({ services, verifyDomain }: Verifying, request: Request, view: SenderView) {
-  const occasion = occasionOf(request, services);
-  const outcome = await verifyDomain(view, occasion).catch((error: unknown) => {
+  const context = commandContextOf(request, services);
+  const outcome = await verifyDomain(view, context).catch((error: unknown) => {
     if (!(error instanceof DnsUnavailableError)) throw error;
     throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: error.message });
   });
-  if (outcome.kind === "limited") throw tooMany("look-ups", outcome.againAt, occasion.at);
+  if (outcome.kind === "limited") throw tooMany("look-ups", outcome.againAt, context.at);
   if (outcome.kind === "recordMissing") {
     const { name, value } = outcome.expected;
     throw new Problem("SENDER_VERIFICATION_FAILED", { detail: `no TXT record of ${name} is "${value}"` });

@@ -7,7 +7,7 @@ import type { Services } from "../../commands/dependencies.ts";
 import { coversSender } from "../../domain/apiKey/state.ts";
 import { limitsOf } from "../../domain/workspace/limits.ts";
 import { invariant } from "../../kernel/assert.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type AddressRange, clientAddress, isClientIn } from "../../kernel/network/clientIp.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { Json } from "../../kernel/text/json.ts";
@@ -96,8 +96,8 @@ export function principalOf(request: Request): Principal {
   return principal;
 }
 
-/** This request as an occasion for events. */
-export function occasionOf(request: Request, services: Services): WorkspaceOccasion {
+/** The command context of this request. */
+export function commandContextOf(request: Request, services: Services): WorkspaceCommandContext {
   const { requestId } = factsOf(request);
   const { workspaceId, keyId } = principalOf(request);
   return { at: services.clock.now(), correlationId: requestId, actor: `api-key:${keyId}`, workspaceId };

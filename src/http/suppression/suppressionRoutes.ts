@@ -18,7 +18,7 @@ import {
   authorize,
   authorizeThenRead,
   authorizeUnread,
-  occasionOf,
+  commandContextOf,
   principalOf,
 } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
@@ -45,7 +45,11 @@ export function suppressionsController({ services, basePath, suppressions }: Sup
         if ("invalid" in address) throw invalid("/address", address.invalid);
         const { workspaceId } = principalOf(request);
         const wanted = { workspaceId, address, note: body.note ?? null };
-        const { isNew, suppression } = await addSuppression(services, wanted, occasionOf(request, services));
+        const { isNew, suppression } = await addSuppression(
+          services,
+          wanted,
+          commandContextOf(request, services),
+        );
         await suppressions.whenCurrent(SHOWN_WAIT_MS);
         set.status = isNew ? 201 : 200;
         set.headers.location = `${basePath}/api/v1/suppressions/${encodeURIComponent(address.canonical)}`;
@@ -79,8 +83,8 @@ export function suppressionsController({ services, basePath, suppressions }: Sup
       routes.removeSuppression.path,
       async ({ params, request, set }) => {
         const { workspaceId } = principalOf(request);
-        const occasion = occasionOf(request, services);
-        const outcome = await removeSuppression(services, workspaceId, addressOf(params.address), occasion);
+        const context = commandContextOf(request, services);
+        const outcome = await removeSuppression(services, workspaceId, addressOf(params.address), context);
         if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
         await suppressions.whenCurrent(SHOWN_WAIT_MS);
         set.status = 204;

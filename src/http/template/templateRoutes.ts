@@ -30,7 +30,7 @@ import {
   authorize,
   authorizeThenRead,
   authorizeUnread,
-  occasionOf,
+  commandContextOf,
   principalOf,
 } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
@@ -58,14 +58,14 @@ export function templatesController({ services, basePath, templates }: Templates
       routes.createTemplate.path,
       async ({ body, request, set }) => {
         const { workspaceId } = principalOf(request);
-        const occasion = occasionOf(request, services);
+        const context = commandContextOf(request, services);
         // One after the other, so that each is counted before the next one is made.
         const id = await inTurn(services.store, `templates of ${workspaceId}`, async () => {
           if (countTemplates(await nearlyCurrentRows(templates), workspaceId) >= TEMPLATES_MAX) {
             const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
             throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
           }
-          return newTemplate(services, { workspaceId, name: body.name }, occasion);
+          return newTemplate(services, { workspaceId, name: body.name }, context);
         });
         set.status = 201;
         set.headers.location = `${basePath}/api/v1/templates/${id}`;
@@ -93,7 +93,7 @@ export function templatesController({ services, basePath, templates }: Templates
     .delete(
       routes.deleteTemplate.path,
       async ({ params, request, set }) => {
-        const outcome = await deleteTemplate(services, idOf(params.id), occasionOf(request, services));
+        const outcome = await deleteTemplate(services, idOf(params.id), commandContextOf(request, services));
         if (outcome !== "deleted") throw new Problem("NOT_FOUND");
         set.status = 204;
       },
@@ -103,7 +103,7 @@ export function templatesController({ services, basePath, templates }: Templates
       routes.archiveTemplate.path,
       async ({ params, request }) => {
         const place = placeOf(request, params.id);
-        const outcome = await retireTemplate(services, place, occasionOf(request, services));
+        const outcome = await retireTemplate(services, place, commandContextOf(request, services));
         if (outcome !== "archived") throw new Problem(REFUSALS[outcome]);
         return shownTemplate(services, place);
       },
@@ -120,8 +120,8 @@ function versionsController(services: Services, basePath: string) {
       async ({ body, params, request, set }) => {
         const place = placeOf(request, params.id);
         const draft = draftRequest(services.templateEngine, body);
-        const occasion = occasionOf(request, services);
-        const { outcome, versionId } = await draftTemplateVersion(services, place, draft, occasion);
+        const context = commandContextOf(request, services);
+        const { outcome, versionId } = await draftTemplateVersion(services, place, draft, context);
         if (outcome === "noRoom")
           throw new Problem("STORAGE_LIMIT_EXCEEDED", { detail: CONTENT_ALLOWANCE_USED_UP });
         if (outcome !== "drafted") throw new Problem(REFUSALS[outcome]);
@@ -155,8 +155,8 @@ function versionsController(services: Services, basePath: string) {
       async ({ params, request }) => {
         const place = placeOf(request, params.id);
         const versionId = idOf(params.version_id);
-        const occasion = occasionOf(request, services);
-        const outcome = await publishTemplateVersion(services, place, versionId, occasion);
+        const context = commandContextOf(request, services);
+        const outcome = await publishTemplateVersion(services, place, versionId, context);
         if (outcome !== "published") throw new Problem(REFUSALS[outcome]);
         return versionJson(place, await existing(services, place, versionId));
       },

@@ -18,7 +18,7 @@ import {
   authorizeThenRead,
   authorizeThenReadOptional,
   authorizeUnread,
-  occasionOf,
+  commandContextOf,
   principalOf,
 } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
@@ -48,7 +48,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
     if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
     return endpointJson(row);
   };
-  const occasion = ({ request }: Call) => occasionOf(request, services);
+  const context = ({ request }: Call) => commandContextOf(request, services);
 
   return new Elysia({ normalize: false })
     .get(routes.getWebhook.path, shown, {
@@ -59,7 +59,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
       routes.updateWebhook.path,
       async ({ body, ...call }) => {
         const change = await endpointChange(body, rules);
-        const outcome = await updateWebhookEndpoint(services, nameOf(call), change, occasion(call));
+        const outcome = await updateWebhookEndpoint(services, nameOf(call), change, context(call));
         if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
         if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
         return shown(call);
@@ -69,7 +69,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
     .delete(
       routes.deleteWebhook.path,
       async ({ set, ...call }) => {
-        const outcome = await deleteWebhookEndpoint(services, nameOf(call), occasion(call));
+        const outcome = await deleteWebhookEndpoint(services, nameOf(call), context(call));
         if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
         set.status = 204;
       },
@@ -78,7 +78,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
     .post(
       routes.disableWebhook.path,
       async (call) => {
-        await disableWebhookEndpoint(services, nameOf(call), "manual", occasion(call));
+        await disableWebhookEndpoint(services, nameOf(call), "manual", context(call));
         return shown(call);
       },
       { parse: authorizeUnread(services, routes.disableWebhook), query: NoQuery },
@@ -86,7 +86,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
     .post(
       routes.enableWebhook.path,
       async (call) => {
-        await enableWebhookEndpoint(services, nameOf(call), occasion(call));
+        await enableWebhookEndpoint(services, nameOf(call), context(call));
         return shown(call);
       },
       { parse: authorizeUnread(services, routes.enableWebhook), query: NoQuery },
@@ -95,7 +95,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
       routes.rotateWebhookSecret.path,
       async ({ query, body, ...call }) => {
         const overlapMs = overlapSeconds(query.overlap_seconds, body.overlap_seconds) * SECOND_MS;
-        const rotated = await rotateWebhookSecret(services, nameOf(call), overlapMs, occasion(call));
+        const rotated = await rotateWebhookSecret(services, nameOf(call), overlapMs, context(call));
         if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
         return { ...(await shown(call)), secret: rotated.secret };
       },
@@ -104,7 +104,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
     .post(
       routes.testWebhook.path,
       async ({ set, ...call }) => {
-        const outcome = await testWebhookEndpoint(services, nameOf(call), occasion(call));
+        const outcome = await testWebhookEndpoint(services, nameOf(call), context(call));
         if (outcome.kind !== "requested") {
           throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
         }

@@ -6,7 +6,7 @@ import { ENDPOINTS_MAX } from "../../domain/webhook/decisions.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { decodeCursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
 import { Problem } from "../server/problem.ts";
-import { authorize, authorizeThenRead, occasionOf, principalOf } from "../server/requestContext.ts";
+import { authorize, authorizeThenRead, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { checkEventTypes, endpointJson } from "./webhookEndpointJson.ts";
 import { ListWebhooksQuery, RegisterWebhookBody } from "./webhookEndpointSchemas.ts";
@@ -33,14 +33,14 @@ export function webhooksController({ services, basePath, rules, currentEndpoints
         const url = await destinationOf(body.url, rules);
         const description = body.description ?? null;
         const eventTypes = body.event_types ?? null;
-        const occasion = occasionOf(request, services);
+        const context = commandContextOf(request, services);
         const { workspaceId } = principalOf(request);
         const outcome = await registerWebhook(services, {
           workspaceId,
           url,
           description,
           eventTypes,
-          occasion,
+          context,
         });
         if (outcome.kind !== "registered") throw new Problem(REFUSALS[outcome.kind]);
         set.status = 201;

@@ -23,7 +23,7 @@ import {
   authorize,
   authorizeThenRead,
   authorizeUnread,
-  occasionOf,
+  commandContextOf,
   principalOf,
 } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
@@ -101,7 +101,7 @@ export function webhookDeliveriesController({
         const endpoint = await activeEndpointOf({ params, ...call });
         const row = await deliveryOf(endpoint.id, params.delivery_id);
         const { id, ...request } = requestOf(row);
-        await redeliverWebhook(services.store, id, request, occasionOf(call.request, services));
+        await redeliverWebhook(services.store, id, request, commandContextOf(call.request, services));
         set.status = 202;
         set.headers.location = `${basePath}/webhooks/${endpoint.id}/deliveries/${row.id}`;
         return deliveryJson(await deliveryOf(endpoint.id, params.delivery_id));
@@ -115,8 +115,8 @@ export function webhookDeliveriesController({
         const { id } = await activeEndpointOf(call);
         const rows = await failedSince(deliveries, id, since);
         const failed = rows.slice(0, RECOVER_DELIVERIES_MAX).map(requestOf);
-        const occasion = occasionOf(call.request, services);
-        const requested = await recoverWebhooks(services.store, failed, occasion);
+        const context = commandContextOf(call.request, services);
+        const requested = await recoverWebhooks(services.store, failed, context);
         return { object: "webhook_recovery", requested, has_more: rows.length > RECOVER_DELIVERIES_MAX };
       },
       { parse: authorizeThenRead(services, routes.recoverWebhook), body: RecoverWebhookBody },

@@ -10,7 +10,7 @@ import { invariant } from "../../kernel/assert.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
 import type { ReadModel } from "../lists/caughtUpReads.ts";
-import { authorize, authorizeUnread, occasionOf, principalOf } from "../server/requestContext.ts";
+import { authorize, authorizeUnread, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 
 /** How long a look at the workspace waits for the count of its messages, before it is answered as it is. */
@@ -40,7 +40,7 @@ export function workspaceController(options: WorkspaceOptions) {
     .post(
       routes.pauseSending.path,
       async ({ request }) => {
-        await pauseWorkspace(services, principalOf(request).workspaceId, occasionOf(request, services));
+        await pauseWorkspace(services, principalOf(request).workspaceId, commandContextOf(request, services));
         return told(request);
       },
       { parse: authorizeUnread(services, routes.pauseSending), query: NoQuery },
@@ -48,7 +48,11 @@ export function workspaceController(options: WorkspaceOptions) {
     .post(
       routes.resumeSending.path,
       async ({ request }) => {
-        await resumeWorkspace(services, principalOf(request).workspaceId, occasionOf(request, services));
+        await resumeWorkspace(
+          services,
+          principalOf(request).workspaceId,
+          commandContextOf(request, services),
+        );
         return told(request);
       },
       { parse: authorizeUnread(services, routes.resumeSending), query: NoQuery },

@@ -14,8 +14,8 @@ export const EventMetadata = Type.Object({
 });
 export type EventMetadata = Static<typeof EventMetadata>;
 
-/** Who acts, for whom and on what occasion: everything about an append that is not the event itself. */
-export interface Occasion {
+/** Who acts, for whom, when and because of what: everything about an append that is not the event itself. */
+export interface CommandContext {
   readonly at: number;
   readonly correlationId: string;
   /** `api-key:<id>`, `cli`, `worker:<id>` or `system`. */
@@ -24,14 +24,14 @@ export interface Occasion {
   readonly causationId?: string;
 }
 
-/** An occasion in one workspace: what its subscribers are told of can only be appended on one. */
-export interface WorkspaceOccasion extends Occasion {
+/** A command in one workspace. Events that its webhook endpoints receive need one. */
+export interface WorkspaceCommandContext extends CommandContext {
   readonly workspaceId: string;
 }
 
-/** The metadata of an event of version 1 that is appended on this occasion. */
-export function metadataOf(occasion: Occasion): EventMetadata {
-  const { at, correlationId, actor, workspaceId, causationId } = occasion;
+/** The metadata of an event of version 1 that is appended in this context. */
+export function metadataOf(context: CommandContext): EventMetadata {
+  const { at, correlationId, actor, workspaceId, causationId } = context;
   return {
     schema: 1,
     at: new Date(at).toISOString(),

@@ -20,6 +20,6 @@ export function attachmentChecks({ services, attachments, ...rest }: AttachmentC
     clock: services.clock,
     concurrencyMax: CHECKS_MAX,
     find: (_now, without, limit) => pendingUploads(attachments, without, limit),
-    act: (id, occasion) => checkAttachment(services, id, occasion),
+    act: (id, context) => checkAttachment(services, id, context),
   });
 }

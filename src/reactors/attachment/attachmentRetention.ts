@@ -27,12 +27,12 @@ export function attachmentRetention(options: AttachmentRetentionOptions): RowWor
     rowWorker({
       ...shared,
       find: (now, without, limit) => endedUploads(attachments, now, without, limit),
-      act: (id, occasion) => expireUpload(services, id, occasion),
+      act: (id, context) => expireUpload(services, id, context),
     }),
     rowWorker({
       ...shared,
       find: (now, without, limit) => messagesWithOldFiles(messageFiles, now, without, limit),
-      act: (id, occasion) => expireEmailFiles(services, id, occasion),
+      act: (id, context) => expireEmailFiles(services, id, context),
     }),
   ];
   return {

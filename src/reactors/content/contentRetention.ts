@@ -49,8 +49,8 @@ export function contentRetention(options: ContentRetentionOptions): ContentReten
 
   const retire = async (workspaceId: string, id: string, before: number) => {
     try {
-      const occasion = { at: clock.now(), correlationId: newRequestId(), actor, workspaceId };
-      await retireEmail(services, id, before, occasion);
+      const context = { at: clock.now(), correlationId: newRequestId(), actor, workspaceId };
+      await retireEmail(services, id, before, context);
     } catch (error) {
       // One that cannot be read must not keep the others waiting; a store that is away ends the round.
       if (error instanceof StoreError) throw error;

@@ -64,8 +64,8 @@ export function erasedContent(options: ErasedContentOptions): ErasedContent {
 
   const clear = ({ stream, revision }: Left) => {
     if (!stream.startsWith(EMAIL)) return clearDeletedTemplate(store, stream, revision);
-    const occasion = { at: clock.now(), correlationId: newRequestId(), actor };
-    return clearErasedEmail(services, stream.slice(EMAIL.length), occasion);
+    const context = { at: clock.now(), correlationId: newRequestId(), actor };
+    return clearErasedEmail(services, stream.slice(EMAIL.length), context);
   };
 
   /** What is wrong with one message must not keep the others waiting; a store that is away ends the round. */

@@ -26,7 +26,7 @@ import { workspaceStream } from "../../domain/workspace/events.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
@@ -120,7 +120,12 @@ export function emailDelivery(context: DeliveryContext) {
     const startedAt = context.clock.monotonicMs();
     const { worker, transport, policy } = context;
     const request = { worker, transport, leaseMs: policy.leaseMs };
-    const claimed = await claimEmail(store, { id: due.id, ...story }, request, occasionOf(context, due));
+    const claimed = await claimEmail(
+      store,
+      { id: due.id, ...story },
+      request,
+      commandContextOf(context, due),
+    );
     if (claimed === null) return { kind: "notAttempted", claimRevision: null };
     const leaseMs = policy.leaseMs * (1 - LEASE_MARGIN);
     const deadline = context.clock.now() + leaseMs - (context.clock.monotonicMs() - startedAt);
@@ -335,7 +340,7 @@ async function recordVerdict(
       ...(sealedReply === undefined ? {} : { sealedReply }),
     };
     await persist(context, on.due.id, () =>
-      suppressRecipient(context.store, bounced, occasionOf(context, on.due)),
+      suppressRecipient(context.store, bounced, commandContextOf(context, on.due)),
     );
   }
   await record(context, on, workspace, verdict);
@@ -354,8 +359,8 @@ function record(
 
 function recording(context: DeliveryContext, on: Attempt, workspace: WorkspaceState) {
   const { policy, transport } = context;
-  const occasion = occasionOf(context, on.due);
-  return { policy, transport, occasion, moment: momentOf(context, on.story.state, workspace) };
+  const commandContext = commandContextOf(context, on.due);
+  return { policy, transport, context: commandContext, moment: momentOf(context, on.story.state, workspace) };
 }
 
 /** The moment of a decision about this message. */
@@ -369,11 +374,11 @@ export function momentOf(
   return { now, random: context.random(), pausedMs: paused };
 }
 
-/** A delivery worker's occasion. */
-export function occasionOf(
+/** The command context of a delivery worker. */
+export function commandContextOf(
   context: Pick<DeliveryContext, "clock" | "worker">,
   { workspaceId }: Pick<DueEmail, "workspaceId">,
-): WorkspaceOccasion {
+): WorkspaceCommandContext {
   const actor = `worker:${context.worker}`;
   return { at: context.clock.now(), correlationId: newRequestId(), actor, workspaceId };
 }

@@ -21,11 +21,11 @@ import { DueWork } from "../worker/claimScheduler.ts";
 import { LeaseWatch } from "../worker/expiredLeases.ts";
 import { type RowRests, rowRests } from "../worker/rowBackoff.ts";
 import {
+  commandContextOf,
   type DeliveryContext,
   type DeliveryReport,
   emailDelivery,
   momentOf,
-  occasionOf,
 } from "./deliverEmail.ts";
 import type { Refusal, RefusalNews } from "./refusalReports.ts";
 import { RelayBreaker, type RelayPass } from "./relayCircuitBreaker.ts";
@@ -273,7 +273,7 @@ export class MailDelivery {
       await expireEmailLease(store, id, attempt, {
         policy,
         moment,
-        occasion: occasionOf(this.context, state),
+        context: commandContextOf(this.context, state),
       });
     });
   }
@@ -290,7 +290,7 @@ export class MailDelivery {
       const story = await readStory(store, due.id);
       const moment = momentOf(this.context, story.state, workspace);
       if (nextAction(story.state, moment, policy).kind !== "expire") return;
-      await expireEmail(store, { id: due.id, ...story }, occasionOf(this.context, due));
+      await expireEmail(store, { id: due.id, ...story }, commandContextOf(this.context, due));
     });
   }
 

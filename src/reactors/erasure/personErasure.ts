@@ -15,7 +15,7 @@ import {
 import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { ErasureCounts } from "../../domain/erasure/events.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { epochMs, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type RowWork, type RowWorker, rowWorker } from "../worker/pollingWorker.ts";
@@ -53,7 +53,7 @@ const SCRUB_PATIENCE_MS = 15 * MINUTE_MS;
 
 interface Erasing extends PersonErasureOptions {
   readonly request: ErasureView;
-  readonly occasion: WorkspaceOccasion;
+  readonly context: WorkspaceCommandContext;
 }
 
 /**
@@ -89,12 +89,12 @@ export function personErasure(options: PersonErasureOptions): RowWorker {
     clock,
     concurrencyMax: 1,
     find: (_now, without, limit) => openErasures(erasures, without, limit),
-    async act(id, occasion) {
+    async act(id, context) {
       let request = await readErasure(store, id);
       if (request === null) return;
-      const on = { ...occasion, workspaceId: request.erasure.workspaceId };
+      const on = { ...context, workspaceId: request.erasure.workspaceId };
       if (request.erasure.status === "requested") {
-        const counts = await apply({ ...options, request, occasion: on });
+        const counts = await apply({ ...options, request, context: on });
         await noteErasureApplied(store, id, counts, on);
         request = await readErasure(store, id);
         // A scrub is dear: it comes when all that wait can share it.
@@ -112,13 +112,13 @@ async function apply(erasing: Erasing): Promise<ErasureCounts> {
   if (!(await erasing.areCurrent())) throw new NotYetError("the read models are behind the log");
   const messages = await eraseMessages(erasing);
   // After the messages: the last of them may just have bounced, and suppressed its recipient.
-  const { request, services, occasion } = erasing;
+  const { request, services, context } = erasing;
   const uploads = await eraseUploads(erasing);
   const hadSuppression = await erasePersonsSuppression(
     services.store,
     request.erasure.recipientHash,
     request.id,
-    occasion,
+    context,
   );
   return { ...messages, ...uploads, suppressionsErased: hadSuppression ? 1 : 0 };
 }
@@ -154,14 +154,14 @@ async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
 
 /** The message once it is erased; null when the request does not cover it. */
 async function eraseMessage(
-  { services, request, occasion }: Erasing,
+  { services, request, context }: Erasing,
   { id, createdAt }: ListPlace,
 ): Promise<Email | "underWay" | null> {
   if (!(await isCovered(services, request, { id, createdAt }))) return null;
-  const outcome = await eraseEmail(services, id, { reason: "person", erasureId: request.id }, occasion);
+  const outcome = await eraseEmail(services, id, { reason: "person", erasureId: request.id }, context);
   if (outcome === "afterClaim") return "underWay";
   // Again, because what failed of it at the erasure itself was left for later.
-  await clearErasedEmail(services, id, occasion);
+  await clearErasedEmail(services, id, context);
   return readEmailState(services.store, id);
 }
 
@@ -190,14 +190,14 @@ function counted(counts: MessageCounts, email: Email, erasureId: string): Messag
 }
 
 /** An upload that others were sent as well is theirs too: it stays, and is named. */
-async function eraseUploads({ services, messageFiles, request, occasion }: Erasing) {
+async function eraseUploads({ services, messageFiles, request, context }: Erasing) {
   let uploadsErased = 0;
   const uploadsKept: string[] = [];
   for (let after = ""; ; ) {
     const page = uploadsSentTo(messageFiles, request.erasure.recipientHash, after, PAGE_UPLOADS);
     for (const { id, isShared } of page) {
       if (isShared) uploadsKept.push(id);
-      else if (await erasePersonsUpload(services, id, request.id, occasion)) uploadsErased += 1;
+      else if (await erasePersonsUpload(services, id, request.id, context)) uploadsErased += 1;
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_UPLOADS) break;

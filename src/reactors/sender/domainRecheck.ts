@@ -33,8 +33,8 @@ export function domainRecheck(options: DomainRecheckOptions) {
 
   const recheck = async (id: string): Promise<void> => {
     try {
-      const occasion = { at: services.clock.now(), correlationId: newRequestId(), actor };
-      const { outcome, workspaceId } = await recheckSenderDomain(services, dns, id, occasion);
+      const context = { at: services.clock.now(), correlationId: newRequestId(), actor };
+      const { outcome, workspaceId } = await recheckSenderDomain(services, dns, id, context);
       if (outcome !== "unchanged") onChange(outcome, { id, workspaceId });
     } catch (error) {
       // Also where the name servers do not answer: that says nothing of the record.

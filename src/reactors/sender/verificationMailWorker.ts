@@ -19,7 +19,7 @@ import {
   settleVerificationMail,
 } from "../../domain/sender/decisions.ts";
 import { suppressionStream } from "../../domain/suppression/events.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
@@ -190,7 +190,7 @@ export class SenderVerification {
       services,
       senderId,
       (state) => claimVerificationMail(state, { ...claim, now: clock.now() }),
-      this.occasion(sender.workspaceId),
+      this.context(sender.workspaceId),
     );
     if (claimed === null) return;
     const leaseMs = VERIFICATION_LEASE_MS * (1 - LEASE_MARGIN);
@@ -202,7 +202,7 @@ export class SenderVerification {
         services,
         senderId,
         (state) => settleVerificationMail(state, attempt, result),
-        this.occasion(sender.workspaceId),
+        this.context(sender.workspaceId),
       );
     });
   }
@@ -238,7 +238,7 @@ export class SenderVerification {
     };
   }
 
-  private occasion(workspaceId: string): Occasion {
+  private context(workspaceId: string): CommandContext {
     const { services, worker } = this.options;
     return {
       at: services.clock.now(),

@@ -1,7 +1,7 @@
 import { overdueHolders, type StorageHolder } from "../../../projections/storageReservations.ts";
 import type { Services } from "../../commands/dependencies.ts";
 import { holderExists } from "../../commands/storage/reservationOwner.ts";
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
@@ -73,7 +73,7 @@ export class StorageReaper {
   private async settle(workspaceId: string, overdue: readonly StorageHolder[]): Promise<void> {
     const { store, clock, storage } = this.options.services;
     const { worker } = this.options;
-    const occasion: Occasion = {
+    const context: CommandContext = {
       at: clock.now(),
       correlationId: worker,
       actor: `worker:${worker}`,
@@ -82,8 +82,8 @@ export class StorageReaper {
     const present: string[] = [];
     for (const { holder } of overdue) {
       if (await holderExists(store, holder)) present.push(holder);
-      else await storage.release(workspaceId, holder, occasion);
+      else await storage.release(workspaceId, holder, context);
     }
-    if (present.length > 0) await storage.confirm(workspaceId, present, occasion);
+    if (present.length > 0) await storage.confirm(workspaceId, present, context);
   }
 }

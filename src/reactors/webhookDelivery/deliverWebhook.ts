@@ -18,7 +18,7 @@ import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { redactAnswer } from "../../domain/webhookDelivery/redactResponse.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { webhookSignature } from "../../kernel/crypto/webhookSignature.ts";
-import type { WorkspaceOccasion } from "../../kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
@@ -78,14 +78,14 @@ export async function deliverWebhook(
   const endpoint = await endpointOf(services, row);
   if (endpoint === undefined || endpoint.disabledReason !== null) {
     const reason = endpoint === undefined ? "endpoint_deleted" : "endpoint_disabled";
-    await skipWebhook(store, at, { origin, reason }, occasionOf(context, row.workspaceId));
+    await skipWebhook(store, at, { origin, reason }, commandContextOf(context, row.workspaceId));
     return { revision: row.revision, gotThrough: null };
   }
   const event = await context.toldOf(origin);
   if (!(await context.departures.ask()) || context.stopping.aborted) return NOT_ACTED;
   const { worker, policy } = context;
   const request = { origin, worker, leaseMs: policy.leaseMs };
-  const claimed = await claimWebhook(store, at, request, occasionOf(context, row.workspaceId));
+  const claimed = await claimWebhook(store, at, request, commandContextOf(context, row.workspaceId));
   if (claimed === null)
     return isNotYetDue(context, row, at) ? NOT_ACTED : { ...NOT_ACTED, revision: row.revision };
   const outcome = await context.transport.call(
@@ -186,9 +186,9 @@ async function conclude(
   );
   if (verdict.kind === "gone") {
     const gone = { workspaceId, endpointId, url };
-    const occasion = occasionOf(context, workspaceId);
+    const commandContext = commandContextOf(context, workspaceId);
     await persist(context, claimed.id, async () => {
-      const isNews = await disableFailedEndpoint(context.services, gone, "gone", occasion);
+      const isNews = await disableFailedEndpoint(context.services, gone, "gone", commandContext);
       if (isNews) context.onDisabled({ workspaceId, endpointId, reason: "gone" });
     });
   }
@@ -196,19 +196,19 @@ async function conclude(
   return { revision: row.revision + 1, gotThrough: gotThrough(verdict) };
 }
 
-/** The moment and the occasion of a decision about a delivery of this workspace. */
+/** What a decision about a delivery of this workspace needs: policy, time, a random number and the command context. */
 export function recordingOf(
   context: Pick<WebhookContext, "services" | "policy" | "random" | "worker">,
   workspaceId: string,
 ): WebhookRecording {
   const moment = { now: context.services.clock.now(), random: context.random() };
-  return { policy: context.policy, moment, occasion: occasionOf(context, workspaceId) };
+  return { policy: context.policy, moment, context: commandContextOf(context, workspaceId) };
 }
 
-function occasionOf(
+function commandContextOf(
   { services, worker }: Pick<WebhookContext, "services" | "worker">,
   workspaceId: string,
-): WorkspaceOccasion {
+): WorkspaceCommandContext {
   const at = services.clock.now();
   return { at, correlationId: newRequestId(), actor: `worker:${worker}`, workspaceId };
 }

@@ -203,8 +203,8 @@ export class WebhookDelivery {
     const before = rfc3339(since);
     const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, FAILING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {
-      const { occasion } = recordingOf(this.context, workspaceId);
-      const isNews = await disableFailedEndpoint(services, { workspaceId, endpointId }, "failing", occasion);
+      const { context } = recordingOf(this.context, workspaceId);
+      const isNews = await disableFailedEndpoint(services, { workspaceId, endpointId }, "failing", context);
       if (isNews) this.options.onDisabled({ workspaceId, endpointId, reason: "failing" });
     }
   }

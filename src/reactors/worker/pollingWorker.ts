@@ -1,4 +1,4 @@
-import type { Occasion } from "../../kernel/event/eventMetadata.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -26,7 +26,7 @@ export interface RowWork {
    * Does it, repeatably: another instance may be at the same row, and the read model may still show what is done.
    * What throws is tried again, after ever longer rests.
    */
-  readonly act: (id: string, occasion: Occasion) => Promise<void>;
+  readonly act: (id: string, context: CommandContext) => Promise<void>;
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 

@@ -11,7 +11,7 @@ import type { EventStore } from "../../../src/ports/eventStore.ts";
 import type { ProjectedEvent, ReadDatabase } from "../../../src/ports/readDatabase.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 
-const occasion = { at: Date.now(), correlationId: "test", actor: "system" };
+const context = { at: Date.now(), correlationId: "test", actor: "system" };
 const claims = { masterKey: new Uint8Array(32), masterKeyPrevious: null, contentStoreId: "content" };
 const OLD = { reads: 1, writes: 1 };
 const READING = { reads: 2, writes: 1 };
@@ -22,8 +22,8 @@ beforeEach(() => {
   store = memoryEventStore();
 });
 
-const open = () => openInstance(store, claims, occasion);
-const enter = async (format: typeof OLD) => enterLogFormat(store, (await open()).format, occasion, format);
+const open = () => openInstance(store, claims, context);
+const enter = async (format: typeof OLD) => enterLogFormat(store, (await open()).format, context, format);
 
 async function raised(): Promise<readonly unknown[]> {
   const events = await store.read(INSTANCE_STREAM, 0, 10);

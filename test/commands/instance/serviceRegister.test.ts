@@ -8,18 +8,18 @@ import { SERVICES_STREAM } from "../../../src/kernel/event/systemEvents.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 
-const occasion = { at: Date.now(), correlationId: "test", actor: "system" };
+const context = { at: Date.now(), correlationId: "test", actor: "system" };
 const claims = { masterKey: new Uint8Array(32), masterKeyPrevious: null, contentStoreId: "content" };
 const A = { host: "a", dataDir: "/data" };
 const B = { host: "b", dataDir: "/data" };
 
 async function openLog(): Promise<EventStore> {
   const store = memoryEventStore();
-  await openInstance(store, claims, occasion);
+  await openInstance(store, claims, context);
   return store;
 }
 
-const join = (store: EventStore, place: typeof A) => joinLog(store, place, () => occasion);
+const join = (store: EventStore, place: typeof A) => joinLog(store, place, () => context);
 
 describe("the register of services", () => {
   test("names those that have joined and not left, also two of one place, as they come and go", async () => {
@@ -39,7 +39,7 @@ describe("the register of services", () => {
   test("notes once that a service has left, and again when that failed", async () => {
     let isAway = false;
     const store = memoryEventStore({ isAway: () => isAway });
-    await openInstance(store, claims, occasion);
+    await openInstance(store, claims, context);
     const service = await join(store, A);
     isAway = true;
     await expect(service.leave()).rejects.toThrow();
@@ -51,10 +51,10 @@ describe("the register of services", () => {
 
   test("lets nobody in on a sealed log, and keeps no entry of it", async () => {
     const store = await openLog();
-    await sealLog(store, occasion);
+    await sealLog(store, context);
     await expect(join(store, A)).rejects.toThrow(InstanceMismatchError);
     expect(await servicesAtWork(store)()).toEqual([]);
-    await unsealLog(store, occasion);
+    await unsealLog(store, context);
     await join(store, A);
     expect(await servicesAtWork(store)()).toEqual([A]);
   });
@@ -65,7 +65,7 @@ describe("the register of services", () => {
       const store = await openLog();
       let seen: readonly unknown[] = [];
       const seal = async () => {
-        await sealLog(store, occasion);
+        await sealLog(store, context);
         seen = await servicesAtWork(store)();
       };
       const racing: EventStore = Object.assign(Object.create(store), {

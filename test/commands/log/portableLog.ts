@@ -14,7 +14,7 @@ import {
   type NewEvent,
   type RecordedEvent,
 } from "../../../src/ports/eventStore.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 
 /** A log of one instance, without events yet. */
 export async function beginLog(store: EventStore): Promise<void> {
@@ -63,7 +63,7 @@ export async function importOf(store: EventStore, lines: readonly string[]): Pro
   };
   const checked = await checkExport(pages);
   return importLog({
-    ...{ store, ...checked, lines: pages, occasion: systemOccasion("test") },
+    ...{ store, ...checked, lines: pages, context: systemCommandContext("test") },
     onProgress: () => {},
   });
 }

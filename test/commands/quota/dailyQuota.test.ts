@@ -41,8 +41,8 @@ beforeEach(async () => {
   store = watchedStore();
   clock = testClock();
   workspaceId = newId();
-  const occasion = { at: clock.now(), correlationId: "test", actor: "test", workspaceId };
-  const created = toNewEvents([{ type: "WorkspaceCreated", data: { name: "shop" } }], occasion);
+  const context = { at: clock.now(), correlationId: "test", actor: "test", workspaceId };
+  const created = toNewEvents([{ type: "WorkspaceCreated", data: { name: "shop" } }], context);
   await store.append(workspaceStream(workspaceId), created, "noStream");
   await setLimits({ store }, workspaceId, { messagesPerDay: 1_000 });
 });

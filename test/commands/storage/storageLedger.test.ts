@@ -13,7 +13,7 @@ import { setLimits } from "../../support/limits.ts";
 import { until } from "../../support/until.ts";
 
 const ALLOWANCE = 10_000;
-const occasion = { at: Date.parse("2030-01-01T00:00:00Z"), correlationId: "test", actor: "test" };
+const context = { at: Date.parse("2030-01-01T00:00:00Z"), correlationId: "test", actor: "test" };
 
 let store: WatchedStore;
 let workspaceId: string;
@@ -24,15 +24,15 @@ function instance(): StorageLedger {
 }
 
 const reserve = (ledger: StorageLedger, holder: string, bytes: number) =>
-  ledger.reserve(workspaceId, holder, bytes, occasion);
-const release = (ledger: StorageLedger, holder: string) => ledger.release(workspaceId, holder, occasion);
+  ledger.reserve(workspaceId, holder, bytes, context);
+const release = (ledger: StorageLedger, holder: string) => ledger.release(workspaceId, holder, context);
 /** What an instance reads that has seen nothing yet. */
 const usedInLog = () => instance().used(workspaceId);
 
 beforeEach(async () => {
   store = watchedStore();
   workspaceId = newId();
-  const created = toNewEvents([{ type: "WorkspaceCreated", data: { name: "shop" } }], occasion);
+  const created = toNewEvents([{ type: "WorkspaceCreated", data: { name: "shop" } }], context);
   await store.append(workspaceStream(workspaceId), created, "noStream");
   await setLimits({ store }, workspaceId, { storageBytes: ALLOWANCE });
 });
@@ -76,7 +76,7 @@ describe("the storage allowance", () => {
     await release(ledger, "b");
     expect(await reserve(ledger, "a", 5)).toBeTrue();
     expect(await reserve(ledger, "c", ALLOWANCE)).toBeFalse();
-    await ledger.confirm(workspaceId, ["b"], occasion);
+    await ledger.confirm(workspaceId, ["b"], context);
     expect(store.calls.append).toBe(before);
   });
 

@@ -20,7 +20,7 @@ export const PLANTS = {
   /** Workers deliver without saying so first: a crash then repeats a message that nobody declared ambiguous. */
   "no-claim": {
     file: "src/commands/email/mailAttempts.ts",
-    from: "const result = await store.append(emailStream(email.id), toNewEvents(events, occasion), email.revision);",
+    from: "const result = await store.append(emailStream(email.id), toNewEvents(events, context), email.revision);",
     to: 'const result = { outcome: "appended" as const, revision: email.revision };',
   },
   /** Claims last for ever: what a dead worker had claimed is never delivered. */
@@ -50,8 +50,8 @@ export const WEBHOOK_PLANTS = {
   /** Workers call without saying so first. */
   "no-claim": {
     file: "src/commands/webhookDelivery/webhookAttempts.ts",
-    from: "const result = await store.append(stream, toNewEvents(events, occasion), expected);",
-    to: 'const result = { outcome: "appended" as const, revision: 0, expected, occasion };',
+    from: "const result = await store.append(stream, toNewEvents(events, context), expected);",
+    to: 'const result = { outcome: "appended" as const, revision: 0, expected, context };',
   },
   /** One endpoint of each workspace is never owed anything. */
   "deaf-fan-out": {

@@ -9,7 +9,7 @@ import {
 } from "../../../src/domain/webhookDelivery/events.ts";
 import { newId, webhookDeliveryId } from "../../../src/kernel/ids.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { direct, formOf, pdf, txt } from "../../support/files/uploadFiles.ts";
 import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -109,10 +109,10 @@ async function storage({ log }: TestService, tenant: Tenant): Promise<void> {
   const { workspaceId } = tenant;
   const holders = Array.from({ length: RESERVATIONS }, () => `attachment-${newId()}`);
   await Promise.all(
-    holders.map((holder) => log.storage.reserve(workspaceId, holder, 10, systemOccasion("test"))),
+    holders.map((holder) => log.storage.reserve(workspaceId, holder, 10, systemCommandContext("test"))),
   );
   const more = holders.slice(0, 5);
-  for (const holder of more) await log.storage.release(workspaceId, holder, systemOccasion("test"));
+  for (const holder of more) await log.storage.release(workspaceId, holder, systemCommandContext("test"));
   const firstRevision = async () =>
     (await log.store.read(storageStream(workspaceId), 0, 1))[0]?.revision ?? 0;
   await until(async () => (await firstRevision()) > 0, "the storage stream to be cut off");
@@ -175,16 +175,16 @@ async function deliveries({ log }: TestService, tenant: Tenant, endpointId: stri
       type: "WebhookAttemptStarted",
       data: { origin, attempt: 1, worker: "w", leaseMs: 60_000 },
     };
-    const occasion = { ...systemOccasion("test"), workspaceId };
+    const context = { ...systemCommandContext("test"), workspaceId };
     const events = [begun, ...story];
     await transact(
       log.store,
       { ...webhookDeliveryAggregate, stream },
       () => ({ outcome: null, events }),
-      occasion,
+      context,
     );
     if (story.length === 2)
-      await redeliverWebhook(log.store, deliveryId, { origin, isMissed: false }, occasion);
+      await redeliverWebhook(log.store, deliveryId, { origin, isMissed: false }, context);
   }
 }
 

@@ -10,7 +10,7 @@ import { emailStream } from "../../../src/domain/email/events.ts";
 import { EVENT_ERASED, isOfTheLog } from "../../../src/kernel/event/systemEvents.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
 import type { RowDifference } from "../../../src/readModels/compareTables.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { runCommand } from "../../support/process/commandProcess.ts";
 import { eventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { openLog, startService } from "../../support/tenants.ts";
@@ -169,7 +169,7 @@ describe.skipIf(!hasServer)("a log that outgrows its machine", () => {
   test(
     "has the same rows in every read model, once it goes on",
     async () => {
-      for (const { log } of [server, back]) await resumeLog(log.store, systemOccasion("test"));
+      for (const { log } of [server, back]) await resumeLog(log.store, systemCommandContext("test"));
       for (const { log } of [source, server, back]) models.push(await buildReadModels(log.store));
       const [here, there, again] = models as [BuiltReadModels, BuiltReadModels, BuiltReadModels];
       const { differences, rows } = compareReadModels(here, there);

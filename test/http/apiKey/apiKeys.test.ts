@@ -3,7 +3,7 @@ import { issueKey, revokeKey } from "../../../src/commands/workspace/manageWorks
 import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { apiKeyUseStream } from "../../../src/domain/apiKeyUse/events.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { type Answer, type Caller, callerOf } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -165,7 +165,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       const issuer = await tenant.withKey({});
       expect((await list(issuer)).status).toBe(200);
       // This service still has the key in its memory, as a second instance would.
-      await revokeKey(service.log, issuer.keyId, systemOccasion("test"));
+      await revokeKey(service.log, issuer.keyId, systemCommandContext("test"));
       expectProblem(await issue(issuer), 401, "UNAUTHORIZED");
     });
   });
@@ -200,7 +200,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       const other = await own.withKey({});
       const { json } = await list(own);
       expect(json.data.map(({ id }: { id: string }) => id).sort()).toEqual([own.keyId, other.keyId].sort());
-      await revokeKey(service.log, other.keyId, systemOccasion("test"));
+      await revokeKey(service.log, other.keyId, systemCommandContext("test"));
       const found = (await list(own)).json.data.find(({ id }: { id: string }) => id === other.keyId);
       expect(found.status).toBe("revoked");
     });
@@ -478,7 +478,7 @@ describe.each(await testStores())("a workspace's API keys on $name", (store) => 
       issueKey(
         service.log,
         { workspaceId: own.workspaceId, name: "many", scopes: ["email:read"], expiresAt: null },
-        systemOccasion("test"),
+        systemCommandContext("test"),
       );
     for (let issued = 1; issued < ACTIVE_KEYS_MAX; issued += 111)
       await Promise.all(Array.from({ length: 111 }, issueOne));

@@ -4,7 +4,7 @@ import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { type Route, routes } from "../../../src/http/server/routes.ts";
 import { newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { type Answer, callerOf, ROOT } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -103,7 +103,7 @@ describe.each(await testStores())("API keys on $name", (store) => {
         await tenant.withKey({}),
         await tenant.withKey({ expiresAt: Date.now() - 1 }),
       ];
-      await revokeKey(service.log, revoked.keyId, systemOccasion("test"));
+      await revokeKey(service.log, revoked.keyId, systemCommandContext("test"));
       const told = async (authorization: string) => (await withHeader(authorization)).json.errors[0].message;
       const unknown = await told(`Bearer ${newApiKey().key}`);
       for (const [{ apiKey }, message] of [
@@ -172,7 +172,7 @@ describe.each(await testStores())("API keys on $name", (store) => {
 
     test("when it was revoked through another hold on the log", async () => {
       const caller = await tenant.withKey({});
-      await expectRevoked(caller, () => revokeKey(service.log, caller.keyId, systemOccasion("test")));
+      await expectRevoked(caller, () => revokeKey(service.log, caller.keyId, systemCommandContext("test")));
     });
 
     test("when it was revoked by a command beside the service", async () => {

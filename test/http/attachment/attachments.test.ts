@@ -5,7 +5,7 @@ import { readStory } from "../../../src/commands/email/readEmail.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { unreadableUpload } from "../../support/files/unreadableUpload.ts";
 import { direct, formOf, pdf, png, type SampleFile, txt } from "../../support/files/uploadFiles.ts";
 import type { Answer } from "../../support/service.ts";
@@ -689,12 +689,12 @@ describe.each(await testStores())("attachments on $name", (store) => {
       const key = newKey();
       const body = attached(uploadId, direct(sent));
       const { json } = await tenant.send(key, body);
-      const occasion = { ...systemOccasion("test"), workspaceId: tenant.workspaceId };
-      const later = { ...occasion, at: Date.now() + 25 * HOUR_MS };
+      const context = { ...systemCommandContext("test"), workspaceId: tenant.workspaceId };
+      const later = { ...context, at: Date.now() + 25 * HOUR_MS };
       await expireEmailFiles(service.log, json.id, later);
       expect(await filesOf(json.id)).toEqual([uploaded, sent].map(asSent));
       expect((await tenant.call("POST", `/api/v1/emails/${json.id}/cancel`)).status).toBe(200);
-      await expireEmailFiles(service.log, json.id, occasion);
+      await expireEmailFiles(service.log, json.id, context);
       expect(await filesOf(json.id)).toEqual([uploaded, sent].map(asSent));
       for (let time = 0; time < 2; time += 1) await expireEmailFiles(service.log, json.id, later);
 

@@ -10,7 +10,7 @@ import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { DAY_MS, HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
@@ -32,10 +32,10 @@ afterAll(async () => {
 });
 
 async function restore(takenAt: number): Promise<void> {
-  const occasion = systemOccasion("test");
-  const restoration = { copyId: newId(), from: "backup", takenAt, sealed: false, at: occasion.at } as const;
+  const context = systemCommandContext("test");
+  const restoration = { copyId: newId(), from: "backup", takenAt, sealed: false, at: context.at } as const;
   const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
-  await transact(service.log.store, aggregate, (state) => restoreInstance(state, restoration), occasion);
+  await transact(service.log.store, aggregate, (state) => restoreInstance(state, restoration), context);
 }
 
 /** A message like that of `model`, as if it had been accepted at another time. */
@@ -67,13 +67,13 @@ describe("mail that is held since its log was restored", () => {
     expect([await statusOf(young), await statusOf(old)]).toEqual(["queued", "queued"]);
     const sent = await readdir(outbox);
     expect(sent.sort()).toEqual([`${model.id}.eml`, `${fresh.json.id}.eml`].sort());
-    await resumeLog(service.log.store, systemOccasion("test"));
+    await resumeLog(service.log.store, systemCommandContext("test"));
     await until(async () => (await statusOf(young)) === "sent", "what was held to be sent");
     await until(async () => (await statusOf(old)) === "failed", "what was too old already to end");
   }, 30_000);
 
   test("a log that is sealed answers nobody, but for how it is; nothing leaves", async () => {
-    await sealLog(service.log.store, systemOccasion("test"));
+    await sealLog(service.log.store, systemCommandContext("test"));
     await until(async () => (await tenant.send(newKey(), message())).status === 503, "the door to be closed");
     const lost = await tenant.send(newKey(), message());
     expect(lost).toMatchObject({ status: 503, json: { code: "INTERNAL_ERROR", retryable: true } });

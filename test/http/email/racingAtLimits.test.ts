@@ -3,7 +3,7 @@ import { makeServices, type Services } from "../../../src/commands/dependencies.
 import { type SendOutcome, sendEmail } from "../../../src/commands/email/sendEmail.ts";
 import type { SendEmailBody } from "../../../src/http/email/emailSchemas.ts";
 import { sendRequest } from "../../../src/http/email/sendRequest.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { direct, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import { type Answer, callerOf } from "../../support/service.ts";
@@ -190,7 +190,7 @@ function sendAt(
   idempotencyKey: string,
   body: Record<string, unknown>,
 ): Promise<SendOutcome> {
-  const occasion = { ...systemOccasion("test"), workspaceId };
+  const context = { ...systemCommandContext("test"), workspaceId };
   const request = sendRequest(body as SendEmailBody);
-  return sendEmail(services, { ...request, workspaceId, idempotencyKey, occasion });
+  return sendEmail(services, { ...request, workspaceId, idempotencyKey, context });
 }

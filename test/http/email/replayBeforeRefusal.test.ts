@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { expireUpload } from "../../../src/commands/attachment/expireFiles.ts";
 import { HOUR_MS } from "../../../src/kernel/time.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { direct, formOf, pdf, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import type { Answer } from "../../support/service.ts";
@@ -68,8 +68,8 @@ const SINCE: readonly Since[] = [
     isOfFiles: true,
     told: "ATTACHMENT_EXPIRED",
     happen: ({ service, tenant, uploadId }) => {
-      const occasion = { ...systemOccasion("test"), workspaceId: tenant.workspaceId };
-      return expireUpload(service.log, uploadId, { ...occasion, at: Date.now() + 25 * HOUR_MS });
+      const context = { ...systemCommandContext("test"), workspaceId: tenant.workspaceId };
+      return expireUpload(service.log, uploadId, { ...context, at: Date.now() + 25 * HOUR_MS });
     },
   },
   {

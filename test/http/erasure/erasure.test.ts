@@ -17,7 +17,7 @@ import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import { eventLeaf } from "../../../src/kernel/event/eventHash.ts";
 import { DAY_MS } from "../../../src/kernel/time.ts";
 import { verifyReadModels } from "../../../src/readModels/verifyReadModels.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { direct, formOf, pdf, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import type { Answer } from "../../support/service.ts";
@@ -84,7 +84,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
   const timelineOf = (json: { timeline: { type: string }[] }) => json.timeline.map(({ type }) => type);
   /** Ends the claim of a message as its worker would. */
   const endClaim = async (id: string, reply = "250 taken") => {
-    const occasion = {
+    const context = {
       at: Date.now(),
       correlationId: "test",
       actor: "test",
@@ -99,7 +99,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
       service.log.store,
       { ...emailAggregate, stream: emailStream(id) },
       (state) => recordOutcome(state, 1, { kind: "sent", codes: reply }, on),
-      occasion,
+      context,
     );
   };
   const upload = async (name: string): Promise<string> => {
@@ -266,7 +266,11 @@ describe.each(await testStores())("erasure on $name", (store) => {
         100,
       );
 
-      await noteCopy(service.log.store, { kind: "backup", place: "/backups/one" }, systemOccasion("test"));
+      await noteCopy(
+        service.log.store,
+        { kind: "backup", place: "/backups/one" },
+        systemCommandContext("test"),
+      );
       const answer = await request(person);
       expect(answer.headers.get("location")).toBe(`${ERASURES}/${answer.json.id}`);
       const { report, ...rest } = await completed(answer.json.id);
@@ -452,7 +456,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
         content: { from: SENDER, to: to.sent, subject: "Old", text: "Old" },
         template: null,
         attachments: [],
-        occasion: { at: Date.now() - days * DAY_MS, correlationId: "test", actor: "test", workspaceId },
+        context: { at: Date.now() - days * DAY_MS, correlationId: "test", actor: "test", workspaceId },
       });
       if (outcome.kind !== "accepted") throw new Error(JSON.stringify(outcome));
       return outcome.receipt.id;

@@ -16,7 +16,7 @@ import {
 } from "../../../src/domain/verificationAllowance/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { type Answer, callerOf, startTestProcess } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -197,9 +197,9 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
 
   test("a workspace's name that would lead somewhere or make lines of its own is told without that", async () => {
     const name = "Win: https://evil.example/\r\n\r\nCall <b>0900</b> \u202eAcme & Söhne";
-    const workspaceId = await newWorkspace(service.log, name, systemOccasion("test"));
+    const workspaceId = await newWorkspace(service.log, name, systemCommandContext("test"));
     const issue = { workspaceId, name: "test", scopes: SCOPES, expiresAt: null };
-    const key = (await issueKey(service.log, issue, systemOccasion("test")))?.key ?? "";
+    const key = (await issueKey(service.log, issue, systemCommandContext("test")))?.key ?? "";
     const caller = callerOf(service.url, key);
     const address = newAddress();
     const { id } = (await caller.call("POST", SENDERS, { body: { address } })).json;
@@ -364,7 +364,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
           service.log.store,
           { ...verificationAllowanceAggregate, stream },
           () => ({ outcome: null, events: [{ type: "VerificationMailCounted" as const, data: { at } }] }),
-          systemOccasion("test"),
+          systemCommandContext("test"),
         );
       const now = Date.now();
       const dayStart = now - (now % (24 * HOUR_MS));
@@ -408,7 +408,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
       const { id } = (await own.call("POST", SENDERS, { body })).json;
       const name = { kind, domain, address: { sent: from, canonical: from } };
       expect(senderIdOf(service.log.keys, own.workspaceId, name)).toBe(id);
-      await markVerified(service.log, id, "operator", systemOccasion("test"));
+      await markVerified(service.log, id, "operator", systemCommandContext("test"));
       const to = newAddress();
       relay.isBusy = true;
       let accepted: Answer | undefined;

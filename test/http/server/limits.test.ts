@@ -89,13 +89,13 @@ describe.each(stores)("limits on $name", (store) => {
     const { workspaceId } = await service.tenant({ sender: null });
     await setLimits(service.log, workspaceId, { storageBytes: 1_000 });
     const ledgers = [makeServices(service.log), makeServices(service.log)].map(({ storage }) => storage);
-    const occasion = { at: Date.now(), correlationId: "test", actor: "test" };
+    const context = { at: Date.now(), correlationId: "test", actor: "test" };
     const holders = Array.from({ length: 80 }, () => `attachment-${newId()}`);
     const reserve = (holder: string, index: number) =>
-      ledgers[index % 2]?.reserve(workspaceId, holder, 25, occasion);
+      ledgers[index % 2]?.reserve(workspaceId, holder, 25, context);
     const reserved = await Promise.all(holders.map(reserve));
     expect(reserved.filter((isReserved) => isReserved)).toHaveLength(40);
-    for (const holder of holders) await ledgers[0]?.release(workspaceId, holder, occasion);
+    for (const holder of holders) await ledgers[0]?.release(workspaceId, holder, context);
     expect(await ledgers[1]?.used(workspaceId)).toBe(0);
   });
 });

@@ -11,7 +11,7 @@ import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { type TemplateEvent, templateStream } from "../../../src/domain/template/events.ts";
 import { leavesOf } from "../../../src/kernel/event/erasedEvents.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import type { Answer } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -123,9 +123,9 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
   test("is cut off later where that failed", async () => {
     const { id } = await published();
     const events = await readLog(id);
-    const occasion = { ...systemOccasion("cli"), workspaceId: tenant.workspaceId };
-    const data = { workspaceId: tenant.workspaceId, at: rfc3339(occasion.at), erased: leavesOf(events) };
-    const deletion = toNewEvents([{ type: "TemplateDeleted", data }], occasion);
+    const context = { ...systemCommandContext("cli"), workspaceId: tenant.workspaceId };
+    const data = { workspaceId: tenant.workspaceId, at: rfc3339(context.at), erased: leavesOf(events) };
+    const deletion = toNewEvents([{ type: "TemplateDeleted", data }], context);
     await service.log.store.append(templateStream(id), deletion, events.length - 1);
     await until(async () => (await readLog(id)).length === 1, "the rest to be cut off");
   });
@@ -160,7 +160,7 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     while (ids.length < TEMPLATES_MAX - 2) {
       const name = { workspaceId, name: "One of many" };
       const some = Array.from({ length: Math.min(100, TEMPLATES_MAX - 2 - ids.length) }, () =>
-        newTemplate(service.log, name, { ...systemOccasion("test"), workspaceId }),
+        newTemplate(service.log, name, { ...systemCommandContext("test"), workspaceId }),
       );
       ids.push(...(await Promise.all(some)));
     }
@@ -187,7 +187,12 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     const aggregate = { ...templateAggregate, stream: templateStream(id) };
     for (let from = 0; from < changes.length; from += 1_000) {
       const events = changes.slice(from, from + 1_000);
-      await transact(service.log.store, aggregate, () => ({ outcome: null, events }), systemOccasion("test"));
+      await transact(
+        service.log.store,
+        aggregate,
+        () => ({ outcome: null, events }),
+        systemCommandContext("test"),
+      );
     }
     const codes = [codeOf(await publish(id, version)), codeOf(await publish(id, other))];
     expect(codes.toSorted()).toEqual(["200 undefined", "409 TEMPLATE_LIMIT_REACHED"]);

@@ -10,7 +10,7 @@ import { type TemplateEvent, templateStream } from "../../../src/domain/template
 import { COMPRESS_ABOVE_BYTES } from "../../../src/kernel/event/codec.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { type Answer, type Caller, callerOf, startTestApp } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
@@ -356,7 +356,7 @@ describe.each(await testStores())("templates on $name", (store) => {
         return { outcome: null, events };
       };
       const aggregate = { ...templateAggregate, stream: templateStream(id) };
-      await transact(service.log.store, aggregate, decide, systemOccasion("test"));
+      await transact(service.log.store, aggregate, decide, systemCommandContext("test"));
     };
 
     test("beyond the last of 1,000 is refused", async () => {

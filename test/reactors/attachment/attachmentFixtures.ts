@@ -15,7 +15,7 @@ import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
-import type { Occasion, WorkspaceOccasion } from "../../../src/kernel/event/eventMetadata.ts";
+import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import type { AttachmentInspector } from "../../../src/ports/attachmentInspector.ts";
 import type { ContentStore } from "../../../src/ports/contentStore.ts";
@@ -87,7 +87,7 @@ export interface AttachmentWorld {
   folders(ownerId: string): Promise<number>;
   /** Moves the clock and wakes all instances. */
   pass(ms: number): void;
-  occasion(): WorkspaceOccasion;
+  context(): WorkspaceCommandContext;
   close(): Promise<void>;
 }
 
@@ -116,7 +116,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
     }),
     storage,
   };
-  const at = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test" });
+  const at = (): CommandContext => ({ at: clock.now(), correlationId: "test", actor: "test" });
   const workspaceId = await newWorkspace(services, "shop", at());
   const address = (text: string) => {
     const parsed = parseAddress(text);
@@ -149,7 +149,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
         ...file,
         chunks: chunks ?? [bytes],
         workspaceId,
-        occasion: world.occasion(),
+        context: world.context(),
       }),
     async uploaded(file = pdf()) {
       const outcome = await world.upload(file);
@@ -170,14 +170,14 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
           const { filename, content_type: contentType, content: text } = direct(file);
           return { kind: "direct", filename, contentType, content: text };
         }),
-        occasion: world.occasion(),
+        context: world.context(),
       });
       if (result.kind !== "accepted") throw new Error(`not accepted: ${JSON.stringify(result)}`);
       return result.receipt.id;
     },
     async addEmailEvents(id, ...events) {
       const aggregate = { ...emailAggregate, stream: emailStream(id) };
-      await transact(store, aggregate, () => ({ outcome: null, events }), world.occasion());
+      await transact(store, aggregate, () => ({ outcome: null, events }), world.context());
     },
     types: async (stream) => (await store.read(stream, 0, 100)).map(({ type }) => type),
     async untilUpload(id, ...types) {
@@ -193,7 +193,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
       clock.advance(ms);
       for (const { wake } of running) wake();
     },
-    occasion: () => ({ ...at(), workspaceId }),
+    context: () => ({ ...at(), workspaceId }),
     async close() {
       for (const { stop } of running) await stop();
       await store.close();

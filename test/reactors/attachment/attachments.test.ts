@@ -75,7 +75,7 @@ describe("taking a file", () => {
     expect(second).toMatchObject({ kind: "refused", code: "STORAGE_LIMIT_EXCEEDED" });
     expect(await world.services.storage.used(world.workspaceId)).toBe(600);
     await world.uploaded(txt(400));
-    await deleteAttachment(world.services, first, world.occasion());
+    await deleteAttachment(world.services, first, world.context());
     await world.uploaded(txt(600));
     let folders = 0;
     for await (const _ of world.content.folders()) folders += 1;
@@ -183,7 +183,7 @@ describe("checks", () => {
     const id = await world.uploaded();
     const instance = await world.start();
     await asked.promise;
-    await deleteAttachment(world.services, id, world.occasion());
+    await deleteAttachment(world.services, id, world.context());
     answer.resolve({ kind: "sound" });
     await instance.stop();
     await world.untilUpload(id, "AttachmentExpired", "AttachmentBytesRemoved");
@@ -237,7 +237,7 @@ describe("retention", () => {
       throw away();
     };
     // The deletion itself is in the log, and holds.
-    expect(await deleteAttachment(world.services, id, world.occasion())).toBe("deleted");
+    expect(await deleteAttachment(world.services, id, world.context())).toBe("deleted");
     expect(await world.folders(id)).toBe(1);
     const instance = await world.start();
     await until(() => faults === 2 && instance.troubles.length === 1);

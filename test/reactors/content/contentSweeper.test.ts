@@ -9,7 +9,7 @@ import { emailStream } from "../../../src/domain/email/events.ts";
 import { emailId } from "../../../src/kernel/ids.ts";
 import type { ContentFolder, FoundFolder } from "../../../src/ports/contentStore.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { until } from "../../support/until.ts";
 import { type SweptWorld, sweptWorld } from "./sweeperFixtures.ts";
 
@@ -81,7 +81,7 @@ describe("a sweep", () => {
     await world.check(id);
     expect(await sweep()).toMatchObject({ checked: 1, removed: 0 });
     const expired = { type: "AttachmentExpired", data: { reason: "deleted" } };
-    await world.store.append(attachmentStream(id), toNewEvents([expired], systemOccasion("test")), 1);
+    await world.store.append(attachmentStream(id), toNewEvents([expired], systemCommandContext("test")), 1);
     expect(await sweep()).toMatchObject({ checked: 1, removed: 1 });
     expect(await world.files()).toEqual([]);
   });
@@ -91,7 +91,10 @@ describe("a sweep", () => {
     await world.check(id);
     const attachments = [{ kind: "upload", id } as const];
     expect((await world.send("order-1", 0, { attachments })).kind).toBe("accepted");
-    await deleteAttachment(world.services, id, { ...systemOccasion("test"), workspaceId: world.workspaceId });
+    await deleteAttachment(world.services, id, {
+      ...systemCommandContext("test"),
+      workspaceId: world.workspaceId,
+    });
     world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
     expect(await world.sweeper().sweep()).toMatchObject({ checked: 1, removed: 0 });
     expect(await world.files()).toHaveLength(2);
@@ -117,7 +120,7 @@ describe("a sweep", () => {
     const event = (type: string) => ({ type, data: {} });
     const events = toNewEvents(
       [event("EmailContentStored"), event("EmailOfTomorrow")],
-      systemOccasion("test"),
+      systemCommandContext("test"),
     );
     await world.store.append(emailStream(strange.ownerId), events, "noStream");
     world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);

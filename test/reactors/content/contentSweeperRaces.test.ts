@@ -9,7 +9,7 @@ import { sha256Of } from "../../../src/kernel/contentPath.ts";
 import { emailId } from "../../../src/kernel/ids.ts";
 import type { ContentStore } from "../../../src/ports/contentStore.ts";
 import { type EventStore, LOG_START, StoreError } from "../../../src/ports/eventStore.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { type SweptWorld, sweptWorld, UPLOADED } from "./sweeperFixtures.ts";
 
 const MINUTE_MS = 60_000;
@@ -249,7 +249,10 @@ async function race(
     await gate(one.kind);
     if (one.kind === "pass") return world.clock.advance(one.minutes * MINUTE_MS);
     if (one.kind === "delete")
-      return deleteAttachment(world.services, learnt.uploadId, { ...systemOccasion("test"), workspaceId });
+      return deleteAttachment(world.services, learnt.uploadId, {
+        ...systemCommandContext("test"),
+        workspaceId,
+      });
     await sweep();
     return expectKept(world, learnt);
   });

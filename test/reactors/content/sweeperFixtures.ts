@@ -15,7 +15,7 @@ import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { folderPath } from "../../../src/kernel/contentPath.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
-import type { Occasion, WorkspaceOccasion } from "../../../src/kernel/event/eventMetadata.ts";
+import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import { type Address, parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import type { ContentFolder, ContentStore } from "../../../src/ports/contentStore.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
@@ -123,13 +123,13 @@ export async function sweptWorld(): Promise<SweptWorld> {
       recent: null,
     });
   const services = servicesOver({});
-  const system = (): Occasion => ({ at: clock.now(), correlationId: "test", actor: "test" });
+  const system = (): CommandContext => ({ at: clock.now(), correlationId: "test", actor: "test" });
   const workspaceId = await newWorkspace(services, "shop", system());
-  const occasion = (): WorkspaceOccasion => ({ ...system(), workspaceId });
+  const context = (): WorkspaceCommandContext => ({ ...system(), workspaceId });
   const from = addressOf("shop@example.com");
   const name = { kind: "address", address: from } as const;
-  const added = await newSender(services, { workspaceId, name }, occasion());
-  if (added) await markVerified(services, added.id, "operator", occasion());
+  const added = await newSender(services, { workspaceId, name }, context());
+  if (added) await markVerified(services, added.id, "operator", context());
   const htmlOf = (key: string, variant: number) => `${key} ${variant} ${"ü".repeat(HTML_CHARACTERS)}`;
   return {
     clock,
@@ -167,7 +167,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
         },
         template: null,
         attachments,
-        occasion: occasion(),
+        context: context(),
       }),
     upload: (over = services) =>
       uploadAttachment(over, {
@@ -175,13 +175,13 @@ export async function sweptWorld(): Promise<SweptWorld> {
         filename: "notes.txt",
         contentType: "text/plain",
         chunks: [Buffer.from(UPLOADED.slice(0, 8)), Buffer.from(UPLOADED.slice(8))],
-        occasion: occasion(),
+        context: context(),
       }),
-    check: (id) => checkAttachment(services, id, occasion()),
+    check: (id) => checkAttachment(services, id, context()),
     async erase(id) {
       const event = { type: "EmailContentErased" as const, data: { reason: "requested" } };
       const aggregate = { ...emailAggregate, stream: emailStream(id) };
-      await transact(store, aggregate, () => ({ outcome: null, events: [event] }), occasion());
+      await transact(store, aggregate, () => ({ outcome: null, events: [event] }), context());
     },
     async files() {
       const entries = await readdir(root, { recursive: true, withFileTypes: true });

@@ -23,7 +23,7 @@ import { type SenderEvent, senderStream } from "../../../src/domain/sender/event
 import { pauseSending, resumeSending } from "../../../src/domain/workspace/decisions.ts";
 import { workspaceStream } from "../../../src/domain/workspace/events.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
-import type { WorkspaceOccasion } from "../../../src/kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import { type Address, parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
@@ -244,7 +244,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       limitsDefault: readConfig({}).limitsDefault,
     });
   const services = servicesOver(store, recent);
-  const occasion = (): WorkspaceOccasion => ({
+  const context = (): WorkspaceCommandContext => ({
     at: clock.now(),
     correlationId: "test",
     actor: "test",
@@ -264,8 +264,8 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const senderId = keys.hashAddress(workspaceId, SENDER.canonical);
   for (const sender of [SENDER, addressOf("news@example.com")]) {
     const name = { kind: "address", address: sender } as const;
-    const added = await newSender(services, { workspaceId, name }, occasion());
-    if (added) await markVerified(services, added.id, "operator", occasion());
+    const added = await newSender(services, { workspaceId, name }, context());
+    if (added) await markVerified(services, added.id, "operator", context());
   }
 
   const world: DeliveryWorld = {
@@ -296,7 +296,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
         content: { from, to, subject: "Hello", text: key },
         template: null,
         attachments: [],
-        occasion: occasion(),
+        context: context(),
       });
       if (result.kind !== "accepted") throw new Error(`not accepted: ${JSON.stringify(result)}`);
       return result.receipt.id;
@@ -333,24 +333,24 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     },
     async pause() {
       const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
-      await transact(store, workspace, (state) => pauseSending(state, clock.now()), occasion());
+      await transact(store, workspace, (state) => pauseSending(state, clock.now()), context());
       forgetAll();
     },
     async unpause() {
       const workspace = { ...workspaceAggregate, stream: workspaceStream(workspaceId) };
-      await transact(store, workspace, (state) => resumeSending(state, clock.now()), occasion());
+      await transact(store, workspace, (state) => resumeSending(state, clock.now()), context());
       forgetAll();
     },
     async setSender(type, id = senderId) {
       const event: SenderEvent = { type, data: {} };
       const sender = { ...senderAggregate, stream: senderStream(id) };
-      await transact(store, sender, () => ({ outcome: null, events: [event] }), occasion());
+      await transact(store, sender, () => ({ outcome: null, events: [event] }), context());
       forgetAll(id);
     },
     async addDomain(domain) {
-      const added = await newSender(services, { workspaceId, name: { kind: "domain", domain } }, occasion());
+      const added = await newSender(services, { workspaceId, name: { kind: "domain", domain } }, context());
       if (added === null) throw new Error("there is no such workspace");
-      await markVerified(services, added.id, "operator", occasion());
+      await markVerified(services, added.id, "operator", context());
       return added.id;
     },
     async close() {
@@ -434,7 +434,7 @@ async function startInstance(
 export async function appendForeign(world: DeliveryWorld, id: string, event: EmailEvent): Promise<void> {
   const stream = `email-${id}`;
   const last = await world.store.lastRevision(stream);
-  const occasion = { at: world.clock.now(), correlationId: "foreign", actor: "worker:other" };
-  const result = await world.store.append(stream, toNewEvents([event], occasion), last ?? "noStream");
+  const context = { at: world.clock.now(), correlationId: "foreign", actor: "worker:other" };
+  const result = await world.store.append(stream, toNewEvents([event], context), last ?? "noStream");
   if (result.outcome !== "appended") throw new Error("the append lost a race");
 }

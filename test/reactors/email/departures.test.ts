@@ -8,11 +8,11 @@ import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { type EventStore, LOG_START, type Position } from "../../../src/ports/eventStore.ts";
 import { Departures } from "../../../src/reactors/email/sendGate.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { testClock } from "./deliveryFixtures.ts";
 
-const occasion = systemOccasion("test");
+const context = systemCommandContext("test");
 
 /** Asks what the log says now: a cache of its own remembers nothing. */
 function asking(store: EventStore, position: Position) {
@@ -37,7 +37,7 @@ test("everything may leave on a log that was begun where it is, also before it h
 
 test("nothing leaves while the log is sealed, nor for a moment after that was seen", async () => {
   const store = await newLog();
-  await sealLog(store, occasion);
+  await sealLog(store, context);
   const { clock, departures } = asking(store, LOG_START);
   const sealed = departures();
   expect(sealed.isOpen).toBe(true);
@@ -45,7 +45,7 @@ test("nothing leaves while the log is sealed, nor for a moment after that was se
   expect(sealed.isOpen).toBe(false);
   clock.advance(1_000);
   expect(sealed.isOpen).toBe(true);
-  await unsealLog(store, occasion);
+  await unsealLog(store, context);
   expect(await departures().ask()).toBe(true);
 });
 
@@ -54,7 +54,7 @@ test("nothing leaves after a restoration before the read model knows what is hel
   const before = await store.head();
   const restoration = { copyId: newId(), from: "backup", takenAt: 0, sealed: false, at: 0 } as const;
   const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
-  await transact(store, aggregate, (state) => restoreInstance(state, restoration), occasion);
+  await transact(store, aggregate, (state) => restoreInstance(state, restoration), context);
   const restored = await store.head();
   expect(await asking(store, before).ask()).toBe(false);
   expect(await asking(store, restored).ask()).toBe(true);
@@ -62,6 +62,6 @@ test("nothing leaves after a restoration before the read model knows what is hel
   await asked.ask();
   expect(asked.stops).toEqual([{ from: 0, to: null }]);
   // What is held is a matter of rows from then on, and so is that it is not.
-  await resumeLog(store, occasion);
+  await resumeLog(store, context);
   expect(await asking(store, before).ask()).toBe(true);
 });

@@ -205,8 +205,8 @@ describe("what the relay says", () => {
     await world.settle();
     expect(world.relay.sent).toHaveLength(1);
     const { workspaceId } = world;
-    const occasion = { at: world.clock.now(), correlationId: "cli", actor: "cli", workspaceId };
-    expect(await resumeEmail(world.store, id, occasion)).toEqual({ outcome: "resumed", ambiguous: true });
+    const context = { at: world.clock.now(), correlationId: "cli", actor: "cli", workspaceId };
+    expect(await resumeEmail(world.store, id, context)).toEqual({ outcome: "resumed", ambiguous: true });
     await until(async () => (await world.state(id)).status === "sent", "the repeat");
     expect(world.relay.sent).toHaveLength(2);
   });

@@ -95,14 +95,14 @@ async function startWorld() {
             return { kind: "direct" as const, filename, contentType, content };
           }),
         ],
-        occasion: world.occasion(),
+        context: world.context(),
       });
       if (result.kind !== "accepted") throw new Error(`not accepted: ${JSON.stringify(result)}`);
       return result.receipt.id;
     },
     async readyUpload() {
       const id = await world.uploaded();
-      await checkAttachment(world.services, id, world.occasion());
+      await checkAttachment(world.services, id, world.context());
       return id;
     },
     async end() {
@@ -175,10 +175,10 @@ async function peopled() {
   const other = await world.send("ben@example.org", { uploads: [shared] });
   const { services, workspaceId } = world;
   const ana = { workspaceId, address: address("ana@example.org"), note: "asked" };
-  await addSuppression(services, ana, world.occasion());
-  await removeSuppression(services, workspaceId, ana.address, world.occasion());
-  await addSuppression(services, ana, world.occasion());
-  const requestId = await requestPersonErasure(services, ana.address, world.occasion());
+  await addSuppression(services, ana, world.context());
+  await removeSuppression(services, workspaceId, ana.address, world.context());
+  await addSuppression(services, ana, world.context());
+  const requestId = await requestPersonErasure(services, ana.address, world.context());
   const firstOf = async (stream: string) => (await world.store.read(stream, 0, 1))[0];
   return {
     world,

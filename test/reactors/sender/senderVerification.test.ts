@@ -82,14 +82,14 @@ beforeEach(async () => {
   relay = scriptedRelay();
   services = newServices();
   running = [];
-  workspaceId = await newWorkspace(services, "shop", occasion());
+  workspaceId = await newWorkspace(services, "shop", context());
 });
 afterEach(async () => {
   for (const instance of running) await instance.stop();
   await store.close();
 });
 
-const occasion = () => ({ at: clock.now(), correlationId: "test", actor: "test", workspaceId });
+const context = () => ({ at: clock.now(), correlationId: "test", actor: "test", workspaceId });
 
 /** One instance that mails links, with its own read model. */
 async function start(worker: string): Promise<Instance> {
@@ -148,7 +148,7 @@ const addressOf = (text: string) => {
 /** Adds an address and answers its id. */
 async function add(text: string, inWorkspace = workspaceId): Promise<string> {
   const name = { kind: "address", address: addressOf(text) } as const;
-  const added = await newSender(services, { workspaceId: inWorkspace, name }, occasion());
+  const added = await newSender(services, { workspaceId: inWorkspace, name }, context());
   if (added === null) throw new Error("there is no such workspace");
   return added.id;
 }
@@ -156,7 +156,7 @@ async function add(text: string, inWorkspace = workspaceId): Promise<string> {
 async function ask(id: string, through = services, inWorkspace = workspaceId) {
   const view = await readSender(through, inWorkspace, id);
   if (view === null) throw new Error("there is no such sender");
-  return requestSenderVerification(through, view, { ...occasion(), workspaceId: inWorkspace });
+  return requestSenderVerification(through, view, { ...context(), workspaceId: inWorkspace });
 }
 
 async function requested(text = "shop@example.com"): Promise<string> {
@@ -174,7 +174,7 @@ const untilMail = (id: string, ...types: readonly string[]) =>
   }, types.join(", "));
 const mails = () => relay.sent.map(({ message }) => message);
 const tokenIn = (mail: MailMessage) => /verify\/([\w-]+)/.exec(mail.text ?? "")?.[1] ?? "";
-const confirm = (mail: MailMessage) => confirmVerificationLink(services, tokenIn(mail), occasion());
+const confirm = (mail: MailMessage) => confirmVerificationLink(services, tokenIn(mail), context());
 
 describe("a verification mail", () => {
   test("is sent once, and its link verifies", async () => {
@@ -313,7 +313,7 @@ describe("a verification mail", () => {
     const id = await requested();
     const bounce = { emailId: newId(), bounceReason: "recipient_address_rejected", code: 550 };
     const suppressed = { workspaceId, recipientHash: id, address: "shop@example.com", ...bounce };
-    await suppressRecipient(store, suppressed, occasion());
+    await suppressRecipient(store, suppressed, context());
     await start("w1");
     await untilMail(id, "Started", "Failed");
     expect((await eventsOf(id)).at(-1)?.data).toMatchObject({ reason: "recipient_suppressed" });
@@ -322,7 +322,7 @@ describe("a verification mail", () => {
 
   test("for a sender that the operator has verified since is not sent", async () => {
     const id = await requested();
-    await markVerified(services, id, "operator", occasion());
+    await markVerified(services, id, "operator", context());
     await start("w1");
     const other = await requested("other@example.com");
     await untilMail(other, "Started", "Sent");
@@ -361,7 +361,7 @@ describe("two instances that are asked at once", () => {
   test("allow five a UTC day to each workspace for an address, and 20 to all", async () => {
     const workspaces = [workspaceId];
     for (const name of ["b", "c", "d", "e", "f"])
-      workspaces.push(await newWorkspace(services, name, occasion()));
+      workspaces.push(await newWorkspace(services, name, context()));
     const [one, other] = both() as [Services, Services];
     const ids = await Promise.all(
       workspaces.map((workspace, index) =>

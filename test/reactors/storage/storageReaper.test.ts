@@ -42,8 +42,8 @@ afterEach(async () => {
 });
 
 function reserve(holder: string, bytes: number): Promise<boolean> {
-  const occasion = { at: world.clock.now(), correlationId: "test", actor: "test" };
-  return world.services.storage.reserve(world.workspaceId, holder, bytes, occasion);
+  const context = { at: world.clock.now(), correlationId: "test", actor: "test" };
+  return world.services.storage.reserve(world.workspaceId, holder, bytes, context);
 }
 
 const used = () => world.services.storage.used(world.workspaceId);
@@ -59,10 +59,10 @@ describe("a reservation whose time is over", () => {
     await reserve(directFilesHolder(id, newId()), 100);
     await reserve(directFilesHolder(newId(), newId()), 1_000);
     await reserve(`attachment-${newId()}`, 10_000);
-    const occasion = { at: world.clock.now(), correlationId: "test", actor: "test" };
+    const context = { at: world.clock.now(), correlationId: "test", actor: "test" };
     await world.store.append(
       upload,
-      toNewEvents([{ type: "AttachmentUploaded", data: {} }], occasion),
+      toNewEvents([{ type: "AttachmentUploaded", data: {} }], context),
       "noStream",
     );
     world.clock.advance(HOLD_MS);

@@ -24,7 +24,7 @@ import {
   webhookDeliveryStream,
 } from "../../../src/domain/webhookDelivery/events.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
-import type { WorkspaceOccasion } from "../../../src/kernel/event/eventMetadata.ts";
+import type { WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import type { WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
@@ -182,7 +182,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
       limitsDefault: readConfig({}).limitsDefault,
     });
   const services = servicesOver(store);
-  const occasion = (): WorkspaceOccasion => ({
+  const context = (): WorkspaceCommandContext => ({
     at: clock.now(),
     correlationId: "test",
     actor: "test",
@@ -208,15 +208,15 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     },
     async register(name, eventTypes = null) {
       const url = `https://${name}.example.org/`;
-      const endpoint = { workspaceId, url, description: null, eventTypes, occasion: occasion() };
+      const endpoint = { workspaceId, url, description: null, eventTypes, context: context() };
       const result = await registerWebhook(services, endpoint);
       if (result.kind !== "registered") throw new Error(`not registered: ${result.kind}`);
       return result.id;
     },
-    update: (id, change) => updateWebhookEndpoint(services, named(id), change, occasion()),
-    disable: (id) => disableWebhookEndpoint(services, named(id), "manual", occasion()),
-    enable: (id) => enableWebhookEndpoint(services, named(id), occasion()),
-    delete: (id) => deleteWebhookEndpoint(services, named(id), occasion()),
+    update: (id, change) => updateWebhookEndpoint(services, named(id), change, context()),
+    disable: (id) => disableWebhookEndpoint(services, named(id), "manual", context()),
+    enable: (id) => enableWebhookEndpoint(services, named(id), context()),
+    delete: (id) => deleteWebhookEndpoint(services, named(id), context()),
     async disabledReason(id) {
       services.webhooks.forget(workspaceId);
       return (await services.webhooks.get(workspaceId)).endpoints.get(id)?.disabledReason ?? null;
@@ -225,20 +225,20 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
       const address = `${newId()}@example.net`;
       const recipientHash = keys.hashAddress(workspaceId, address);
       const bounce = { emailId: newId(), bounceReason: "recipient_address_rejected", code: 550 };
-      await suppressRecipient(store, { workspaceId, recipientHash, address, ...bounce }, occasion());
+      await suppressRecipient(store, { workspaceId, recipientHash, address, ...bounce }, context());
       const stream = suppressionStream(recipientHash);
       const id = (await store.read(stream, 1, 1))[0]?.id ?? "";
       streams.set(id, stream);
       return id;
     },
     async test(id) {
-      const outcome = await testWebhookEndpoint(services, named(id), occasion());
+      const outcome = await testWebhookEndpoint(services, named(id), context());
       return outcome.kind === "requested" ? outcome.deliveryId : null;
     },
     async redeliver(id) {
       const [first] = await world.events(id);
       if (first?.type !== "WebhookAttemptStarted") throw new Error("it was never attempted");
-      return redeliverWebhook(store, id, { origin: first.data.origin, isMissed: false }, occasion());
+      return redeliverWebhook(store, id, { origin: first.data.origin, isMissed: false }, context());
     },
     async events(id) {
       return (await readWebhookStory(store, id)).map(({ event }) => event);
@@ -256,7 +256,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     async appendForeign(id, ...events) {
       const stream = webhookDeliveryStream(id);
       const last = await store.lastRevision(stream);
-      const result = await store.append(stream, toNewEvents(events, occasion()), last ?? "noStream");
+      const result = await store.append(stream, toNewEvents(events, context()), last ?? "noStream");
       if (result.outcome !== "appended") throw new Error("the append lost a race");
     },
     originOf(eventId, endpointId) {

@@ -5,7 +5,7 @@ import { transact } from "../../../src/commands/transact.ts";
 import { type AttachmentEvent, attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
-import { systemOccasion } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import type { TestStore } from "../stores/stores.ts";
 import type { TestService } from "../tenants.ts";
 import { pdf } from "./uploadFiles.ts";
@@ -33,6 +33,6 @@ export async function unreadableUpload(
   const event: AttachmentEvent = { type: "AttachmentUploaded", data };
   const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
   const decide = () => ({ outcome: null, events: [event] });
-  await transact(service.log.store, aggregate, decide, systemOccasion("test"));
+  await transact(service.log.store, aggregate, decide, systemCommandContext("test"));
   return id;
 }
