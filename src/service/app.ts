@@ -15,7 +15,7 @@ import { recentEmails } from "../commands/email/recentEmailCache.ts";
 import { type OpenInstance, requireUnsealed } from "../commands/instance/openInstance.ts";
 import { joinLog, type Membership } from "../commands/instance/serviceRegister.ts";
 import { requestLog } from "../http/server/requestLog.ts";
-import { RequestsAtWork } from "../http/server/requestsInFlight.ts";
+import { RequestsInFlight } from "../http/server/requestsInFlight.ts";
 import { type OpenPort, openPort } from "../http/server/server.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
@@ -116,7 +116,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   await readersOpen(readers, config.storeTimeoutMs);
   const held = heldDetail((await services.standing.get()).instance);
   const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
-  const requests = new RequestsAtWork();
+  const requests = new RequestsInFlight();
   let stopping: Promise<void> | undefined;
   const stopWorkers = () => {
     stopping ??= workers.stop(config.drainTimeoutMs);
@@ -125,7 +125,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   let isSettled = false;
   const seal = watchSeal(services.standing, () => {
     logger.error("the log was sealed: nothing is accepted or delivered here any more");
-    void Promise.all([stopWorkers(), requests.whenOver()]).then(() => {
+    void Promise.all([stopWorkers(), requests.whenIdle()]).then(() => {
       isSettled = true;
       return leave(ground, logger);
     });
@@ -158,7 +158,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
       await readModels.stop();
       readers.close();
       // What has outlived the time for draining may still write until the process ends.
-      if (requests.areOver && workers.inFlightCount() === 0) await leave(ground, logger);
+      if (requests.isIdle && workers.inFlightCount() === 0) await leave(ground, logger);
       await store.close();
       ground.lock.release();
     },

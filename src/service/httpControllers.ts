@@ -10,7 +10,7 @@ import { erasuresController } from "../http/erasure/erasureRoutes.ts";
 import { healthController } from "../http/health/healthRoutes.ts";
 import { homeController } from "../http/home/homeRoutes.ts";
 import type { ReadModel } from "../http/lists/caughtUpReads.ts";
-import { ReadTurns } from "../http/lists/readScheduler.ts";
+import { ReadScheduler } from "../http/lists/readScheduler.ts";
 import { operations } from "../http/reference/allOperations.ts";
 import { openApiDocument } from "../http/reference/openApiDocument.ts";
 import { referenceController } from "../http/reference/referenceRoutes.ts";
@@ -18,7 +18,7 @@ import { senderPagesController, sendersController } from "../http/sender/senderR
 import { suppressionsController } from "../http/suppression/suppressionRoutes.ts";
 import { templatesController } from "../http/template/templateRoutes.ts";
 import { usageController } from "../http/usage/usageRoutes.ts";
-import { currentEndpoints } from "../http/webhook/caughtUpEndpoints.ts";
+import { caughtUpEndpoints } from "../http/webhook/caughtUpEndpoints.ts";
 import { webhookEndpointsController } from "../http/webhook/webhookEndpointRoutes.ts";
 import { webhooksController } from "../http/webhook/webhookRoutes.ts";
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveryRoutes.ts";
@@ -43,11 +43,11 @@ export function makeControllers(
   { services, readers, delivery, seal }: Serving,
 ): readonly AnyElysia[] {
   const basePath = basePathOf(config);
-  const turns = new ReadTurns();
+  const scheduler = new ReadScheduler();
   const readModel = (name: string): ReadModel => ({
     db: readers.reader(name),
-    turns,
-    whenCurrent: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
+    scheduler,
+    whenCaughtUp: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
   });
   const readiness = readinessOf({ config, services, readers, delivery, seal });
   const webhooks = {
@@ -58,7 +58,7 @@ export function makeControllers(
       allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
       isDevelopment: isLoopbackUrl(config.baseUrl),
     },
-    currentEndpoints: currentEndpoints({
+    caughtUpEndpoints: caughtUpEndpoints({
       services,
       db: readers.reader("webhook-endpoints"),
       when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),

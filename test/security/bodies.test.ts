@@ -3,7 +3,7 @@ import { readFile, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import {
   BODY_BYTES_IN_FLIGHT_MIN,
-  BodiesInFlight,
+  BodyAdmissionControl,
   type IncomingBody,
 } from "../../src/http/body/bodyAdmission.ts";
 import { Problem } from "../../src/http/server/problem.ts";
@@ -202,7 +202,7 @@ describe("room for bodies", () => {
   };
 
   test("is at most half for one workspace, and the rest for the others", () => {
-    const bodies = new BodiesInFlight(BYTES_MAX);
+    const bodies = new BodyAdmissionControl(BYTES_MAX);
     for (const _ of [1, 2]) bodies.open("one").admit(LARGE_BYTES);
     expect(refusalOf(() => bodies.open("one").admit(100_000))?.status).toBe(503);
     expect(refusalOf(() => bodies.open("other").admit(LARGE_BYTES))).toBeNull();
@@ -210,7 +210,7 @@ describe("room for bodies", () => {
   });
 
   test("is left to small bodies by the large", () => {
-    const bodies = new BodiesInFlight(BYTES_MAX);
+    const bodies = new BodyAdmissionControl(BYTES_MAX);
     for (const name of ["a", "b", "c"]) bodies.open(name).admit(LARGE_BYTES);
     bodies.open("d").admit(8_000_000);
     expect(refusalOf(() => bodies.open("e").admit(100_000))?.status).toBe(503);
@@ -219,7 +219,7 @@ describe("room for bodies", () => {
   });
 
   test("comes from the slowest that are still on their way, and never from what is worked on", async () => {
-    const bodies = new BodiesInFlight(BYTES_MAX);
+    const bodies = new BodyAdmissionControl(BYTES_MAX);
     const worked = bodies.open("one");
     worked.admit(4_000_000);
     const [slow, slower] = [bodies.open("one"), bodies.open("one")];
@@ -240,7 +240,7 @@ describe("room for bodies", () => {
   });
 
   test("is counted in whole numbers alone", () => {
-    const bodies = new BodiesInFlight(BYTES_MAX);
+    const bodies = new BodyAdmissionControl(BYTES_MAX);
     for (const bytes of [Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY]) {
       expect(() => bodies.open("one").admit(bytes)).toThrow("whole number");
     }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { BodiesInFlight } from "../../src/http/body/bodyAdmission.ts";
+import { BodyAdmissionControl } from "../../src/http/body/bodyAdmission.ts";
 import { readJsonBody } from "../../src/http/body/jsonBody.ts";
 import { type Described, described } from "../gate/documentedAnswers.ts";
 import { rawCall } from "../support/servers/rawRequest.ts";
@@ -90,7 +90,7 @@ describe.each(sqlite)("large bodies on $name", (store) => {
 });
 
 const read = (text: string) => {
-  const bodies = new BodiesInFlight(BODY_BYTES_MAX);
+  const bodies = new BodyAdmissionControl(BODY_BYTES_MAX);
   bodies.stop();
   const bytes = Buffer.from(text);
   const headers = { "content-length": String(bytes.length) };

@@ -22,16 +22,11 @@ import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { currentRows, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { decodeCursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
+import { authorize, authorizeThenRead, authorizeThenReadOptional } from "../server/authorization.ts";
 import { invalid, Problem } from "../server/problem.ts";
-import {
-  authorize,
-  authorizeThenRead,
-  authorizeThenReadOptional,
-  commandContextOf,
-  principalOf,
-} from "../server/requestContext.ts";
+import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import {
   IssueApiKeyBody,
@@ -111,7 +106,7 @@ function existingKeys({ services, apiKeys }: ApiKeysOptions) {
         const { workspaceId } = principalOf(request);
         const after = query.cursor === undefined ? {} : { after: decodeCursor(query.cursor, isApiKeyId) };
         const limit = pageItems(query.limit);
-        const rows = listApiKeys(await currentRows(apiKeys), { workspaceId, ...after, limit: limit + 1 });
+        const rows = listApiKeys(await caughtUpRows(apiKeys), { workspaceId, ...after, limit: limit + 1 });
         const { shown, nextCursor } = pageOf(rows, limit);
         return { data: shown.map((row) => apiKeyJson(services, row)), next_cursor: nextCursor };
       },
@@ -152,7 +147,7 @@ async function revokeChildren(
   context: WorkspaceCommandContext,
 ): Promise<void> {
   for (;;) {
-    const children = apiKeyDescendants(await currentRows(apiKeys), id);
+    const children = apiKeyDescendants(await caughtUpRows(apiKeys), id);
     if (children.length === 0) return;
     for (const child of children) await revokeKey(services, child, context);
   }

@@ -21,17 +21,11 @@ import { DirectAttachment, NoQuery } from "../body/commonSchemas.ts";
 import { mediaTypeOf, requireIdentity } from "../body/jsonBody.ts";
 import { openFilePart } from "../body/multipartFile.ts";
 import { checkBy } from "../body/validation.ts";
-import { findPage, type ReadModel, whenCurrent } from "../lists/caughtUpReads.ts";
+import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
+import { authorize, authorizeThenRead, authorizeUnread } from "../server/authorization.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
-import {
-  authorize,
-  authorizeThenRead,
-  authorizeUnread,
-  bodyOf,
-  commandContextOf,
-  principalOf,
-} from "../server/requestContext.ts";
+import { bodyOf, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { ListAttachmentsQuery } from "./attachmentSchemas.ts";
 
@@ -68,7 +62,7 @@ export function attachmentsController({ services, basePath, attachments }: Attac
       routes.listAttachments.path,
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
-        await whenCurrent(attachments);
+        await whenCaughtUp(attachments);
         const wanted = {
           workspaceId,
           limit: pageItems(query.limit),
@@ -77,7 +71,7 @@ export function attachmentsController({ services, basePath, attachments }: Attac
         };
         const { shown, nextCursor } = await findPage(attachments, wanted, listAttachments);
         // File names are in the uploads' own streams only, so that erasing one place is enough.
-        const found = await attachments.turns.each(
+        const found = await attachments.scheduler.mapEach(
           shown,
           async ({ id }) => [id, await readAttachment(services, workspaceId, id)] as const,
         );

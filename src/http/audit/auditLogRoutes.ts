@@ -3,9 +3,10 @@ import { type AuditQuery, type AuditRow, listAuditLog } from "../../../projectio
 import type { Services } from "../../commands/dependencies.ts";
 import { readSender } from "../../commands/sender/readSender.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { findPage, type ReadModel, whenCurrent } from "../lists/caughtUpReads.ts";
+import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
-import { authorize, principalOf } from "../server/requestContext.ts";
+import { authorize } from "../server/authorization.ts";
+import { principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { ListAuditLogQuery } from "./auditLogSchemas.ts";
 
@@ -21,10 +22,10 @@ export function auditLogController({ services, auditLog }: AuditLogOptions) {
     routes.listAuditLog.path,
     async ({ query, request }) => {
       const { workspaceId } = principalOf(request);
-      await whenCurrent(auditLog);
+      await whenCaughtUp(auditLog);
       const { shown, nextCursor } = await findPage(auditLog, auditQuery(workspaceId, query), listAuditLog);
       // A sender's address is in its own stream only.
-      const data = await auditLog.turns.each(shown, async (row) =>
+      const data = await auditLog.scheduler.mapEach(shown, async (row) =>
         auditEntryJson(await withSender(services, workspaceId, row)),
       );
       return { data, next_cursor: nextCursor };

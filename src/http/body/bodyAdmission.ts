@@ -39,7 +39,7 @@ export interface IncomingBody {
  * through. Only what has come counts. Large bodies leave a share to the small ones, and a workspace one to the others.
  * Where room is short, the slowest of those that are still on their way give theirs up.
  */
-export class BodiesInFlight {
+export class BodyAdmissionControl {
   private small = 0;
   private large = 0;
   private refused = 0;
@@ -155,7 +155,7 @@ class Body implements IncomingBody {
 
   constructor(
     readonly workspaceId: string,
-    private readonly bodies: BodiesInFlight,
+    private readonly bodies: BodyAdmissionControl,
     private readonly waiting: Set<Body>,
   ) {}
 

@@ -15,19 +15,13 @@ import { dateTime } from "../body/dateTimeText.ts";
 import { checkBy, withRules } from "../body/validation.ts";
 import { findPage, type ReadModel } from "../lists/caughtUpReads.ts";
 import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
+import { authorize, authorizeThenRead, authorizeUnread, requireSender } from "../server/authorization.ts";
 import { invalid, Problem, refusedFor } from "../server/problem.ts";
-import {
-  authorize,
-  authorizeThenRead,
-  authorizeUnread,
-  commandContextOf,
-  idempotencyKeyOf,
-  principalOf,
-  requireSender,
-} from "../server/requestContext.ts";
+import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { emailJson, emailSummaryJson, rowSummaryJson } from "./emailJson.ts";
 import { GetEmailQuery, ListEmailsQuery, SendEmailBody } from "./emailSchemas.ts";
+import { idempotencyKeyOf } from "./idempotencyKey.ts";
 import { sendFaults, sendRequest } from "./sendRequest.ts";
 
 interface EmailsOptions {
@@ -186,7 +180,7 @@ async function lookUpByKey(services: Services, workspaceId: string, key: string)
 async function listPage(services: Services, emails: ReadModel, workspaceId: string, query: ListEmailsQuery) {
   const { shown, nextCursor } = await findPage(emails, emailQuery(services, workspaceId, query), listEmails);
   // Addresses and subjects are in the messages' own streams only, so that erasing one place is enough.
-  const items = await emails.turns.each(shown, (row) => summaryOf(services, workspaceId, row));
+  const items = await emails.scheduler.mapEach(shown, (row) => summaryOf(services, workspaceId, row));
   return { data: items.filter((item) => item !== null), next_cursor: nextCursor };
 }
 

@@ -10,10 +10,11 @@ import type { Erasure } from "../../domain/erasure/state.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
-import { currentRows, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { decodeCursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
+import { authorize, authorizeThenRead } from "../server/authorization.ts";
 import { invalid, Problem } from "../server/problem.ts";
-import { authorize, authorizeThenRead, commandContextOf, principalOf } from "../server/requestContext.ts";
+import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { ListErasuresQuery, NOT_REACHED, RequestErasureBody } from "./erasureSchemas.ts";
 
@@ -50,13 +51,13 @@ export function erasuresController({ services, basePath, erasures }: ErasuresOpt
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
         const limit = pageItems(query.limit);
-        const rows = listErasures(await currentRows(erasures), {
+        const rows = listErasures(await caughtUpRows(erasures), {
           workspaceId,
           limit: limit + 1,
           ...(query.cursor === undefined ? {} : { after: decodeCursor(query.cursor) }),
         });
         const { shown, nextCursor } = pageOf(rows, limit);
-        const found = await erasures.turns.each(shown, ({ id }) => existing(request, id));
+        const found = await erasures.scheduler.mapEach(shown, ({ id }) => existing(request, id));
         return { data: found.map(erasureJson), next_cursor: nextCursor };
       },
       { transform: authorize(services, routes.listErasures), query: ListErasuresQuery },

@@ -2,24 +2,24 @@ import type { Found, ListPlace } from "../../../projections/keysetList.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { Problem } from "../server/problem.ts";
 import { encodeCursor } from "./cursorPaging.ts";
-import type { ReadTurns } from "./readScheduler.ts";
+import type { ReadScheduler } from "./readScheduler.ts";
 
 /** How long a list waits for its read model to hold what was written before it was asked for. */
-const CURRENT_WAIT_MS = 1_000;
+const CAUGHT_UP_WAIT_MS_MAX = 1_000;
 
 /** A read model as a list asks it. */
 export interface ReadModel {
   readonly db: ReadDatabase;
   /** Waits until the rows hold the log up to where it is now; false after `timeoutMs`. */
-  readonly whenCurrent: (timeoutMs: number) => Promise<boolean>;
+  readonly whenCaughtUp: (timeoutMs: number) => Promise<boolean>;
   /** Shared by all read models. */
-  readonly turns: ReadTurns;
+  readonly scheduler: ReadScheduler;
 }
 
 /** The rows, holding everything that was written before the call through any instance, for one query; else 503. */
-export async function currentRows(model: ReadModel): Promise<ReadDatabase> {
-  await whenCurrent(model);
-  await model.turns.next();
+export async function caughtUpRows(model: ReadModel): Promise<ReadDatabase> {
+  await whenCaughtUp(model);
+  await model.scheduler.nextRead();
   return model.db;
 }
 
@@ -27,35 +27,35 @@ export async function currentRows(model: ReadModel): Promise<ReadDatabase> {
  * The rows, as current as waiting makes them: for bounds, of which a few too many do less harm than a 503 to somebody
  * who changes something else.
  */
-export async function nearlyCurrentRows(model: ReadModel): Promise<ReadDatabase> {
-  await model.whenCurrent(CURRENT_WAIT_MS);
-  await model.turns.next();
+export async function caughtUpRowsIfInTime(model: ReadModel): Promise<ReadDatabase> {
+  await model.whenCaughtUp(CAUGHT_UP_WAIT_MS_MAX);
+  await model.scheduler.nextRead();
   return model.db;
 }
 
 /** Waits until the rows hold everything that was written before the call through any instance; else 503. */
-export async function whenCurrent(model: ReadModel): Promise<void> {
-  if (await model.whenCurrent(CURRENT_WAIT_MS)) return;
+export async function whenCaughtUp(model: ReadModel): Promise<void> {
+  if (await model.whenCaughtUp(CAUGHT_UP_WAIT_MS_MAX)) return;
   throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the list is not up to date yet" });
 }
 
-/** What `read` says of the rows, when it is its turn. */
-export async function inTurn<Result>(
-  { db, turns }: Pick<ReadModel, "db" | "turns">,
+/** The result of one query, once the scheduler lets it run. */
+export async function scheduledRead<Result>(
+  { db, scheduler }: Pick<ReadModel, "db" | "scheduler">,
   read: (db: ReadDatabase) => Result,
 ): Promise<Result> {
-  await turns.next();
+  await scheduler.nextRead();
   return read(db);
 }
 
-/** What `read` comes to that makes one query after another, each when it is its turn. */
-export async function inTurns<Result>(
-  { db, turns }: ReadModel,
+/** The result of several queries: `read` yields before each, and the scheduler says when it goes on. */
+export async function readInSteps<Result>(
+  { db, scheduler }: ReadModel,
   read: (db: ReadDatabase) => Generator<void, Result, void>,
 ): Promise<Result> {
   const steps = read(db);
   for (;;) {
-    await turns.next();
+    await scheduler.nextRead();
     const step = steps.next();
     if (step.done) return step.value;
   }
@@ -82,7 +82,7 @@ interface ListQuery {
  * where hardly any match it holds fewer items than `limit`, or none, and still says where to go on.
  */
 export async function findPage<Query extends ListQuery, Row>(
-  model: Pick<ReadModel, "db" | "turns">,
+  model: Pick<ReadModel, "db" | "scheduler">,
   query: Query,
   find: (db: ReadDatabase, query: Query) => Found<Row>,
 ): Promise<Page<Row>> {
@@ -90,7 +90,7 @@ export async function findPage<Query extends ListQuery, Row>(
   let { after } = query;
   for (let nth = 0; nth < QUERIES_PER_PAGE_MAX && shown.length < query.limit; nth += 1) {
     const rest = { ...query, limit: query.limit - shown.length, ...(after === undefined ? {} : { after }) };
-    const { rows, next } = await inTurn(model, (db) => find(db, rest));
+    const { rows, next } = await scheduledRead(model, (db) => find(db, rest));
     shown.push(...rows);
     if (next === null) return { shown, nextCursor: null };
     after = next;

@@ -1,19 +1,19 @@
 import { Problem } from "../server/problem.ts";
 
-/** Reads that may wait for their turn; who comes after them is told to come again. */
+/** Reads that may wait; further ones are refused with a 503. */
 const WAITING_MAX = 2_000;
-/** Items that are looked up in one turn. */
-const ITEMS_PER_TURN = 10;
+/** Items that are looked up at once. */
+const ITEMS_PER_READ = 10;
 
 /**
- * Makes reads take turns: one at each round of the event loop. Each holds the only thread for a millisecond or two, and
- * several behind one another would hold up whoever sends meanwhile.
+ * Runs one read in each round of the event loop. A read holds the only thread for a millisecond or two, and several in a
+ * row would delay the sends that wait behind them.
  */
-export class ReadTurns {
+export class ReadScheduler {
   readonly #waiting: (() => void)[] = [];
 
-  /** Resolves when it is the caller's turn, for what it does before it waits for anything else. */
-  async next(): Promise<void> {
+  /** Resolves when the caller may run one query, before it awaits anything else. */
+  async nextRead(): Promise<void> {
     if (this.#waiting.length >= WAITING_MAX) {
       throw new Problem("INTERNAL_ERROR", {
         unavailable: true,
@@ -22,25 +22,25 @@ export class ReadTurns {
     }
     await new Promise<void>((resolve) => {
       this.#waiting.push(resolve);
-      if (this.#waiting.length === 1) setImmediate(this.#giveTurn);
+      if (this.#waiting.length === 1) setImmediate(this.#runNext);
     });
   }
 
-  /** What `look` says of each item, a few of them a turn. */
-  async each<Item, Seen>(
+  /** The result of `look` for each item, in their order, a few items in each round. */
+  async mapEach<Item, Seen>(
     items: readonly Item[],
     look: (item: Item) => Promise<Seen>,
   ): Promise<readonly Seen[]> {
     const seen: Seen[] = [];
-    for (let first = 0; first < items.length; first += ITEMS_PER_TURN) {
-      await this.next();
-      seen.push(...(await Promise.all(items.slice(first, first + ITEMS_PER_TURN).map(look))));
+    for (let first = 0; first < items.length; first += ITEMS_PER_READ) {
+      await this.nextRead();
+      seen.push(...(await Promise.all(items.slice(first, first + ITEMS_PER_READ).map(look))));
     }
     return seen;
   }
 
-  readonly #giveTurn = () => {
+  readonly #runNext = () => {
     this.#waiting.shift()?.();
-    if (this.#waiting.length > 0) setImmediate(this.#giveTurn);
+    if (this.#waiting.length > 0) setImmediate(this.#runNext);
   };
 }

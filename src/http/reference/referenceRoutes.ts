@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
+import { countPage } from "../server/authorization.ts";
 import { pageHeaders } from "../server/html.ts";
-import { countPage } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import type { OpenApiDocument } from "./openApiDocument.ts";
 import { DOCS_STYLE } from "./pageStyles.ts";

@@ -12,17 +12,11 @@ import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
-import { currentRows, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { decodeCursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
+import { authorize, authorizeThenRead, authorizeUnread } from "../server/authorization.ts";
 import { invalid, Problem } from "../server/problem.ts";
-import {
-  authorize,
-  authorizeThenRead,
-  authorizeUnread,
-  commandContextOf,
-  factsOf,
-  principalOf,
-} from "../server/requestContext.ts";
+import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { senderPage } from "./confirmationPage.ts";
 import { AddSenderBody, ListSendersQuery, type SenderResource, VerifySenderBody } from "./senderSchemas.ts";
@@ -66,10 +60,10 @@ export function sendersController({ services, basePath, senders, dns, mailsLinks
         const { workspaceId } = principalOf(request);
         const after = query.cursor === undefined ? {} : { after: decodeCursor(query.cursor, isSenderId) };
         const limit = pageItems(query.limit);
-        const rows = listSenders(await currentRows(senders), { workspaceId, ...after, limit: limit + 1 });
+        const rows = listSenders(await caughtUpRows(senders), { workspaceId, ...after, limit: limit + 1 });
         const { shown, nextCursor } = pageOf(rows, limit);
         // Addresses are in the senders' own streams only.
-        const views = await senders.turns.each(shown, ({ id }) => existing(services, request, id));
+        const views = await senders.scheduler.mapEach(shown, ({ id }) => existing(services, request, id));
         return { data: views.map(json), next_cursor: nextCursor };
       },
       { transform: authorize(services, routes.listSenders), query: ListSendersQuery },
@@ -109,12 +103,12 @@ export function senderPagesController(services: Services) {
   return new Elysia({ normalize: false })
     .get(routes.showSenderVerification.path, async ({ params, request }) => {
       const { standing, requester } = await readVerificationLink(services, params.token);
-      return senderPage(standing, factsOf(request).requestId, requester);
+      return senderPage(standing, requestContextOf(request).requestId, requester);
     })
     .post(
       routes.confirmSenderVerification.path,
       async ({ params, request }) => {
-        const { requestId } = factsOf(request);
+        const { requestId } = requestContextOf(request);
         const context = { at: services.clock.now(), correlationId: requestId, actor: "verification-link" };
         return senderPage(await confirmVerificationLink(services, params.token, context), requestId);
       },

@@ -7,13 +7,13 @@ interface Waiting {
 }
 
 /** Gives every answer the same time. */
-export interface Deadlines {
+export interface RequestTimeouts {
   /** `answer`, or what `late` makes when the time is over first. */
   within<Answer>(answer: Promise<Answer>, late: () => Answer): Promise<Answer>;
   stop(): void;
 }
 
-export function makeDeadlines(timeoutMs: number): Deadlines {
+export function makeRequestTimeouts(timeoutMs: number): RequestTimeouts {
   const waiting = new Set<Waiting>();
   const timer = setInterval(() => {
     const now = performance.now();

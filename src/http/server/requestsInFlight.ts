@@ -2,7 +2,7 @@
  * Counts requests until all that they do is done: one that took too long was answered before, and may still write to
  * the log.
  */
-export class RequestsAtWork {
+export class RequestsInFlight {
   private count = 0;
   private readonly waiting: (() => void)[] = [];
 
@@ -16,11 +16,11 @@ export class RequestsAtWork {
   }
 
   /** Settles at the first moment when none is at work. */
-  async whenOver(): Promise<void> {
-    if (!this.areOver) await new Promise<void>((resolve) => this.waiting.push(resolve));
+  async whenIdle(): Promise<void> {
+    if (!this.isIdle) await new Promise<void>((resolve) => this.waiting.push(resolve));
   }
 
-  get areOver(): boolean {
+  get isIdle(): boolean {
     return this.count === 0;
   }
 }

@@ -7,15 +7,21 @@ import { reasonOf } from "../../kernel/text/errorReason.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { BodiesInFlight } from "../body/bodyAdmission.ts";
+import { BodyAdmissionControl } from "../body/bodyAdmission.ts";
 import { contentLengthOf } from "../body/jsonBody.ts";
 import { validationProblem } from "../body/validation.ts";
 import { Problem, problemResponse } from "./problem.ts";
 import { makeRateLimits } from "./rateLimits.ts";
-import { type Door, factsOf, openFacts, type RequestFacts, shareFacts } from "./requestContext.ts";
+import {
+  openRequestContext,
+  type RequestContext,
+  requestContextOf,
+  type ServerContext,
+  shareRequestContext,
+} from "./requestContext.ts";
 import type { RequestLine, RequestLog } from "./requestLog.ts";
-import type { RequestsAtWork } from "./requestsInFlight.ts";
-import { makeDeadlines } from "./requestTimeouts.ts";
+import type { RequestsInFlight } from "./requestsInFlight.ts";
+import { makeRequestTimeouts } from "./requestTimeouts.ts";
 import { loggedPath, methodsOf, nearestPath, routes } from "./routes.ts";
 
 /** The server as far as answering a request needs it. */
@@ -39,7 +45,7 @@ export interface ServerOptions {
   /** Whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly AddressRange[];
   readonly controllers: readonly AnyElysia[];
-  readonly requests: RequestsAtWork;
+  readonly requests: RequestsInFlight;
   /** Whether the log goes on elsewhere: then nothing is answered but who asks how the service is. */
   readonly isClosed: () => Promise<boolean>;
   readonly log: RequestLog;
@@ -114,62 +120,62 @@ export function makeFetch(
     request,
     code,
   }: Pick<ErrorContext, "request"> & { error: unknown; code: unknown }) => {
-    const facts = factsOf(request);
+    const context = requestContextOf(request);
     const whole = pathOf(request);
     const path = whole.startsWith(`${basePath}/`) ? whole.slice(basePath.length) : "";
     // A problem's own code shows as Elysia's too, so NOT_FOUND alone does not say that no route was found.
     const isUnknownRoute = code === "NOT_FOUND" && !(error instanceof Problem);
     const problem = isUnknownRoute ? unknownRoute(request, path, basePath) : asProblem(error);
-    facts.hasHungUp = problem === null && isEndOfConnection(error);
-    if (!facts.hasHungUp && (problem === null || problem.status >= 500))
-      log.failed(facts.requestId, reasonOf(error));
+    context.hasHungUp = problem === null && isEndOfConnection(error);
+    if (!context.hasHungUp && (problem === null || problem.status >= 500))
+      log.failed(context.requestId, reasonOf(error));
     const told = problem ?? new Problem("INTERNAL_ERROR");
-    facts.code = told.code;
-    return problemResponse(told, facts.requestId);
+    context.code = told.code;
+    return problemResponse(told, context.requestId);
   };
   // Host names shorter than four characters have no path where Elysia looks for one by default.
   const handler = { standardHostname: false };
   const app = new Elysia({ normalize: false, prefix: basePath, handler })
     .onRequest(({ request, set }) => {
       // The same object, so that what is added to it later is in the answer too.
-      set.headers = factsOf(request).answerHeaders;
+      set.headers = requestContextOf(request).answerHeaders;
     })
     .onError(answerError);
   for (const controller of controllers) app.use(controller);
   const handle = app.fetch;
-  const deadlines = makeDeadlines(options.requestTimeoutMs);
-  const door: Door = {
+  const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
+  const shared: ServerContext = {
     rateLimits: makeRateLimits(options.authFailuresPerMinute),
-    bodies: new BodiesInFlight(options.bodyBytesInFlightMax),
+    bodies: new BodyAdmissionControl(options.bodyBytesInFlightMax),
     trustedProxies: options.trustedProxies,
   };
-  const answer = async (request: Request, facts: RequestFacts): Promise<Response> => {
+  const answer = async (request: Request, context: RequestContext): Promise<Response> => {
     // Before it is asked whether the log was sealed: whoever finds none at work then, later finds none that was let in.
     options.requests.begin();
     try {
       checkFraming(request.headers);
-      if (!hasReadablePath(request)) return unreadablePath(facts);
-      if ((await options.isClosed()) && needsLog(request, basePath)) return closedDoor(facts);
-      return await handle(routable(request, facts));
+      if (!hasReadablePath(request)) return unreadablePath(context);
+      if ((await options.isClosed()) && needsLog(request, basePath)) return logFrozen(context);
+      return await handle(routable(request, context));
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      facts.code = error.code;
-      return problemResponse(error, facts.requestId);
+      context.code = error.code;
+      return problemResponse(error, context.requestId);
     } finally {
       // Not before the work is over, be it long after a 503: until then the bytes are in memory.
-      facts.body?.release();
+      context.body?.release();
       options.requests.end();
     }
   };
   return async (request, connections) => {
     const peer = () => connections.requestIP(request)?.address ?? null;
-    const facts = openFacts(request, { requestId: newRequestId(), door, peer });
-    const response = await deadlines.within(answer(request, facts), () => tooLate(facts));
+    const context = openRequestContext(request, { requestId: newRequestId(), server: shared, peer });
+    const response = await timeouts.within(answer(request, context), () => tooLate(context));
     const { status } = response;
     log.answered({
       status,
-      hasHungUp: facts.hasHungUp || (status >= 400 && status < 500 && request.signal.aborted),
-      line: () => requestLine(request, response, facts, basePath),
+      hasHungUp: context.hasHungUp || (status >= 400 && status < 500 && request.signal.aborted),
+      line: () => requestLine(request, response, context, basePath),
     });
     return request.method === "HEAD" ? new Response(null, response) : response;
   };
@@ -210,9 +216,9 @@ function hasReadablePath(request: Request): boolean {
   }
 }
 
-function unreadablePath(facts: RequestFacts): Response {
-  facts.code = "NOT_FOUND";
-  return problemResponse(new Problem("NOT_FOUND"), facts.requestId);
+function unreadablePath(context: RequestContext): Response {
+  context.code = "NOT_FOUND";
+  return problemResponse(new Problem("NOT_FOUND"), context.requestId);
 }
 
 /** Operations that tell of the process and its document, not of the log. */
@@ -230,51 +236,51 @@ function needsLog(request: Request, basePath: string): boolean {
   return !WITHOUT_LOG.includes(path) && methodsOf(path).includes(request.method);
 }
 
-function closedDoor(facts: RequestFacts): Response {
-  facts.code = "INTERNAL_ERROR";
-  const { answerHeaders: headers } = facts;
+function logFrozen(context: RequestContext): Response {
+  context.code = "INTERNAL_ERROR";
+  const { answerHeaders: headers } = context;
   const detail = "the log is sealed: the service goes on in another place";
   return problemResponse(
     new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }),
-    facts.requestId,
+    context.requestId,
   );
 }
 
 /** The request as Elysia can route it: with a whole URL, and HEAD as GET, which is answered alike but for the body. */
-function routable(request: Request, facts: RequestFacts): Request {
+function routable(request: Request, context: RequestContext): Request {
   const isHead = request.method === "HEAD";
   if (!isHead && !request.url.startsWith("/")) return request;
   const url = `http://localhost${targetOf(request)}`;
   const whole = isHead ? new Request(url, { headers: request.headers }) : new Request(url, request);
-  shareFacts(whole, facts);
+  shareRequestContext(whole, context);
   return whole;
 }
 
-function tooLate(facts: RequestFacts): Response {
-  facts.code = "INTERNAL_ERROR";
-  const { answerHeaders: headers } = facts;
+function tooLate(context: RequestContext): Response {
+  context.code = "INTERNAL_ERROR";
+  const { answerHeaders: headers } = context;
   const detail = "the request took too long";
   return problemResponse(
     new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }),
-    facts.requestId,
+    context.requestId,
   );
 }
 
 function requestLine(
   request: Request,
   response: Response,
-  facts: RequestFacts,
+  context: RequestContext,
   basePath: string,
 ): RequestLine {
   const path = pathOf(request);
   return {
-    requestId: facts.requestId,
+    requestId: context.requestId,
     method: request.method,
     path: loggedPath(path.startsWith(basePath) ? path.slice(basePath.length) : path),
     status: response.status,
-    code: facts.code,
-    workspaceId: facts.principal?.workspaceId ?? null,
-    durationMs: Math.round(performance.now() - facts.startedAt),
+    code: context.code,
+    workspaceId: context.principal?.workspaceId ?? null,
+    durationMs: Math.round(performance.now() - context.startedAt),
   };
 }
 

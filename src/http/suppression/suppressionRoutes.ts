@@ -11,16 +11,11 @@ import {
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { findPage, type ReadModel, whenCurrent } from "../lists/caughtUpReads.ts";
+import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
+import { authorize, authorizeThenRead, authorizeUnread } from "../server/authorization.ts";
 import { invalid, Problem } from "../server/problem.ts";
-import {
-  authorize,
-  authorizeThenRead,
-  authorizeUnread,
-  commandContextOf,
-  principalOf,
-} from "../server/requestContext.ts";
+import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { AddSuppressionBody, ListSuppressionsQuery } from "./suppressionSchemas.ts";
 
@@ -50,7 +45,7 @@ export function suppressionsController({ services, basePath, suppressions }: Sup
           wanted,
           commandContextOf(request, services),
         );
-        await suppressions.whenCurrent(SHOWN_WAIT_MS);
+        await suppressions.whenCaughtUp(SHOWN_WAIT_MS);
         set.status = isNew ? 201 : 200;
         set.headers.location = `${basePath}/api/v1/suppressions/${encodeURIComponent(address.canonical)}`;
         return suppressionJson(suppression);
@@ -60,11 +55,13 @@ export function suppressionsController({ services, basePath, suppressions }: Sup
     .get(
       routes.listSuppressions.path,
       async ({ query, request }) => {
-        await whenCurrent(suppressions);
+        await whenCaughtUp(suppressions);
         const wanted = suppressionQuery(principalOf(request).workspaceId, query);
         const { shown, nextCursor } = await findPage(suppressions, wanted, listSuppressions);
         // Addresses are in the recipients' own streams only, so that erasing one place is enough.
-        const found = await suppressions.turns.each(shown, (row) => readSuppressionAt(services.store, row));
+        const found = await suppressions.scheduler.mapEach(shown, (row) =>
+          readSuppressionAt(services.store, row),
+        );
         return { data: found.map(suppressionJson), next_cursor: nextCursor };
       },
       { transform: authorize(services, routes.listSuppressions), query: ListSuppressionsQuery },
@@ -86,7 +83,7 @@ export function suppressionsController({ services, basePath, suppressions }: Sup
         const context = commandContextOf(request, services);
         const outcome = await removeSuppression(services, workspaceId, addressOf(params.address), context);
         if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
-        await suppressions.whenCurrent(SHOWN_WAIT_MS);
+        await suppressions.whenCaughtUp(SHOWN_WAIT_MS);
         set.status = 204;
       },
       { parse: authorizeUnread(services, routes.removeSuppression), query: NoQuery },

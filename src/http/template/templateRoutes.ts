@@ -23,16 +23,11 @@ import { epochMs } from "../../kernel/time.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
 import { checkBy } from "../body/validation.ts";
 import { variablesFaults } from "../email/sendRequest.ts";
-import { currentRows, nearlyCurrentRows, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpRows, caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
 import { decodeCursor, notACursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
+import { authorize, authorizeThenRead, authorizeUnread } from "../server/authorization.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
-import {
-  authorize,
-  authorizeThenRead,
-  authorizeUnread,
-  commandContextOf,
-  principalOf,
-} from "../server/requestContext.ts";
+import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { draftRequest } from "./draftVersionRequest.ts";
 import { CreateTemplateBody, DraftVersionBody, ListQuery, PreviewBody } from "./templateSchemas.ts";
@@ -61,7 +56,7 @@ export function templatesController({ services, basePath, templates }: Templates
         const context = commandContextOf(request, services);
         // One after the other, so that each is counted before the next one is made.
         const id = await inTurn(services.store, `templates of ${workspaceId}`, async () => {
-          if (countTemplates(await nearlyCurrentRows(templates), workspaceId) >= TEMPLATES_MAX) {
+          if (countTemplates(await caughtUpRowsIfInTime(templates), workspaceId) >= TEMPLATES_MAX) {
             const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
             throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
           }
@@ -78,7 +73,7 @@ export function templatesController({ services, basePath, templates }: Templates
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
         const { limit, after } = pageAsked(query);
-        const db = await currentRows(templates);
+        const db = await caughtUpRows(templates);
         const rows = listTemplates(db, workspaceId, { ...(after ? { after } : {}), limit: limit + 1 });
         const { shown, nextCursor } = pageOf(rows, limit);
         return { data: shown.map(templateJson), next_cursor: nextCursor };

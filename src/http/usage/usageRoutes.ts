@@ -12,10 +12,11 @@ import type { Services } from "../../commands/dependencies.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { inTurns, type ReadModel, whenCurrent } from "../lists/caughtUpReads.ts";
+import { type ReadModel, readInSteps, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { decodeCursor, encodeCursor, pageItems } from "../lists/cursorPaging.ts";
+import { authorize } from "../server/authorization.ts";
 import { invalid } from "../server/problem.ts";
-import { authorize, principalOf } from "../server/requestContext.ts";
+import { principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { BouncesQuery, RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, UsageQuery } from "./usageSchemas.ts";
 
@@ -39,8 +40,8 @@ export function usageController({ services, emails }: UsageOptions) {
           ...(templateId === undefined ? {} : { templateId: templateId.toLowerCase() }),
           ...(groupBy === undefined ? {} : { groupBy }),
         };
-        await whenCurrent(emails);
-        const page = await inTurns(emails, (db) => listUsage(db, wanted));
+        await whenCaughtUp(emails);
+        const page = await readInSteps(emails, (db) => listUsage(db, wanted));
         return pageJson(page, (row) => usageJson(row, groupBy));
       },
       { transform: authorize(services, routes.showUsage), query: UsageQuery },
@@ -52,8 +53,8 @@ export function usageController({ services, emails }: UsageOptions) {
           ...rangeOf(principalOf(request).workspaceId, query, now()),
           ...(query.domain === undefined ? {} : { domain: domainOf(query.domain) }),
         };
-        await whenCurrent(emails);
-        const page = await inTurns(emails, (db) => listBounces(db, wanted));
+        await whenCaughtUp(emails);
+        const page = await readInSteps(emails, (db) => listBounces(db, wanted));
         return pageJson(page, bouncesJson);
       },
       { transform: authorize(services, routes.showBounces), query: BouncesQuery },

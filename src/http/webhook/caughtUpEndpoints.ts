@@ -19,7 +19,7 @@ interface EndpointsReader {
  * The rows of the endpoints of a workspace, once they hold the last revision of its stream: what was written
  * through any instance is there. Else 503.
  */
-export function currentEndpoints({ services, db, when }: EndpointsReader) {
+export function caughtUpEndpoints({ services, db, when }: EndpointsReader) {
   return async (workspaceId: string): Promise<ReadDatabase> => {
     const written = (await services.store.lastRevision(webhooksStream(workspaceId))) ?? -1;
     if (await when((rows) => webhooksRevision(rows, workspaceId) >= written, WAIT_MS_MAX)) return db;

@@ -12,15 +12,14 @@ import {
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
-import { invalid, Problem } from "../server/problem.ts";
 import {
   authorize,
   authorizeThenRead,
   authorizeThenReadOptional,
   authorizeUnread,
-  commandContextOf,
-  principalOf,
-} from "../server/requestContext.ts";
+} from "../server/authorization.ts";
+import { invalid, Problem } from "../server/problem.ts";
+import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { checkEventTypes, endpointJson, webhookId } from "./webhookEndpointJson.ts";
 import { RotateSecretBody, RotateSecretQuery, UpdateWebhookBody } from "./webhookEndpointSchemas.ts";
@@ -38,13 +37,13 @@ interface Call {
 
 /** Reading, changing and deleting one webhook endpoint, rotating its secret, testing it. */
 export function webhookEndpointsController(options: WebhooksOptions) {
-  const { services, basePath, rules, currentEndpoints } = options;
+  const { services, basePath, rules, caughtUpEndpoints } = options;
   const nameOf = ({ request, params }: Call) => {
     return { workspaceId: principalOf(request).workspaceId, endpointId: webhookId("/id", params.id) };
   };
   const shown = async (call: Call) => {
     const { workspaceId, endpointId } = nameOf(call);
-    const row = webhookEndpoint(await currentEndpoints(workspaceId), workspaceId, endpointId);
+    const row = webhookEndpoint(await caughtUpEndpoints(workspaceId), workspaceId, endpointId);
     if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
     return endpointJson(row);
   };

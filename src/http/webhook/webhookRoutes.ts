@@ -5,8 +5,9 @@ import { registerWebhook } from "../../commands/webhook/registerWebhook.ts";
 import { ENDPOINTS_MAX } from "../../domain/webhook/decisions.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { decodeCursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
+import { authorize, authorizeThenRead } from "../server/authorization.ts";
 import { Problem } from "../server/problem.ts";
-import { authorize, authorizeThenRead, commandContextOf, principalOf } from "../server/requestContext.ts";
+import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { checkEventTypes, endpointJson } from "./webhookEndpointJson.ts";
 import { ListWebhooksQuery, RegisterWebhookBody } from "./webhookEndpointSchemas.ts";
@@ -18,13 +19,13 @@ export interface WebhooksOptions {
   readonly basePath: string;
   readonly rules: DestinationRules;
   /** The rows of `webhook-endpoints`, holding everything that was written of this workspace before the call; else 503. */
-  readonly currentEndpoints: (workspaceId: string) => Promise<ReadDatabase>;
+  readonly caughtUpEndpoints: (workspaceId: string) => Promise<ReadDatabase>;
 }
 
 const REFUSALS = { alreadyExists: "WEBHOOK_ALREADY_EXISTS", limitReached: "WEBHOOK_LIMIT_REACHED" } as const;
 
 /** Registering and listing webhook endpoints. */
-export function webhooksController({ services, basePath, rules, currentEndpoints }: WebhooksOptions) {
+export function webhooksController({ services, basePath, rules, caughtUpEndpoints }: WebhooksOptions) {
   return new Elysia({ normalize: false })
     .post(
       routes.registerWebhook.path,
@@ -56,7 +57,7 @@ export function webhooksController({ services, basePath, rules, currentEndpoints
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
         const after = query.cursor === undefined ? {} : { after: decodeCursor(query.cursor) };
-        const endpoints = await currentEndpoints(workspaceId);
+        const endpoints = await caughtUpEndpoints(workspaceId);
         if (query.limit === undefined && query.cursor === undefined) {
           return {
             data: listWebhookEndpoints(endpoints, workspaceId, { limit: ENDPOINTS_MAX }).map(endpointJson),

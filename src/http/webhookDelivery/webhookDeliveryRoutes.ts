@@ -16,16 +16,17 @@ import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { currentRows, findPage, inTurn, type ReadModel, whenCurrent } from "../lists/caughtUpReads.ts";
-import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
-import { invalid, Problem } from "../server/problem.ts";
 import {
-  authorize,
-  authorizeThenRead,
-  authorizeUnread,
-  commandContextOf,
-  principalOf,
-} from "../server/requestContext.ts";
+  caughtUpRows,
+  findPage,
+  type ReadModel,
+  scheduledRead,
+  whenCaughtUp,
+} from "../lists/caughtUpReads.ts";
+import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
+import { authorize, authorizeThenRead, authorizeUnread } from "../server/authorization.ts";
+import { invalid, Problem } from "../server/problem.ts";
+import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { webhookId } from "../webhook/webhookEndpointJson.ts";
 import type { WebhooksOptions } from "../webhook/webhookRoutes.ts";
@@ -50,13 +51,13 @@ interface Call {
 export function webhookDeliveriesController({
   services,
   basePath,
-  currentEndpoints,
+  caughtUpEndpoints,
   deliveries,
 }: DeliveriesOptions) {
   const endpointOf = async ({ request, params }: Call) => {
     const { workspaceId } = principalOf(request);
     const id = webhookId("/id", params.id);
-    const row = webhookEndpoint(await currentEndpoints(workspaceId), workspaceId, id);
+    const row = webhookEndpoint(await caughtUpEndpoints(workspaceId), workspaceId, id);
     if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
     return row;
   };
@@ -66,7 +67,7 @@ export function webhookDeliveriesController({
     return endpoint;
   };
   const deliveryOf = async (endpointId: string, text: string): Promise<WebhookDeliveryRow> => {
-    const row = webhookDelivery(await currentRows(deliveries), endpointId, webhookId("/delivery_id", text));
+    const row = webhookDelivery(await caughtUpRows(deliveries), endpointId, webhookId("/delivery_id", text));
     if (row === null) throw new Problem("NOT_FOUND");
     return row;
   };
@@ -76,7 +77,7 @@ export function webhookDeliveriesController({
       routes.listWebhookDeliveries.path,
       async ({ query, ...call }) => {
         const { id } = await endpointOf(call);
-        await whenCurrent(deliveries);
+        await whenCaughtUp(deliveries);
         const { shown, nextCursor } = await findPage(
           deliveries,
           deliveryQuery(id, query),
@@ -142,10 +143,10 @@ async function wholeDelivery(services: Services, row: WebhookDeliveryRow) {
 
 /** What failed since, one more than can be recovered at once. */
 async function failedSince(deliveries: ReadModel, endpointId: string, since: string) {
-  await whenCurrent(deliveries);
+  await whenCaughtUp(deliveries);
   const found: WebhookDeliveryRow[] = [];
   for (;;) {
-    const page = await inTurn(deliveries, (db) =>
+    const page = await scheduledRead(deliveries, (db) =>
       failedWebhooks(db, { endpointId, since }, found.at(-1) ?? null, RECOVER_DELIVERIES_PER_QUERY),
     );
     found.push(...page);

@@ -10,7 +10,8 @@ import { invariant } from "../../kernel/assert.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { NoQuery } from "../body/commonSchemas.ts";
 import type { ReadModel } from "../lists/caughtUpReads.ts";
-import { authorize, authorizeUnread, commandContextOf, principalOf } from "../server/requestContext.ts";
+import { authorize, authorizeUnread } from "../server/authorization.ts";
+import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 
 /** How long a look at the workspace waits for the count of its messages, before it is answered as it is. */
@@ -32,7 +33,7 @@ export function workspaceController(options: WorkspaceOptions) {
     .get(
       routes.getWorkspace.path,
       async ({ request }) => {
-        await Promise.all([emails.whenCurrent(COUNT_WAIT_MS), templates.whenCurrent(COUNT_WAIT_MS)]);
+        await Promise.all([emails.whenCaughtUp(COUNT_WAIT_MS), templates.whenCaughtUp(COUNT_WAIT_MS)]);
         return told(request);
       },
       { transform: authorize(services, routes.getWorkspace), query: NoQuery },

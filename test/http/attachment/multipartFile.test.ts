@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FILE_BYTES_MAX } from "../../../src/domain/attachment/decisions.ts";
-import { BODY_BYTES_IN_FLIGHT_MIN, BodiesInFlight } from "../../../src/http/body/bodyAdmission.ts";
+import { BODY_BYTES_IN_FLIGHT_MIN, BodyAdmissionControl } from "../../../src/http/body/bodyAdmission.ts";
 import { openFilePart } from "../../../src/http/body/multipartFile.ts";
 import { Problem } from "../../../src/http/server/problem.ts";
 
@@ -45,7 +45,7 @@ function cut(body: Uint8Array, size: number): Uint8Array[] {
 }
 
 function incoming() {
-  return new BodiesInFlight(BODY_BYTES_IN_FLIGHT_MIN).open("workspace");
+  return new BodyAdmissionControl(BODY_BYTES_IN_FLIGHT_MIN).open("workspace");
 }
 
 async function readWhole(bodies: Iterable<Uint8Array>) {

@@ -1,15 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import type { Found } from "../../../projections/keysetList.ts";
-import { findPage, inTurns, type ReadModel } from "../../../src/http/lists/caughtUpReads.ts";
+import { findPage, type ReadModel, readInSteps } from "../../../src/http/lists/caughtUpReads.ts";
 import { decodeCursor } from "../../../src/http/lists/cursorPaging.ts";
-import { ReadTurns } from "../../../src/http/lists/readScheduler.ts";
+import { ReadScheduler } from "../../../src/http/lists/readScheduler.ts";
 import { Problem } from "../../../src/http/server/problem.ts";
 import type { ReadDatabase } from "../../../src/ports/readDatabase.ts";
 
 const NO_ROWS: ReadDatabase = { run: () => {}, get: () => undefined, all: () => [] };
 
-function modelWith(turns: ReadTurns): ReadModel {
-  return { db: NO_ROWS, whenCurrent: async () => true, turns };
+function modelWith(scheduler: ReadScheduler): ReadModel {
+  return { db: NO_ROWS, whenCaughtUp: async () => true, scheduler };
 }
 
 const place = (number: number) => ({
@@ -17,9 +17,9 @@ const place = (number: number) => ({
   id: `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`,
 });
 
-describe("reads take turns:", () => {
+describe("the read scheduler:", () => {
   test("one at each round of the event loop, in the order in which they came", async () => {
-    const turns = new ReadTurns();
+    const scheduler = new ReadScheduler();
     const seen: string[] = [];
     let round = 0;
     let isOver = false;
@@ -29,7 +29,7 @@ describe("reads take turns:", () => {
     };
     setImmediate(count);
     const read = async (name: string) => {
-      await turns.next();
+      await scheduler.nextRead();
       seen.push(`${name} ${round}`);
     };
     await Promise.all(["first", "second", "third"].map(read));
@@ -39,21 +39,21 @@ describe("reads take turns:", () => {
   });
 
   test("too many that wait are told to come again", async () => {
-    const turns = new ReadTurns();
-    const reads = Array.from({ length: 2_001 }, () => turns.next());
+    const scheduler = new ReadScheduler();
+    const reads = Array.from({ length: 2_001 }, () => scheduler.nextRead());
     const results = await Promise.allSettled(reads);
     expect(results.filter(({ status }) => status === "rejected")).toHaveLength(1);
     const last = results.at(-1);
     expect(last?.status === "rejected" && last.reason).toBeInstanceOf(Problem);
-    await turns.next();
+    await scheduler.nextRead();
   });
 
-  test("a page looks up its items a few a turn, in their order", async () => {
-    const turns = new ReadTurns();
+  test("a page looks up its items a few in each round, in their order", async () => {
+    const scheduler = new ReadScheduler();
     let under = 0;
     let most = 0;
     const items = Array.from({ length: 95 }, (_, number) => number);
-    const seen = await turns.each(items, async (item) => {
+    const seen = await scheduler.mapEach(items, async (item) => {
       under += 1;
       most = Math.max(most, under);
       await Promise.resolve();
@@ -64,9 +64,9 @@ describe("reads take turns:", () => {
     expect(most).toBeLessThanOrEqual(10);
   });
 
-  test("steps are taken one a turn", async () => {
+  test("one step is taken in each round", async () => {
     const steps: number[] = [];
-    const result = await inTurns(modelWith(new ReadTurns()), function* () {
+    const result = await readInSteps(modelWith(new ReadScheduler()), function* () {
       for (let step = 0; step < 3; step += 1) {
         steps.push(step);
         yield;
@@ -93,17 +93,17 @@ describe("a page of a list", () => {
 
   test("that finds nothing ends after ten queries, and says where to go on", async () => {
     const { asked, find } = finding(0, 1_000);
-    const page = await findPage(modelWith(new ReadTurns()), { limit: 25 }, find);
+    const page = await findPage(modelWith(new ReadScheduler()), { limit: 25 }, find);
     expect(page.shown).toEqual([]);
     expect(asked).toHaveLength(10);
     expect(decodeCursor(page.nextCursor ?? "")).toEqual(place(100));
   });
 
   test("goes on from query to query until it is full or the list ends", async () => {
-    const full = await findPage(modelWith(new ReadTurns()), { limit: 3 }, finding(1, 1_000).find);
+    const full = await findPage(modelWith(new ReadScheduler()), { limit: 3 }, finding(1, 1_000).find);
     expect(full.shown).toHaveLength(3);
     expect(full.nextCursor).not.toBeNull();
-    const all = await findPage(modelWith(new ReadTurns()), { limit: 25 }, finding(2, 80).find);
+    const all = await findPage(modelWith(new ReadScheduler()), { limit: 25 }, finding(2, 80).find);
     expect(all).toEqual({ shown: [place(5), place(25), place(45), place(65)], nextCursor: null });
   });
 });

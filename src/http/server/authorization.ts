@@ -1,0 +1,129 @@
+import { type AuthenticationFault, authenticate } from "../../commands/apiKey/authenticate.ts";
+import type { Services } from "../../commands/dependencies.ts";
+import { coversSender } from "../../domain/apiKey/state.ts";
+import { limitsOf } from "../../domain/workspace/limits.ts";
+import { isClientIn } from "../../kernel/network/clientIp.ts";
+import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import type { Json } from "../../kernel/text/json.ts";
+import {
+  contentLengthOf,
+  type JsonBodyRules,
+  readJsonBody,
+  readOptionalJsonBody,
+  requireJson,
+  requireNoBody,
+} from "../body/jsonBody.ts";
+import { invalid, Problem, refusedFor } from "./problem.ts";
+import { bodyOf, clientOf, principalOf, requestContextOf } from "./requestContext.ts";
+import { bodyBytesMax, type Route } from "./routes.ts";
+
+/**
+ * Checks the key, its scope and how often it comes: 401, 403, then 429. Runs before anything else of a request is
+ * looked at. What is forbidden counts like any other request of its key.
+ */
+export function authorize(services: Services, route: Route) {
+  return async ({ request }: { request: Request }): Promise<void> => {
+    const principal = await authenticate(services, request.headers.get("authorization"));
+    if (typeof principal === "string") throw await unauthorized(request, principal);
+    const context = requestContextOf(request);
+    const limits = limitsOf(await services.workspaces.get(principal.workspaceId), services.limitsDefault);
+    const { headers, retryAfterSeconds } = await context.server.rateLimits.count(principal, limits);
+    Object.assign(context.answerHeaders, headers);
+    if (route.scope !== null && !principal.scopes.has(route.scope)) {
+      throw new Problem("FORBIDDEN", { detail: `this operation needs the scope ${route.scope}` });
+    }
+    if (principal.clients !== null && !isClientIn(clientOf(request) ?? "", principal.clients)) {
+      throw new Problem("FORBIDDEN", { detail: "this key is not accepted from this client's address" });
+    }
+    if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
+    context.principal = principal;
+    if (request.method === "GET") refuseBodyOfGet(request.headers);
+  };
+}
+
+/** Bun gives nobody the body of a GET, so its length has to do: up to two bytes it may be `{}`. */
+function refuseBodyOfGet(headers: Headers): void {
+  const length = contentLengthOf(headers) ?? 0;
+  if (length <= "{}".length && !headers.has("transfer-encoding")) return;
+  throw invalid("", "is not taken: a GET has none, and its parameters go into the query");
+}
+
+function rateLimited(retryAfterSeconds: number): Problem {
+  return new Problem("RATE_LIMITED", { headers: { "retry-after": String(retryAfterSeconds) } });
+}
+
+const UNAUTHORIZED: Readonly<Record<AuthenticationFault, string>> = {
+  missing: "is required: the word Bearer, a space and an API key",
+  noBearer: "must be the word Bearer, a space and one API key",
+  malformed:
+    "holds no API key: one begins with pl_ and has 53 characters; this one may have been cut or mistyped",
+  unknown: "holds an API key that this service does not know: it may be of another installation, or made up",
+  revoked: "holds an API key that was revoked: issue another one",
+  expired: "holds an API key that has expired: issue another one",
+};
+
+/** Counts a page that is large and needs no key. Throws when its client has had too many of them. */
+export async function countPage(request: Request): Promise<void> {
+  const address = clientOf(request);
+  const { rateLimits } = requestContextOf(request).server;
+  const retryAfterSeconds = address === null ? null : await rateLimits.countPage(address);
+  if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
+}
+
+/** A client that keeps on failing is told to wait. Whoever has a valid key at the same address is not affected. */
+async function unauthorized(request: Request, fault: AuthenticationFault): Promise<Problem> {
+  const address = clientOf(request);
+  const problem = refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message: UNAUTHORIZED[fault] }]);
+  if (address === null) return problem;
+  const retryAfterSeconds = await requestContextOf(request).server.rateLimits.countFailure(address);
+  return retryAfterSeconds === null ? problem : rateLimited(retryAfterSeconds);
+}
+
+/** For an operation that takes no body: one that says anything is refused. */
+export function authorizeUnread(services: Services, route: Route) {
+  const check = authorize(services, route);
+  return async ({ request }: { request: Request }): Promise<null> => {
+    await check({ request });
+    await requireNoBody(request, bodyOf(request));
+    return null;
+  };
+}
+
+/** For an operation whose body may be left out. */
+export function authorizeThenReadOptional(services: Services, route: Route) {
+  const check = authorize(services, route);
+  return async ({ request }: { request: Request }): Promise<Json> => {
+    await check({ request });
+    return readOptionalJsonBody(request, bodyOf(request), { bytesMax: bodyBytesMax(route) });
+  };
+}
+
+/** What a route with a JSON body asks for beside its scope. */
+interface ReadRules extends Pick<JsonBodyRules, "checkLarge"> {
+  /** Comes before the body is read. */
+  readonly checkHeaders?: (headers: Headers) => void;
+}
+
+/**
+ * Everything that comes before a body is looked at, and then the body: Elysia validates before `beforeHandle`,
+ * so the checks that come first in the order of answers are done where the body is parsed.
+ */
+export function authorizeThenRead(services: Services, route: Route, rules: ReadRules = {}) {
+  const check = authorize(services, route);
+  const jsonRules = { ...rules, bytesMax: bodyBytesMax(route) };
+  return async ({ request }: { request: Request }): Promise<Json> => {
+    await check({ request });
+    rules.checkHeaders?.(request.headers);
+    requireJson(request.headers);
+    return readJsonBody(request, bodyOf(request), jsonRules);
+  };
+}
+
+/** Throws where the key is bound to senders and this address is none of them; null: nobody knows it any more. */
+export function requireSender(request: Request, address: string | null): void {
+  const principal = principalOf(request);
+  if (principal.senders === null) return;
+  const parsed = address === null ? null : parseAddress(address);
+  if (parsed !== null && "canonical" in parsed && coversSender(principal, parsed.canonical)) return;
+  throw new Problem("FORBIDDEN", { detail: `this key is bound to ${[...principal.senders].join(", ")}` });
+}
