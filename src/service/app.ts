@@ -10,10 +10,11 @@ import { type DirectoryLock, lockDirectory } from "../adapters/sqlite/directoryL
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
 import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
-import { makeServices, type Services } from "../commands/dependencies.ts";
+import type { Services } from "../commands/dependencies.ts";
 import { recentEmails } from "../commands/email/recentEmailCache.ts";
 import { type OpenInstance, requireUnsealed } from "../commands/instance/openInstance.ts";
 import { joinLog, type Membership } from "../commands/instance/serviceRegister.ts";
+import { makeServices } from "../commands/makeDependencies.ts";
 import { requestLog } from "../http/server/requestLog.ts";
 import { RequestsInFlight } from "../http/server/requestsInFlight.ts";
 import { type OpenPort, openPort } from "../http/server/server.ts";

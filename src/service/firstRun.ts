@@ -1,12 +1,8 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  apiKeyAggregate,
-  type Services,
-  senderAggregate,
-  workspaceAggregate,
-} from "../commands/dependencies.ts";
+import { apiKeyAggregate, senderAggregate, workspaceAggregate } from "../commands/aggregates.ts";
+import type { Services } from "../commands/dependencies.ts";
 import { transact } from "../commands/transact.ts";
 import { issueApiKey } from "../domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../domain/apiKey/events.ts";

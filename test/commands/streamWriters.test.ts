@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { workspaceAggregate } from "../../src/commands/dependencies.ts";
+import { workspaceAggregate } from "../../src/commands/aggregates.ts";
 import { inTurn, StreamBusyError } from "../../src/commands/streamWriteQueue.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { emailAggregate } from "../../src/commands/dependencies.ts";
+import { emailAggregate } from "../../src/commands/aggregates.ts";
 import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
 import {
   DELIVERY_POLICY,

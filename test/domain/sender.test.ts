@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { senderAggregate } from "../../src/commands/dependencies.ts";
+import { senderAggregate } from "../../src/commands/aggregates.ts";
 import {
   addSender,
   claimVerificationMail,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { webhookAggregate } from "../../src/commands/dependencies.ts";
+import { webhookAggregate } from "../../src/commands/aggregates.ts";
 import {
   deleteEndpoint,
   disableEndpoint,

@@ -115,8 +115,10 @@ const ROOMS: readonly Rooms[] = [
     folders: NOUNS,
     beside: [
       "aggregateCache.ts",
+      "aggregates.ts",
       "changeRateLimit.ts",
       "dependencies.ts",
+      "makeDependencies.ts",
       "streamWriteQueue.ts",
       "transact.ts",
     ],

@@ -1,4 +1,5 @@
-import { type Services, workspaceAggregate } from "../../src/commands/dependencies.ts";
+import { workspaceAggregate } from "../../src/commands/aggregates.ts";
+import type { Services } from "../../src/commands/dependencies.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { changeLimits } from "../../src/domain/workspace/decisions.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";

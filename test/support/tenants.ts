@@ -6,13 +6,13 @@ import { diskSpaceOf } from "../../src/adapters/system/diskSpace.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
 import {
   emailAggregate,
-  makeServices,
-  type Services,
   senderAggregate,
   webhookAggregate,
   workspaceAggregate,
-} from "../../src/commands/dependencies.ts";
+} from "../../src/commands/aggregates.ts";
+import type { Services } from "../../src/commands/dependencies.ts";
 import { suppressRecipient } from "../../src/commands/email/mailAttempts.ts";
+import { makeServices } from "../../src/commands/makeDependencies.ts";
 import { markVerified, newSender, senderIdOf } from "../../src/commands/sender/manageSender.ts";
 import { load, transact } from "../../src/commands/transact.ts";
 import { issueKey, newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";

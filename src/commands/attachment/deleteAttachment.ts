@@ -3,7 +3,8 @@ import { attachmentStream } from "../../domain/attachment/events.ts";
 import type { AttachmentState } from "../../domain/attachment/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import { attachmentAggregate, type Services } from "../dependencies.ts";
+import { attachmentAggregate } from "../aggregates.ts";
+import type { Services } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 import { clearUpload } from "./deleteUploadFiles.ts";
 

@@ -2,7 +2,8 @@ import { noteBytesRemoved } from "../../domain/attachment/decisions.ts";
 import { attachmentStream } from "../../domain/attachment/events.ts";
 import { isSpent } from "../../domain/attachment/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { attachmentAggregate, type Services } from "../dependencies.ts";
+import { attachmentAggregate } from "../aggregates.ts";
+import type { Services } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 
 /**

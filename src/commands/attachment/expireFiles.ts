@@ -4,8 +4,10 @@ import { canLoseAttachments, expireAttachments } from "../../domain/email/decisi
 import { emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { attachmentAggregate, emailAggregate, type Services } from "../dependencies.ts";
-import { contentOf, type EmailStory, folderOf, readStory } from "../email/readEmail.ts";
+import { attachmentAggregate, emailAggregate } from "../aggregates.ts";
+import type { Services } from "../dependencies.ts";
+import { type EmailStory, readStory } from "../email/emailHistory.ts";
+import { contentOf, folderOf } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
 import { clearUpload } from "./deleteUploadFiles.ts";
 

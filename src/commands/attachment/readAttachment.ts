@@ -1,7 +1,8 @@
 import { attachmentStream } from "../../domain/attachment/events.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
-import { attachmentAggregate, type Services } from "../dependencies.ts";
+import { attachmentAggregate } from "../aggregates.ts";
+import type { Services } from "../dependencies.ts";
 import { load } from "../transact.ts";
 
 /** Where the bytes of an upload are. */

@@ -1,7 +1,8 @@
 import { cancel } from "../../domain/email/decisions.ts";
 import { emailStream } from "../../domain/email/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { emailAggregate, type Services } from "../dependencies.ts";
+import { emailAggregate } from "../aggregates.ts";
+import type { Services } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 
 /** Calls a message back while no worker has claimed it. A repeat is no error. */

@@ -1,53 +1,15 @@
-import {
-  ACCEPTANCE_REVISION,
-  type EmailContent,
-  type EmailEvent,
-  emailCodec,
-  emailStream,
-} from "../../domain/email/events.ts";
+import { ACCEPTANCE_REVISION, type EmailContent, emailStream } from "../../domain/email/events.ts";
 import { type Email, type EmailState, emailDecider } from "../../domain/email/state.ts";
 import { emailId } from "../../kernel/ids.ts";
-import { type EpochMs, epochMs } from "../../kernel/time.ts";
+import type { EpochMs } from "../../kernel/time.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { emailAggregate, type Services } from "../dependencies.ts";
+import { emailAggregate } from "../aggregates.ts";
+import type { Services } from "../dependencies.ts";
 import { load } from "../transact.ts";
+import { type EmailStory, readStory, type StoryEvent, storyUntil } from "./emailHistory.ts";
 import { saltOf, withReplies } from "./relayReplyTexts.ts";
 import { openContent } from "./storedContent.ts";
-
-const PAGE_EVENTS = 500;
-
-/** One event of a message's story. `sequence` is its revision in the message's stream. */
-export interface StoryEvent {
-  readonly sequence: number;
-  readonly at: string;
-  readonly event: EmailEvent;
-}
-
-/** A message as its stream tells it now. */
-export interface EmailStory {
-  readonly state: EmailState;
-  readonly events: readonly StoryEvent[];
-  /** The last revision; -1 before the message was accepted. */
-  readonly revision: number;
-}
-
-/** Folds a message's stream, reading its own instance's and everybody else's writes. Throws `StoreError`. */
-export async function readStory(store: EventStore, id: string): Promise<EmailStory> {
-  const events: StoryEvent[] = [];
-  let state: EmailState = emailDecider.initialState;
-  let revision = -1;
-  for (;;) {
-    const page = await store.read(emailStream(id), revision + 1, PAGE_EVENTS);
-    for (const recorded of page) {
-      const event = emailCodec.decode(recorded);
-      state = emailDecider.evolve(state, event);
-      revision = recorded.revision;
-      events.push({ sequence: revision, at: String(recorded.metadata.at), event });
-    }
-    if (page.length < PAGE_EVENTS) return { state, events, revision };
-  }
-}
 
 /**
  * Where the fold of a message begins for those who need no content: behind it, which may be large, and may be gone.
@@ -83,17 +45,6 @@ export interface EmailView {
   readonly email: Email;
   readonly content: EmailContent | null;
   readonly events: readonly StoryEvent[];
-}
-
-/** A story up to a moment: to the first event that is later by its own time. */
-export function storyUntil({ events }: EmailStory, at: EpochMs): EmailStory {
-  const end = events.findIndex((event) => epochMs(event.at) > at);
-  const told = end === -1 ? events : events.slice(0, end);
-  const state = told.reduce<EmailState>(
-    (folded, { event }) => emailDecider.evolve(folded, event),
-    emailDecider.initialState,
-  );
-  return { state, events: told, revision: told.at(-1)?.sequence ?? -1 };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { EmailStory } from "./readEmail.ts";
+import type { EmailStory } from "./emailHistory.ts";
 
 /** Content that is kept in memory at most, in bytes of its JSON, and for how long. */
 const BYTES_MAX = 16_000_000;

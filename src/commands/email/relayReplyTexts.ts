@@ -1,7 +1,7 @@
 import type { EmailEvent } from "../../domain/email/events.ts";
 import { replyCodes } from "../../domain/email/recordedVerdict.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
-import type { EmailStory, StoryEvent } from "./readEmail.ts";
+import type { EmailStory, StoryEvent } from "./emailHistory.ts";
 
 /** The salt that texts about a message are sealed with; null once its content was erased. */
 export function saltOf({ state, events }: Pick<EmailStory, "state" | "events">): string | null {

@@ -9,6 +9,7 @@ import { decodeFile, type FileFault, faultOf, normalizedName } from "../attachme
 import { readAttachment, uploadFolder } from "../attachment/readAttachment.ts";
 import type { Services } from "../dependencies.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
+import type { AttachmentRefusal } from "./sendOutcome.ts";
 
 /** An element of a send's `attachments`, in the shape that the schema has checked. */
 export type RequestedAttachment =
@@ -35,14 +36,6 @@ export interface ResolvedAttachment {
       }
     | { readonly kind: "direct"; readonly content: Uint8Array };
 }
-
-export type AttachmentRefusal =
-  | "INVALID_REQUEST"
-  | "ATTACHMENT_NOT_READY"
-  | "ATTACHMENT_EXPIRED"
-  | "ATTACHMENT_LIMIT_EXCEEDED"
-  | "ATTACHMENT_INVALID"
-  | "ATTACHMENT_TYPE_UNSUPPORTED";
 
 export type AttachmentsOutcome =
   | { readonly kind: "resolved"; readonly attachments: readonly ResolvedAttachment[] }

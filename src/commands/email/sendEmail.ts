@@ -24,11 +24,11 @@ import { toNewEvents } from "../transact.ts";
 import { directBytes, type FileFacts, fileFacts } from "./attachmentFacts.ts";
 import { contentDeadline } from "./contentAge.ts";
 import {
-  type AttachmentRefusal,
   type RequestedAttachment,
   type ResolvedAttachment,
   resolveAttachments,
 } from "./resolveAttachments.ts";
+import type { SendOutcome, SendRefusal, SendRefusalCode } from "./sendOutcome.ts";
 import { landed, sharedOutcome } from "./singleFlightSends.ts";
 import { keepAttachments, type SealedContent, sealContent } from "./storedContent.ts";
 
@@ -46,37 +46,6 @@ export interface SendEmail {
   readonly attachments: readonly RequestedAttachment[];
   readonly context: WorkspaceCommandContext;
 }
-
-/** What the 202 says. */
-export interface Receipt {
-  readonly id: string;
-  readonly status: "queued" | "suppressed";
-  readonly acceptedAt: string;
-}
-
-export type SendRefusalCode =
-  | "SENDER_UNAVAILABLE"
-  | "SENDING_PAUSED"
-  | "TEMPLATE_UNAVAILABLE"
-  | "INVALID_TEMPLATE_DATA"
-  | AttachmentRefusal
-  | "STORAGE_LIMIT_EXCEEDED"
-  | "DAILY_LIMIT_REACHED";
-
-export interface SendRefusal {
-  readonly kind: "refused";
-  readonly code: SendRefusalCode;
-  /** What is wrong where, by JSON Pointers (RFC 6901) into the body; empty when the code says it all. */
-  readonly faults: readonly { readonly pointer: string; readonly message: string }[];
-  /** Which case of the code it is, for people. */
-  readonly detail?: string;
-}
-
-export type SendOutcome =
-  | { readonly kind: "accepted"; readonly receipt: Receipt; readonly replayed: boolean }
-  /** `id` is the message that has the key. */
-  | { readonly kind: "conflict"; readonly id: string }
-  | SendRefusal;
 
 /**
  * Accepts one message: one append of its content and its acceptance, expected to begin the stream that the

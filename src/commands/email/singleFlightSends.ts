@@ -1,4 +1,4 @@
-import type { SendOutcome } from "./sendEmail.ts";
+import type { SendOutcome } from "./sendOutcome.ts";
 
 /** A send under way, and what it will end with. */
 interface SendFlight {

@@ -4,8 +4,9 @@ import type { ErasureReason } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
+import { emailAggregate } from "../aggregates.ts";
 import { expireEmailFiles } from "../attachment/expireFiles.ts";
-import { emailAggregate, type Services } from "../dependencies.ts";
+import type { Services } from "../dependencies.ts";
 import { readEmailState, WITHOUT_CONTENT } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
 

@@ -7,8 +7,9 @@ import { newId } from "../../kernel/ids.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
+import { erasureAggregate } from "../aggregates.ts";
 import { changeRate } from "../changeRateLimit.ts";
-import { erasureAggregate, type Services } from "../dependencies.ts";
+import type { Services } from "../dependencies.ts";
 import { instanceAggregate } from "../instance/openInstance.ts";
 import { load, transact } from "../transact.ts";
 

@@ -5,8 +5,9 @@ import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
+import { senderAggregate } from "../aggregates.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
-import { type Services, senderAggregate } from "../dependencies.ts";
+import type { Services } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 
 /** What a sender stands for: one address, or every address at exactly one domain. */

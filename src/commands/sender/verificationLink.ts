@@ -15,7 +15,8 @@ import {
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { plainName } from "../../kernel/text/text.ts";
 import type { EpochMs } from "../../kernel/time.ts";
-import { type Services, senderAggregate } from "../dependencies.ts";
+import { senderAggregate } from "../aggregates.ts";
+import type { Services } from "../dependencies.ts";
 import { load } from "../transact.ts";
 import { transactSender } from "./manageSender.ts";
 

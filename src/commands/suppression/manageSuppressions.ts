@@ -4,8 +4,9 @@ import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import type { EventStore, RecordedEvent } from "../../ports/eventStore.ts";
+import { suppressionAggregate } from "../aggregates.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
-import { type Services, suppressionAggregate } from "../dependencies.ts";
+import type { Services } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 
 const PAGE_EVENTS = 500;

@@ -15,7 +15,8 @@ import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { webhookDeliveryId } from "../../kernel/ids.ts";
-import { type Services, webhookAggregate } from "../dependencies.ts";
+import { webhookAggregate } from "../aggregates.ts";
+import type { Services } from "../dependencies.ts";
 import { Contention, inTurn } from "../streamWriteQueue.ts";
 import { toNewEvents, transact } from "../transact.ts";
 

@@ -6,7 +6,8 @@ import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { Services } from "../dependencies.ts";
-import { contentOf, type EmailStory, readStory, type StoryEvent } from "../email/readEmail.ts";
+import { type EmailStory, readStory, type StoryEvent } from "../email/emailHistory.ts";
+import { contentOf } from "../email/readEmail.ts";
 import { saltOf, withReplies } from "../email/relayReplyTexts.ts";
 
 /** Of all payloads, as `http/webhookEventSchemas` describes them. */

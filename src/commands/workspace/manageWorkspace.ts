@@ -14,8 +14,9 @@ import type { Decision } from "../../kernel/event/decider.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
+import { apiKeyAggregate, workspaceAggregate } from "../aggregates.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
-import { apiKeyAggregate, type Services, workspaceAggregate } from "../dependencies.ts";
+import type { Services } from "../dependencies.ts";
 import { load, transact, writtenFirstAt } from "../transact.ts";
 
 /** How often callers may pause and resume a workspace in a day. */

@@ -1,5 +1,3 @@
-import type { WorkspaceState } from "./state.ts";
-
 /** What a workspace may use. Set by the operator: for all by the environment, for one by the command line. */
 export interface WorkspaceLimits {
   /** Accepted messages a UTC day. */
@@ -36,7 +34,10 @@ export const LIMIT_RANGES = {
   contentRetentionDays: { min: 1, max: 36_500 },
 } as const satisfies Partial<Record<keyof WorkspaceLimits, { readonly min: number; readonly max: number }>>;
 
-/** The limits of one workspace: its own where they were set, else the instance's. */
-export function limitsOf(workspace: WorkspaceState, defaults: WorkspaceLimits): WorkspaceLimits {
+/** The limits of one workspace: its own where they were set, else the instance's. Null: there is no workspace. */
+export function limitsOf(
+  workspace: { readonly limits: Partial<WorkspaceLimits> } | null,
+  defaults: WorkspaceLimits,
+): WorkspaceLimits {
   return { ...defaults, ...workspace?.limits };
 }

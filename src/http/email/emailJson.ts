@@ -1,5 +1,6 @@
 import type { EmailRow } from "../../../projections/emails.ts";
-import type { EmailView, StoryEvent } from "../../commands/email/readEmail.ts";
+import type { StoryEvent } from "../../commands/email/emailHistory.ts";
+import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
 import type { ErasureReason } from "../../domain/email/state.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";

@@ -3,7 +3,8 @@ import { type EmailQuery, type EmailRow, listEmails } from "../../../projections
 import type { Services } from "../../commands/dependencies.ts";
 import { cancelEmail } from "../../commands/email/cancelEmail.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
-import { type Receipt, type SendRefusal, sendEmail } from "../../commands/email/sendEmail.ts";
+import { sendEmail } from "../../commands/email/sendEmail.ts";
+import type { Receipt, SendRefusal } from "../../commands/email/sendOutcome.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";

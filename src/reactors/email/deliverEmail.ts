@@ -1,5 +1,6 @@
 import type { DueEmail } from "../../../projections/mailQueue.ts";
-import { senderAggregate, suppressionAggregate, workspaceAggregate } from "../../commands/dependencies.ts";
+import { senderAggregate, suppressionAggregate, workspaceAggregate } from "../../commands/aggregates.ts";
+import { type EmailStory, readStory } from "../../commands/email/emailHistory.ts";
 import {
   type ClaimedEmail,
   claimEmail,
@@ -7,7 +8,7 @@ import {
   recordMailAttempt,
   suppressRecipient,
 } from "../../commands/email/mailAttempts.ts";
-import { contentOf, type EmailStory, folderOf, readStory } from "../../commands/email/readEmail.ts";
+import { contentOf, folderOf } from "../../commands/email/readEmail.ts";
 import type { RecentEmails } from "../../commands/email/recentEmailCache.ts";
 import { type OpenAttachment, openAttachments } from "../../commands/email/storedContent.ts";
 import { load } from "../../commands/transact.ts";

@@ -6,8 +6,9 @@ import {
   readyEmails,
 } from "../../../projections/mailQueue.ts";
 import type { Services } from "../../commands/dependencies.ts";
+import { readStory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
-import { type EmailView, readStory } from "../../commands/email/readEmail.ts";
+import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { DeliveryPolicy } from "../../domain/email/decisions.ts";
 import { nextAction } from "../../domain/email/nextAction.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";

@@ -3,7 +3,8 @@ import {
   readyVerificationMails,
   type VerificationMail,
 } from "../../../projections/senders.ts";
-import { type Services, suppressionAggregate } from "../../commands/dependencies.ts";
+import { suppressionAggregate } from "../../commands/aggregates.ts";
+import type { Services } from "../../commands/dependencies.ts";
 import { transactSender } from "../../commands/sender/manageSender.ts";
 import {
   type VerificationRequester,

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { foldCache } from "../../../src/commands/aggregateCache.ts";
-import { workspaceAggregate } from "../../../src/commands/dependencies.ts";
+import { workspaceAggregate } from "../../../src/commands/aggregates.ts";
 import { type StorageLedger, storageLedger } from "../../../src/commands/storage/storageLedger.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import { storageStream } from "../../../src/domain/storage/events.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { expireEmailFiles, expireUpload } from "../../../src/commands/attachment/expireFiles.ts";
-import { readStory } from "../../../src/commands/email/readEmail.ts";
+import { readStory } from "../../../src/commands/email/emailHistory.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { makeServices, type Services } from "../../../src/commands/dependencies.ts";
-import { type SendOutcome, sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import type { Services } from "../../../src/commands/dependencies.ts";
+import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import type { SendOutcome } from "../../../src/commands/email/sendOutcome.ts";
+import { makeServices } from "../../../src/commands/makeDependencies.ts";
 import type { SendEmailBody } from "../../../src/http/email/emailSchemas.ts";
 import { sendRequest } from "../../../src/http/email/sendRequest.ts";
 import { systemCommandContext } from "../../../src/service/openAdapters.ts";

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { makeServices } from "../../../src/commands/dependencies.ts";
+import { makeServices } from "../../../src/commands/makeDependencies.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { setLimits } from "../../support/limits.ts";
 import { rawRequest } from "../../support/servers/rawRequest.ts";

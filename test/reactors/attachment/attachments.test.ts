@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { deleteAttachment } from "../../../src/commands/attachment/deleteAttachment.ts";
-import { contentOf, readStory } from "../../../src/commands/email/readEmail.ts";
+import { readStory } from "../../../src/commands/email/emailHistory.ts";
+import { contentOf } from "../../../src/commands/email/readEmail.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";

@@ -4,15 +4,12 @@ import { join } from "node:path";
 import { due } from "../../../projections/mailQueue.ts";
 import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import {
-  makeServices,
-  type Services,
-  senderAggregate,
-  workspaceAggregate,
-} from "../../../src/commands/dependencies.ts";
-import { readStory } from "../../../src/commands/email/readEmail.ts";
+import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggregates.ts";
+import type { Services } from "../../../src/commands/dependencies.ts";
+import { readStory } from "../../../src/commands/email/emailHistory.ts";
 import { type RecentEmails, recentEmails } from "../../../src/commands/email/recentEmailCache.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { makeServices } from "../../../src/commands/makeDependencies.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";

@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { webhookDeliveries } from "../../../projections/webhookDeliveries.ts";
 import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import { makeServices, type Services } from "../../../src/commands/dependencies.ts";
+import type { Services } from "../../../src/commands/dependencies.ts";
 import { suppressRecipient } from "../../../src/commands/email/mailAttempts.ts";
+import { makeServices } from "../../../src/commands/makeDependencies.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import {
   deleteWebhookEndpoint,

@@ -1,0 +1,39 @@
+/** Why an attachment cannot be sent. */
+export type AttachmentRefusal =
+  | "INVALID_REQUEST"
+  | "ATTACHMENT_NOT_READY"
+  | "ATTACHMENT_EXPIRED"
+  | "ATTACHMENT_LIMIT_EXCEEDED"
+  | "ATTACHMENT_INVALID"
+  | "ATTACHMENT_TYPE_UNSUPPORTED";
+
+/** What the 202 says. */
+export interface Receipt {
+  readonly id: string;
+  readonly status: "queued" | "suppressed";
+  readonly acceptedAt: string;
+}
+
+export type SendRefusalCode =
+  | "SENDER_UNAVAILABLE"
+  | "SENDING_PAUSED"
+  | "TEMPLATE_UNAVAILABLE"
+  | "INVALID_TEMPLATE_DATA"
+  | AttachmentRefusal
+  | "STORAGE_LIMIT_EXCEEDED"
+  | "DAILY_LIMIT_REACHED";
+
+export interface SendRefusal {
+  readonly kind: "refused";
+  readonly code: SendRefusalCode;
+  /** What is wrong where, by JSON Pointers (RFC 6901) into the body; empty when the code says it all. */
+  readonly faults: readonly { readonly pointer: string; readonly message: string }[];
+  /** Which case of the code it is, for people. */
+  readonly detail?: string;
+}
+
+export type SendOutcome =
+  | { readonly kind: "accepted"; readonly receipt: Receipt; readonly replayed: boolean }
+  /** `id` is the message that has the key. */
+  | { readonly kind: "conflict"; readonly id: string }
+  | SendRefusal;
