@@ -12,7 +12,7 @@ import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import type { Services } from "../commands/dependencies.ts";
 import { recentEmails } from "../commands/email/recentEmailCache.ts";
-import { type OpenInstance, requireUnsealed } from "../commands/instance/openInstance.ts";
+import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
 import { joinLog, type Membership } from "../commands/instance/serviceRegister.ts";
 import { makeServices } from "../commands/makeDependencies.ts";
 import { requestLog } from "../http/server/requestLog.ts";
@@ -22,7 +22,7 @@ import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
-import { watchSeal } from "../reactors/instance/freezeWatch.ts";
+import { watchFreeze } from "../reactors/instance/freezeWatch.ts";
 import { openReaders, type Readers } from "../readModels/readers.ts";
 import { makeWorkers, type Workers } from "./backgroundJobs.ts";
 import { type Config, ConfigError } from "./config/config.ts";
@@ -73,7 +73,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   undo.defer(() => store.close());
   const content = openContentStore(config);
   const opened = await openLogInstance(config, store, content);
-  requireUnsealed(opened);
+  requireNotFrozen(opened);
   const membership = await joinServices(config, store);
   // Why it cannot start is told, and not that the store could not be told of it.
   undo.defer(() => membership.leave().catch(() => {}));
@@ -107,13 +107,13 @@ interface Ground {
 
 async function runOn(config: Config, logger: Logger, ground: Ground): Promise<RunningApp> {
   const { store, content, opened, port } = ground;
-  const { logId, copyId } = opened;
+  const { logId, incarnation } = opened;
   const directory = join(config.dataDir, "projections");
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
   const services = servicesOn(config, { store, content, keys: opened.keys, readers });
   if (config.bootstrap) await bootstrap(services, logId, config.dataDir);
-  const workers = makeWorkers(config, logger, { services, readers, logId: copyId });
-  const readModels = followLog(config, logger, { copyId, readers, workers });
+  const workers = makeWorkers(config, logger, { services, readers, logId: incarnation });
+  const readModels = followLog(config, logger, { incarnation, readers, workers });
   await readersOpen(readers, config.storeTimeoutMs);
   const held = heldDetail((await services.standing.get()).instance);
   const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
@@ -124,7 +124,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     return stopping;
   };
   let isSettled = false;
-  const seal = watchSeal(services.standing, () => {
+  const seal = watchFreeze(services.standing, () => {
     logger.error("the log was sealed: nothing is accepted or delivered here any more");
     void Promise.all([stopWorkers(), requests.whenIdle()]).then(() => {
       isSettled = true;
@@ -132,15 +132,15 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     });
   });
   const controllers = makeControllers(config, { services, readers, seal, ...workers });
-  port.answer({ ...doorOptions(config, logger), controllers, requests, isClosed: () => seal.isSealed() });
+  port.answer({ ...doorOptions(config, logger), controllers, requests, isClosed: () => seal.isFrozen() });
   const inFlight = () => ({ requests: port.pending(), deliveries: workers.inFlightCount() });
   const { delivery } = workers;
   const status = serviceStatus({ config, services, readers, delivery, logId, url: port.url, inFlight });
-  const settled = async () => (await seal.isSealed()) && isSettled;
+  const settled = async () => (await seal.isFrozen()) && isSettled;
   const control = await openLocalControl(config.dataDir, { status, settled });
   // Not before it listens: a service that cannot must not have claimed anything.
   workers.start();
-  const verifying = verifyOnSchedule(config, logger, copyOf(config, copyId));
+  const verifying = verifyOnSchedule(config, logger, copyOf(config, incarnation));
   return {
     url: port.url,
     isWithoutWorkspace,
@@ -195,21 +195,21 @@ function withPort(baseUrl: URL, port: string): URL {
 }
 
 /** What a thread opens this copy of the log with. */
-function copyOf({ storeUrl, storeTimeoutMs, dataDir }: Config, copyId: string) {
-  return { storeUrl, storeTimeoutMs, dataDir, logId: copyId };
+function copyOf({ storeUrl, storeTimeoutMs, dataDir }: Config, incarnation: string) {
+  return { storeUrl, storeTimeoutMs, dataDir, logId: incarnation };
 }
 
 interface Following {
-  readonly copyId: string;
+  readonly incarnation: string;
   readonly readers: Readers;
   readonly workers: Workers;
 }
 
 /** Keeps the read models level with the log, on a thread of their own. */
-function followLog(config: Config, logger: Logger, { copyId, readers, workers }: Following) {
+function followLog(config: Config, logger: Logger, { incarnation, readers, workers }: Following) {
   const { auditSealIntervalMs, auditSigningKey } = config;
   return hostReadModels({
-    start: { ...copyOf(config, copyId), auditSealIntervalMs, auditSigningKey },
+    start: { ...copyOf(config, incarnation), auditSealIntervalMs, auditSigningKey },
     onEvent(event) {
       readers.receive(event);
       if (event.type === "failed")

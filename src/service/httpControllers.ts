@@ -24,7 +24,7 @@ import { webhooksController } from "../http/webhook/webhookRoutes.ts";
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveryRoutes.ts";
 import { workspaceController } from "../http/workspace/workspaceRoutes.ts";
 import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
-import type { SealWatch } from "../reactors/instance/freezeWatch.ts";
+import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readers.ts";
 import { type Config, isLoopbackUrl } from "./config/config.ts";
 import { openDestinationCheck } from "./openAdapters.ts";
@@ -34,7 +34,7 @@ interface Serving {
   readonly services: Services;
   readonly readers: Readers;
   readonly delivery: MailDelivery;
-  readonly seal: SealWatch;
+  readonly seal: FreezeWatch;
 }
 
 /** The door's controllers, each with the read model that it asks. */

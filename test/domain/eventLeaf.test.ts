@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { openContent, sealContent } from "../../src/commands/email/storedContent.ts";
+import { openContent, prepareContent } from "../../src/commands/email/storedContent.ts";
 import { emailCodec } from "../../src/domain/email/events.ts";
 import { encodeData } from "../../src/kernel/event/codec.ts";
 import {
@@ -38,7 +38,7 @@ function throughStore(data: object): object {
 
 /** The two events of a send as the log has them. */
 async function sent(text: string): Promise<readonly [stored: LeafSource, queued: LeafSource]> {
-  const sealed = await sealContent(memoryContentStore(), folder, { ...content, text });
+  const sealed = await prepareContent(memoryContentStore(), folder, { ...content, text });
   const contentEventId = crypto.randomUUID();
   const place = { stream: "email-1", metadata };
   const accepted = { contentEventId, contentDigest: sealed.digest, contentBytes: sealed.bytes };
@@ -106,7 +106,7 @@ describe("the leaf of a message's content", () => {
   test("covers the bytes in the content store by their digest", async () => {
     const store = memoryContentStore();
     const long = { ...content, text: "It works. ".repeat(60_000) };
-    const { event: data } = await sealContent(store, folder, long);
+    const { event: data } = await prepareContent(store, folder, long);
     const stored = emailCodec.decode({ type: "EmailContentStored", data: throughStore(data) });
     expect(stored.type === "EmailContentStored" && stored.data.reference?.sha256).toBeTruthy();
     expect(

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import {
   copyInstance,
+  freezeInstance,
   restoreInstance,
   resumeInstance,
-  sealInstance,
-  unsealInstance,
+  unfreezeInstance,
 } from "../../src/domain/instance/decisions.ts";
 import { type InstanceEvent, instanceCodec } from "../../src/domain/instance/events.ts";
 import { instanceDecider, type Restoration } from "../../src/domain/instance/state.ts";
@@ -30,8 +30,8 @@ describe("an instance", () => {
 });
 
 const at = (seconds: number) => rfc3339(seconds * SECOND_MS);
-const sealed = (seconds: number): InstanceEvent => ({ type: "InstanceSealed", data: { at: at(seconds) } });
-const unsealed = (seconds: number): InstanceEvent => ({
+const frozen = (seconds: number): InstanceEvent => ({ type: "InstanceSealed", data: { at: at(seconds) } });
+const unfrozen = (seconds: number): InstanceEvent => ({
   type: "InstanceUnsealed",
   data: { at: at(seconds) },
 });
@@ -52,22 +52,22 @@ const restored = (copyId: string, seconds: number): InstanceEvent => {
 const spans = (...pairs: (readonly [number, number | null])[]) =>
   pairs.map(([from, to]) => ({ from: from * SECOND_MS, to: to === null ? null : to * SECOND_MS }));
 
-describe("a seal", () => {
+describe("a freeze", () => {
   test("is set once, and taken back once", () => {
-    expect(sealInstance(fold(created), 3_000)).toEqual({ outcome: 3_000, events: [sealed(3)] });
-    expect(sealInstance(fold(created, sealed(3)), 9_000)).toEqual({ outcome: 3_000, events: [] });
-    expect(unsealInstance(fold(created, sealed(3)), 4_000)).toEqual({
-      outcome: "unsealed",
-      events: [unsealed(4)],
+    expect(freezeInstance(fold(created), 3_000)).toEqual({ outcome: 3_000, events: [frozen(3)] });
+    expect(freezeInstance(fold(created, frozen(3)), 9_000)).toEqual({ outcome: 3_000, events: [] });
+    expect(unfreezeInstance(fold(created, frozen(3)), 4_000)).toEqual({
+      outcome: "unfrozen",
+      events: [unfrozen(4)],
     });
-    expect(unsealInstance(fold(created), 4_000)).toEqual({ outcome: "notSealed", events: [] });
-    expect(sealInstance(null, 1)).toEqual({ outcome: null, events: [] });
-    expect(unsealInstance(null, 1)).toEqual({ outcome: "notSealed", events: [] });
+    expect(unfreezeInstance(fold(created), 4_000)).toEqual({ outcome: "notFrozen", events: [] });
+    expect(freezeInstance(null, 1)).toEqual({ outcome: null, events: [] });
+    expect(unfreezeInstance(null, 1)).toEqual({ outcome: "notFrozen", events: [] });
   });
 
   test("stands still from its beginning to its end", () => {
-    expect(fold(created, sealed(3))).toMatchObject({ sealedAt: 3_000, stops: spans([3, null]) });
-    expect(fold(created, sealed(3), unsealed(7))).toMatchObject({ sealedAt: null, stops: spans([3, 7]) });
+    expect(fold(created, frozen(3))).toMatchObject({ frozenAt: 3_000, downtimes: spans([3, null]) });
+    expect(fold(created, frozen(3), unfrozen(7))).toMatchObject({ frozenAt: null, downtimes: spans([3, 7]) });
   });
 });
 
@@ -88,20 +88,20 @@ describe("a restoration", () => {
     expect(resumeInstance(null, 1)).toEqual({ outcome: null, events: [] });
   });
 
-  test("stands still from when the copy was taken, or from the seal before", () => {
-    expect(fold(created, restored("a", 20), resumed(30))?.stops).toEqual(spans([15, 30]));
-    expect(fold(created, sealed(3), restored("a", 20), resumed(30))).toMatchObject({
-      sealedAt: null,
-      stops: spans([3, 30]),
+  test("stands still from when the copy was taken, or from the freeze before", () => {
+    expect(fold(created, restored("a", 20), resumed(30))?.downtimes).toEqual(spans([15, 30]));
+    expect(fold(created, frozen(3), restored("a", 20), resumed(30))).toMatchObject({
+      frozenAt: null,
+      downtimes: spans([3, 30]),
     });
     const twice = fold(created, restored("a", 20), restored("b", 40), resumed(50));
-    expect(twice?.stops).toEqual(spans([15, 50]));
+    expect(twice?.downtimes).toEqual(spans([15, 50]));
     expect(twice?.restored?.copyId).toBe("b");
   });
 
-  test("still holds when a seal that came after it is taken back", () => {
-    const state = fold(created, restored("a", 20), sealed(22), unsealed(24));
-    expect(state).toMatchObject({ isHeld: true, sealedAt: null, stops: spans([15, null]) });
+  test("still holds when a freeze that came after it is taken back", () => {
+    const state = fold(created, restored("a", 20), frozen(22), unfrozen(24));
+    expect(state).toMatchObject({ isHeld: true, frozenAt: null, downtimes: spans([15, null]) });
   });
 });
 
@@ -109,16 +109,16 @@ describe("a copy", () => {
   const copy = { kind: "backup", at: 3_000, place: "/backups/one" } as const;
   const copied: InstanceEvent = { type: "InstanceCopied", data: { ...copy, at: at(3) } };
 
-  test("is noted before it is taken, unless the log is sealed", () => {
+  test("is noted before it is taken, unless the log is frozen", () => {
     expect(copyInstance(fold(created), copy)).toEqual({ outcome: "noted", events: [copied] });
-    expect(copyInstance(fold(created, sealed(2)), copy)).toEqual({ outcome: "notTaken", events: [] });
+    expect(copyInstance(fold(created, frozen(2)), copy)).toEqual({ outcome: "notTaken", events: [] });
     expect(copyInstance(null, copy).events).toEqual([]);
     expect(fold(created, copied, copied)?.copies).toEqual([copy, copy]);
   });
 
   test("that a log was imported from counts as one, where the log could not note it", () => {
-    const imported = (isSealed: boolean): InstanceEvent => {
-      const data = { copyId: "a", from: "import", takenAt: at(5), sealed: isSealed, at: at(9) } as const;
+    const imported = (isFrozen: boolean): InstanceEvent => {
+      const data = { copyId: "a", from: "import", takenAt: at(5), sealed: isFrozen, at: at(9) } as const;
       return { type: "InstanceRestored", data };
     };
     expect(fold(created, imported(true))?.copies).toEqual([{ kind: "export", at: 5_000, place: null }]);

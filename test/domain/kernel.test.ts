@@ -3,12 +3,12 @@ import fc from "fast-check";
 import { type EmailContent, emailCodec } from "../../src/domain/email/events.ts";
 import { apiKeyId, newApiKey } from "../../src/kernel/crypto/apiKeyFormat.ts";
 import {
+  decrypt,
   deriveKey,
+  encrypt,
   equalInConstantTime,
   instanceKeys,
   newDataKey,
-  seal,
-  unseal,
 } from "../../src/kernel/crypto/derivedKeys.ts";
 import { COMPRESS_ABOVE_BYTES, encodeData, UnreadableEventError } from "../../src/kernel/event/codec.ts";
 import { emailId, isUuid, newId, newRequestId } from "../../src/kernel/ids.ts";
@@ -206,17 +206,17 @@ describe("API keys", () => {
   });
 });
 
-describe("sealed secrets", () => {
+describe("encrypted secrets", () => {
   const bytes = fc.uint8Array({ maxLength: 80 });
 
   test("open under their key, and only there (property)", () => {
     fc.assert(
       fc.property(bytes, (plain) => {
         const key = newDataKey();
-        const sealed = seal(key, plain);
-        expect(new Uint8Array(unseal(key, sealed) ?? [255])).toEqual(plain);
-        expect(unseal(newDataKey(), sealed)).toBeNull();
-        expect(seal(key, plain)).not.toBe(sealed);
+        const encrypted = encrypt(key, plain);
+        expect(new Uint8Array(decrypt(key, encrypted) ?? [255])).toEqual(plain);
+        expect(decrypt(newDataKey(), encrypted)).toBeNull();
+        expect(encrypt(key, plain)).not.toBe(encrypted);
       }),
       { numRuns: 50 },
     );
@@ -226,20 +226,20 @@ describe("sealed secrets", () => {
     const key = newDataKey();
     fc.assert(
       fc.property(bytes, fc.nat(), fc.integer({ min: 1, max: 255 }), (plain, at, change) => {
-        const sealed = Buffer.from(seal(key, plain), "base64");
-        const altered = Buffer.from(sealed);
-        const index = at % sealed.length;
+        const encrypted = Buffer.from(encrypt(key, plain), "base64");
+        const altered = Buffer.from(encrypted);
+        const index = at % encrypted.length;
         altered[index] = (altered[index] ?? 0) ^ change;
-        expect(unseal(key, altered.toString("base64"))).toBeNull();
-        expect(unseal(key, sealed.subarray(0, index).toString("base64"))).toBeNull();
-        expect(unseal(key, Buffer.concat([sealed, Buffer.of(change)]).toString("base64"))).toBeNull();
+        expect(decrypt(key, altered.toString("base64"))).toBeNull();
+        expect(decrypt(key, encrypted.subarray(0, index).toString("base64"))).toBeNull();
+        expect(decrypt(key, Buffer.concat([encrypted, Buffer.of(change)]).toString("base64"))).toBeNull();
       }),
       { numRuns: 200 },
     );
   });
 
-  test("what is no sealed secret does not open", () => {
-    for (const text of ["", "AAAA", "not base64 at all!"]) expect(unseal(newDataKey(), text)).toBeNull();
+  test("what is no encrypted secret is not decrypted", () => {
+    for (const text of ["", "AAAA", "not base64 at all!"]) expect(decrypt(newDataKey(), text)).toBeNull();
   });
 });
 
@@ -256,20 +256,20 @@ describe("an instance's keys", () => {
     expect(other.hashAddress("w", "a@b.co")).not.toBe(keys.hashAddress("w", "a@b.co"));
     const shop = { workspaceId: "w1", endpointId: "e1" };
     const secret = Buffer.from("s");
-    const sealed = keys.sealSecret(secret, shop);
-    expect(again.unsealSecret(sealed, shop)).toEqual(secret);
-    expect(other.unsealSecret(sealed, shop)).toBeNull();
+    const encrypted = keys.encryptSecret(secret, shop);
+    expect(again.decryptSecret(encrypted, shop)).toEqual(secret);
+    expect(other.decryptSecret(encrypted, shop)).toBeNull();
     // Moved to another endpoint or workspace, or passed off as one from before secrets were bound.
     for (const moved of [
       { ...shop, endpointId: "e2" },
       { ...shop, workspaceId: "w2" },
     ]) {
-      expect(keys.unsealSecret(sealed, moved)).toBeNull();
+      expect(keys.decryptSecret(encrypted, moved)).toBeNull();
     }
-    expect(keys.unsealSecret(sealed.replace("v2.", ""), shop)).toBeNull();
-    const unbound = seal(deriveKey(dataKey, "secret"), secret);
-    expect(keys.unsealSecret(unbound, shop)).toEqual(secret);
-    expect(keys.unsealSecret(`v2.${unbound}`, shop)).toBeNull();
+    expect(keys.decryptSecret(encrypted.replace("v2.", ""), shop)).toBeNull();
+    const unbound = encrypt(deriveKey(dataKey, "secret"), secret);
+    expect(keys.decryptSecret(unbound, shop)).toEqual(secret);
+    expect(keys.decryptSecret(`v2.${unbound}`, shop)).toBeNull();
   });
 
   test("tell workspaces and purposes apart", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { LogSealer } from "../../src/commands/audit/auditSealer.ts";
-import { sealContent } from "../../src/commands/email/storedContent.ts";
+import { prepareContent } from "../../src/commands/email/storedContent.ts";
 import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonalEvents.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { attachmentStream } from "../../src/domain/attachment/events.ts";
@@ -173,7 +173,7 @@ export class AuditedLog {
     const folder = { workspaceId: this.workspaceId, ownerId: id, folderId: contentEventId };
     const text = `${id} `.repeat(Math.ceil(length / 37));
     const content = { from: "a@example.com", to: "b@example.com", subject: "Hello", text };
-    const sealed = await sealContent(this.content, folder, content);
+    const sealed = await prepareContent(this.content, folder, content);
     const recipientHash = newId().replaceAll("-", "");
     const accepted = {
       ...{ workspaceId: this.workspaceId, senderId: "sender", recipientHash, fingerprint: newId() },

@@ -43,9 +43,9 @@ async function factsOf(config: Config, place: string): Promise<BackupFacts> {
     return load(log, instanceAggregate, INSTANCE_STREAM);
   });
   invariant(state, "a log that is open has an instance");
-  const { logId, contentStoreId, sealedDataKey, sealedAt } = state;
+  const { logId, contentStoreId, sealedDataKey, frozenAt } = state;
   const content = config.s3 === null ? "directory" : "s3";
-  const sealed = sealedAt !== null;
+  const sealed = frozenAt !== null;
   return { backupId: newId(), createdAt, logId, contentStoreId, sealedDataKey, sealed, content };
 }
 

@@ -9,7 +9,7 @@ import { instanceAggregate } from "../../commands/instance/openInstance.ts";
 import { transact } from "../../commands/transact.ts";
 import { restoreInstance } from "../../domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
-import { unseal } from "../../kernel/crypto/derivedKeys.ts";
+import { decrypt } from "../../kernel/crypto/derivedKeys.ts";
 import { newId } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { type Config, ConfigError } from "../../service/config/config.ts";
@@ -146,7 +146,7 @@ async function restore(config: Config, from: string): Promise<Restored> {
 async function keyFits(config: Config, { sealedDataKey }: BackupFacts): Promise<boolean> {
   const key = await presentMasterKey(config);
   if (key === null) return false;
-  if (unseal(key, sealedDataKey) === null)
+  if (decrypt(key, sealedDataKey) === null)
     throw new BackupError("MASTER_KEY is not the one of the log in the backup");
   return true;
 }

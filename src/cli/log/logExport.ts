@@ -4,7 +4,7 @@ import { hostname, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { writeCompressed, writeCompressedFile } from "../../adapters/directory/compressedLineFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
-import { noteCopy, sealLog, unsealLog } from "../../commands/instance/freezeAndResume.ts";
+import { freezeLog, noteCopy, unfreezeLog } from "../../commands/instance/freezeAndResume.ts";
 import { instanceAggregate } from "../../commands/instance/openInstance.ts";
 import { servicesAtWork } from "../../commands/instance/serviceRegister.ts";
 import type { ExportEnd } from "../../commands/log/exportFormat.ts";
@@ -60,14 +60,14 @@ function unsettledServices({ log }: OpenForCommand, config: Config): Unsettled {
  * Seals the log and waits until nobody can be writing to it: what was promised by then is in the export. Answers where
  * services run, or have died, that did not say so in all the time that they may take.
  */
-async function sealAndSettle(
+async function freezeAndSettle(
   open: OpenForCommand,
   config: Config,
   nobodyRuns: boolean,
 ): Promise<readonly string[]> {
-  const sealedAt = await sealLog(open.log, systemCommandContext("cli"));
+  const frozenAt = await freezeLog(open.log, systemCommandContext("cli"));
   if (nobodyRuns) return [];
-  const until: EpochMs = (sealedAt ?? 0) + settleMs(config);
+  const until: EpochMs = (frozenAt ?? 0) + settleMs(config);
   const find = unsettledServices(open, config);
   const bar = progressBar("sealed");
   let unsettled = await find();
@@ -100,10 +100,10 @@ async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Wr
   await noteCopy(log, copy, systemCommandContext("cli"));
   const { state } = await load(log, instanceAggregate, INSTANCE_STREAM);
   invariant(state, "a log that is open has an instance");
-  const { logId, contentStoreId, sealedDataKey, sealedAt } = state;
+  const { logId, contentStoreId, sealedDataKey, frozenAt } = state;
   const header = {
     ...{ exportId: newId(), exportedAt: rfc3339(Date.now()) },
-    ...{ logId, contentStoreId, sealedDataKey, sealed: sealedAt !== null },
+    ...{ logId, contentStoreId, sealedDataKey, sealed: frozenAt !== null },
   };
   const folder = await mkdtemp(join(tmpdir(), "postledger-export-"));
   const scratch = place.databases.open(join(folder, "streams.db"), "build");
@@ -194,8 +194,8 @@ const exportCommand: Command = {
       invocation.option("seal") !== undefined && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
     try {
       return await withLog(config, async (open) => {
-        const isSealing = invocation.option("seal") !== undefined;
-        const silent = isSealing ? await sealAndSettle(open, config, lock !== null) : [];
+        const isFreezing = invocation.option("seal") !== undefined;
+        const silent = isFreezing ? await freezeAndSettle(open, config, lock !== null) : [];
         const written = await writeOut(open, out);
         const content = contentDir === undefined ? null : await copyContentAside(config, contentDir);
         report(invocation, out, { ...written, content, silent });
@@ -214,13 +214,13 @@ const unseal: Command = {
     "Only while it goes on nowhere else. Start running instances again afterwards. Exit status 1 when the log is not sealed.",
   examples: ["postledger log unseal"],
   async run({ config, print }) {
-    const outcome = await withLog(config, ({ log }) => unsealLog(log, systemCommandContext("cli")));
+    const outcome = await withLog(config, ({ log }) => unfreezeLog(log, systemCommandContext("cli")));
     print({ outcome }, [
-      outcome === "unsealed"
+      outcome === "unfrozen"
         ? "the log goes on here: start the service again, also one that has run meanwhile"
         : "the log is not sealed",
     ]);
-    return outcome === "unsealed" ? 0 : 1;
+    return outcome === "unfrozen" ? 0 : 1;
   },
 };
 

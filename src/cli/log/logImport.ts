@@ -5,7 +5,7 @@ import { readLines } from "../../adapters/directory/compressedLineFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { type ExportEnd, ExportError, type ExportHeader } from "../../commands/log/exportFormat.ts";
 import { checkExport, type Imported, importLog } from "../../commands/log/importLog.ts";
-import { unseal } from "../../kernel/crypto/derivedKeys.ts";
+import { decrypt } from "../../kernel/crypto/derivedKeys.ts";
 import { type Config, ConfigError, parseMasterKey } from "../../service/config/config.ts";
 import { isEmbedded, openContentStore, openStore, systemCommandContext } from "../../service/openAdapters.ts";
 import { progressBar } from "../output/progressBar.ts";
@@ -23,7 +23,7 @@ async function troubleAhead(config: Config, header: ExportHeader): Promise<strin
   const key = await presentMasterKey(config);
   if (key === null)
     return "MASTER_KEY is not there: set the one of the log, or put its master.key into DATA_DIR";
-  if (unseal(key, header.sealedDataKey) === null)
+  if (decrypt(key, header.sealedDataKey) === null)
     return "MASTER_KEY is not the one of the log that was exported";
   const content = openContentStore(config);
   const isItsOwn =

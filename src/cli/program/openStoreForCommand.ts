@@ -5,7 +5,7 @@ import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts"
 import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import type { Services } from "../../commands/dependencies.ts";
-import { sealedStore } from "../../commands/instance/readOnlyEventStore.ts";
+import { readOnlyEventStore } from "../../commands/instance/readOnlyEventStore.ts";
 import { makeServices } from "../../commands/makeDependencies.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { IMPORT_STREAM } from "../../kernel/event/systemEvents.ts";
@@ -81,8 +81,8 @@ export async function withLog<Result>(
   try {
     if (!use.begins && (await isUnused(log))) refuseEmptyStore();
     const content = openContentStore(config);
-    const { keys, logId, copyId, sealedAt, format } = await openLogInstance(config, log, content, use);
-    const store = sealedAt === null ? log : sealedStore(log);
+    const { keys, logId, incarnation, frozenAt, format } = await openLogInstance(config, log, content, use);
+    const store = frozenAt === null ? log : readOnlyEventStore(log);
     const services = makeServices({
       store,
       content,
@@ -103,7 +103,7 @@ export async function withLog<Result>(
       logId,
       format,
       log,
-      place: { databases: sqliteReadDatabases, directory, logId: copyId },
+      place: { databases: sqliteReadDatabases, directory, logId: incarnation },
     });
   } finally {
     await log.close();

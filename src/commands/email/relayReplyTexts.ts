@@ -3,7 +3,7 @@ import { replyCodes } from "../../domain/email/recordedVerdict.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import type { EmailStory, StoryEvent } from "./emailHistory.ts";
 
-/** The salt that texts about a message are sealed with; null once its content was erased. */
+/** The salt that texts about a message are encrypted with; null once its content was erased. */
 export function saltOf({ state, events }: Pick<EmailStory, "state" | "events">): string | null {
   const first = events[0]?.event;
   // Erased is erased, also before the log has let go of it.
@@ -11,7 +11,7 @@ export function saltOf({ state, events }: Pick<EmailStory, "state" | "events">):
   return first.data.salt;
 }
 
-type Opener = Pick<InstanceKeys, "unsealWithSalt">;
+type Opener = Pick<InstanceKeys, "decryptWithSalt">;
 type Outcome = Extract<EmailEvent, { type: "EmailSent" | "EmailDeferred" | "EmailBounced" | "EmailFailed" }>;
 
 function isOutcome(event: EmailEvent): event is Outcome {
@@ -22,7 +22,7 @@ function isOutcome(event: EmailEvent): event is Outcome {
 function replyOf({ data }: Outcome, keys: Opener, salt: string | null): string {
   const { reply = "", sealedReply } = data;
   if (salt === null) return replyCodes(reply);
-  return (sealedReply === undefined ? null : keys.unsealWithSalt(salt, sealedReply)) ?? reply;
+  return (sealedReply === undefined ? null : keys.decryptWithSalt(salt, sealedReply)) ?? reply;
 }
 
 function withReply(event: Outcome, reply: string): EmailEvent {

@@ -30,7 +30,7 @@ import {
 } from "./resolveAttachments.ts";
 import type { SendOutcome, SendRefusal, SendRefusalCode } from "./sendOutcome.ts";
 import { landed, sharedOutcome } from "./singleFlightSends.ts";
-import { keepAttachments, type SealedContent, sealContent } from "./storedContent.ts";
+import { keepAttachments, type PreparedContent, prepareContent } from "./storedContent.ts";
 
 /** A request that has passed every check that does not depend on state. */
 export interface SendEmail {
@@ -220,7 +220,7 @@ async function accept(services: Services, send: PreparedSend): Promise<SendOutco
   const attachments = await keepAttachments(services.content, folder, send.resolved);
   if (attachments === null) return refused("ATTACHMENT_EXPIRED");
   const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
-  const sealed = await sealContent(services.content, folder, content);
+  const sealed = await prepareContent(services.content, folder, content);
   const files = await fileFacts(services, send);
   requireInTime();
   return append(services, { ...send, content, files }, sealed);
@@ -231,7 +231,11 @@ type SendWithFiles = PreparedSend & { readonly files: FileFacts };
 const contentSchema = emailCodec.formats.get("EmailContentStored")?.writes ?? 1;
 const contentVersion = contentSchema === 1 ? {} : { contentSchema };
 
-async function append(services: Services, send: SendWithFiles, sealed: SealedContent): Promise<SendOutcome> {
+async function append(
+  services: Services,
+  send: SendWithFiles,
+  sealed: PreparedContent,
+): Promise<SendOutcome> {
   const { workspaceId, context, id, fingerprint, contentEventId } = send;
   const { senderId, domainSenderId } = send.sender;
   const recipientHash = services.keys.hashAddress(workspaceId, send.to.canonical);
@@ -283,7 +287,7 @@ function remember(
     id,
     accepted,
     sealed,
-  }: { readonly id: string; readonly accepted: Accepted; readonly sealed: SealedContent },
+  }: { readonly id: string; readonly accepted: Accepted; readonly sealed: PreparedContent },
 ): void {
   if (recent === null || sealed.salt === null) return;
   const at = rfc3339(context.at);

@@ -11,8 +11,8 @@ const IN_EVENT_BYTES_MAX = 512 * 1_024;
 type Stored = Extract<EmailEvent, { type: "EmailContentStored" }>["data"];
 type Attachments = NonNullable<EmailContent["attachments"]>;
 
-/** What an accepted message says about its content for good, and the event that holds it. */
-export interface SealedContent {
+/** The event that holds the content of a message, and what the acceptance event says about it. */
+export interface PreparedContent {
   /** The data of EmailContentStored, compressed where that pays. */
   readonly event: object;
   /** Null when the content is in the content store. */
@@ -21,12 +21,12 @@ export interface SealedContent {
   readonly bytes: number;
 }
 
-/** Puts content where it belongs, durably, before the event that refers to it. */
-export async function sealContent(
+/** Decides where content is stored: in its event, or in the content store, where it is put durably before the event. */
+export async function prepareContent(
   store: ContentStore,
   folder: ContentFolder,
   content: EmailContent,
-): Promise<SealedContent> {
+): Promise<PreparedContent> {
   const json = JSON.stringify(content);
   const bytes = Buffer.byteLength(json);
   const salt = crypto.randomUUID();

@@ -4,11 +4,11 @@ import { logImportCodec } from "../../domain/log/events.ts";
 import { logImportDecider } from "../../domain/log/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import {
+  decrypt,
+  encrypt,
   type InstanceKeys,
   instanceKeys,
   newDataKey,
-  seal,
-  unseal,
 } from "../../kernel/crypto/derivedKeys.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { IMPORT_STREAM } from "../../kernel/event/systemEvents.ts";
@@ -43,17 +43,17 @@ export interface OpenInstance {
   /** True when this start was the log's first. */
   readonly isNew: boolean;
   /**
-   * Names this copy of the log. A log that was restored goes on otherwise than what it was copied from, at the same
-   * positions, so what was made of the other one is of no use.
+   * Identifies this incarnation of the log. After a restoration the same positions hold other events than in the log
+   * that was copied, so read models of one incarnation are of no use to another.
    */
-  readonly copyId: string;
-  /** Null while the log goes on here. */
-  readonly sealedAt: EpochMs | null;
+  readonly incarnation: string;
+  /** Null while the log is not frozen. */
+  readonly frozenAt: EpochMs | null;
 }
 
 /**
  * Opens the log's instance, or begins it: the first append of racing first starts wins and the others read it.
- * The data key, which everything keyed derives from, is in the log sealed under the master key; so the master
+ * The data key, which everything keyed derives from, is in the log encrypted with the master key; so the master
  * key can be rotated without a hash or a stream name changing. Throws {@link InstanceMismatchError}.
  */
 export async function openInstance(
@@ -71,9 +71,9 @@ export async function openInstance(
     );
   }
   const dataKey = await openDataKey(store, state, claims, context);
-  const { logId, sealedAt, restored, format } = state;
-  const copyId = restored === null ? logId : `${logId}/${restored.copyId}`;
-  return { logId, keys: instanceKeys(dataKey), format, isNew, copyId, sealedAt };
+  const { logId, frozenAt, restored, format } = state;
+  const incarnation = restored === null ? logId : `${logId}/${restored.copyId}`;
+  return { logId, keys: instanceKeys(dataKey), format, isNew, incarnation, frozenAt };
 }
 
 /** Refuses a log of which a part is still in a file. */
@@ -86,16 +86,16 @@ async function requireWhole(store: EventStore): Promise<void> {
 }
 
 /** Refuses to run a service on a log that goes on elsewhere. */
-export function requireUnsealed({ sealedAt }: Pick<OpenInstance, "sealedAt">): void {
-  if (sealedAt === null) return;
+export function requireNotFrozen({ frozenAt }: Pick<OpenInstance, "frozenAt">): void {
+  if (frozenAt === null) return;
   throw new InstanceMismatchError(
-    `the log was sealed at ${rfc3339(sealedAt)}: it goes on where it was imported; \`postledger log unseal\` lets it go on here`,
+    `the log was sealed at ${rfc3339(frozenAt)}: it goes on where it was imported; \`postledger log unseal\` lets it go on here`,
   );
 }
 
 async function begin(store: EventStore, claims: InstanceClaims, context: CommandContext): Promise<boolean> {
   const { masterKey, contentStoreId } = claims;
-  const data = { logId: newId(), sealedDataKey: seal(masterKey, newDataKey()), contentStoreId };
+  const data = { logId: newId(), sealedDataKey: encrypt(masterKey, newDataKey()), contentStoreId };
   const events = toNewEvents([{ type: "InstanceCreated", data }], context);
   return (await store.append(INSTANCE_STREAM, events, "noStream")).outcome === "appended";
 }
@@ -106,15 +106,15 @@ async function openDataKey(
   { masterKey, masterKeyPrevious }: InstanceClaims,
   context: CommandContext,
 ): Promise<Uint8Array> {
-  const dataKey = unseal(masterKey, instance.sealedDataKey);
+  const dataKey = decrypt(masterKey, instance.sealedDataKey);
   if (dataKey !== null) return dataKey;
-  const previous = masterKeyPrevious && unseal(masterKeyPrevious, instance.sealedDataKey);
+  const previous = masterKeyPrevious && decrypt(masterKeyPrevious, instance.sealedDataKey);
   if (!previous) {
     throw new InstanceMismatchError(
       "MASTER_KEY is not the one that this log was begun with: set the right one, or set MASTER_KEY_PREVIOUS to it to rotate",
     );
   }
-  const sealedDataKey = seal(masterKey, previous);
+  const sealedDataKey = encrypt(masterKey, previous);
   await transact(
     store,
     { ...instanceAggregate, stream: INSTANCE_STREAM },

@@ -1,5 +1,5 @@
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
-import { raiseFormat } from "../../domain/instance/raiseLogFormat.ts";
+import { raiseLogFormat } from "../../domain/instance/raiseLogFormat.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { LOG_FORMAT, type LogFormat } from "../../kernel/event/logFormat.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -26,5 +26,5 @@ export async function enterLogFormat(
   if (trouble !== null) throw new InstanceMismatchError(trouble);
   if (format >= own.writes) return;
   const aggregate = { ...instanceAggregate, stream: INSTANCE_STREAM };
-  await transact(store, aggregate, (state) => raiseFormat(state, own.writes), context);
+  await transact(store, aggregate, (state) => raiseLogFormat(state, own.writes), context);
 }

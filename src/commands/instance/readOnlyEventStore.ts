@@ -1,7 +1,7 @@
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 
 /** The log as a command sees it that finds it sealed: it can be read, and nothing can be written that would be lost. */
-export function sealedStore(store: EventStore): EventStore {
+export function readOnlyEventStore(store: EventStore): EventStore {
   const refuse = async () => {
     throw new StoreError(
       "unavailable",

@@ -10,7 +10,7 @@ import { SERVICES_STREAM } from "../../kernel/event/systemEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { type Loaded, load, transact } from "../transact.ts";
-import { instanceAggregate, requireUnsealed } from "./openInstance.ts";
+import { instanceAggregate, requireNotFrozen } from "./openInstance.ts";
 
 const register = { decider: serviceRegisterDecider, codec: serviceRegisterCodec };
 
@@ -33,7 +33,7 @@ async function note(store: EventStore, event: ServiceRegisterEvent, context: Com
 /**
  * Notes that a service works on the log: before it writes anything, so that whoever seals the log waits for it. Whether
  * the log is sealed is read after that: a seal that does not find the entry was there before it, and is seen here.
- * Throws what {@link requireUnsealed} throws.
+ * Throws what {@link requireNotFrozen} throws.
  */
 export async function joinLog(
   store: EventStore,
@@ -50,7 +50,7 @@ export async function joinLog(
   };
   try {
     const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
-    requireUnsealed({ sealedAt: state?.sealedAt ?? null });
+    requireNotFrozen({ frozenAt: state?.frozenAt ?? null });
   } catch (error) {
     // Why it may not work here is told, and not that the store could not be told of it.
     await leave().catch(() => {});

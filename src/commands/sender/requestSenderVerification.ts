@@ -54,7 +54,7 @@ export async function requestSenderVerification(
 
   const now = context.at;
   const ofSender = senderAllowanceStream(id);
-  const ofAddress = addressAllowanceStream(keys.hashAddressOfAll(address.canonical));
+  const ofAddress = addressAllowanceStream(keys.hashAddressGlobally(address.canonical));
   const ofWorkspace = workspaceAllowanceStream(workspaceId, utcDay(now));
   const allowance = async (stream: string) =>
     (await load(store, verificationAllowanceAggregate, stream)).state;

@@ -132,7 +132,10 @@ export async function rotateWebhookSecret(
   context: WorkspaceCommandContext,
 ): Promise<{ readonly secret: string } | null> {
   const secret = randomBytes(SECRET_BYTES);
-  const sealed = { endpointId, sealedSecret: services.keys.sealSecret(secret, { workspaceId, endpointId }) };
+  const sealed = {
+    endpointId,
+    sealedSecret: services.keys.encryptSecret(secret, { workspaceId, endpointId }),
+  };
   const decide = (state: WebhooksState) => rotateSecret(state, sealed, context.at, overlapMs);
   const outcome = await change(services, workspaceId, decide, context);
   return outcome === "rotated" ? { secret: webhookSecretText(secret) } : null;

@@ -42,7 +42,7 @@ export async function registerWebhook(
     url,
     description,
     eventTypes: eventTypes === null ? null : [...eventTypes],
-    sealedSecret: services.keys.sealSecret(secret, { workspaceId, endpointId: id }),
+    sealedSecret: services.keys.encryptSecret(secret, { workspaceId, endpointId: id }),
   };
   const outcome = await transact(
     services.store,

@@ -31,7 +31,7 @@ export type AnswerKeeping =
   /** It tells of nobody. */
   | { readonly kind: "plain" }
   /** With the salt of an event that is erased with the person. */
-  | { readonly kind: "sealed"; readonly salt: string }
+  | { readonly kind: "encrypted"; readonly salt: string }
   /** That event is gone. */
   | { readonly kind: "dropped" };
 
@@ -46,7 +46,7 @@ export function toldEvent(services: Reader, origin: DeliveryOrigin): Promise<Tol
 }
 
 function keepingBy(salt: string | null): AnswerKeeping {
-  return salt === null ? { kind: "dropped" } : { kind: "sealed", salt };
+  return salt === null ? { kind: "dropped" } : { kind: "encrypted", salt };
 }
 
 /** The message as it was once an event had happened: an outcome that comes late does not change how it ended. */

@@ -61,7 +61,7 @@ const Accepted = {
 };
 
 /**
- * What a relay has said. Its words may name a person in any spelling, so they are sealed with the salt of
+ * What a relay has said. Its words may name a person in any spelling, so they are encrypted with the salt of
  * `EmailContentStored`: they go with the content. `reply` has them in what was recorded before that.
  */
 const RelayAnswer = {
@@ -97,7 +97,7 @@ const schemas = {
   EmailSent: Type.Object({
     attempt: Type.Integer(),
     transport: Type.String(),
-    /** The codes of the reply; its words, too, in what was recorded before they were sealed. */
+    /** The codes of the reply; its words, too, in what was recorded before they were encrypted. */
     reply: Type.String(),
     /** What the relay calls the message, where that cannot be anybody's name. */
     relayId: Type.Optional(Type.String()),

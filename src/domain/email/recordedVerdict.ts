@@ -50,17 +50,17 @@ export function relayIdOf(reply: string, addresses: readonly string[]): string |
 }
 
 /**
- * A verdict without the relay's words, which may name a person in any spelling: those are sealed. `addresses` are the
+ * A verdict without the relay's words, which may name a person in any spelling: those are encrypted. `addresses` are the
  * message's.
  */
 export function lastingVerdict(
   verdict: Verdict,
-  seal: (text: string) => string,
+  encrypt: (text: string) => string,
   addresses: readonly string[],
 ): LastingVerdict {
   const { reply, ...facts } = verdict;
   if (reply === undefined || reply === "") return withoutReply(verdict);
-  const sealedReply = seal(reply);
+  const sealedReply = encrypt(reply);
   if (facts.kind === "sent") {
     const relayId = relayIdOf(reply, addresses);
     return { kind: "sent", codes: replyCodes(reply), sealedReply, ...(relayId ? { relayId } : {}) };

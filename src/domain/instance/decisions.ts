@@ -3,32 +3,32 @@ import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { InstanceEvent } from "./events.ts";
 import type { Copy, InstanceState, Restoration } from "./state.ts";
 
-/** Stops every instance of the log. A repeat gives no events. The outcome is since when it is sealed. */
-export function sealInstance(state: InstanceState, now: EpochMs): Decision<EpochMs | null, InstanceEvent> {
+/** Freezes the log: every instance stops. A repeat gives no events. The outcome is when it was frozen. */
+export function freezeInstance(state: InstanceState, now: EpochMs): Decision<EpochMs | null, InstanceEvent> {
   if (state === null) return { outcome: null, events: [] };
-  if (state.sealedAt !== null) return { outcome: state.sealedAt, events: [] };
+  if (state.frozenAt !== null) return { outcome: state.frozenAt, events: [] };
   return { outcome: now, events: [{ type: "InstanceSealed", data: { at: rfc3339(now) } }] };
 }
 
-/** Lets the log go on where it is. A repeat gives no events. */
-export function unsealInstance(
+/** Ends the freeze. A repeat gives no events. */
+export function unfreezeInstance(
   state: InstanceState,
   now: EpochMs,
-): Decision<"unsealed" | "notSealed", InstanceEvent> {
-  if (state === null || state.sealedAt === null) return { outcome: "notSealed", events: [] };
-  return { outcome: "unsealed", events: [{ type: "InstanceUnsealed", data: { at: rfc3339(now) } }] };
+): Decision<"unfrozen" | "notFrozen", InstanceEvent> {
+  if (state === null || state.frozenAt === null) return { outcome: "notFrozen", events: [] };
+  return { outcome: "unfrozen", events: [{ type: "InstanceUnsealed", data: { at: rfc3339(now) } }] };
 }
 
-/** Notes that a copy is about to be taken. A log that was sealed takes no note. */
+/** Records that a copy is about to be taken. A frozen log takes no more events. */
 export function copyInstance(
   state: InstanceState,
   { kind, at, place }: Copy & { readonly place: string },
 ): Decision<"noted" | "notTaken", InstanceEvent> {
-  if (state === null || state.sealedAt !== null) return { outcome: "notTaken", events: [] };
+  if (state === null || state.frozenAt !== null) return { outcome: "notTaken", events: [] };
   return { outcome: "noted", events: [{ type: "InstanceCopied", data: { kind, place, at: rfc3339(at) } }] };
 }
 
-/** Notes that the log was brought here; a repeat, by the id of the copy, gives no events. */
+/** Records that the log was restored here. A repeat with the same `copyId` gives no events. */
 export function restoreInstance(
   state: InstanceState,
   { takenAt, at, ...facts }: Restoration,
@@ -39,7 +39,7 @@ export function restoreInstance(
   return { outcome: "restored", events: [{ type: "InstanceRestored", data }] };
 }
 
-/** Lets go on what was held since the log was restored. The outcome is what it was held since; null: nothing was. */
+/** Ends the hold that a restoration began. The outcome is that restoration; null when nothing is held. */
 export function resumeInstance(
   state: InstanceState,
   now: EpochMs,

@@ -10,7 +10,7 @@ const schemas = {
   SuppressionAddressStored: Type.Object({
     address: Type.String(),
     note: Type.Optional(Type.String()),
-    /** A uuid: what endpoints answer when they are told of the suppression is sealed with it. */
+    /** A uuid. What webhook endpoints answer about this suppression is encrypted with it. */
     salt: Type.Optional(Type.String()),
   }),
   RecipientSuppressed: Type.Object({
@@ -24,9 +24,9 @@ const schemas = {
     bounceReason: Type.Optional(Type.String()),
     code: Type.Optional(Type.Integer()),
     enhancedCode: Type.Optional(Type.String()),
-    /** What the relay said, sealed with the salt of the message's `EmailContentStored`. */
+    /** What the relay said, encrypted with the salt of the message's `EmailContentStored`. */
     sealedReply: Type.Optional(Type.String()),
-    /** The same, in what was recorded before it was sealed. */
+    /** The same, in what was recorded before it was encrypted. */
     reply: Type.Optional(Type.String()),
   }),
   RecipientUnsuppressed: Type.Object({ workspaceId: Type.String(), recipientHash: Type.String() }),

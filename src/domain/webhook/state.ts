@@ -72,7 +72,7 @@ export const webhookDecider: Decider<WebhooksState, WebhookEvent> = {
   evolve,
 };
 
-/** The sealed secrets that sign at `now`, the newest first: one, or two during a rotation. */
+/** The encrypted secrets that sign at `now`, the newest first: one, or two during a rotation. */
 export function signingSecrets({ sealedSecret, previous }: WebhookEndpoint, now: EpochMs): readonly string[] {
   return previous !== null && now < previous.until ? [sealedSecret, previous.sealedSecret] : [sealedSecret];
 }

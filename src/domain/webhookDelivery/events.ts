@@ -21,7 +21,7 @@ const Outcome = {
   /** Absent when there was no answer. */
   statusCode: Type.Optional(Type.Integer()),
   /**
-   * The beginning of the answer's body, addresses replaced. Of what tells of a person it is sealed with the salt of an
+   * The beginning of the answer's body, addresses replaced. Of what tells of a person it is encrypted with the salt of an
    * event that is erased with them.
    */
   excerpt: Type.Optional(Type.String()),

@@ -58,14 +58,14 @@ function evolve(state: WorkspaceState, event: WorkspaceEvent): WorkspaceState {
 export const workspaceDecider: Decider<WorkspaceState, WorkspaceEvent> = { initialState: null, evolve };
 
 /**
- * How much of the time from `since` to `now` sending was paused, in ms: it does not age a message. `stops` are the
+ * How much of the time from `since` to `now` sending was paused, in ms: it does not age a message. `downtimes` are the
  * times in which the whole log stood still.
  */
 export function pausedMs(
   state: WorkspaceState,
   since: EpochMs,
   now: EpochMs,
-  stops: readonly TimeSpan[] = [],
+  downtimes: readonly TimeSpan[] = [],
 ): number {
-  return coveredMs([...(state?.pauses ?? []), ...stops], since, now);
+  return coveredMs([...(state?.pauses ?? []), ...downtimes], since, now);
 }

@@ -34,11 +34,11 @@ interface AttemptJson {
 /** The beginning of an endpoint's answer; null when there was none, or once it went with what it answered. */
 type OpenAnswer = (ending: Ending["data"]) => string | null;
 
-export function answerOpener(keys: Pick<InstanceKeys, "unsealWithSalt">, answer: AnswerKeeping): OpenAnswer {
+export function answerOpener(keys: Pick<InstanceKeys, "decryptWithSalt">, answer: AnswerKeeping): OpenAnswer {
   return ({ excerpt = null, sealedExcerpt }) => {
     if (answer.kind === "dropped") return null;
     if (answer.kind === "plain" || sealedExcerpt === undefined) return excerpt;
-    return keys.unsealWithSalt(answer.salt, sealedExcerpt);
+    return keys.decryptWithSalt(answer.salt, sealedExcerpt);
   };
 }
 

@@ -5,19 +5,19 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Seals bytes with AES-256-GCM: base64 of nonce, tag and ciphertext. What is sealed with a `context` (its additional
- * authenticated data) opens with the same one alone.
+ * Encrypts bytes with AES-256-GCM. Returns base64 of nonce, tag and ciphertext. `context` is additional authenticated
+ * data: decrypting needs the same one.
  */
-export function seal(key: Uint8Array, plain: Uint8Array, context = ""): string {
+export function encrypt(key: Uint8Array, plain: Uint8Array, context = ""): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(context));
   const body = Buffer.concat([cipher.update(plain), cipher.final()]);
   return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString("base64");
 }
 
-/** The inverse of {@link seal}; null when the key or the context is another one or the text was altered. */
-export function unseal(key: Uint8Array, sealed: string, context = ""): Uint8Array | null {
-  const bytes = Buffer.from(sealed, "base64");
+/** The inverse of {@link encrypt}; null when the key or the context differs or the text was altered. */
+export function decrypt(key: Uint8Array, encrypted: string, context = ""): Uint8Array | null {
+  const bytes = Buffer.from(encrypted, "base64");
   if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;
   const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, NONCE_BYTES));
   decipher.setAAD(Buffer.from(context));
@@ -29,12 +29,12 @@ export function unseal(key: Uint8Array, sealed: string, context = ""): Uint8Arra
   }
 }
 
-/** A fresh key for the instance: everything that is keyed derives from it. */
+/** A fresh data key. Every other key of the instance is derived from it. */
 export function newDataKey(): Uint8Array {
   return randomBytes(KEY_BYTES);
 }
 
-/** A key for one purpose (HKDF-SHA-256, RFC 5869): no two purposes share one. */
+/** Derives the key of one purpose (HKDF-SHA-256, RFC 5869). */
 export function deriveKey(secret: Uint8Array, purpose: string): Uint8Array {
   return new Uint8Array(hkdfSync("sha256", secret, "postledger", purpose, KEY_BYTES));
 }
@@ -46,53 +46,53 @@ export function equalInConstantTime(left: string, right: string): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }
 
-/** Whose a sealed secret is. */
-export interface SecretHolder {
+/** The endpoint that a signing secret belongs to. */
+export interface SecretOwner {
   readonly workspaceId: string;
   readonly endpointId: string;
 }
 
-/** What stands before a secret that is bound to its endpoint; base64 has no such character. */
-const BOUND = "v2.";
+/** The prefix of a secret that is bound to its endpoint. Base64 has no full stop. */
+const BOUND_PREFIX = "v2.";
 
-function contextOf({ workspaceId, endpointId }: SecretHolder): string {
+function contextOf({ workspaceId, endpointId }: SecretOwner): string {
   return `webhook secret\n${workspaceId}\n${endpointId}`;
 }
 
 /** The keyed functions of an instance. All hashes are HMAC-SHA-256 in lower-case hex. */
 export interface InstanceKeys {
   hashApiKey(key: string): string;
-  /** Names a sender's or recipient's stream: the address cannot be had back, nor guessed without the key. */
+  /** Part of the name of a sender's or recipient's stream. Without the key nobody can test a guessed address. */
   hashAddress(workspaceId: string, canonicalAddress: string): string;
-  /** Names what is counted for an address whoever asks: the same in every workspace. */
-  hashAddressOfAll(canonicalAddress: string): string;
-  /** What a domain's owner publishes to let this workspace send from it. */
+  /** Identifies an address across all workspaces, for limits that apply to the address itself. */
+  hashAddressGlobally(canonicalAddress: string): string;
+  /** The value of the DNS record that proves control of a domain for this workspace. */
   domainProof(workspaceId: string, domain: string): string;
-  /** The secret of one verification link: made again from the same two ids whenever its mail is built. */
+  /** The secret of one verification link, derived again whenever the mail is built. */
   verificationSecret(senderId: string, requestId: string): string;
-  /** What a requester and whoever gets its verification mail compare; it opens nothing. */
+  /** A short code shown to the requester and in the mail, for people to compare. It grants nothing. */
   verificationCode(senderId: string, requestId: string): string;
-  /** What two requests with one Idempotency-Key are compared by. */
+  /** Compares two requests with the same Idempotency-Key. */
   fingerprint(workspaceId: string, canonicalRequest: string): string;
   /**
-   * Seals a text that has to go when an event goes: `salt` is random, and stands in that event alone. Without it nobody
-   * can open the text, not even with the data key.
+   * Encrypts a text that must become unreadable when an event is erased. `salt` is random and stored in that event
+   * only: without it nobody can decrypt the text, even with the data key.
    */
-  sealWithSalt(salt: string, text: string): string;
-  /** The inverse of {@link InstanceKeys.sealWithSalt}; null with another salt. */
-  unsealWithSalt(salt: string, sealed: string): string | null;
-  /** Seals the signing secret of one endpoint: under another endpoint's name it does not open. */
-  sealSecret(plain: Uint8Array, of: SecretHolder): string;
-  /** The inverse of `sealSecret`. Secrets from before they were bound to their endpoint open for any. */
-  unsealSecret(sealed: string, of: SecretHolder): Uint8Array | null;
+  encryptWithSalt(salt: string, text: string): string;
+  /** The inverse of {@link InstanceKeys.encryptWithSalt}; null with another salt. */
+  decryptWithSalt(salt: string, encrypted: string): string | null;
+  /** Encrypts the signing secret of one endpoint. It cannot be decrypted for another endpoint. */
+  encryptSecret(plain: Uint8Array, of: SecretOwner): string;
+  /** The inverse of `encryptSecret`. Secrets of the first format are not bound to an endpoint. */
+  decryptSecret(encrypted: string, of: SecretOwner): Uint8Array | null;
 }
 
-/** No vowels, so that it spells nothing, and nothing that reads like something else. */
+/** No vowels, so that a code spells no word, and no characters that look alike. */
 const CODE_LETTERS = "23456789BCDFGHJKMNPQRSTVWXZ";
 const CODE_LENGTH = 8;
 
-/** The beginning of a hash as people compare it: `K7QX-2M9P`. */
-function comparable(hash: string): string {
+/** The beginning of a hash as a code for people: `K7QX-2M9P`. */
+function codeOf(hash: string): string {
   let rest = BigInt(`0x${hash}`);
   let code = "";
   while (code.length < CODE_LENGTH) {
@@ -102,7 +102,7 @@ function comparable(hash: string): string {
   return `${code.slice(0, CODE_LENGTH / 2)}-${code.slice(CODE_LENGTH / 2)}`;
 }
 
-/** Derives the instance's keyed functions from its data key. */
+/** Derives the keyed functions of an instance from its data key. */
 export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
   const apiKeyPepper = deriveKey(dataKey, "api-key");
   const addressKey = deriveKey(dataKey, "address");
@@ -118,21 +118,21 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
   return {
     hashApiKey: (key) => hmac(apiKeyPepper, key),
     hashAddress: (workspaceId, address) => hmac(addressKey, `${workspaceId}\n${address}`),
-    hashAddressOfAll: (address) => hmac(everyWorkspaceKey, address),
+    hashAddressGlobally: (address) => hmac(everyWorkspaceKey, address),
     domainProof: (workspaceId, domain) => hmac(domainKey, `${workspaceId}\n${domain}`),
     verificationSecret: (senderId, requestId) => hmac(verificationKey, `${senderId}\n${requestId}`),
     verificationCode: (senderId, requestId) =>
-      comparable(hmac(verificationKey, `code\n${senderId}\n${requestId}`)),
+      codeOf(hmac(verificationKey, `code\n${senderId}\n${requestId}`)),
     fingerprint: (workspaceId, request) => hmac(fingerprintKey, `${workspaceId}\n${request}`),
-    sealWithSalt: (salt, text) => seal(saltedKey(salt), Buffer.from(text)),
-    unsealWithSalt(salt, sealed) {
-      const plain = unseal(saltedKey(salt), sealed);
+    encryptWithSalt: (salt, text) => encrypt(saltedKey(salt), Buffer.from(text)),
+    decryptWithSalt(salt, encrypted) {
+      const plain = decrypt(saltedKey(salt), encrypted);
       return plain === null ? null : new TextDecoder().decode(plain);
     },
-    sealSecret: (plain, of) => BOUND + seal(secretKey, plain, contextOf(of)),
-    unsealSecret: (sealed, of) =>
-      sealed.startsWith(BOUND)
-        ? unseal(secretKey, sealed.slice(BOUND.length), contextOf(of))
-        : unseal(secretKey, sealed),
+    encryptSecret: (plain, of) => BOUND_PREFIX + encrypt(secretKey, plain, contextOf(of)),
+    decryptSecret: (encrypted, of) =>
+      encrypted.startsWith(BOUND_PREFIX)
+        ? decrypt(secretKey, encrypted.slice(BOUND_PREFIX.length), contextOf(of))
+        : decrypt(secretKey, encrypted),
   };
 }

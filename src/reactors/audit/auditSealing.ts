@@ -60,7 +60,7 @@ export class LogSealing {
   private async look(): Promise<void> {
     const { sealer, standing, clock, intervalMs } = this.options;
     // A log that goes on elsewhere takes nothing any more.
-    if (typeof (await standing.get()).instance?.sealedAt === "number") return;
+    if (typeof (await standing.get()).instance?.frozenAt === "number") return;
     let since = performance.now();
     await sealer.readOn(async () => {
       const restMs = Math.min(REST_MS_MAX, REST_FACTOR * (performance.now() - since));

@@ -46,7 +46,7 @@ export interface DeliveryContext {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly clock: Clock;
-  readonly keys: Pick<InstanceKeys, "sealWithSalt">;
+  readonly keys: Pick<InstanceKeys, "encryptWithSalt">;
   readonly suppressions: SuppressionList;
   /** The least time between two reads of one workspace or sender: a claim may wait for that long. */
   readonly readSpacingMs: number;
@@ -291,7 +291,7 @@ function bounceOf(suppression: NonNullable<SuppressionState>): LastingVerdict {
   };
 }
 
-/** The verdict as it can stay: what the relay said is sealed with what goes when the content does. */
+/** The verdict as it is recorded: the reply is encrypted with the salt that is erased together with the content. */
 function lasting(
   { keys }: DeliveryContext,
   { story }: Attempt,
@@ -301,8 +301,9 @@ function lasting(
   const first = story.events[0]?.event;
   invariant(first?.type === "EmailContentStored", "a message with content begins with it");
   const { salt } = first.data;
-  const seal = (reply: string) => keys.sealWithSalt(salt, redactReply(reply, from, to, [replyTo, subject]));
-  return lastingVerdict(verdict, seal, [from, to, replyTo]);
+  const encrypt = (reply: string) =>
+    keys.encryptWithSalt(salt, redactReply(reply, from, to, [replyTo, subject]));
+  return lastingVerdict(verdict, encrypt, [from, to, replyTo]);
 }
 
 /** A bounce with the domain that it was at, where that is to be kept and the content still tells it. */
@@ -371,7 +372,8 @@ export function momentOf(
   workspace: WorkspaceState,
 ): Moment {
   const now = context.clock.now();
-  const paused = state === null ? 0 : pausedMs(workspace, state.acceptedAt, now, context.departures.stops);
+  const paused =
+    state === null ? 0 : pausedMs(workspace, state.acceptedAt, now, context.departures.downtimes);
   return { now, random: context.random(), pausedMs: paused };
 }
 

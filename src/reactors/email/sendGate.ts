@@ -29,7 +29,7 @@ export class Departures {
   }
 
   /** The times in which nothing left, as they were when it was last asked: they do not age a message. */
-  get stops(): readonly TimeSpan[] {
+  get downtimes(): readonly TimeSpan[] {
     return this.known;
   }
 
@@ -37,10 +37,10 @@ export class Departures {
   async ask(): Promise<boolean> {
     const { standing, clock, isLevel } = this.options;
     const { instance, restoredPosition } = await standing.get();
-    this.known = instance?.stops ?? [];
-    const isSealed = (instance?.sealedAt ?? null) !== null;
+    this.known = instance?.downtimes ?? [];
+    const isFrozen = (instance?.frozenAt ?? null) !== null;
     const isHoldKnown = !instance?.isHeld || restoredPosition === null || isLevel(restoredPosition);
-    const mayLeave = !isSealed && isHoldKnown;
+    const mayLeave = !isFrozen && isHoldKnown;
     if (!mayLeave) this.closedUntil = clock.monotonicMs() + CLOSED_MS;
     return mayLeave;
   }

@@ -33,7 +33,7 @@ export function whyWaiting(options: WhyWaitingOptions): (view: EmailView) => Pro
       services.standing.get(),
     ]);
     const now = services.clock.now();
-    const paused = pausedMs(workspace, email.acceptedAt, now, instance?.stops ?? []);
+    const paused = pausedMs(workspace, email.acceptedAt, now, instance?.downtimes ?? []);
     return waitingOf(email, {
       now,
       isHeld: instance?.isHeld === true && isKnownAsHeld(options.due, id),

@@ -1,33 +1,33 @@
 import type { StandingCache } from "../../commands/instance/instanceStatusCache.ts";
 
-/** Whether the log that this process works on still goes on here. */
-export interface SealWatch {
-  /** True from when the log was seen to be sealed to the end of the process. */
-  isSealed(): Promise<boolean>;
+/** Tells whether the log was frozen while this process works on it. */
+export interface FreezeWatch {
+  /** True once the log was seen frozen, until the process ends. */
+  isFrozen(): Promise<boolean>;
   stop(): void;
 }
 
 const LOOK_MS = 500;
 
 /**
- * Looks whether the log was sealed, and says so once. There is no way back for a process: what it knows of the log is
- * of before, so it is started again when the log was unsealed.
+ * Polls whether the log was frozen, and calls `onFrozen` once. A process does not come back from that: its caches are
+ * from before the freeze, so it must be restarted after the log was unfrozen.
  */
-export function watchSeal(standing: StandingCache, onSealed: () => void): SealWatch {
-  let wasSealed = false;
+export function watchFreeze(standing: StandingCache, onFrozen: () => void): FreezeWatch {
+  let wasFrozen = false;
   const look = async () => {
     const { instance } = await standing.get();
-    if (wasSealed || (instance?.sealedAt ?? null) === null) return;
-    wasSealed = true;
+    if (wasFrozen || (instance?.frozenAt ?? null) === null) return;
+    wasFrozen = true;
     clearInterval(timer);
-    onSealed();
+    onFrozen();
   };
   // While the store is away nothing can be written here either.
   const timer = setInterval(() => look().catch(() => {}), LOOK_MS);
   return {
-    async isSealed() {
-      if (!wasSealed) await look().catch(() => {});
-      return wasSealed;
+    async isFrozen() {
+      if (!wasFrozen) await look().catch(() => {});
+      return wasFrozen;
     },
     stop: () => clearInterval(timer),
   };

@@ -130,9 +130,9 @@ function signedCall(
   const body = JSON.stringify(payload);
   const now = services.clock.now();
   const timestampSeconds = Math.floor(now / SECOND_MS);
-  const secrets = signingSecrets(endpoint, now).map((sealed) => {
-    const secret = services.keys.unsealSecret(sealed, { workspaceId, endpointId: endpoint.id });
-    invariant(secret, "a secret that this log's key has sealed for this endpoint can be opened with it");
+  const secrets = signingSecrets(endpoint, now).map((encrypted) => {
+    const secret = services.keys.decryptSecret(encrypted, { workspaceId, endpointId: endpoint.id });
+    invariant(secret, "the data key decrypts the secret that it encrypted for this endpoint");
     return secret;
   });
   return {
@@ -157,7 +157,7 @@ function factsOf({ services }: WebhookContext, outcome: WebhookOutcome, event: T
   const facts = { durationMs, statusCode: outcome.statusCode };
   if (body === "" || answer.kind === "dropped") return facts;
   if (answer.kind === "plain") return { ...facts, excerpt: body };
-  return { ...facts, sealedExcerpt: services.keys.sealWithSalt(answer.salt, body) };
+  return { ...facts, sealedExcerpt: services.keys.encryptWithSalt(answer.salt, body) };
 }
 
 function gotThrough(verdict: WebhookVerdict): boolean | null {

@@ -199,7 +199,7 @@ export class WebhookDelivery {
     const since = services.clock.now() - FAILING_MS;
     const { instance } = await services.standing.get();
     // Nobody was called while the log stood still, and what got through elsewhere meanwhile is not known here.
-    if (instance?.stops.some(({ to }) => to === null || to > since)) return;
+    if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;
     const before = rfc3339(since);
     const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, FAILING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {

@@ -110,14 +110,14 @@ export async function lastSealCheck(store: EventStore): Promise<Check> {
 /** Only where there is something to say: most logs were neither sealed nor restored. What holds mail says what to do. */
 export function standingChecks(instance: InstanceState): readonly Check[] {
   const held = heldDetail(instance);
-  const sealedAt = instance?.sealedAt ?? null;
+  const frozenAt = instance?.frozenAt ?? null;
   return [
-    ...(sealedAt === null
+    ...(frozenAt === null
       ? []
       : [
           failed(
             "seal",
-            `sealed at ${rfc3339(sealedAt)}: it goes on where it was imported`,
+            `sealed at ${rfc3339(frozenAt)}: it goes on where it was imported`,
             "use the service there; `postledger log unseal` lets the log go on here, if it does so nowhere else",
           ),
         ]),

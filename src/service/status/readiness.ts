@@ -4,7 +4,7 @@ import type { InstanceState } from "../../domain/instance/state.ts";
 import type { Check } from "../../http/health/healthRoutes.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
-import type { SealWatch } from "../../reactors/instance/freezeWatch.ts";
+import type { FreezeWatch } from "../../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../../readModels/readers.ts";
 import type { Config } from "../config/config.ts";
 import { isOutbox } from "../openAdapters.ts";
@@ -22,7 +22,7 @@ interface ReadinessOptions {
   readonly services: Services;
   readonly readers: Readers;
   readonly delivery: MailDelivery;
-  readonly seal: SealWatch;
+  readonly seal: FreezeWatch;
 }
 
 /** What `/health/ready` looks at. Trouble with the relay is shown and does not make the service unready: mail waits. */
@@ -57,7 +57,7 @@ async function standingChecks({
   const found = await services.standing.get().catch(() => null);
   const held = heldDetail(found?.instance ?? null);
   return {
-    ...((await seal.isSealed()) ? { seal: { ok: false, required: true, detail: SEALED } } : {}),
+    ...((await seal.isFrozen()) ? { seal: { ok: false, required: true, detail: SEALED } } : {}),
     ...(held === null ? {} : { delivery: { ok: false, required: false, detail: held } }),
   };
 }

@@ -184,11 +184,11 @@ const stopped: Instance = {
   sealedDataKey: "",
   contentStoreId: "",
   format: 1,
-  sealedAt: null,
+  frozenAt: null,
   restored: null,
   isHeld: false,
   resumedAt: null,
-  stops: [],
+  downtimes: [],
   copies: [],
 };
 
@@ -244,7 +244,7 @@ describe("sealing", () => {
     now += intervalMs;
     await until(async () => (await sealsOf(store)).length === 2, "another seal");
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0 });
-    instance = { ...stopped, sealedAt: now };
+    instance = { ...stopped, frozenAt: now };
     await happen(store, 1);
     now += 10 * intervalMs;
     const before = asked;

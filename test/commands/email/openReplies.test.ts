@@ -17,7 +17,7 @@ const sealed: EmailEvent = {
     reason: "recipient_refused",
     code: 550,
     enhancedCode: "5.2.0",
-    sealedReply: keys.sealWithSalt(SALT, "550 5.2.0 Smithson, Ana has left"),
+    sealedReply: keys.encryptWithSalt(SALT, "550 5.2.0 Smithson, Ana has left"),
   },
 };
 /** As it was recorded before replies were sealed. */
@@ -44,11 +44,11 @@ describe("a relay's reply", () => {
   });
 
   test("cannot be had with another salt, or another instance's key", () => {
-    const sealedReply = keys.sealWithSalt(SALT, "550 no");
-    expect(keys.unsealWithSalt(SALT, sealedReply)).toBe("550 no");
-    expect(keys.unsealWithSalt(SALT.replace("3", "4"), sealedReply)).toBeNull();
-    expect(instanceKeys(newDataKey()).unsealWithSalt(SALT, sealedReply)).toBeNull();
-    expect(keys.sealWithSalt(SALT, "550 no")).not.toBe(sealedReply);
+    const sealedReply = keys.encryptWithSalt(SALT, "550 no");
+    expect(keys.decryptWithSalt(SALT, sealedReply)).toBe("550 no");
+    expect(keys.decryptWithSalt(SALT.replace("3", "4"), sealedReply)).toBeNull();
+    expect(instanceKeys(newDataKey()).decryptWithSalt(SALT, sealedReply)).toBeNull();
+    expect(keys.encryptWithSalt(SALT, "550 no")).not.toBe(sealedReply);
   });
 
   test("has no salt once the content was erased, though the log still holds it", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import { sealLog, unsealLog } from "../../../src/commands/instance/freezeAndResume.ts";
+import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeAndResume.ts";
 import { InstanceMismatchError, openInstance } from "../../../src/commands/instance/openInstance.ts";
 import { joinLog, servicesAtWork } from "../../../src/commands/instance/serviceRegister.ts";
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
@@ -51,10 +51,10 @@ describe("the register of services", () => {
 
   test("lets nobody in on a sealed log, and keeps no entry of it", async () => {
     const store = await openLog();
-    await sealLog(store, context);
+    await freezeLog(store, context);
     await expect(join(store, A)).rejects.toThrow(InstanceMismatchError);
     expect(await servicesAtWork(store)()).toEqual([]);
-    await unsealLog(store, context);
+    await unfreezeLog(store, context);
     await join(store, A);
     expect(await servicesAtWork(store)()).toEqual([A]);
   });
@@ -65,7 +65,7 @@ describe("the register of services", () => {
       const store = await openLog();
       let seen: readonly unknown[] = [];
       const seal = async () => {
-        await sealLog(store, context);
+        await freezeLog(store, context);
         seen = await servicesAtWork(store)();
       };
       const racing: EventStore = Object.assign(Object.create(store), {

@@ -267,7 +267,7 @@ describe("a seal under load", () => {
       await service.kill("SIGTERM");
 
       const unsealed = await runCommand({ ...env, DATA_DIR: dataDir }, "log", "unseal");
-      expect(unsealed).toMatchObject({ exitCode: 0, json: { outcome: "unsealed" } });
+      expect(unsealed).toMatchObject({ exitCode: 0, json: { outcome: "unfrozen" } });
       const again = await start();
       load.aim(again);
       expect(await load.request(load.newPost())).toBe(true);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { resumeLog, sealLog } from "../../../src/commands/instance/freezeAndResume.ts";
+import { freezeLog, resumeLog } from "../../../src/commands/instance/freezeAndResume.ts";
 import { instanceAggregate } from "../../../src/commands/instance/openInstance.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
@@ -73,7 +73,7 @@ describe("mail that is held since its log was restored", () => {
   }, 30_000);
 
   test("a log that is sealed answers nobody, but for how it is; nothing leaves", async () => {
-    await sealLog(service.log.store, systemCommandContext("test"));
+    await freezeLog(service.log.store, systemCommandContext("test"));
     await until(async () => (await tenant.send(newKey(), message())).status === 503, "the door to be closed");
     const lost = await tenant.send(newKey(), message());
     expect(lost).toMatchObject({ status: 503, json: { code: "INTERNAL_ERROR", retryable: true } });

@@ -369,7 +369,7 @@ describe.each(await testStores())("verification by mail on $name", (store) => {
       const now = Date.now();
       const dayStart = now - (now % (24 * HOUR_MS));
       await count(senderAllowanceStream(known.id), rfc3339(dayStart));
-      const ofAll = addressAllowanceStream(service.log.keys.hashAddressOfAll(canonical));
+      const ofAll = addressAllowanceStream(service.log.keys.hashAddressGlobally(canonical));
       for (let mail = 0; mail < 20; mail += 1) await count(ofAll, rfc3339(now));
       const refused = await ask(known.id, again);
       expectProblem(refused, 429, "RATE_LIMITED");

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { resumeLog, sealLog, unsealLog } from "../../../src/commands/instance/freezeAndResume.ts";
+import { freezeLog, resumeLog, unfreezeLog } from "../../../src/commands/instance/freezeAndResume.ts";
 import { standingCache } from "../../../src/commands/instance/instanceStatusCache.ts";
 import { instanceAggregate } from "../../../src/commands/instance/openInstance.ts";
 import { transact } from "../../../src/commands/transact.ts";
@@ -37,7 +37,7 @@ test("everything may leave on a log that was begun where it is, also before it h
 
 test("nothing leaves while the log is sealed, nor for a moment after that was seen", async () => {
   const store = await newLog();
-  await sealLog(store, context);
+  await freezeLog(store, context);
   const { clock, departures } = asking(store, LOG_START);
   const sealed = departures();
   expect(sealed.isOpen).toBe(true);
@@ -45,7 +45,7 @@ test("nothing leaves while the log is sealed, nor for a moment after that was se
   expect(sealed.isOpen).toBe(false);
   clock.advance(1_000);
   expect(sealed.isOpen).toBe(true);
-  await unsealLog(store, context);
+  await unfreezeLog(store, context);
   expect(await departures().ask()).toBe(true);
 });
 
@@ -60,7 +60,7 @@ test("nothing leaves after a restoration before the read model knows what is hel
   expect(await asking(store, restored).ask()).toBe(true);
   const asked = asking(store, restored).departures();
   await asked.ask();
-  expect(asked.stops).toEqual([{ from: 0, to: null }]);
+  expect(asked.downtimes).toEqual([{ from: 0, to: null }]);
   // What is held is a matter of rows from then on, and so is that it is not.
   await resumeLog(store, context);
   expect(await asking(store, before).ask()).toBe(true);
