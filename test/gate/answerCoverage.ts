@@ -1,4 +1,4 @@
-import { problemFacts } from "../../src/http/server/problem.ts";
+import { problemFacts } from "../../src/http/server/problemCodes.ts";
 import type { SeenLine } from "./answerLog.ts";
 import { codesOf, type Described, described } from "./documentedAnswers.ts";
 

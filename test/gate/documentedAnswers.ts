@@ -1,13 +1,10 @@
 import type { ErrorObject, ValidateFunction } from "ajv";
 import Ajv2020 from "ajv/dist/2020";
 import { operations } from "../../src/http/reference/allOperations.ts";
-import {
-  type DocumentAnswer,
-  type DocumentOperation,
-  documentPath,
-  openApiDocument,
-} from "../../src/http/reference/openApiDocument.ts";
-import { methodsOf, pathPattern, type Route, type RouteName, routes } from "../../src/http/server/routes.ts";
+import { documentPath, openApiDocument } from "../../src/http/reference/openApiDocument.ts";
+import type { DocumentAnswer, DocumentOperation } from "../../src/http/reference/openApiTypes.ts";
+import { methodsOf, pathPattern } from "../../src/http/server/routeMatching.ts";
+import { type Route, type RouteName, routes } from "../../src/http/server/routes.ts";
 import { isUuid } from "../../src/kernel/ids.ts";
 
 /** The document of a service with the program that is tested; only `servers` depends on its settings. */

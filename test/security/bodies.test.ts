@@ -1,11 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFile, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
-import {
-  BODY_BYTES_IN_FLIGHT_MIN,
-  BodyAdmissionControl,
-  type IncomingBody,
-} from "../../src/http/body/bodyAdmission.ts";
+import { BodyAdmissionControl, type IncomingBody } from "../../src/http/body/bodyAdmission.ts";
+import { BODY_BYTES_IN_FLIGHT_MIN } from "../../src/http/body/bodyLimits.ts";
 import { Problem } from "../../src/http/server/problem.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { testStores } from "../support/stores/stores.ts";

@@ -1,11 +1,8 @@
 import { invariant } from "../../kernel/assert.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { Problem } from "../server/problem.ts";
+import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
 
-/** The longest encoded request, in bytes on the wire (spec: Limits); the limit itself is accepted. */
-export const BODY_BYTES_MAX = 16_000_000;
-/** A body up to this size, in bytes, is small: room is kept for such ones beside the large. */
-export const SMALL_BYTES_MAX = 65_536;
 const SHARE_OF_SMALL = 1 / 8;
 /** What one workspace may hold, so that the others always find some; the largest body fits in all the same. */
 const SHARE_OF_WORKSPACE = 1 / 2;
@@ -18,9 +15,6 @@ const BYTES_PER_SECOND_MIN = 4_096;
 const SWEEP_MS = SECOND_MS;
 /** Added to the time that a body took when speeds are compared: its first bytes say little about the rest. */
 const SETTLING_MS = 250;
-
-/** The least bound under which one body of 16,000,000 bytes has room beside the share of the small ones. */
-export const BODY_BYTES_IN_FLIGHT_MIN = 20_000_000;
 
 /** The body of one request, on its way in or worked on. */
 export interface IncomingBody {
@@ -63,9 +57,9 @@ export class BodyAdmissionControl {
   hasRoom(body: Body, bytes: number): boolean {
     invariant(Number.isSafeInteger(bytes) && bytes >= 0, "a body has a whole number of bytes");
     const after = body.bytes + bytes;
-    const isLarge = after > SMALL_BYTES_MAX;
+    const isLarge = after > SMALL_BODY_BYTES_MAX;
     // A body that turns out to be large counts as a whole among the large.
-    const addedToLarge = isLarge ? (body.bytes > SMALL_BYTES_MAX ? bytes : after) : 0;
+    const addedToLarge = isLarge ? (body.bytes > SMALL_BODY_BYTES_MAX ? bytes : after) : 0;
     const ofWorkspace = Math.max(this.bytesMax * SHARE_OF_WORKSPACE, BODY_BYTES_MAX);
     const lacking = {
       workspace: (this.workspaces.get(body.workspaceId) ?? 0) + bytes - ofWorkspace,
@@ -106,7 +100,7 @@ export class BodyAdmissionControl {
     const speed = (one: Body) => (isLarge ? one.received : 1) / (one.waitedMs(now) + SETTLING_MS);
     const own = speed(body);
     return [...this.waiting]
-      .filter((one) => one.bytes > 0 && one.bytes > SMALL_BYTES_MAX === isLarge && speed(one) < own)
+      .filter((one) => one.bytes > 0 && one.bytes > SMALL_BODY_BYTES_MAX === isLarge && speed(one) < own)
       .sort((left, right) => speed(left) - speed(right));
   }
 
@@ -135,7 +129,7 @@ export class BodyAdmissionControl {
 }
 
 function smallPart(bytes: number): number {
-  return bytes > SMALL_BYTES_MAX ? 0 : bytes;
+  return bytes > SMALL_BODY_BYTES_MAX ? 0 : bytes;
 }
 
 /** The connection ends with the answer: else what is left of the body would be read on and thrown away. */

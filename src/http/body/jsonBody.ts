@@ -2,7 +2,8 @@ import type { Json, JsonObject } from "../../kernel/text/json.ts";
 import { grouped } from "../../kernel/text/text.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { ERRORS_MAX, invalid, Problem, refusedFor } from "../server/problem.ts";
-import { type IncomingBody, SMALL_BYTES_MAX } from "./bodyAdmission.ts";
+import type { IncomingBody } from "./bodyAdmission.ts";
+import { NO_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
 
 /** The deepest nesting of a request; the top-level object is level 1. */
 const DEPTH_MAX = 32;
@@ -69,7 +70,7 @@ export function announcesBody(headers: Headers): boolean {
 async function readBytes(request: Request, body: IncomingBody, bytesMax: number): Promise<Uint8Array> {
   const length = contentLengthOf(request.headers);
   if (length !== null && length > bytesMax) throw tooLarge(bytesMax);
-  if (length === null || length > SMALL_BYTES_MAX) {
+  if (length === null || length > SMALL_BODY_BYTES_MAX) {
     return readAsItComes(request, body, { length, bytesMax });
   }
   body.admit(length);
@@ -276,8 +277,6 @@ export async function readOptionalJsonBody(
   return readJsonBody(request, body, rules);
 }
 
-/** What a client may send in place of no body, in bytes: white space, or an object without members. */
-const NO_BODY_BYTES_MAX = 4_096;
 const NOT_TAKEN = "is not taken: this operation has no body";
 
 /**

@@ -3,6 +3,7 @@ import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
 import { codePoints, grouped } from "../../kernel/text/text.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
+import { MULTIPART_FRAME_BYTES_MAX } from "./bodyLimits.ts";
 import { FILENAME_CHARACTERS_MAX } from "./commonSchemas.ts";
 import { contentLengthOf, partsOf } from "./jsonBody.ts";
 
@@ -16,8 +17,6 @@ export interface FilePart {
   close(): Promise<void>;
 }
 
-/** Room for boundaries and headers around a file of the longest length, in bytes. */
-const FRAME_BYTES_MAX = 65_536;
 const FIELD_BYTES_MAX = 1_024;
 /** The transfer encodings that leave bytes as they are; RFC 7578, section 4.7, deprecates the others. */
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(["7bit", "8bit", "binary"]);
@@ -45,7 +44,7 @@ function tooLarge(): Problem {
  * A body that can only be too large is refused by its length, another one when its file becomes too large.
  */
 export async function openFilePart(request: Request, body: IncomingBody): Promise<FilePart> {
-  if ((contentLengthOf(request.headers) ?? 0) > FILE_BYTES_MAX + FRAME_BYTES_MAX) throw tooLarge();
+  if ((contentLengthOf(request.headers) ?? 0) > FILE_BYTES_MAX + MULTIPART_FRAME_BYTES_MAX) throw tooLarge();
   const parse = startParse(request.headers);
   const chunks = received(bytesOf(request, body), parse);
   const first = await chunks.next();
@@ -123,7 +122,7 @@ async function* received(
       bytes += chunk.byteLength;
       await written(parse.parser, chunk);
       if (parse.fault) throw parse.fault;
-      if (bytes > FILE_BYTES_MAX + FRAME_BYTES_MAX) throw tooLarge();
+      if (bytes > FILE_BYTES_MAX + MULTIPART_FRAME_BYTES_MAX) throw tooLarge();
       yield* parse.ready.splice(0);
     }
     await ended(parse.parser);

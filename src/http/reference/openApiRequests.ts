@@ -1,8 +1,8 @@
 import { type TObject, Type } from "@sinclair/typebox";
 import { Uuid } from "../body/commonSchemas.ts";
 import type { Operation } from "../server/operation.ts";
-import { bodyBytesMax, type Route } from "../server/routes.ts";
-import type { DocumentContent, DocumentOperation, DocumentParameter } from "./openApiDocument.ts";
+import type { Route } from "../server/routes.ts";
+import type { DocumentContent, DocumentOperation, DocumentParameter } from "./openApiTypes.ts";
 import { type Components, jsonSchema } from "./typeboxToJsonSchema.ts";
 
 function parameters(
@@ -31,7 +31,7 @@ function paramsOf({ path }: Route): TObject {
 }
 
 function sizeOf(route: Route): string {
-  return `JSON of at most ${bodyBytesMax(route).toLocaleString("en")} bytes.`;
+  return `JSON of at most ${route.bodyBytesMax.toLocaleString("en")} bytes.`;
 }
 
 /** The parameters and the body that an operation takes. */

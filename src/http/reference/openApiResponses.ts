@@ -1,9 +1,10 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { Json } from "../../kernel/text/json.ts";
 import type { Operation, OperationAnswer } from "../server/operation.ts";
-import { Problem, type ProblemCode, problemBody, problemFacts } from "../server/problem.ts";
+import { Problem, problemBody } from "../server/problem.ts";
+import { type ProblemCode, problemFacts } from "../server/problemCodes.ts";
 import { type Route, routes } from "../server/routes.ts";
-import type { DocumentAnswer, DocumentHeader, DocumentMedia } from "./openApiDocument.ts";
+import type { DocumentAnswer, DocumentHeader, DocumentMedia } from "./openApiTypes.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
 import { type Components, jsonSchema } from "./typeboxToJsonSchema.ts";
 

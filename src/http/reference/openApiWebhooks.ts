@@ -1,23 +1,11 @@
 import { WEBHOOK_POLICY } from "../../domain/webhookDelivery/decisions.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { webhookEvents } from "../webhook/webhookEventSchemas.ts";
-import type { DocumentContent, DocumentParameter } from "./openApiDocument.ts";
+import type { DocumentParameter, DocumentWebhook } from "./openApiTypes.ts";
 import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
 
 /** Groups the events on the reference page, and tells what holds for all of them. */
 export const WEBHOOK_EVENTS_TAG = "Webhook events";
-
-/** A call that the service makes, as the document describes it: what it sends, and what its answers mean. */
-export interface DocumentWebhook {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly tags: readonly [string];
-  readonly security: readonly [];
-  readonly parameters: readonly DocumentParameter[];
-  readonly requestBody: { readonly required: true; readonly content: DocumentContent };
-  /** By status, or by a class of them. */
-  readonly responses: Readonly<Record<string, { readonly description: string }>>;
-}
 
 const HEADERS: readonly (readonly [name: string, description: string, schema: JsonSchema])[] = [
   [

@@ -1,11 +1,6 @@
 import { escapeHtml, inline, prose } from "../server/html.ts";
-import { type ProblemCode, problemFacts } from "../server/problem.ts";
-import type {
-  DocumentAnswer,
-  DocumentContent,
-  DocumentOperation,
-  OpenApiDocument,
-} from "./openApiDocument.ts";
+import { type ProblemCode, problemFacts } from "../server/problemCodes.ts";
+import type { DocumentAnswer, DocumentContent, DocumentOperation, OpenApiDocument } from "./openApiTypes.ts";
 import { type Field, fieldsOf, type Schemas, sample, typeText } from "./schemaFields.ts";
 import type { JsonSchema } from "./typeboxToJsonSchema.ts";
 

@@ -1,5 +1,5 @@
 import { escapeHtml, prose } from "../server/html.ts";
-import type { OpenApiDocument } from "./openApiDocument.ts";
+import type { OpenApiDocument } from "./openApiTypes.ts";
 import { operationHtml } from "./operationHtml.ts";
 import { DOCS_STYLE } from "./pageStyles.ts";
 import { webhookHtml } from "./webhookHtml.ts";

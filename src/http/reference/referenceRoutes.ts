@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { countPage } from "../server/authorization.ts";
 import { pageHeaders } from "../server/html.ts";
 import { routes } from "../server/routes.ts";
-import type { OpenApiDocument } from "./openApiDocument.ts";
+import type { OpenApiDocument } from "./openApiTypes.ts";
 import { DOCS_STYLE } from "./pageStyles.ts";
 import { docsPage } from "./referencePage.ts";
 

@@ -1,5 +1,5 @@
 import { escapeHtml, inline } from "../server/html.ts";
-import type { DocumentWebhook } from "./openApiWebhooks.ts";
+import type { DocumentWebhook } from "./openApiTypes.ts";
 import { bodies, parameters } from "./operationHtml.ts";
 import { type Schemas, sample } from "./schemaFields.ts";
 

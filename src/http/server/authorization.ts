@@ -15,7 +15,7 @@ import {
 } from "../body/jsonBody.ts";
 import { invalid, Problem, refusedFor } from "./problem.ts";
 import { bodyOf, clientOf, principalOf, requestContextOf } from "./requestContext.ts";
-import { bodyBytesMax, type Route } from "./routes.ts";
+import type { Route } from "./routes.ts";
 
 /**
  * Checks the key, its scope and how often it comes: 401, 403, then 429. Runs before anything else of a request is
@@ -94,7 +94,7 @@ export function authorizeThenReadOptional(services: Services, route: Route) {
   const check = authorize(services, route);
   return async ({ request }: { request: Request }): Promise<Json> => {
     await check({ request });
-    return readOptionalJsonBody(request, bodyOf(request), { bytesMax: bodyBytesMax(route) });
+    return readOptionalJsonBody(request, bodyOf(request), { bytesMax: route.bodyBytesMax });
   };
 }
 
@@ -110,7 +110,7 @@ interface ReadRules extends Pick<JsonBodyRules, "checkLarge"> {
  */
 export function authorizeThenRead(services: Services, route: Route, rules: ReadRules = {}) {
   const check = authorize(services, route);
-  const jsonRules = { ...rules, bytesMax: bodyBytesMax(route) };
+  const jsonRules = { ...rules, bytesMax: route.bodyBytesMax };
   return async ({ request }: { request: Request }): Promise<Json> => {
     await check({ request });
     rules.checkHeaders?.(request.headers);

@@ -1,5 +1,5 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
-import type { ProblemCode } from "./problem.ts";
+import type { ProblemCode } from "./problemCodes.ts";
 import type { RouteName } from "./routes.ts";
 
 /** An answer other than the problems. `schema` is null where it has no body; `contentType` is JSON unless given. */

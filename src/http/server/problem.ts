@@ -1,68 +1,6 @@
+import { type Static, Type } from "@sinclair/typebox";
 import { excerpt } from "../../kernel/text/text.ts";
-
-/** Every code that an answer can carry: the contract's (spec.md, Errors) and, below them, ours where it is silent. */
-const TABLE = {
-  INVALID_REQUEST: { status: 400, title: "A required value is missing or invalid" },
-  IDEMPOTENCY_KEY_REQUIRED: { status: 400, title: "The Idempotency-Key header is missing or invalid" },
-  UNAUTHORIZED: { status: 401, title: "The API key is missing, invalid, revoked or expired" },
-  FORBIDDEN: { status: 403, title: "The API key may not do this" },
-  SENDING_PAUSED: { status: 403, title: "Sending is paused for the workspace" },
-  WEBHOOK_NOT_FOUND: { status: 404, title: "There is no such webhook endpoint in this workspace" },
-  IDEMPOTENCY_CONFLICT: { status: 409, title: "The Idempotency-Key was used with other content" },
-  WEBHOOK_ALREADY_EXISTS: { status: 409, title: "The destination is registered already" },
-  ATTACHMENT_NOT_READY: {
-    status: 409,
-    title: "A referenced attachment has not finished validation",
-    isRetryable: true,
-  },
-  ATTACHMENT_EXPIRED: { status: 410, title: "A referenced attachment is no longer retained" },
-  ATTACHMENT_LIMIT_EXCEEDED: { status: 413, title: "There are too many attachments, or they are too large" },
-  PAYLOAD_TOO_LARGE: { status: 413, title: "The encoded request is larger than this operation takes" },
-  STORAGE_LIMIT_EXCEEDED: { status: 413, title: "The workspace's allowance for what it stores is used up" },
-  ATTACHMENT_INVALID: { status: 422, title: "An attachment failed validation" },
-  ATTACHMENT_TYPE_UNSUPPORTED: { status: 422, title: "The file format is not supported" },
-  INVALID_WEBHOOK_URL: { status: 422, title: "The destination is not a public HTTPS endpoint on port 443" },
-  SENDER_UNAVAILABLE: { status: 422, title: "The sending address cannot send" },
-  TEMPLATE_UNAVAILABLE: { status: 422, title: "The template is not published or not available" },
-  INVALID_TEMPLATE_DATA: { status: 422, title: "Required template variables are missing or invalid" },
-  DAILY_LIMIT_REACHED: { status: 429, title: "The workspace has reached its daily limit" },
-  RATE_LIMITED: { status: 429, title: "Too many requests in a short period" },
-  INTERNAL_ERROR: { status: 500, title: "The operation could not be completed" },
-  // Ours: what the contract leaves open.
-  NOT_FOUND: { status: 404, title: "There is nothing under this address in this workspace" },
-  METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
-  EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
-  WEBHOOK_DISABLED: { status: 409, title: "The webhook endpoint is disabled" },
-  RECIPIENT_SUPPRESSED: { status: 409, title: "The address is on the workspace's suppression list" },
-  SENDER_VERIFICATION_UNAVAILABLE: { status: 409, title: "This service cannot mail verification links" },
-  SENDER_VERIFICATION_FAILED: {
-    status: 422,
-    title: "The domain does not publish the record that was expected",
-  },
-  TEMPLATE_ARCHIVED: { status: 409, title: "The template is archived" },
-  TEMPLATE_LIMIT_REACHED: {
-    status: 409,
-    title: "There are as many templates, or versions of one, as there can be",
-  },
-  WEBHOOK_LIMIT_REACHED: { status: 409, title: "The workspace has as many webhook endpoints as it can" },
-  API_KEY_NOT_ACTIVE: { status: 409, title: "The API key is revoked or has expired" },
-  API_KEY_LIMIT_REACHED: { status: 409, title: "The workspace has as many active API keys as it can" },
-} as const satisfies Readonly<Record<string, ProblemFacts>>;
-
-/** What goes with a code. */
-interface ProblemFacts {
-  readonly status: number;
-  readonly title: string;
-  /** Whether the same request may work a little later, where the status does not say so. */
-  readonly isRetryable?: true;
-}
-
-export type ProblemCode = keyof typeof TABLE;
-
-/** What goes with a code. Where the operation may work a little later, 503 stands in for 500. */
-export function problemFacts(code: ProblemCode): ProblemFacts {
-  return TABLE[code];
-}
+import { type ProblemCode, problemFacts } from "./problemCodes.ts";
 
 /** One wrong value: `pointer` is a JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter or a header. */
 export interface ProblemDetail {
@@ -85,11 +23,11 @@ export class Problem extends Error {
     readonly code: ProblemCode,
     readonly options: ProblemOptions = {},
   ) {
-    super(options.detail ?? TABLE[code].title);
+    super(options.detail ?? problemFacts(code).title);
   }
 
   get status(): number {
-    return this.options.unavailable ? 503 : TABLE[this.code].status;
+    return this.options.unavailable ? 503 : problemFacts(this.code).status;
   }
 }
 
@@ -104,12 +42,45 @@ function isRetryable({ code, status }: Problem): boolean {
 /** Of whatever somebody's key opened, no copy is kept on the way, and nothing is taken for what it is not. */
 export const PRIVATE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
+/** So many faults of one request are told at most; the rest show once these are mended. */
+export const ERRORS_MAX = 20;
+
+/** The body of every refusal: RFC 9457 and our own members. */
+export const ProblemBody = Type.Object(
+  {
+    type: Type.String({ pattern: "^urn:postledger:problem:[a-z-]+$" }),
+    title: Type.String(),
+    status: Type.Integer({ minimum: 400, maximum: 599 }),
+    detail: Type.String({ description: "What is wrong with this request, for people." }),
+    code: Type.String({ pattern: "^[A-Z_]+$", description: "What is wrong, for programs." }),
+    request_id: Type.String({ description: "Names this request in the service's log." }),
+    retryable: Type.Boolean({ description: "Whether the same request may be sent again as it is." }),
+    errors: Type.Array(
+      Type.Object(
+        {
+          pointer: Type.String({
+            description:
+              "A JSON Pointer (RFC 6901) into the body, or `/name` of a query parameter or a header.",
+          }),
+          message: Type.String(),
+        },
+        { additionalProperties: false },
+      ),
+      {
+        maxItems: ERRORS_MAX,
+        description: `Each wrong value, ${ERRORS_MAX} at most; empty when the code says it all.`,
+      },
+    ),
+  },
+  { $id: "Problem", additionalProperties: false, description: "A refusal (RFC 9457)." },
+);
+
 /** What the answer to a request that is refused says. Nothing internal, nothing that was sent. */
-export function problemBody(problem: Problem, requestId: string) {
+export function problemBody(problem: Problem, requestId: string): Static<typeof ProblemBody> {
   const { code, status, options } = problem;
   return {
     type: `urn:postledger:problem:${code.toLowerCase().replaceAll("_", "-")}`,
-    title: TABLE[code].title,
+    title: problemFacts(code).title,
     status,
     detail: problem.message,
     code,
@@ -154,9 +125,6 @@ export function invalid(pointer: string, message: string): Problem {
     errors: [{ pointer: shown, message }],
   });
 }
-
-/** So many faults of one request are told at most; the rest show once these are mended. */
-export const ERRORS_MAX = 20;
 
 /** A refusal for all that is wrong; when nothing is named, the code says it all. */
 export function refusedFor(code: ProblemCode, faults: readonly ProblemDetail[]): Problem {

@@ -22,7 +22,8 @@ import {
 import type { RequestLine, RequestLog } from "./requestLog.ts";
 import type { RequestsInFlight } from "./requestsInFlight.ts";
 import { makeRequestTimeouts } from "./requestTimeouts.ts";
-import { loggedPath, methodsOf, nearestPath, routes } from "./routes.ts";
+import { loggedPath, methodsOf, nearestPath } from "./routeMatching.ts";
+import { routes } from "./routes.ts";
 
 /** The server as far as answering a request needs it. */
 interface Connections {

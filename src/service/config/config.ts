@@ -5,7 +5,7 @@ import { smtpOptionsFromUrl } from "../../adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/decisions.ts";
 import { WEBHOOK_POLICY, type WebhookPolicy } from "../../domain/webhookDelivery/decisions.ts";
 import { LIMIT_RANGES, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
-import { BODY_BYTES_IN_FLIGHT_MIN } from "../../http/body/bodyAdmission.ts";
+import { BODY_BYTES_IN_FLIGHT_MIN } from "../../http/body/bodyLimits.ts";
 import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
 import { type AddressRange, parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FILE_BYTES_MAX } from "../../../src/domain/attachment/decisions.ts";
-import { BODY_BYTES_IN_FLIGHT_MIN, BodyAdmissionControl } from "../../../src/http/body/bodyAdmission.ts";
+import { BodyAdmissionControl } from "../../../src/http/body/bodyAdmission.ts";
+import { BODY_BYTES_IN_FLIGHT_MIN } from "../../../src/http/body/bodyLimits.ts";
 import { openFilePart } from "../../../src/http/body/multipartFile.ts";
 import { Problem } from "../../../src/http/server/problem.ts";
 

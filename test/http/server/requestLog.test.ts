@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { requestLog } from "../../../src/http/server/requestLog.ts";
-import { loggedPath } from "../../../src/http/server/routes.ts";
+import { loggedPath } from "../../../src/http/server/routeMatching.ts";
 import { startTestApp, startTestProcess, type TestProcess } from "../../support/service.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
