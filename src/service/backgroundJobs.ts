@@ -9,19 +9,19 @@ import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { Position } from "../ports/eventStore.ts";
 import type { MailTransport } from "../ports/mailTransport.ts";
-import { keyUseWriter } from "../reactors/apiKey/apiKeyLastUseWriter.ts";
+import { apiKeyLastUseWriter } from "../reactors/apiKey/apiKeyLastUseWriter.ts";
 import { attachmentChecks } from "../reactors/attachment/attachmentChecks.ts";
 import { attachmentRetention } from "../reactors/attachment/attachmentRetention.ts";
 import { contentRetention } from "../reactors/content/contentRetention.ts";
-import { erasedContent } from "../reactors/content/erasedContentCleanup.ts";
-import { ContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
+import { erasedContentCleanup } from "../reactors/content/erasedContentCleanup.ts";
+import { orphanedContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
 import { MailDelivery } from "../reactors/email/mailDelivery.ts";
 import { RefusalNews } from "../reactors/email/refusalReports.ts";
 import { RelayNews } from "../reactors/email/relayOutageReports.ts";
 import { personErasure } from "../reactors/erasure/personErasure.ts";
 import { domainRecheck } from "../reactors/sender/domainRecheck.ts";
 import { SenderVerification } from "../reactors/sender/verificationMailWorker.ts";
-import { StorageReaper } from "../reactors/storage/staleReservations.ts";
+import { staleReservations } from "../reactors/storage/staleReservations.ts";
 import { WebhookDelivery } from "../reactors/webhookDelivery/webhookDelivery.ts";
 import type { RowWorker } from "../reactors/worker/pollingWorker.ts";
 import type { Readers } from "../readModels/readers.ts";
@@ -76,14 +76,14 @@ export function makeWorkers(
   const workers: readonly Worker[] = [
     ...(config.deliveryEnabled ? reachingOut : []),
     ...workOnAttachments(logger, { services, readers }),
-    contentSweeper(config, logger, services),
+    contentSweeperOf(config, logger, services),
     domainRecheckOf(config, logger, { services, readers }),
-    keyUseWriter({
+    apiKeyLastUseWriter({
       keyUse: services.keyUse,
       actor: `worker:${newId()}`,
       onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "the use of keys could not be noted"),
     }),
-    storageReaper(logger, { services, readers }),
+    staleReservationsOf(logger, { services, readers }),
     ...workOnErasures(config, logger, { services, readers, logId }),
   ];
   return {
@@ -131,8 +131,8 @@ interface Mailing extends Working {
   readonly relayNews: RelayNews;
 }
 
-function storageReaper(logger: Logger, { services, readers }: Working): StorageReaper {
-  return new StorageReaper({
+function staleReservationsOf(logger: Logger, { services, readers }: Working) {
+  return staleReservations({
     services,
     holders: readers.reader("storage"),
     worker: newId(),
@@ -177,8 +177,8 @@ function domainRecheckOf(config: Config, logger: Logger, { services, readers }: 
   });
 }
 
-function contentSweeper(config: Config, logger: Logger, { store, content }: Services): ContentSweeper {
-  return new ContentSweeper({
+function contentSweeperOf(config: Config, logger: Logger, { store, content }: Services) {
+  return orphanedContentSweeper({
     store,
     content,
     ageMs: CONTENT_SWEEP_AGE_MS,
@@ -211,7 +211,7 @@ function workOnErasures(
     readers.waitForPosition(name, await services.store.head(), config.storeTimeoutMs);
   return [
     contentRetention({ ...shared, emails }),
-    erasedContent({
+    erasedContentCleanup({
       ...shared,
       checkpoint: checkpointFile(join(config.dataDir, "erased-content.json"), `${logId} ${kind}`),
     }),

@@ -1,28 +1,29 @@
 import type { KeyUse } from "../../commands/apiKey/apiKeyLastUse.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import { type PeriodicWork, type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 
-const WRITE_MS = 10_000;
+const INTERVAL_MS = 10 * SECOND_MS;
 
-export interface KeyUseWriterOptions {
+export interface ApiKeyLastUseWriterOptions extends Pick<PeriodicWork, "onTrouble"> {
   readonly keyUse: KeyUse;
   readonly actor: string;
-  readonly onTrouble: (error: unknown) => void;
 }
 
-/** Writes down now and then when keys were used. A crash loses some seconds of it. */
-export function keyUseWriter({ keyUse, actor, onTrouble }: KeyUseWriterOptions) {
-  let writing = Promise.resolve();
-  const write = () => {
-    writing = writing.then(() => keyUse.write(actor)).catch(onTrouble);
-    return writing;
-  };
-  let timer: Timer | undefined;
+/** Writes down now and then when keys were used, and once more when it stops. A crash loses some seconds of it. */
+export function apiKeyLastUseWriter(options: ApiKeyLastUseWriterOptions): PeriodicWorker {
+  const { keyUse, actor, onTrouble } = options;
+  const write = () => keyUse.write(actor);
+  const worker = periodicWorker({
+    round: write,
+    intervalMs: INTERVAL_MS,
+    firstDelayMs: INTERVAL_MS,
+    onTrouble,
+  });
   return {
-    start(): void {
-      timer = setInterval(() => void write(), WRITE_MS);
-    },
-    async stop(): Promise<void> {
-      clearInterval(timer);
-      await write();
+    start: worker.start,
+    async stop() {
+      await worker.stop();
+      await write().catch(onTrouble);
     },
   };
 }

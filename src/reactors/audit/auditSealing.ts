@@ -2,9 +2,9 @@ import type { LogSealer } from "../../commands/audit/auditSealer.ts";
 import type { StandingCache } from "../../commands/instance/instanceStatusCache.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { pauses } from "../worker/abortableSleep.ts";
+import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
-export interface LogSealingOptions {
+export interface AuditSealingOptions {
   readonly sealer: LogSealer;
   readonly standing: StandingCache;
   readonly clock: Clock;
@@ -17,62 +17,35 @@ export interface LogSealingOptions {
 
 /** How often it reads on. */
 const LOOK_MS = 5 * SECOND_MS;
-/** It rests so many times as long as it has worked: under load sealing falls behind rather than slow others down. */
-const REST_FACTOR = 4;
-const REST_MS_MAX = SECOND_MS;
+/** It yields so many times as long as it has worked: under load sealing falls behind rather than slow others down. */
+const YIELD_FACTOR = 4;
+const YIELD_MS_MAX = SECOND_MS;
 
 /** Seals the log from time to time, for as long as the service runs. Every instance does: the first one wins. */
-export class LogSealing {
-  private readonly stopping = new AbortController();
-  private readonly pauses = pauses(this.stopping.signal);
-  private running: Promise<void> = Promise.resolve();
+export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
+  const { sealer, standing, clock, intervalMs, random, onTrouble } = options;
+  const lookMs = Math.min(LOOK_MS, intervalMs);
   /** Since when there is something to seal behind the seal of `lastRevision`; on the monotonic clock. */
-  private waitsSince: number | null = null;
-  private lastRevision: number | null = null;
+  let waitsSince: number | null = null;
+  let lastRevision: number | null = null;
 
-  constructor(private readonly options: LogSealingOptions) {}
-
-  start(): void {
-    this.running = this.run();
-  }
-
-  /** Settles after the batch that it is at. */
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
-  }
-
-  private async run(): Promise<void> {
-    const { intervalMs, random, onTrouble } = this.options;
-    const lookMs = Math.min(LOOK_MS, intervalMs);
-    // Instances that start together shall not seal together.
-    await this.pauses.pause(lookMs * random());
-    while (!this.stopping.signal.aborted) {
-      try {
-        await this.look();
-      } catch (error) {
-        if (!this.stopping.signal.aborted) onTrouble(error);
-      }
-      await this.pauses.pause(lookMs);
-    }
-  }
-
-  private async look(): Promise<void> {
-    const { sealer, standing, clock, intervalMs } = this.options;
+  const round = async ({ stopping, sleep }: Round) => {
     // A log that goes on elsewhere takes nothing any more.
     if (typeof (await standing.get()).instance?.frozenAt === "number") return;
     let since = performance.now();
     await sealer.readOn(async () => {
-      const restMs = Math.min(REST_MS_MAX, REST_FACTOR * (performance.now() - since));
-      await this.pauses.pause(restMs);
-      this.stopping.signal.throwIfAborted();
+      await sleep(Math.min(YIELD_MS_MAX, YIELD_FACTOR * (performance.now() - since)));
+      stopping.throwIfAborted();
       since = performance.now();
     });
     const now = clock.monotonicMs();
-    const isAnotherChain = sealer.last.revision !== this.lastRevision;
-    this.lastRevision = sealer.last.revision;
-    if (sealer.waiting === 0) this.waitsSince = null;
-    else if (this.waitsSince === null || isAnotherChain) this.waitsSince = now;
-    if (this.waitsSince !== null && now - this.waitsSince >= intervalMs) await sealer.seal();
-  }
+    const isAnotherChain = sealer.last.revision !== lastRevision;
+    lastRevision = sealer.last.revision;
+    if (sealer.waiting === 0) waitsSince = null;
+    else if (waitsSince === null || isAnotherChain) waitsSince = now;
+    if (waitsSince !== null && now - waitsSince >= intervalMs) await sealer.seal();
+  };
+
+  // Instances that start together shall not seal together.
+  return periodicWorker({ round, intervalMs: lookMs, firstDelayMs: lookMs * random(), onTrouble });
 }

@@ -4,10 +4,10 @@ import { retireEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { workspaceLimits } from "../../commands/workspace/workspaceLimits.ts";
 import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
 import { newRequestId } from "../../kernel/ids.ts";
-import { DAY_MS, rfc3339 } from "../../kernel/time.ts";
+import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { pauses } from "../worker/abortableSleep.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
 export interface ContentRetentionOptions {
   readonly services: Services;
@@ -18,34 +18,25 @@ export interface ContentRetentionOptions {
   /** In [0, 1). */
   readonly random: () => number;
   /** How often it looks for content whose time is over. */
-  readonly lookMs?: number;
+  readonly intervalMs?: number;
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 
-export interface ContentRetention {
-  start(): void;
-  /** Settles after the message that it is at. */
-  stop(): Promise<void>;
-}
-
-const LOOK_MS = 60_000;
-/** The first look comes within this time after the start, not at once on all instances. */
-const FIRST_LOOK_MS_MAX = 1_000;
+const INTERVAL_MS = MINUTE_MS;
+/** The first round comes within this time after the start, not at once on all instances. */
+const FIRST_DELAY_MS_MAX = 1_000;
 /** Messages of one workspace that are taken up in one go. */
 const PAGE_EMAILS = 500;
 /** The read model may show for a moment what was erased: the next page is not asked for before that. */
-const PAGE_PAUSE_MS = 250;
+const PAGE_SPACING_MS = 250;
 
 /**
  * Erases the content of messages that have ended and are past their workspace's retention, the oldest first. What the
  * limit says now counts, for messages of any age. Several instances may be at the same message: the stream decides.
  */
-export function contentRetention(options: ContentRetentionOptions): ContentRetention {
-  const { services, emails, actor, random, lookMs = LOOK_MS, onTrouble } = options;
+export function contentRetention(options: ContentRetentionOptions): PeriodicWorker {
+  const { services, emails, actor, random, intervalMs = INTERVAL_MS, onTrouble } = options;
   const { clock } = services;
-  const stopping = new AbortController();
-  const { pause } = pauses(stopping.signal);
-  let running: Promise<void> = Promise.resolve();
 
   const retire = async (workspaceId: string, id: string, before: number) => {
     try {
@@ -58,8 +49,12 @@ export function contentRetention(options: ContentRetentionOptions): ContentReten
     }
   };
 
-  /** Whether there may be more. What could not be erased is left for the next look. */
-  const retirePage = async (workspaceId: string, seen: Set<string>): Promise<boolean> => {
+  /** Whether there may be more. What could not be erased is left for the next round. */
+  const retirePage = async (
+    { stopping }: Round,
+    workspaceId: string,
+    seen: Set<string>,
+  ): Promise<boolean> => {
     const { contentRetentionDays } = await workspaceLimits(services, workspaceId);
     const before = clock.now() - contentRetentionDays * DAY_MS;
     const found = oldContent(emails, workspaceId, rfc3339(before), PAGE_EMAILS);
@@ -67,46 +62,31 @@ export function contentRetention(options: ContentRetentionOptions): ContentReten
     // In any order, so that instances do not go through the same messages side by side.
     const order = ids.map((id) => ({ id, at: random() })).sort((a, b) => a.at - b.at);
     for (const { id } of order) {
-      if (stopping.signal.aborted) return false;
+      if (stopping.aborted) return false;
       seen.add(id);
       await retire(workspaceId, id, before);
     }
     return ids.length > 0 && found.length === PAGE_EMAILS;
   };
 
-  const look = async () => {
+  const round = async (on: Round) => {
     // Nobody keeps content for a shorter time than this.
     const soonest = rfc3339(clock.now() - LIMIT_RANGES.contentRetentionDays.min * DAY_MS);
     for (const { workspaceId, since } of workspacesRetaining(emails)) {
       if (since > soonest) continue;
       let seen = new Set<string>();
-      while (!stopping.signal.aborted && (await retirePage(workspaceId, seen))) {
+      while (!on.stopping.aborted && (await retirePage(on, workspaceId, seen))) {
         // Only what the read model may still show has to be known.
         if (seen.size > 4 * PAGE_EMAILS) seen = new Set([...seen].slice(-PAGE_EMAILS));
-        await pause(PAGE_PAUSE_MS);
+        await on.sleep(PAGE_SPACING_MS);
       }
     }
   };
 
-  const run = async () => {
-    await pause(FIRST_LOOK_MS_MAX * random());
-    while (!stopping.signal.aborted) {
-      try {
-        await look();
-      } catch (error) {
-        if (!(error instanceof ReadDatabaseError && error.failure === "unavailable")) onTrouble(error, "");
-      }
-      await pause(lookMs);
-    }
-  };
-
-  return {
-    start() {
-      running = run();
-    },
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
+  return periodicWorker({
+    round,
+    intervalMs,
+    firstDelayMs: FIRST_DELAY_MS_MAX * random(),
+    onTrouble: (error) => onTrouble(error, ""),
+  });
 }

@@ -4,72 +4,61 @@ import { clearDeletedTemplate } from "../../commands/template/deleteTemplate.ts"
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
 import { newRequestId } from "../../kernel/ids.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
 import type { Checkpoint } from "../../ports/checkpoint.ts";
 import { LOG_START, type Position, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
-import { pauses } from "../worker/abortableSleep.ts";
+import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
-export interface ErasedContentOptions {
+export interface ErasedContentCleanupOptions {
   readonly services: Services;
   readonly checkpoint: Checkpoint;
   /** Names this instance in the events that it writes. */
   readonly actor: string;
   /** How often it looks for news of the log. */
-  readonly lookMs?: number;
+  readonly intervalMs?: number;
   readonly onTrouble: (error: unknown, stream: string) => void;
 }
 
-/** Goes on until it is stopped. */
-export interface ErasedContent {
-  start(): void;
-  /** Settles after the message that it is at. */
-  stop(): Promise<void>;
-}
-
-const LOOK_MS = 1_000;
-/** After a fault of a store, which the next message would meet as well. */
-const FAULT_PAUSE_MS = 5_000;
+const INTERVAL_MS = SECOND_MS;
 /** A checkpoint that only moves past events of others is written this often. */
 const SAVE_MS = 30_000;
-/** Messages that could not be cleared and are tried again; with more of them the reading waits. */
-const LEFT_MAX = 1_000;
+/** What could not be cleared and is tried again; with more of it the reading waits. */
+const FAILED_MAX = 1_000;
 
-/** What was let go of, by which event of which stream, and where the reader stood before it. */
-interface Left {
+/** The event by which a stream's content was erased, and where the reader stood before it. */
+interface Erased {
   readonly stream: string;
   readonly revision: number;
   readonly before: Position;
 }
 
 const EMAIL = emailStream("");
-const LETS_GO = [
+const ERASING_TYPES = [
   "EmailContentErased" satisfies EmailEvent["type"],
   "TemplateDeleted" satisfies TemplateEvent["type"],
 ];
 
 /**
- * Clears what holds the content of messages that were erased, and templates that were deleted: whoever does that
- * clears at once, and this does what a
- * crash, a fault or the end of a delivery has left, on every instance for its own memory and outbox too. It goes by
- * the log, from a checkpoint of its own, which moves after the work.
+ * Clears what still holds the content of messages that were erased, and of templates that were deleted. Whoever
+ * erases clears at once; this does what a crash, a fault or the end of a delivery has left, and on every instance its
+ * own memory and outbox. It follows the log from a checkpoint of its own, which moves after the work.
  */
-export function erasedContent(options: ErasedContentOptions): ErasedContent {
-  const { services, checkpoint, actor, lookMs = LOOK_MS, onTrouble } = options;
+export function erasedContentCleanup(options: ErasedContentCleanupOptions): PeriodicWorker {
+  const { services, checkpoint, actor, intervalMs = INTERVAL_MS, onTrouble } = options;
   const { store, clock } = services;
-  const stopping = new AbortController();
-  const { pause } = pauses(stopping.signal);
   let position = LOG_START;
   let saved = { position: LOG_START, at: Number.NEGATIVE_INFINITY };
-  let left: readonly Left[] = [];
-  let running: Promise<void> = Promise.resolve();
+  let isPositioned = false;
+  let failed: readonly Erased[] = [];
 
-  const clear = ({ stream, revision }: Left) => {
+  const clear = ({ stream, revision }: Erased) => {
     if (!stream.startsWith(EMAIL)) return clearDeletedTemplate(store, stream, revision);
     const context = { at: clock.now(), correlationId: newRequestId(), actor };
     return clearErasedEmail(services, stream.slice(EMAIL.length), context);
   };
 
   /** What is wrong with one message must not keep the others waiting; a store that is away ends the round. */
-  const tryToClear = async (one: Left): Promise<boolean> => {
+  const tryToClear = async (one: Erased): Promise<boolean> => {
     try {
       await clear(one);
       return true;
@@ -80,69 +69,52 @@ export function erasedContent(options: ErasedContentOptions): ErasedContent {
     }
   };
 
-  const clearAll = async (events: readonly RecordedEvent[], before: Position) => {
+  const clearAll = async (
+    { stopping }: Round,
+    events: readonly RecordedEvent[],
+    before: Position,
+  ): Promise<boolean> => {
     for (const { stream, revision } of events) {
-      if (stopping.signal.aborted) return false;
+      if (stopping.aborted) return false;
       const one = { stream, revision, before };
-      if (!(await tryToClear(one))) left = [...left, one];
+      if (!(await tryToClear(one))) failed = [...failed, one];
     }
     return true;
   };
 
-  const retryLeft = async () => {
-    const failed: Left[] = [];
-    for (const one of left) if (!(await tryToClear(one))) failed.push(one);
-    left = failed;
+  const retryFailed = async () => {
+    const again: Erased[] = [];
+    for (const one of failed) if (!(await tryToClear(one))) again.push(one);
+    failed = again;
   };
 
   const save = (hasWorked: boolean) => {
-    const reached = left[0]?.before ?? position;
+    const reached = failed[0]?.before ?? position;
     const isDue = hasWorked || clock.monotonicMs() - saved.at >= SAVE_MS;
     if (reached === saved.position || !isDue) return;
     checkpoint.save(reached);
     saved = { position: reached, at: clock.monotonicMs() };
   };
 
-  const look = async () => {
-    await retryLeft();
-    for await (const batch of store.readAll(position, { types: LETS_GO })) {
-      if (left.length >= LEFT_MAX || !(await clearAll(batch.events, position))) return;
+  const round = async (on: Round) => {
+    if (!isPositioned) position = await startPosition(options);
+    isPositioned = true;
+    await retryFailed();
+    for await (const batch of store.readAll(position, { types: ERASING_TYPES })) {
+      if (failed.length >= FAILED_MAX || !(await clearAll(on, batch.events, position))) return;
       position = batch.position;
       save(batch.events.length > 0);
       // A log that is read from memory would let nobody else have a turn.
-      await pause(0);
-      if (stopping.signal.aborted) return;
+      await on.sleep(0);
+      if (on.stopping.aborted) return;
     }
   };
 
-  const run = async () => {
-    let isPlaced = false;
-    while (!stopping.signal.aborted) {
-      try {
-        if (!isPlaced) position = await placeOf(options);
-        isPlaced = true;
-        await look();
-        await pause(lookMs);
-      } catch (error) {
-        onTrouble(error, "");
-        await pause(FAULT_PAUSE_MS);
-      }
-    }
-  };
-
-  return {
-    start() {
-      running = run();
-    },
-    async stop() {
-      stopping.abort();
-      await running;
-    },
-  };
+  return periodicWorker({ round, intervalMs, firstDelayMs: 0, onTrouble: (error) => onTrouble(error, "") });
 }
 
 /** Where to begin: a log that was restored from an older copy may end before the checkpoint. */
-async function placeOf({ services, checkpoint }: ErasedContentOptions): Promise<Position> {
+async function startPosition({ services, checkpoint }: ErasedContentCleanupOptions): Promise<Position> {
   const position = checkpoint.load();
   return position > (await services.store.head()) ? LOG_START : position;
 }

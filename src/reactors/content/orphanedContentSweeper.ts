@@ -1,9 +1,9 @@
 import { isReferenced } from "../../commands/attachment/isAttachmentInUse.ts";
 import type { ContentFolder, ContentStore, FoundFolder } from "../../ports/contentStore.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
-import { pauses } from "../worker/abortableSleep.ts";
+import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 
-export interface ContentSweeperOptions {
+export interface OrphanedContentSweeperOptions {
   readonly store: EventStore;
   readonly content: ContentStore;
   /** Younger folders are left alone. */
@@ -25,6 +25,11 @@ export interface SweepReport {
   readonly isComplete: boolean;
 }
 
+export interface OrphanedContentSweeper extends PeriodicWorker {
+  /** One round: from where the last one stopped, a bounded number of folders. Throws `StoreError`. */
+  sweep(): Promise<SweepReport>;
+}
+
 /** Folders that one round looks at, and those of them that it asks the log about. */
 const SEEN_MAX = 100_000;
 const CHECKED_MAX = 5_000;
@@ -38,57 +43,25 @@ const CHECKED_MAX = 5_000;
  * (`contentDeadline`). So what is older than an hour and not named never will be, and what is named stays named
  * until it is erased, for good. Ages go by the content store's own clock, not by ours.
  */
-export class ContentSweeper {
-  private readonly stopping = new AbortController();
-  private readonly pauses = pauses(this.stopping.signal);
-  private walk: AsyncIterator<FoundFolder> | null = null;
-  private running: Promise<void> = Promise.resolve();
+export function orphanedContentSweeper(options: OrphanedContentSweeperOptions): OrphanedContentSweeper {
+  const { store, content, ageMs, intervalMs, random, onSwept, onTrouble } = options;
+  let walk: AsyncIterator<FoundFolder> | null = null;
 
-  constructor(private readonly options: ContentSweeperOptions) {}
-
-  start(): void {
-    this.running = this.run();
-  }
-
-  /** Settles when nothing is removed any more: after the folder that it is at. */
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
-  }
-
-  /** One round: from where the last one stopped, a bounded number of folders. Throws `StoreError`. */
-  async sweep(): Promise<SweepReport> {
-    const { content, ageMs } = this.options;
-    const oldBefore = (await content.now()) - ageMs;
-    let [checked, removed] = [0, 0];
-    const report = (isComplete: boolean) => ({ checked, removed, isComplete });
-    for (let seen = 0; seen < SEEN_MAX && checked < CHECKED_MAX; seen += 1) {
-      if (this.stopping.signal.aborted) return report(false);
-      const folder = await this.next();
-      if (folder === null) return report(true);
-      if (folder.modifiedAt >= oldBefore) continue;
-      checked += 1;
-      if (await this.sweepFolder(folder)) removed += 1;
-    }
-    return report(false);
-  }
-
-  private async next(): Promise<FoundFolder | null> {
-    this.walk ??= this.options.content.folders()[Symbol.asyncIterator]();
+  const nextFolder = async (): Promise<FoundFolder | null> => {
+    walk ??= content.folders()[Symbol.asyncIterator]();
     try {
-      const { done, value } = await this.walk.next();
+      const { done, value } = await walk.next();
       if (!done) return value;
     } catch (error) {
-      this.walk = null;
+      walk = null;
       throw error;
     }
-    this.walk = null;
+    walk = null;
     return null;
-  }
+  };
 
   /** Whether it was removed. What cannot be understood stays. */
-  private async sweepFolder(folder: FoundFolder): Promise<boolean> {
-    const { store, content, onTrouble } = this.options;
+  const sweepFolder = async (folder: FoundFolder): Promise<boolean> => {
     try {
       if (!(await isReferenced(store, folder))) {
         await content.removeFolder(folder);
@@ -100,19 +73,29 @@ export class ContentSweeper {
       onTrouble(error, folder);
     }
     return false;
-  }
+  };
 
-  private async run(): Promise<void> {
-    const { intervalMs, random, onSwept, onTrouble } = this.options;
-    // Instances that start together shall not sweep together.
-    await this.pauses.pause(intervalMs * random());
-    while (!this.stopping.signal.aborted) {
-      try {
-        onSwept(await this.sweep());
-      } catch (error) {
-        onTrouble(error, null);
-      }
-      await this.pauses.pause(intervalMs);
+  const sweep = async (stopping: AbortSignal): Promise<SweepReport> => {
+    const oldBefore = (await content.now()) - ageMs;
+    let [checked, removed] = [0, 0];
+    const report = (isComplete: boolean) => ({ checked, removed, isComplete });
+    for (let seen = 0; seen < SEEN_MAX && checked < CHECKED_MAX; seen += 1) {
+      if (stopping.aborted) return report(false);
+      const folder = await nextFolder();
+      if (folder === null) return report(true);
+      if (folder.modifiedAt >= oldBefore) continue;
+      checked += 1;
+      if (await sweepFolder(folder)) removed += 1;
     }
-  }
+    return report(false);
+  };
+
+  const worker = periodicWorker({
+    round: async ({ stopping }) => onSwept(await sweep(stopping)),
+    intervalMs,
+    // Instances that start together shall not sweep together.
+    firstDelayMs: intervalMs * random(),
+    onTrouble: (error) => onTrouble(error, null),
+  });
+  return { ...worker, sweep: () => sweep(new AbortController().signal) };
 }

@@ -17,7 +17,7 @@ import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { MailTransport } from "../../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { type Pauses, pauses } from "../worker/abortableSleep.ts";
+import { type AbortableSleep, abortableSleep } from "../worker/abortableSleep.ts";
 import { DueWork } from "../worker/claimScheduler.ts";
 import { LeaseWatch } from "../worker/expiredLeases.ts";
 import { type RowRests, rowRests } from "../worker/rowBackoff.ts";
@@ -79,7 +79,7 @@ export class MailDelivery {
   private readonly abandoned = new AbortController();
   private readonly work: DueWork<DueEmail, RelayPass>;
   /** Lets housekeeping sleep between two rounds. */
-  private readonly keeping: Pauses;
+  private readonly housekeepingSleep: AbortableSleep;
   /** Of messages that housekeeping could not see to. */
   private readonly rests: RowRests;
   private isHouseStale = false;
@@ -111,7 +111,7 @@ export class MailDelivery {
     this.deliver = emailDelivery(this.context);
     this.breaker = new RelayBreaker(clock, options.relayNews);
     this.leases = new LeaseWatch(clock);
-    this.keeping = pauses(stopping);
+    this.housekeepingSleep = abortableSleep(stopping);
     this.rests = rowRests(clock);
     this.work = new DueWork({
       clock,
@@ -164,7 +164,7 @@ export class MailDelivery {
   /** The read model has moved. */
   wake(): void {
     this.isHouseStale = true;
-    this.keeping.wakeAll();
+    this.housekeepingSleep.wakeAll();
     this.work.wake();
   }
 
@@ -255,8 +255,8 @@ export class MailDelivery {
       } catch (error) {
         this.context.onTrouble(error, "");
       }
-      await this.keeping.pause(HOUSEKEEPING_MS_MIN);
-      if (!this.isHouseStale) await this.keeping.pause(HOUSEKEEPING_MS, { wakeable: true });
+      await this.housekeepingSleep.sleep(HOUSEKEEPING_MS_MIN);
+      if (!this.isHouseStale) await this.housekeepingSleep.sleep(HOUSEKEEPING_MS, { wakeable: true });
       this.isHouseStale = false;
     }
   }

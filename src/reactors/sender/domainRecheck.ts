@@ -5,7 +5,7 @@ import { newRequestId } from "../../kernel/ids.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { DnsResolver } from "../../ports/dnsResolver.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import { pauses } from "../worker/abortableSleep.ts";
+import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
 export interface DomainRecheckOptions {
   readonly services: Services;
@@ -25,11 +25,8 @@ const PAGE_SENDERS = 100;
 const LOOKUP_SPACING_MS = 50;
 
 /** Looks again, once in a while, for the records by which domains were verified. */
-export function domainRecheck(options: DomainRecheckOptions) {
+export function domainRecheck(options: DomainRecheckOptions): PeriodicWorker {
   const { services, senders, dns, actor, intervalMs, onChange, onTrouble } = options;
-  const stopping = new AbortController();
-  const { pause } = pauses(stopping.signal);
-  let running: Promise<void> = Promise.resolve();
 
   const recheck = async (id: string): Promise<void> => {
     try {
@@ -41,33 +38,24 @@ export function domainRecheck(options: DomainRecheckOptions) {
       onTrouble(error, id);
     }
   };
-  const round = async (): Promise<void> => {
-    for (let after = ""; !stopping.signal.aborted; ) {
+  const round = async ({ stopping, sleep }: Round): Promise<void> => {
+    for (let after = ""; !stopping.aborted; ) {
       const ids = domainsVerifiedByRecord(senders, after, PAGE_SENDERS);
       for (const id of ids) {
-        if (stopping.signal.aborted) return;
+        if (stopping.aborted) return;
         await recheck(id);
-        await pause(LOOKUP_SPACING_MS);
+        await sleep(LOOKUP_SPACING_MS);
       }
       if (ids.length < PAGE_SENDERS) return;
       after = ids.at(-1) ?? after;
     }
   };
-  const run = async (): Promise<void> => {
+  const worker = periodicWorker({
+    round,
+    intervalMs,
     // Soon after a start: how long ago the last round was is not remembered.
-    await pause(Math.min(intervalMs, MINUTE_MS));
-    while (!stopping.signal.aborted) {
-      await round().catch((error: unknown) => onTrouble(error, ""));
-      await pause(intervalMs);
-    }
-  };
-  return {
-    start(): void {
-      if (intervalMs > 0) running = run();
-    },
-    async stop(): Promise<void> {
-      stopping.abort();
-      await running;
-    },
-  };
+    firstDelayMs: Math.min(intervalMs, MINUTE_MS),
+    onTrouble: (error) => onTrouble(error, ""),
+  });
+  return intervalMs > 0 ? worker : { ...worker, start() {} };
 }

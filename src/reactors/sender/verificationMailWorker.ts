@@ -29,7 +29,7 @@ import type { MailMessage, MailSession, MailTransport } from "../../ports/mailTr
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
 import type { RelayNews } from "../email/relayOutageReports.ts";
 import { Departures, type DeparturesOptions } from "../email/sendGate.ts";
-import { pauses } from "../worker/abortableSleep.ts";
+import { abortableSleep } from "../worker/abortableSleep.ts";
 import { LeaseWatch } from "../worker/expiredLeases.ts";
 import { persist } from "../worker/retryUntilRecorded.ts";
 import { type RowRests, rowRests } from "../worker/rowBackoff.ts";
@@ -86,7 +86,7 @@ function textOf(link: string, { workspaceName, workspaceId, code }: Verification
 /** Mails the links that verify senders: each is claimed first, so that one instance sends it. */
 export class SenderVerification {
   private readonly stopping = new AbortController();
-  private readonly pauses = pauses(this.stopping.signal);
+  private readonly sleep = abortableSleep(this.stopping.signal);
   private readonly abandoned = new AbortController();
   private readonly leases: LeaseWatch;
   /** Of mails that failed by their own fault. */
@@ -118,7 +118,7 @@ export class SenderVerification {
   private async work(): Promise<void> {
     while (!this.stopping.signal.aborted) {
       const isRelayAway = await this.round();
-      await this.pauses.pause(isRelayAway ? RELAY_REST_MS : LOOK_MS);
+      await this.sleep.sleep(isRelayAway ? RELAY_REST_MS : LOOK_MS);
     }
   }
 

@@ -4,75 +4,31 @@ import { holderExists } from "../../commands/storage/reservationOwner.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { type PeriodicWork, type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 
-export interface StorageReaperOptions {
+export interface StaleReservationsOptions extends Pick<PeriodicWork, "onTrouble"> {
   readonly services: Pick<Services, "store" | "clock" | "storage">;
   /** The read model `storage`. */
   readonly holders: ReadDatabase;
   /** Names this instance in the events it writes. */
   readonly worker: string;
-  readonly onTrouble: (error: unknown) => void;
-  /** How long it rests between two looks. */
-  readonly restMs?: number;
+  readonly intervalMs?: number;
 }
 
-const REST_MS = 30 * SECOND_MS;
+const INTERVAL_MS = 30 * SECOND_MS;
 /** Holders that are looked for in one go. */
 const HOLDERS_MAX = 500;
 
 /**
- * Looks for the holders of storage whose time is over: who has come to be is confirmed, who never did lets go.
+ * Settles reservations of storage whose time is over: what its owner came to use is confirmed, the rest is released.
  * Instances may look at the same time: the second one's answer changes nothing.
  */
-export class StorageReaper {
-  private timer: Timer | null = null;
-  private working: Promise<void> = Promise.resolve();
+export function staleReservations(options: StaleReservationsOptions): PeriodicWorker {
+  const { services, holders, worker, onTrouble, intervalMs = INTERVAL_MS } = options;
+  const { store, clock, storage } = services;
 
-  constructor(private readonly options: StorageReaperOptions) {}
-
-  start(): void {
-    const { restMs = REST_MS } = this.options;
-    let isWorking = false;
-    this.timer = setInterval(() => {
-      if (isWorking) return;
-      isWorking = true;
-      this.working = this.look().finally(() => {
-        isWorking = false;
-      });
-    }, restMs);
-  }
-
-  /** Waits for the look under way. */
-  async stop(): Promise<void> {
-    if (this.timer !== null) clearInterval(this.timer);
-    await this.working;
-  }
-
-  private async look(): Promise<void> {
-    const { holders, services, onTrouble } = this.options;
-    try {
-      const overdue = overdueHolders(holders, services.clock.now(), HOLDERS_MAX);
-      const byWorkspace = Map.groupBy(overdue, ({ workspaceId }) => workspaceId);
-      for (const [workspaceId, found] of byWorkspace) await this.trySettle(workspaceId, found);
-    } catch (error) {
-      if (!(error instanceof ReadDatabaseError && error.failure === "unavailable")) onTrouble(error);
-    }
-  }
-
-  /** What cannot be read of one workspace must not keep the others waiting; a store that is away ends the round. */
-  private async trySettle(workspaceId: string, overdue: readonly StorageHolder[]): Promise<void> {
-    try {
-      await this.settle(workspaceId, overdue);
-    } catch (error) {
-      if (error instanceof StoreError) throw error;
-      this.options.onTrouble(error);
-    }
-  }
-
-  private async settle(workspaceId: string, overdue: readonly StorageHolder[]): Promise<void> {
-    const { store, clock, storage } = this.options.services;
-    const { worker } = this.options;
+  const settle = async (workspaceId: string, overdue: readonly StorageHolder[]) => {
     const context: CommandContext = {
       at: clock.now(),
       correlationId: worker,
@@ -85,5 +41,23 @@ export class StorageReaper {
       else await storage.release(workspaceId, holder, context);
     }
     if (present.length > 0) await storage.confirm(workspaceId, present, context);
-  }
+  };
+
+  /** What cannot be read of one workspace must not keep the others waiting; a store that is away ends the round. */
+  const trySettle = async (workspaceId: string, overdue: readonly StorageHolder[]) => {
+    try {
+      await settle(workspaceId, overdue);
+    } catch (error) {
+      if (error instanceof StoreError) throw error;
+      onTrouble(error);
+    }
+  };
+
+  const round = async () => {
+    const overdue = overdueHolders(holders, clock.now(), HOLDERS_MAX);
+    const byWorkspace = Map.groupBy(overdue, ({ workspaceId }) => workspaceId);
+    for (const [workspaceId, found] of byWorkspace) await trySettle(workspaceId, found);
+  };
+
+  return periodicWorker({ round, intervalMs, firstDelayMs: intervalMs, onTrouble });
 }

@@ -12,7 +12,7 @@ import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { Departures, type DeparturesOptions } from "../email/sendGate.ts";
-import { type Pauses, pauses } from "../worker/abortableSleep.ts";
+import { type AbortableSleep, abortableSleep } from "../worker/abortableSleep.ts";
 import { DueWork, type WorkPass } from "../worker/claimScheduler.ts";
 import { LeaseWatch } from "../worker/expiredLeases.ts";
 import { type RowRests, rowRests } from "../worker/rowBackoff.ts";
@@ -56,7 +56,7 @@ export class WebhookDelivery {
   private readonly gate: EndpointGate;
   private begunThisTurn = 0;
   private readonly leases: LeaseWatch;
-  private readonly keeping: Pauses;
+  private readonly housekeepingSleep: AbortableSleep;
   /** Of deliveries whose lease could not be ended. */
   private readonly rests: RowRests;
   private readonly stopping = new AbortController();
@@ -71,7 +71,7 @@ export class WebhookDelivery {
     this.context = { ...options, departures, toldOf, stopping, abandoned: this.abandoned.signal };
     this.gate = new EndpointGate(clock);
     this.leases = new LeaseWatch(clock);
-    this.keeping = pauses(stopping);
+    this.housekeepingSleep = abortableSleep(stopping);
     this.rests = rowRests(clock);
     this.work = new DueWork({
       clock,
@@ -168,7 +168,7 @@ export class WebhookDelivery {
       } catch (error) {
         this.options.onTrouble(error, "");
       }
-      await this.keeping.pause(HOUSEKEEPING_MS);
+      await this.housekeepingSleep.sleep(HOUSEKEEPING_MS);
     }
   }
 

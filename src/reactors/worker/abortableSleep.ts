@@ -1,14 +1,14 @@
-/** Pauses of a worker, which all end when it stops. */
-export interface Pauses {
-  /** Sleeps for `ms`; less when the worker stops, or is woken and lets itself be. */
-  pause(ms: number, options?: { readonly wakeable: boolean }): Promise<void>;
+/** Sleeps of a worker, which all end when it stops. */
+export interface AbortableSleep {
+  /** Sleeps for `ms`; less when the worker stops, or when it is woken and is `wakeable`. */
+  sleep(ms: number, options?: { readonly wakeable: boolean }): Promise<void>;
   wakeAll(): void;
 }
 
-export function pauses(stopping: AbortSignal): Pauses {
+export function abortableSleep(stopping: AbortSignal): AbortableSleep {
   const sleepers = new Set<() => void>();
   return {
-    pause(ms, { wakeable } = { wakeable: false }) {
+    sleep(ms, { wakeable } = { wakeable: false }) {
       if (stopping.aborted) return Promise.resolve();
       return new Promise((resolve) => {
         const done = () => {

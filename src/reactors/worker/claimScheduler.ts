@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import { type Pauses, pauses } from "./abortableSleep.ts";
+import { type AbortableSleep, abortableSleep } from "./abortableSleep.ts";
 
 /** Something that is due, as a read model shows it. `revision` is the event that made it so. */
 export interface DueItem {
@@ -83,7 +83,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   /** Items that wait for their holder to be released, by holder; the others that it has are not asked for. */
   private readonly aside = new Map<string, Item[]>();
   private readonly working = new Set<Promise<void>>();
-  private readonly pauses: Pauses;
+  private readonly sleep: AbortableSleep;
   private candidates: Item[] = [];
   private isStale = true;
   /** By the monotonic clock. */
@@ -94,7 +94,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   private nextUnheldAt = Number.POSITIVE_INFINITY;
 
   constructor(private readonly options: DueWorkOptions<Item, Pass>) {
-    this.pauses = pauses(options.stopping);
+    this.sleep = abortableSleep(options.stopping);
   }
 
   /** Works until it is stopped, then waits for what is in flight. */
@@ -108,12 +108,12 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   /** The read model has moved. */
   wake(): void {
     this.isStale = true;
-    this.pauses.wakeAll();
+    this.sleep.wakeAll();
   }
 
   /** There may be leave again where `enter` gave none. */
   nudge(): void {
-    this.pauses.wakeAll();
+    this.sleep.wakeAll();
   }
 
   /** Leaves everything of this holder alone for a while. */
@@ -132,7 +132,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
       this.aside.delete(holder);
       this.isStale = true;
     }
-    this.pauses.wakeAll();
+    this.sleep.wakeAll();
   }
 
   /** The holders and items that are left alone. */
@@ -162,7 +162,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     this.inFlight.add(item.id);
     const work = this.workOn(item, pass).finally(() => {
       this.working.delete(work);
-      this.pauses.wakeAll();
+      this.sleep.wakeAll();
     });
     this.working.add(work);
     return true;
@@ -177,7 +177,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
       pass.leave();
       this.options.onTrouble(error, item.id);
       const isResting = !(error instanceof StoreError) && this.rest(item);
-      if (!isResting) await this.pauses.pause(FAULT_REST_MS);
+      if (!isResting) await this.sleep.sleep(FAULT_REST_MS);
     } finally {
       pass.leave();
       this.inFlight.delete(item.id);
@@ -263,7 +263,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   private async untilWork(): Promise<void> {
     const { clock } = this.options;
     const dueInMs = Math.max(1, this.nextDueAt - clock.now());
-    await this.pauses.pause(Math.min(dueInMs, LOOK_MS), { wakeable: true });
+    await this.sleep.sleep(Math.min(dueInMs, LOOK_MS), { wakeable: true });
     if (this.nextDueAt <= clock.now() || this.nextUnheldAt <= clock.monotonicMs()) this.isStale = true;
   }
 }

@@ -3,7 +3,7 @@ import { newRequestId } from "../../kernel/ids.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { pauses } from "./abortableSleep.ts";
+import { abortableSleep } from "./abortableSleep.ts";
 import { rowRests } from "./rowBackoff.ts";
 
 /** Something that a read model says is to be done. */
@@ -52,7 +52,7 @@ const FAULT_PAUSE_MS = 250;
 export function rowWorker(work: RowWork): RowWorker {
   const { clock } = work;
   const stopping = new AbortController();
-  const { pause, wakeAll } = pauses(stopping.signal);
+  const { sleep, wakeAll } = abortableSleep(stopping.signal);
   const rests = rowRests(clock);
   let candidates: Row[] = [];
   let isStale = true;
@@ -83,7 +83,7 @@ export function rowWorker(work: RowWork): RowWorker {
     } catch (error) {
       rests.failed(id);
       work.onTrouble(error, id);
-      await pause(FAULT_PAUSE_MS);
+      await sleep(FAULT_PAUSE_MS);
     }
   };
 
@@ -92,8 +92,8 @@ export function rowWorker(work: RowWork): RowWorker {
       const row = take();
       if (row) await handle(row);
       else {
-        await pause(LOOK_MS_MIN);
-        if (!isStale) await pause(LOOK_MS, { wakeable: true });
+        await sleep(LOOK_MS_MIN);
+        if (!isStale) await sleep(LOOK_MS, { wakeable: true });
         isStale = true;
       }
     }

@@ -8,7 +8,7 @@ import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
 import { newId } from "../../kernel/ids.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import { LogSealing } from "../../reactors/audit/auditSealing.ts";
+import { auditSealing } from "../../reactors/audit/auditSealing.ts";
 import { followReadModels } from "../../readModels/followLog.ts";
 import { type FollowAnswer, type FollowMessage, followRelay } from "../../readModels/threadMessages.ts";
 import type { Config } from "../config/config.ts";
@@ -34,10 +34,10 @@ const stopped = new AbortController();
 const post = (message: FromThread) => self.postMessage(message);
 const relay = followRelay(post);
 
-function logSealing(store: EventStore, { auditSealIntervalMs, auditSigningKey }: ThreadStart): LogSealing {
+function auditSealingOf(store: EventStore, { auditSealIntervalMs, auditSigningKey }: ThreadStart) {
   const signingKey = auditSigningKey === null ? null : parseSigningKey(auditSigningKey);
   const actor = `worker:${newId()}`;
-  return new LogSealing({
+  return auditSealing({
     sealer: new LogSealer({ store, clock: systemClock, signingKey, actor }),
     standing: standingCache(store),
     clock: systemClock,
@@ -50,7 +50,7 @@ function logSealing(store: EventStore, { auditSealIntervalMs, auditSigningKey }:
 async function follow(start: ThreadStart): Promise<void> {
   const { storeUrl, storeTimeoutMs, dataDir, logId } = start;
   const store = await openStore({ storeUrl, storeTimeoutMs });
-  const sealing = start.auditSealIntervalMs > 0 ? logSealing(store, start) : null;
+  const sealing = start.auditSealIntervalMs > 0 ? auditSealingOf(store, start) : null;
   const place = { databases: sqliteReadDatabases, directory: join(dataDir, "projections"), logId };
   sealing?.start();
   try {

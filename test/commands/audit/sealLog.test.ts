@@ -17,7 +17,7 @@ import {
   type NewEvent,
   StoreError,
 } from "../../../src/ports/eventStore.ts";
-import { LogSealing } from "../../../src/reactors/audit/auditSealing.ts";
+import { auditSealing } from "../../../src/reactors/audit/auditSealing.ts";
 import { AuditedLog } from "../../support/auditedLog.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { until } from "../../support/until.ts";
@@ -215,7 +215,7 @@ describe("sealing", () => {
       },
       seal: () => sealer.seal(),
     });
-    const sealing = new LogSealing({
+    const sealing = auditSealing({
       sealer: watched,
       standing,
       clock,

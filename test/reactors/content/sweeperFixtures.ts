@@ -23,8 +23,9 @@ import { type Address, parseAddress } from "../../../src/kernel/text/emailAddres
 import type { ContentFolder, ContentStore } from "../../../src/ports/contentStore.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import {
-  ContentSweeper,
-  type ContentSweeperOptions,
+  type OrphanedContentSweeper,
+  type OrphanedContentSweeperOptions,
+  orphanedContentSweeper,
 } from "../../../src/reactors/content/orphanedContentSweeper.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { openInspector } from "../../../src/service/openAdapters.ts";
@@ -51,7 +52,7 @@ export interface SweptWorld {
   readonly workspaceId: string;
   /** Services over other parts: a process that dies, or a store that hesitates. */
   servicesOver(parts: Partial<Pick<Services, "store" | "content">>): Services;
-  sweeper(options?: Partial<ContentSweeperOptions>): ContentSweeper;
+  sweeper(options?: Partial<OrphanedContentSweeperOptions>): OrphanedContentSweeper;
   /** Sends content that is too large for an event; `variant` makes it another request. */
   send(key: string, variant: number, options?: SendOptions): Promise<SendOutcome>;
   /** Uploads a file, not yet checked. */
@@ -143,7 +144,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
     servicesOver,
     htmlOf,
     sweeper: (options = {}) =>
-      new ContentSweeper({
+      orphanedContentSweeper({
         store,
         content,
         ageMs: CONTENT_SWEEP_AGE_MS,

@@ -21,7 +21,7 @@ import { DAY_MS } from "../../../src/kernel/time.ts";
 import { type EventStore, LOG_START, type Position, StoreError } from "../../../src/ports/eventStore.ts";
 import type { ReadDatabase } from "../../../src/ports/readDatabase.ts";
 import { contentRetention } from "../../../src/reactors/content/contentRetention.ts";
-import { erasedContent } from "../../../src/reactors/content/erasedContentCleanup.ts";
+import { erasedContentCleanup } from "../../../src/reactors/content/erasedContentCleanup.ts";
 import { personErasure } from "../../../src/reactors/erasure/personErasure.ts";
 import type { RowWorker } from "../../../src/reactors/worker/pollingWorker.ts";
 import { followReadModels } from "../../../src/readModels/followLog.ts";
@@ -289,11 +289,11 @@ describe("a request to erase a person", () => {
 
 describe("what was erased", () => {
   const startEraser = (path: string, services: Services, troubles: unknown[] = []) => {
-    const eraser = erasedContent({
+    const eraser = erasedContentCleanup({
       services,
       checkpoint: checkpointFile(path, "log"),
       actor: "worker:test",
-      lookMs: 5,
+      intervalMs: 5,
       onTrouble: (error, id) => troubles.push([id, error]),
     });
     eraser.start();
@@ -381,7 +381,7 @@ describe("content retention", () => {
       emails: world.watchedEmails(),
       actor: "worker:test",
       random: () => 0,
-      lookMs: 5,
+      intervalMs: 5,
       onTrouble: (error) => troubles.push(error),
     });
     retention.start();

@@ -5,7 +5,8 @@ import { toNewEvents } from "../../../src/commands/transact.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { MINUTE_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
-import { StorageReaper } from "../../../src/reactors/storage/staleReservations.ts";
+import { staleReservations } from "../../../src/reactors/storage/staleReservations.ts";
+import type { PeriodicWorker } from "../../../src/reactors/worker/periodicWorker.ts";
 import { follow, newPlace, rowsOf } from "../../projections/followFixtures.ts";
 import { until } from "../../support/until.ts";
 import { type DeliveryWorld, deliveryWorld } from "../email/deliveryFixtures.ts";
@@ -16,7 +17,7 @@ const HOLD_MS = 15 * MINUTE_MS;
 let world: DeliveryWorld;
 let place: ReturnType<typeof newPlace>;
 let following: ReturnType<typeof follow>;
-let reaper: StorageReaper;
+let reaper: PeriodicWorker;
 let troubles: unknown[];
 
 beforeEach(async () => {
@@ -25,11 +26,11 @@ beforeEach(async () => {
   troubles = [];
   following = follow(place, world.store, [storage]);
   await following.caughtUp();
-  reaper = new StorageReaper({
+  reaper = staleReservations({
     services: world.services,
     holders: following.readers.reader("storage"),
     worker: "reaper",
-    restMs: 1,
+    intervalMs: 1,
     onTrouble: (error) => troubles.push(error),
   });
   reaper.start();

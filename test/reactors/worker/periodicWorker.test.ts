@@ -1,0 +1,82 @@
+import { expect, test } from "bun:test";
+import { ReadDatabaseError } from "../../../src/ports/readDatabase.ts";
+import { type PeriodicWork, periodicWorker } from "../../../src/reactors/worker/periodicWorker.ts";
+import { until } from "../../support/until.ts";
+
+function workerOf(round: PeriodicWork["round"], troubles: unknown[] = []) {
+  return periodicWorker({
+    round,
+    intervalMs: 1,
+    firstDelayMs: 0,
+    onTrouble: (error) => troubles.push(error),
+  });
+}
+
+test("after rounds that fail it waits twice as long each time, and no longer once one has come to its end", async () => {
+  const startedAt: number[] = [];
+  const troubles: unknown[] = [];
+  const away = new Error("the store is away");
+  const worker = workerOf(async () => {
+    startedAt.push(performance.now());
+    if (startedAt.length < 3) throw away;
+  }, troubles);
+  worker.start();
+  await until(() => startedAt.length >= 5, "five rounds");
+  await worker.stop();
+  const [first = 0, second = 0, third = 0, fourth = 0] = startedAt.map(
+    (at, index) => (startedAt[index + 1] ?? at) - at,
+  );
+  expect(first).toBeGreaterThanOrEqual(249);
+  expect(second).toBeGreaterThanOrEqual(499);
+  expect(third).toBeLessThan(249);
+  expect(fourth).toBeLessThan(249);
+  expect(troubles).toEqual([away, away]);
+});
+
+test("it stops when the round under way has ended, and begins no other", async () => {
+  const gate = Promise.withResolvers<void>();
+  let rounds = 0;
+  const worker = workerOf(async () => {
+    rounds += 1;
+    await gate.promise;
+  });
+  worker.start();
+  await until(() => rounds === 1, "a round");
+  let hasStopped = false;
+  const stopped = worker.stop().then(() => {
+    hasStopped = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(hasStopped).toBe(false);
+  gate.resolve();
+  await stopped;
+  expect(rounds).toBe(1);
+});
+
+test("a stop ends sleeps, and what a round throws for it is no trouble", async () => {
+  const troubles: unknown[] = [];
+  let rounds = 0;
+  const worker = workerOf(async ({ stopping, sleep }) => {
+    rounds += 1;
+    await sleep(3_600_000);
+    stopping.throwIfAborted();
+  }, troubles);
+  worker.start();
+  await until(() => rounds === 1, "a round");
+  await worker.stop();
+  expect(troubles).toEqual([]);
+});
+
+test("a read model that is away is no trouble, one that is damaged is", async () => {
+  const troubles: unknown[] = [];
+  const damaged = new ReadDatabaseError("damaged", "the file is damaged");
+  let rounds = 0;
+  const worker = workerOf(async () => {
+    rounds += 1;
+    throw rounds === 1 ? new ReadDatabaseError("unavailable", "it is being rebuilt") : damaged;
+  }, troubles);
+  worker.start();
+  await until(() => rounds >= 2, "two rounds");
+  await worker.stop();
+  expect(troubles).toEqual([damaged]);
+});
