@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { importCircles } from "./gate/importCircles.ts";
 import { houseFaults, type SourceFile } from "./gate/layers.ts";
 import { hasDefaultExport, moduleReferences } from "./gate/sourceText.ts";
 
@@ -34,6 +35,10 @@ describe("the house", () => {
     for (const { path } of files.filter((file) => !file.path.startsWith("test/")))
       counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
     expect([...counts].filter(([, count]) => count > FOLDER_FILES_MAX)).toEqual([]);
+  });
+
+  test("has no circle of imports, those of types included", () => {
+    expect(importCircles(files)).toEqual([]);
   });
 
   test("is really read: most files outside of the kernel import one of ours", () => {
@@ -220,6 +225,19 @@ describe("a planted violation is found:", () => {
     ["test/http/a.test.ts", `// ${"FIX"}${"ME"}`, "it marks something as unfinished"],
   ])("%s with %s", (path, text, fault) => {
     expect(houseFaults({ path, text }).join("\n")).toContain(fault);
+  });
+
+  test("a circle of imports, of types alone too", () => {
+    const planted = [
+      { path: "src/http/email/a.ts", text: 'import type { B } from "../home/b.ts";' },
+      { path: "src/http/home/b.ts", text: 'import { c } from "./c.ts";' },
+      { path: "src/http/home/c.ts", text: 'type A = import("../email/a.ts").A;' },
+      { path: "src/http/home/d.ts", text: 'import { c } from "./c.ts"; import { e } from "./e.ts";' },
+      { path: "src/http/home/e.ts", text: 'import type { C } from "./c.ts";' },
+    ];
+    expect(importCircles(planted)).toEqual([
+      ["src/http/email/a.ts", "src/http/home/b.ts", "src/http/home/c.ts"],
+    ]);
   });
 
   test.each([

@@ -24,7 +24,7 @@ import type { StorageLedger } from "./storage/storageLedger.ts";
 import type { CompiledVersions } from "./template/compiledTemplateCache.ts";
 
 /** What every command works with. */
-export interface Services {
+export interface Dependencies {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly clock: Clock;

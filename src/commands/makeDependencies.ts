@@ -14,7 +14,7 @@ import {
   workspaceAggregate,
 } from "./aggregates.ts";
 import { keyUse } from "./apiKey/apiKeyLastUse.ts";
-import type { Services } from "./dependencies.ts";
+import type { Dependencies } from "./dependencies.ts";
 import { standingCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota } from "./quota/dailyQuota.ts";
 import { contentAllowance } from "./storage/contentAllowance.ts";
@@ -34,14 +34,14 @@ type Made =
   | "contentAllowance"
   | "sends"
   | "standing";
-type Given = Omit<Services, Made | "outbox"> & {
+type Given = Omit<Dependencies, Made | "outbox"> & {
   readonly outbox?: MailOutbox | null;
   /** Left out where nothing is stored. */
   readonly contentUsage?: ContentUsage;
 };
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
-export function makeServices(given: Given): Services {
+export function makeDependencies(given: Given): Dependencies {
   const workspaces = foldCache(given.store, workspaceAggregate, workspaceStream);
   return {
     outbox: null,

@@ -10,11 +10,11 @@ import { type DirectoryLock, lockDirectory } from "../adapters/sqlite/directoryL
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
 import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
-import type { Services } from "../commands/dependencies.ts";
+import type { Dependencies } from "../commands/dependencies.ts";
 import { recentEmails } from "../commands/email/recentEmailCache.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
 import { joinLog, type Membership } from "../commands/instance/serviceRegister.ts";
-import { makeServices } from "../commands/makeDependencies.ts";
+import { makeDependencies } from "../commands/makeDependencies.ts";
 import { requestLog } from "../http/server/requestLog.ts";
 import { RequestsInFlight } from "../http/server/requestsInFlight.ts";
 import { type OpenPort, openPort } from "../http/server/server.ts";
@@ -110,12 +110,12 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const { logId, incarnation } = opened;
   const directory = join(config.dataDir, "projections");
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
-  const services = servicesOn(config, { store, content, keys: opened.keys, readers });
-  if (config.bootstrap) await bootstrap(services, logId, config.dataDir);
-  const workers = makeWorkers(config, logger, { services, readers, logId: incarnation });
+  const deps = depsOn(config, { store, content, keys: opened.keys, readers });
+  if (config.bootstrap) await bootstrap(deps, logId, config.dataDir);
+  const workers = makeWorkers(config, logger, { deps, readers, logId: incarnation });
   const readModels = followLog(config, logger, { incarnation, readers, workers });
   await readersOpen(readers, config.storeTimeoutMs);
-  const held = heldDetail((await services.standing.get()).instance);
+  const held = heldDetail((await deps.standing.get()).instance);
   const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
   const requests = new RequestsInFlight();
   let stopping: Promise<void> | undefined;
@@ -124,18 +124,18 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     return stopping;
   };
   let isSettled = false;
-  const seal = watchFreeze(services.standing, () => {
+  const seal = watchFreeze(deps.standing, () => {
     logger.error("the log was sealed: nothing is accepted or delivered here any more");
     void Promise.all([stopWorkers(), requests.whenIdle()]).then(() => {
       isSettled = true;
       return leave(ground, logger);
     });
   });
-  const controllers = makeControllers(config, { services, readers, seal, ...workers });
+  const controllers = makeControllers(config, { deps, readers, seal, ...workers });
   port.answer({ ...doorOptions(config, logger), controllers, requests, isClosed: () => seal.isFrozen() });
   const inFlight = () => ({ requests: port.pending(), deliveries: workers.inFlightCount() });
   const { delivery } = workers;
-  const status = serviceStatus({ config, services, readers, delivery, logId, url: port.url, inFlight });
+  const status = serviceStatus({ config, deps, readers, delivery, logId, url: port.url, inFlight });
   const settled = async () => (await seal.isFrozen()) && isSettled;
   const control = await openLocalControl(config.dataDir, { status, settled });
   // Not before it listens: a service that cannot must not have claimed anything.
@@ -154,7 +154,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
       const timer = setTimeout(() => port.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
-      await services.quota.stop();
+      await deps.quota.stop();
       await verifying.stop();
       await readModels.stop();
       readers.close();
@@ -221,12 +221,12 @@ function followLog(config: Config, logger: Logger, { incarnation, readers, worke
   });
 }
 
-interface Opened extends Pick<Services, "store" | "content" | "keys"> {
+interface Opened extends Pick<Dependencies, "store" | "content" | "keys"> {
   readonly readers: Readers;
 }
 
-function servicesOn(config: Config, { readers, ...opened }: Opened): Services {
-  return makeServices({
+function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
+  return makeDependencies({
     ...opened,
     clock: systemClock,
     suppressions: {

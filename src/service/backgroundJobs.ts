@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
 import { checkpointFile } from "../adapters/system/checkpointFile.ts";
-import type { Services } from "../commands/dependencies.ts";
+import type { Dependencies } from "../commands/dependencies.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../commands/email/contentAge.ts";
 import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
@@ -52,7 +52,7 @@ export interface Workers {
 }
 
 interface Working {
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly readers: Readers;
 }
 
@@ -61,30 +61,26 @@ interface WorkingOnLog extends Working {
 }
 
 /** Everything of a service that acts by itself. What reaches out works only where delivery is on. */
-export function makeWorkers(
-  config: Config,
-  logger: Logger,
-  { services, readers, logId }: WorkingOnLog,
-): Workers {
+export function makeWorkers(config: Config, logger: Logger, { deps, readers, logId }: WorkingOnLog): Workers {
   const transport = openTransport(config);
-  const relayNews = new RelayNews(services.clock, relayLog(config, logger, readers.reader("due")));
-  const mailing = { services, readers, transport, relayNews };
+  const relayNews = new RelayNews(deps.clock, relayLog(config, logger, readers.reader("due")));
+  const mailing = { deps, readers, transport, relayNews };
   const delivery = mailDelivery(config, logger, mailing);
   const verification = senderVerification(config, logger, mailing);
-  const webhooks = webhookDelivery(config, logger, { services, readers });
+  const webhooks = webhookDelivery(config, logger, { deps, readers });
   const reachingOut: readonly Worker[] = [delivery, webhooks, ...(verification ? [verification] : [])];
   const workers: readonly Worker[] = [
     ...(config.deliveryEnabled ? reachingOut : []),
-    ...workOnAttachments(logger, { services, readers }),
-    contentSweeperOf(config, logger, services),
-    domainRecheckOf(config, logger, { services, readers }),
+    ...workOnAttachments(logger, { deps, readers }),
+    contentSweeperOf(config, logger, deps),
+    domainRecheckOf(config, logger, { deps, readers }),
     apiKeyLastUseWriter({
-      keyUse: services.keyUse,
+      keyUse: deps.keyUse,
       actor: `worker:${newId()}`,
       onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "the use of keys could not be noted"),
     }),
-    staleReservationsOf(logger, { services, readers }),
-    ...workOnErasures(config, logger, { services, readers, logId }),
+    staleReservationsOf(logger, { deps, readers }),
+    ...workOnErasures(config, logger, { deps, readers, logId }),
   ];
   return {
     delivery,
@@ -108,14 +104,14 @@ function levelOf(readers: Readers, name: string): (position: Position) => boolea
   return (position) => readers.position(name) >= position;
 }
 
-function webhookDelivery(config: Config, logger: Logger, { services, readers }: Working): WebhookDelivery {
+function webhookDelivery(config: Config, logger: Logger, { deps, readers }: Working): WebhookDelivery {
   return new WebhookDelivery({
-    services,
+    deps,
     transport: openWebhookTransport(config),
     deliveries: readers.reader("webhook-deliveries"),
     isLevel: levelOf(readers, "webhook-deliveries"),
     isCurrent: async () =>
-      readers.waitForPosition("webhook-deliveries", await services.store.head(), config.storeTimeoutMs),
+      readers.waitForPosition("webhook-deliveries", await deps.store.head(), config.storeTimeoutMs),
     policy: config.webhooks.policy,
     worker: newId(),
     userAgent: "Postledger-Webhooks",
@@ -131,9 +127,9 @@ interface Mailing extends Working {
   readonly relayNews: RelayNews;
 }
 
-function staleReservationsOf(logger: Logger, { services, readers }: Working) {
+function staleReservationsOf(logger: Logger, { deps, readers }: Working) {
   return staleReservations({
-    services,
+    deps,
     holders: readers.reader("storage"),
     worker: newId(),
     onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "looking for holders of storage failed"),
@@ -143,7 +139,7 @@ function staleReservationsOf(logger: Logger, { services, readers }: Working) {
 function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: Mailing) {
   return new MailDelivery({
     ...mailing,
-    refusalNews: new RefusalNews(mailing.services.clock, refusalLog(config, logger)),
+    refusalNews: new RefusalNews(mailing.deps.clock, refusalLog(config, logger)),
     due: readers.reader("due"),
     isLevel: levelOf(readers, "due"),
     policy: config.deliveryPolicy,
@@ -156,9 +152,9 @@ function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: M
   });
 }
 
-function domainRecheckOf(config: Config, logger: Logger, { services, readers }: Working) {
+function domainRecheckOf(config: Config, logger: Logger, { deps, readers }: Working) {
   return domainRecheck({
-    services,
+    deps,
     senders: readers.reader("senders"),
     dns: createDnsResolver(config.dnsServers),
     actor: `worker:${newId()}`,
@@ -177,7 +173,7 @@ function domainRecheckOf(config: Config, logger: Logger, { services, readers }: 
   });
 }
 
-function contentSweeperOf(config: Config, logger: Logger, { store, content }: Services) {
+function contentSweeperOf(config: Config, logger: Logger, { store, content }: Dependencies) {
   return orphanedContentSweeper({
     store,
     content,
@@ -195,12 +191,12 @@ function contentSweeperOf(config: Config, logger: Logger, { store, content }: Se
 function workOnErasures(
   config: Config,
   logger: Logger,
-  { services, readers, logId }: WorkingOnLog,
+  { deps, readers, logId }: WorkingOnLog,
 ): readonly Worker[] {
   const directory = join(config.dataDir, "projections");
   const kind = isEmbedded(config) ? "sqlite" : "eventstoredb";
   const shared = {
-    services,
+    deps,
     actor: `worker:${newId()}`,
     random: Math.random,
     onTrouble: (error: unknown, id: string) =>
@@ -208,7 +204,7 @@ function workOnErasures(
   };
   const emails = readers.reader("emails");
   const isCurrent = async (name: string) =>
-    readers.waitForPosition(name, await services.store.head(), config.storeTimeoutMs);
+    readers.waitForPosition(name, await deps.store.head(), config.storeTimeoutMs);
   return [
     contentRetention({ ...shared, emails }),
     erasedContentCleanup({
@@ -228,9 +224,9 @@ function workOnErasures(
 }
 
 /** What checks uploads, and what lets go of files whose time is over. */
-function workOnAttachments(logger: Logger, { services, readers }: Working): readonly RowWorker[] {
+function workOnAttachments(logger: Logger, { deps, readers }: Working): readonly RowWorker[] {
   const shared = {
-    services,
+    deps,
     attachments: readers.reader("attachments"),
     actor: `worker:${newId()}`,
     random: Math.random,

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { apiKeyAggregate, senderAggregate, workspaceAggregate } from "../commands/aggregates.ts";
-import type { Services } from "../commands/dependencies.ts";
+import type { Dependencies } from "../commands/dependencies.ts";
 import { transact } from "../commands/transact.ts";
 import { issueApiKey } from "../domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../domain/apiKey/events.ts";
@@ -44,8 +44,8 @@ export const WORKSPACE_REMEDY =
  * Gives a new log a workspace, a verified sender and a key, and writes the key to `bootstrap.key`. The workspace
  * comes last: a start that was cut short before it is simply done again. Does nothing when it was done.
  */
-export async function bootstrap(services: Services, logId: string, dataDir: string): Promise<void> {
-  const { store, keys } = services;
+export async function bootstrap(deps: Dependencies, logId: string, dataDir: string): Promise<void> {
+  const { store, keys } = deps;
   const workspaceId = emailId(logId, "bootstrap");
   if ((await store.lastRevision(workspaceStream(workspaceId))) !== null) return;
   const context = { ...systemCommandContext("system"), workspaceId };

@@ -1,7 +1,7 @@
 import type { AnyElysia } from "elysia";
 import { version } from "../../package.json";
 import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
-import type { Services } from "../commands/dependencies.ts";
+import type { Dependencies } from "../commands/dependencies.ts";
 import { apiKeysController } from "../http/apiKey/apiKeyRoutes.ts";
 import { attachmentsController } from "../http/attachment/attachmentRoutes.ts";
 import { auditLogController } from "../http/audit/auditLogRoutes.ts";
@@ -31,7 +31,7 @@ import { openDestinationCheck } from "./openAdapters.ts";
 import { readinessOf } from "./status/readiness.ts";
 
 interface Serving {
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly readers: Readers;
   readonly delivery: MailDelivery;
   readonly seal: FreezeWatch;
@@ -40,18 +40,18 @@ interface Serving {
 /** The door's controllers, each with the read model that it asks. */
 export function makeControllers(
   config: Config,
-  { services, readers, delivery, seal }: Serving,
+  { deps, readers, delivery, seal }: Serving,
 ): readonly AnyElysia[] {
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
   const readModel = (name: string): ReadModel => ({
     db: readers.reader(name),
     scheduler,
-    whenCaughtUp: async (timeoutMs) => readers.waitForPosition(name, await services.store.head(), timeoutMs),
+    whenCaughtUp: async (timeoutMs) => readers.waitForPosition(name, await deps.store.head(), timeoutMs),
   });
-  const readiness = readinessOf({ config, services, readers, delivery, seal });
+  const readiness = readinessOf({ config, deps, readers, delivery, seal });
   const webhooks = {
-    services,
+    deps,
     basePath,
     rules: {
       destinations: openDestinationCheck(config),
@@ -59,37 +59,37 @@ export function makeControllers(
       isDevelopment: isLoopbackUrl(config.baseUrl),
     },
     caughtUpEndpoints: caughtUpEndpoints({
-      services,
+      deps,
       db: readers.reader("webhook-endpoints"),
       when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
     }),
   };
   return [
     emailsController({
-      services,
+      deps,
       basePath,
       emails: readModel("emails"),
       whyWaiting: delivery.whyWaiting(config.deliveryEnabled),
     }),
-    usageController({ services, emails: readModel("emails") }),
-    attachmentsController({ services, basePath, attachments: readModel("attachments") }),
+    usageController({ deps, emails: readModel("emails") }),
+    attachmentsController({ deps, basePath, attachments: readModel("attachments") }),
     webhooksController(webhooks),
     webhookEndpointsController(webhooks),
     webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
-    suppressionsController({ services, basePath, suppressions: readModel("suppressions") }),
-    workspaceController({ services, emails: readModel("emails"), templates: readModel("templates") }),
-    auditLogController({ services, auditLog: readModel("audit-log") }),
-    erasuresController({ services, basePath, erasures: readModel("erasures") }),
-    apiKeysController({ services, basePath, apiKeys: readModel("api-keys") }),
+    suppressionsController({ deps, basePath, suppressions: readModel("suppressions") }),
+    workspaceController({ deps, emails: readModel("emails"), templates: readModel("templates") }),
+    auditLogController({ deps, auditLog: readModel("audit-log") }),
+    erasuresController({ deps, basePath, erasures: readModel("erasures") }),
+    apiKeysController({ deps, basePath, apiKeys: readModel("api-keys") }),
     sendersController({
-      services,
+      deps,
       basePath,
       senders: readModel("senders"),
       dns: createDnsResolver(config.dnsServers),
       mailsLinks: config.verificationFrom !== null,
     }),
-    senderPagesController(services),
-    templatesController({ services, basePath, templates: readModel("templates") }),
+    senderPagesController(deps),
+    templatesController({ deps, basePath, templates: readModel("templates") }),
     healthController(readiness),
     homeController({ readiness, version, url: config.baseUrl.href.replace(/\/$/, ""), basePath }),
     referenceController({

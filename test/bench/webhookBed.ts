@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Services } from "../../src/commands/dependencies.ts";
+import type { Dependencies } from "../../src/commands/dependencies.ts";
 import { registerWebhook } from "../../src/commands/webhook/registerWebhook.ts";
 import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { systemCommandContext } from "../../src/service/openAdapters.ts";
@@ -23,7 +23,7 @@ export interface BedSize {
 /** A log with workspaces and endpoints in it, receivers for these, and the settings to call them. */
 export interface WebhookBed {
   readonly sink: WebhookSink;
-  readonly log: Services;
+  readonly log: Dependencies;
   readonly settings: Readonly<Record<string, string>>;
   readonly workspaceIds: readonly string[];
   readonly hosts: readonly string[];

@@ -1,5 +1,5 @@
 import { workspaceAggregate } from "../../src/commands/aggregates.ts";
-import type { Services } from "../../src/commands/dependencies.ts";
+import type { Dependencies } from "../../src/commands/dependencies.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { changeLimits } from "../../src/domain/workspace/decisions.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
@@ -7,7 +7,7 @@ import type { WorkspaceLimits } from "../../src/domain/workspace/limits.ts";
 
 /** Sets limits of one workspace, as the operator would on the command line. */
 export async function setLimits(
-  { store }: Pick<Services, "store">,
+  { store }: Pick<Dependencies, "store">,
   workspaceId: string,
   changes: Partial<WorkspaceLimits>,
 ): Promise<void> {

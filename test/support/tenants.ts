@@ -10,9 +10,9 @@ import {
   webhookAggregate,
   workspaceAggregate,
 } from "../../src/commands/aggregates.ts";
-import type { Services } from "../../src/commands/dependencies.ts";
+import type { Dependencies } from "../../src/commands/dependencies.ts";
 import { suppressRecipient } from "../../src/commands/email/mailAttempts.ts";
-import { makeServices } from "../../src/commands/makeDependencies.ts";
+import { makeDependencies } from "../../src/commands/makeDependencies.ts";
 import { markVerified, newSender, senderIdOf } from "../../src/commands/sender/manageSender.ts";
 import { load, transact } from "../../src/commands/transact.ts";
 import { issueKey, newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
@@ -56,7 +56,7 @@ export interface TestService {
   readonly app: TestApp;
   readonly url: string;
   /** The log, held apart from the service: what is written here shows there only once it is read. */
-  readonly log: Services;
+  readonly log: Dependencies;
   /** A new workspace with one key and, unless `sender` is null, one verified sending address. */
   tenant(options?: KeyOptions & { readonly sender?: string | null }): Promise<Tenant>;
   pause(workspaceId: string): Promise<void>;
@@ -83,12 +83,12 @@ function addressOf(text: string): Address {
 }
 
 /** Opens the log that `env` names beside a service, as a command does, and keeps it open. */
-export async function openLog(env: Environment): Promise<Services> {
+export async function openLog(env: Environment): Promise<Dependencies> {
   const config = readConfig(env);
   const store = await openStore(config);
   const content = openContentStore(config);
   const { keys } = await openLogInstance(config, store, content);
-  return makeServices({
+  return makeDependencies({
     store,
     content,
     clock: systemClock,

@@ -54,8 +54,8 @@ const NEEDED: ReadonlySet<string> = new Set(["due", "senders", "webhook-deliveri
 type Models = ReadonlyMap<string, ReadDatabaseFile>;
 
 /** The current read models of this copy of the log that hold it up to `position`, open for reading. */
-async function openModels({ services, place }: OpenForCommand, position: Position): Promise<Models> {
-  const listing = await listReadModels({ ...place, store: services.store, projections });
+async function openModels({ deps, place }: OpenForCommand, position: Position): Promise<Models> {
+  const listing = await listReadModels({ ...place, store: deps.store, projections });
   const models = new Map<string, ReadDatabaseFile>();
   const versions = new Map(projections.map(({ name, version }) => [name, version]));
   for (const { name, version, status, file } of listing) {
@@ -70,26 +70,26 @@ async function openModels({ services, place }: OpenForCommand, position: Positio
 }
 
 async function release(open: OpenForCommand, models: Models): Promise<Released | "notYetKnown" | null> {
-  const { services } = open;
-  const { instance } = await services.standing.get();
+  const { deps } = open;
+  const { instance } = await deps.standing.get();
   if (!instance?.isHeld) return null;
   const [due, senders, webhooks] = ["due", "senders", "webhook-deliveries"].map((name) => models.get(name));
   if (!due || !senders || !webhooks) return "notYetKnown";
   const emails = heldEmails(due);
   const webhookDeliveries = heldWebhooks(webhooks);
   const verificationMails = heldVerificationMails(senders);
-  const restored = await resumeLog(services.store, systemCommandContext("cli"));
+  const restored = await resumeLog(deps.store, systemCommandContext("cli"));
   if (restored === null) return null;
   const all = emails.held + webhookDeliveries + verificationMails;
   const mayRepeat = restored.sealed ? emails.claimed : all;
   return { restored, emails: emails.held, webhookDeliveries, verificationMails, mayRepeat };
 }
 
-async function resumeDeferred({ services }: OpenForCommand, due: ReadDatabase) {
+async function resumeDeferred({ deps }: OpenForCommand, due: ReadDatabase) {
   const total = { resumed: 0, mayRepeat: 0 };
-  for (const { id, workspaceId } of waiting(due, services.clock.now())) {
+  for (const { id, workspaceId } of waiting(due, deps.clock.now())) {
     const context = { ...systemCommandContext("cli"), workspaceId };
-    const { outcome, ambiguous } = await resumeEmail(services.store, id, context);
+    const { outcome, ambiguous } = await resumeEmail(deps.store, id, context);
     if (outcome === "resumed") total.resumed += 1;
     if (outcome === "resumed" && ambiguous) total.mayRepeat += 1;
   }
@@ -97,7 +97,7 @@ async function resumeDeferred({ services }: OpenForCommand, due: ReadDatabase) {
 }
 
 async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown"> {
-  const { restoredPosition } = await open.services.standing.get();
+  const { restoredPosition } = await open.deps.standing.get();
   const models = await openModels(open, restoredPosition ?? LOG_START);
   try {
     const released = await release(open, models);

@@ -42,11 +42,11 @@ const request: Command = {
   async run({ config, operand, option, print }) {
     const address = parseAddress(operand("address"));
     if ("invalid" in address) throw new UsageError(`the address ${address.invalid}`);
-    const requests = await withLog(config, async ({ services }) => {
+    const requests = await withLog(config, async ({ deps }) => {
       const made: { id: string; workspace: string }[] = [];
-      for (const workspaceId of await workspacesOf(services.store, option("workspace"))) {
+      for (const workspaceId of await workspacesOf(deps.store, option("workspace"))) {
         const context = { ...systemCommandContext("cli"), workspaceId };
-        made.push({ id: await requestPersonErasure(services, address, context), workspace: workspaceId });
+        made.push({ id: await requestPersonErasure(deps, address, context), workspace: workspaceId });
       }
       return made;
     });
@@ -67,7 +67,7 @@ const show: Command = {
   examples: ["postledger erasure show <id>"],
   async run({ config, operand, print }) {
     const id = operand("id");
-    const view = await withLog(config, ({ services }) => readErasure(services.store, id));
+    const view = await withLog(config, ({ deps }) => readErasure(deps.store, id));
     if (view === null) notFound(`there is no request ${id}`);
     const { erasure, requestedAt, completedAt } = view;
     const { status, workspaceId, counts, remains, copies } = erasure;
@@ -90,7 +90,7 @@ const list: Command = {
   description: "Reads the log from its start.",
   examples: ["postledger erasure list"],
   async run({ config, print }) {
-    const rows = await withLog(config, async ({ services: { store } }) => {
+    const rows = await withLog(config, async ({ deps: { store } }) => {
       const statuses = new Map<string, string>();
       for await (const { events } of store.readAll(LOG_START, { types: erasureCodec.types })) {
         for (const { stream, type } of events) {

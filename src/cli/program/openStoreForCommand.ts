@@ -4,9 +4,9 @@ import { liquidEngine } from "../../adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
 import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { readOnlyEventStore } from "../../commands/instance/readOnlyEventStore.ts";
-import { makeServices } from "../../commands/makeDependencies.ts";
+import { makeDependencies } from "../../commands/makeDependencies.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { IMPORT_STREAM } from "../../kernel/event/systemEvents.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
@@ -23,10 +23,10 @@ import { refuseEmptyStore } from "./dataDirectory.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */
 export interface OpenForCommand {
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly logId: string;
   readonly format: number;
-  /** What `services.store` is unless the log is sealed: then that one takes nothing. */
+  /** What `deps.store` is unless the log is sealed: then that one takes nothing. */
   readonly log: EventStore;
   readonly place: {
     readonly databases: typeof sqliteReadDatabases;
@@ -83,7 +83,7 @@ export async function withLog<Result>(
     const content = openContentStore(config);
     const { keys, logId, incarnation, frozenAt, format } = await openLogInstance(config, log, content, use);
     const store = frozenAt === null ? log : readOnlyEventStore(log);
-    const services = makeServices({
+    const deps = makeDependencies({
       store,
       content,
       clock: systemClock,
@@ -99,7 +99,7 @@ export async function withLog<Result>(
     });
     const directory = join(config.dataDir, "projections");
     return await work({
-      services,
+      deps,
       logId,
       format,
       log,

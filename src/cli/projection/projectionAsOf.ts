@@ -96,7 +96,7 @@ async function onPast(
     try {
       await withLog(
         invocation.config,
-        ({ services: { store }, place }) =>
+        ({ deps: { store }, place }) =>
           withPast({ ...place, store, projection, onProgress: bar.show, signal }, moments, (pasts) => {
             bar.end();
             return work(pasts, signal);

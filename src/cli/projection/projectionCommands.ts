@@ -35,7 +35,7 @@ const list: Command = {
   async run(invocation) {
     const listing = await withLog(
       invocation.config,
-      ({ services, place }) => listReadModels({ ...place, store: services.store, projections }),
+      ({ deps, place }) => listReadModels({ ...place, store: deps.store, projections }),
       { looksOnly: true },
     );
     const lines = listing.map((model) => {
@@ -59,8 +59,7 @@ async function rebuildNamed(
     const wanted = { projections: named(invocation), owner: lock !== null, fresh };
     return await withLog(
       invocation.config,
-      ({ services: { store }, place }) =>
-        rebuildReadModels({ ...place, ...wanted, store, onProgress, signal }),
+      ({ deps: { store }, place }) => rebuildReadModels({ ...place, ...wanted, store, onProgress, signal }),
       { looksOnly: true },
     );
   } finally {
@@ -108,7 +107,7 @@ const verify: Command = {
       const bar = readingBar("verify");
       const results = await withLog(
         invocation.config,
-        ({ services: { store }, place }) =>
+        ({ deps: { store }, place }) =>
           verifyReadModels({
             ...place,
             store,

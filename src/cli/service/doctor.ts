@@ -42,18 +42,18 @@ async function readModelCheck(store: EventStore, listing: ReadModelListing): Pro
 }
 
 async function logChecks(config: Config): Promise<readonly Check[]> {
-  const look = async ({ services, place, logId, format }: OpenForCommand) => {
-    const listing = await listReadModels({ ...place, store: services.store, projections });
+  const look = async ({ deps, place, logId, format }: OpenForCommand) => {
+    const listing = await listReadModels({ ...place, store: deps.store, projections });
     const inUse = listing.filter(({ status }) => status !== "retired" && status !== "building");
     return [
       ok("log", `${logId} on ${config.storeUrl.split(":", 1)[0]}`),
       formatCheck(format),
       ok("master key", "opens the log"),
-      ...standingChecks((await services.standing.get()).instance),
-      ...(await workspaceChecks(services.store)),
-      await lastSealCheck(services.store),
-      diskCheck(services.disk.freeBytes(), config),
-      ...(await Promise.all(inUse.map((one) => readModelCheck(services.store, one)))),
+      ...standingChecks((await deps.standing.get()).instance),
+      ...(await workspaceChecks(deps.store)),
+      await lastSealCheck(deps.store),
+      diskCheck(deps.disk.freeBytes(), config),
+      ...(await Promise.all(inUse.map((one) => readModelCheck(deps.store, one)))),
     ];
   };
   try {

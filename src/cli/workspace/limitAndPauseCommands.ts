@@ -1,4 +1,4 @@
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { limitWorkspace, pauseWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { workspaceCodec } from "../../domain/workspace/events.ts";
 import { LIMIT_RANGES, limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
@@ -118,17 +118,17 @@ const limits: Command = {
   async run(invocation) {
     const id = invocation.operand(WORKSPACE.name);
     const changes = changesOf(invocation);
-    const resulting = await withLog(invocation.config, async ({ services }) => {
-      const outcome = await limitWorkspace(services, id, changes, systemCommandContext("cli"));
+    const resulting = await withLog(invocation.config, async ({ deps }) => {
+      const outcome = await limitWorkspace(deps, id, changes, systemCommandContext("cli"));
       if (outcome === "notFound") notFound(`there is no workspace ${id}`);
-      return limitsOf(await services.workspaces.get(id), services.limitsDefault);
+      return limitsOf(await deps.workspaces.get(id), deps.limitsDefault);
     });
     invocation.print({ id, ...resulting }, linesOf(resulting));
     return 0;
   },
 };
 
-type Change = (services: Services, id: string, context: CommandContext) => Promise<string>;
+type Change = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes whether a workspace sends. */
 function sendingCommand(verb: string, summary: string, change: Change): Command {
@@ -139,8 +139,8 @@ function sendingCommand(verb: string, summary: string, change: Change): Command 
     examples: [`postledger workspace ${verb} <id>`],
     async run(invocation) {
       const id = invocation.operand(WORKSPACE.name);
-      const outcome = await withLog(invocation.config, ({ services }) =>
-        change(services, id, systemCommandContext("cli")),
+      const outcome = await withLog(invocation.config, ({ deps }) =>
+        change(deps, id, systemCommandContext("cli")),
       );
       if (outcome === "notFound") notFound(`there is no workspace ${id}`);
       invocation.print({ id, outcome }, [`${id} ${outcome}`]);
@@ -168,7 +168,7 @@ const list: Command = {
   description: "Reads the log from its start.",
   examples: ["postledger workspace list"],
   async run(invocation) {
-    const workspaces = await withLog(invocation.config, ({ services }) => allWorkspaces(services.store));
+    const workspaces = await withLog(invocation.config, ({ deps }) => allWorkspaces(deps.store));
     const rows = [...workspaces].flatMap(([id, workspace]) =>
       workspace === null ? [] : [{ id, name: workspace.name, paused: workspace.paused }],
     );

@@ -1,5 +1,5 @@
 import { systemClock } from "../../adapters/system/systemClock.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import {
   markVerified,
   newSender,
@@ -84,13 +84,9 @@ export const createWorkspace: Command = {
   async run(invocation) {
     const name = invocation.operand("name");
     const create = () =>
-      withLog(
-        invocation.config,
-        ({ services }) => newWorkspace(services, name, systemCommandContext("cli")),
-        {
-          begins: true,
-        },
-      );
+      withLog(invocation.config, ({ deps }) => newWorkspace(deps, name, systemCommandContext("cli")), {
+        begins: true,
+      });
     const id = await create();
     invocation.print({ id, name }, [id]);
     return 0;
@@ -123,8 +119,8 @@ const createApiKey: Command = {
       scopes: scopesOf(invocation.option("scopes")),
       expiresAt: expiryOf(invocation.option("expires")),
     };
-    const issued = await withLog(invocation.config, ({ services }) =>
-      issueKey(services, issue, systemCommandContext("cli")),
+    const issued = await withLog(invocation.config, ({ deps }) =>
+      issueKey(deps, issue, systemCommandContext("cli")),
     );
     if (issued === null) notFound(`there is no workspace ${issue.workspaceId}`);
     invocation.print(issued, [issued.key]);
@@ -176,7 +172,7 @@ const listApiKeys: Command = {
   options: [WORKSPACE],
   async run(invocation) {
     const workspaceId = invocation.required("workspace");
-    const keys = await withLog(invocation.config, ({ services }) => allKeys(services.store));
+    const keys = await withLog(invocation.config, ({ deps }) => allKeys(deps.store));
     const list = [...keys].flatMap(([id, key]) =>
       key?.workspaceId === workspaceId ? [listed(id, key)] : [],
     );
@@ -192,8 +188,8 @@ const revokeApiKey: Command = {
   examples: ["postledger api-key revoke <id>"],
   async run(invocation) {
     const id = invocation.operand("id");
-    const outcome = await withLog(invocation.config, ({ services }) =>
-      revokeKey(services, id, systemCommandContext("cli")),
+    const outcome = await withLog(invocation.config, ({ deps }) =>
+      revokeKey(deps, id, systemCommandContext("cli")),
     );
     if (outcome === "notFound") notFound(`there is no key ${id}`);
     invocation.print({ id, revoked: true }, [`${id} revoked`]);
@@ -214,9 +210,9 @@ const addSender: Command = {
   async run(invocation) {
     const workspaceId = invocation.required("workspace");
     const name = senderNameOf(invocation);
-    const { added, record } = await withLog(invocation.config, async ({ services }) => ({
-      added: await newSender(services, { workspaceId, name }, systemCommandContext("cli")),
-      record: name.kind === "domain" ? domainRecordOf(services.keys, workspaceId, name.domain) : null,
+    const { added, record } = await withLog(invocation.config, async ({ deps }) => ({
+      added: await newSender(deps, { workspaceId, name }, systemCommandContext("cli")),
+      record: name.kind === "domain" ? domainRecordOf(deps.keys, workspaceId, name.domain) : null,
     }));
     if (added === null) notFound(`there is no workspace ${workspaceId}`);
     const { outcome } = added;
@@ -242,7 +238,7 @@ function addedLines(isNew: boolean, record: DomainRecord | null, verify: string)
       ];
 }
 
-type SenderChange = (services: Services, id: string, context: CommandContext) => Promise<string>;
+type SenderChange = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
 
 /** A command that changes a sender that is there. */
 function senderCommand(verb: string, summary: string, done: string, change: SenderChange): Command {
@@ -256,8 +252,8 @@ function senderCommand(verb: string, summary: string, done: string, change: Send
       const workspaceId = invocation.required("workspace");
       const name = senderNameOf(invocation);
       const context = { ...systemCommandContext("cli"), workspaceId };
-      const outcome = await withLog(invocation.config, ({ services }) =>
-        change(services, senderIdOf(services.keys, workspaceId, name), context),
+      const outcome = await withLog(invocation.config, ({ deps }) =>
+        change(deps, senderIdOf(deps.keys, workspaceId, name), context),
       );
       if (outcome === "notFound") notFound("there is no such sender; add it first");
       invocation.print({ outcome: done }, [done]);
@@ -268,14 +264,14 @@ function senderCommand(verb: string, summary: string, done: string, change: Send
 
 export const senderCommands: readonly Command[] = [
   addSender,
-  senderCommand("verify", "Mark a sender as verified, on your word", "verified", (services, id, context) =>
-    markVerified(services, id, "operator", context),
+  senderCommand("verify", "Mark a sender as verified, on your word", "verified", (deps, id, context) =>
+    markVerified(deps, id, "operator", context),
   ),
-  senderCommand("disable", "Let a sender send no more; its mail waits", "disabled", (services, id, context) =>
-    setSender(services, id, "disabled", context),
+  senderCommand("disable", "Let a sender send no more; its mail waits", "disabled", (deps, id, context) =>
+    setSender(deps, id, "disabled", context),
   ),
-  senderCommand("enable", "Let a sender that was disabled send again", "enabled", (services, id, context) =>
-    setSender(services, id, "enabled", context),
+  senderCommand("enable", "Let a sender that was disabled send again", "enabled", (deps, id, context) =>
+    setSender(deps, id, "enabled", context),
   ),
 ];
 

@@ -1,7 +1,7 @@
 import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
 import { apiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import { equalInConstantTime } from "../../kernel/crypto/derivedKeys.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 
 /** Who is calling: a key of one workspace, and what it may do. */
 export interface Principal {
@@ -22,7 +22,7 @@ const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
  * of a key that exists and of one that does not.
  */
 export async function authenticate(
-  services: Services,
+  deps: Dependencies,
   authorization: string | null,
 ): Promise<Principal | AuthenticationFault> {
   if (authorization === null || authorization === "") return "missing";
@@ -30,13 +30,13 @@ export async function authenticate(
   if (token === undefined) return "noBearer";
   const keyId = apiKeyId(token);
   if (keyId === null) return "malformed";
-  const hash = services.keys.hashApiKey(token);
-  const key = await services.apiKeys.get(keyId);
+  const hash = deps.keys.hashApiKey(token);
+  const key = await deps.apiKeys.get(keyId);
   if (key === null || !equalInConstantTime(hash, key.hash)) return "unknown";
   const { workspaceId, scopes, senders, clients, revoked } = key;
-  const now = services.clock.now();
+  const now = deps.clock.now();
   if (isUsable(key, now)) {
-    services.keyUse.note(keyId, now);
+    deps.keyUse.note(keyId, now);
     return { keyId, workspaceId, scopes, senders, clients };
   }
   return revoked ? "revoked" : "expired";

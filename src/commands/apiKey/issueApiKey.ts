@@ -5,7 +5,7 @@ import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { apiKeyAggregate } from "../aggregates.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { load, transact, writtenFirstAt } from "../transact.ts";
 import { type IssueApiKey, issueKey } from "../workspace/manageWorkspace.ts";
 import type { Principal } from "./authenticate.ts";
@@ -18,18 +18,18 @@ export type IssueOutcome =
 
 /** Issues a key on another key's word: it gives nothing that it does not hold itself. */
 export async function issueFurtherKey(
-  services: Services,
+  deps: Dependencies,
   issuer: Principal,
   wanted: Omit<IssueApiKey, "workspaceId" | "issuerId">,
   context: CommandContext,
 ): Promise<IssueOutcome> {
   const { workspaceId, keyId } = issuer;
   // From the log itself: a key that was revoked a moment ago must not live on in another one.
-  const { state } = await load(services.store, apiKeyAggregate, apiKeyStream(keyId));
+  const { state } = await load(deps.store, apiKeyAggregate, apiKeyStream(keyId));
   if (!isUsable(state, context.at)) return { kind: "issuerGone" };
   const refusal = issueRefusal(state, wanted);
   if (refusal !== null) return refusal;
-  const issued = await issueKey(services, { ...wanted, workspaceId, issuerId: keyId }, context);
+  const issued = await issueKey(deps, { ...wanted, workspaceId, issuerId: keyId }, context);
   invariant(issued, "a key belongs to a workspace that exists");
   return { kind: "issued", ...issued };
 }
@@ -46,38 +46,38 @@ export type RotateOutcome =
  * else a key could be had that may do more than the one that asked.
  */
 export async function rotateKey(
-  services: Services,
+  deps: Dependencies,
   issuer: Principal,
   { id, overlapMs }: { readonly id: string; readonly overlapMs: number },
   context: CommandContext,
 ): Promise<RotateOutcome> {
-  const found = await readApiKey(services, issuer.workspaceId, id);
+  const found = await readApiKey(deps, issuer.workspaceId, id);
   if (found === null) return { kind: "notFound" };
   const { key } = found;
   if (!isUsable(key, context.at)) return { kind: "notActive" };
   const { name, expiresAt, senders, clientRanges } = key;
   const same = { name, expiresAt, clientRanges, senders: senders && [...senders] };
   const wanted = { ...same, scopes: [...key.scopes].filter(isScope), rotatedFrom: id };
-  const issued = await issueFurtherKey(services, issuer, wanted, context);
+  const issued = await issueFurtherKey(deps, issuer, wanted, context);
   if (issued.kind !== "issued") return issued;
   await transact(
-    services.store,
+    deps.store,
     { ...apiKeyAggregate, stream: apiKeyStream(id) },
     (state) => rotateApiKey(state, issued.id, { now: context.at, overlapMs }),
     context,
   );
-  services.apiKeys.forget(id);
+  deps.apiKeys.forget(id);
   return { ...issued, kind: "rotated" };
 }
 
 /** A key as its stream tells it now; null when there is none in the workspace. */
 export async function readApiKey(
-  services: Services,
+  deps: Dependencies,
   workspaceId: string,
   id: string,
 ): Promise<{ readonly key: ApiKey; readonly createdAt: string } | null> {
   const stream = apiKeyStream(id);
-  const { state } = await load(services.store, apiKeyAggregate, stream);
+  const { state } = await load(deps.store, apiKeyAggregate, stream);
   if (state?.workspaceId !== workspaceId) return null;
-  return { key: state, createdAt: await writtenFirstAt(services.store, stream) };
+  return { key: state, createdAt: await writtenFirstAt(deps.store, stream) };
 }

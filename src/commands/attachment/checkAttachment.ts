@@ -4,7 +4,7 @@ import type { Attachment } from "../../domain/attachment/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { attachmentAggregate } from "../aggregates.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
 import { clearUpload } from "./deleteUploadFiles.ts";
@@ -16,26 +16,26 @@ import { uploadFolder } from "./readAttachment.ts";
  * Throws `StoreError`, also when the malware scanner cannot be asked: the upload stays as it is.
  */
 export async function checkAttachment(
-  services: Services,
+  deps: Dependencies,
   id: string,
   context: CommandContext,
 ): Promise<void> {
   const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
-  const { state } = await load(services.store, attachmentAggregate, aggregate.stream);
+  const { state } = await load(deps.store, attachmentAggregate, aggregate.stream);
   if (state?.status !== "pending") return;
-  const result = await look(services, id, state);
-  await transact(services.store, aggregate, (now) => settleCheck(now, result), context);
-  if (result.kind === "rejected") await clearUpload(services, id, context);
+  const result = await look(deps, id, state);
+  await transact(deps.store, aggregate, (now) => settleCheck(now, result), context);
+  if (result.kind === "rejected") await clearUpload(deps, id, context);
 }
 
-async function look(services: Services, id: string, attachment: Attachment): Promise<CheckResult> {
+async function look(deps: Dependencies, id: string, attachment: Attachment): Promise<CheckResult> {
   const { workspaceId, sha256, filename, contentType } = attachment;
   invariant(sha256 !== null && filename !== null, "an upload that waits for its check was not erased");
-  const bytes = await services.content.get(uploadFolder(workspaceId, id), sha256);
+  const bytes = await deps.content.get(uploadFolder(workspaceId, id), sha256);
   if (bytes === null) {
     return { kind: "rejected", code: "ATTACHMENT_INVALID", reason: "its bytes are no longer there" };
   }
-  const limits = await workspaceLimits(services, workspaceId);
-  const fault = faultOf(await services.inspector.inspect({ filename, contentType, bytes }, limits));
+  const limits = await workspaceLimits(deps, workspaceId);
+  const fault = faultOf(await deps.inspector.inspect({ filename, contentType, bytes }, limits));
   return fault === null ? { kind: "sound" } : { kind: "rejected", code: fault.code, reason: fault.message };
 }

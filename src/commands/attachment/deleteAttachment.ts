@@ -4,23 +4,23 @@ import type { AttachmentState } from "../../domain/attachment/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { attachmentAggregate } from "../aggregates.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 import { clearUpload } from "./deleteUploadFiles.ts";
 
 /** Lets go of an upload of the context's workspace before its time. A repeat is no error. */
 export async function deleteAttachment(
-  services: Services,
+  deps: Dependencies,
   id: string,
   context: CommandContext,
 ): Promise<"deleted" | "notFound"> {
   const decide = (state: AttachmentState) =>
     deleteUpload(state?.workspaceId === context.workspaceId ? state : null);
   const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
-  const outcome = await transact(services.store, aggregate, decide, context);
+  const outcome = await transact(deps.store, aggregate, decide, context);
   if (outcome === "notFound") return outcome;
   // Done here, there is room again when the caller hears of it. What fails here, the retention does later.
-  await clearUpload(services, id, context).catch((error: unknown) => {
+  await clearUpload(deps, id, context).catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error;
   });
   return "deleted";

@@ -3,18 +3,18 @@ import { attachmentStream } from "../../domain/attachment/events.ts";
 import { isSpent } from "../../domain/attachment/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { attachmentAggregate } from "../aggregates.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 
 /**
  * Removes the bytes of a rejected or expired upload, frees what it holds of the storage allowance, and notes
  * that last: until then the read model shows it as work that is left. Repeatable. Throws `StoreError`.
  */
-export async function clearUpload(services: Services, id: string, context: CommandContext): Promise<void> {
+export async function clearUpload(deps: Dependencies, id: string, context: CommandContext): Promise<void> {
   const stream = attachmentStream(id);
-  const { state } = await load(services.store, attachmentAggregate, stream);
+  const { state } = await load(deps.store, attachmentAggregate, stream);
   if (state === null || !isSpent(state) || state.bytesRemoved) return;
-  await services.content.removeOwner({ workspaceId: state.workspaceId, ownerId: id });
-  await services.storage.release(state.workspaceId, stream, context);
-  await transact(services.store, { ...attachmentAggregate, stream }, noteBytesRemoved, context);
+  await deps.content.removeOwner({ workspaceId: state.workspaceId, ownerId: id });
+  await deps.storage.release(state.workspaceId, stream, context);
+  await transact(deps.store, { ...attachmentAggregate, stream }, noteBytesRemoved, context);
 }

@@ -5,17 +5,17 @@ import { emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { attachmentAggregate, emailAggregate } from "../aggregates.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { type EmailStory, readStory } from "../email/emailHistory.ts";
 import { contentOf, folderOf } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
 import { clearUpload } from "./deleteUploadFiles.ts";
 
 /** Lets go of an upload whose time is over, and of the bytes of one that nothing is sent from any more. */
-export async function expireUpload(services: Services, id: string, context: CommandContext): Promise<void> {
+export async function expireUpload(deps: Dependencies, id: string, context: CommandContext): Promise<void> {
   const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
-  await transact(services.store, aggregate, (state) => retire(state, context.at), context);
-  await clearUpload(services, id, context);
+  await transact(deps.store, aggregate, (state) => retire(state, context.at), context);
+  await clearUpload(deps, id, context);
 }
 
 /**
@@ -23,32 +23,32 @@ export async function expireUpload(services: Services, id: string, context: Comm
  * storage allowance, and notes that last: what a crash leaves undone is done again. Throws `StoreError`.
  */
 export async function expireEmailFiles(
-  services: Services,
+  deps: Dependencies,
   id: string,
   context: CommandContext,
 ): Promise<void> {
-  const story = await readStory(services.store, id);
+  const story = await readStory(deps.store, id);
   const { state } = story;
   if (!canLoseAttachments(state, context.at)) return;
-  await removeFiles(services, id, { story, email: state });
+  await removeFiles(deps, id, { story, email: state });
   if (state.directBytes > 0) {
     const holder = `${emailStream(id)}/${state.contentEventId}`;
-    await services.storage.release(state.workspaceId, holder, context);
+    await deps.storage.release(state.workspaceId, holder, context);
   }
   const aggregate = { ...emailAggregate, stream: emailStream(id) };
-  await transact(services.store, aggregate, (now) => expireAttachments(now, context.at), context);
+  await transact(deps.store, aggregate, (now) => expireAttachments(now, context.at), context);
 }
 
 /** One by one, because the folder may also hold the rest of the content. */
 async function removeFiles(
-  services: Services,
+  deps: Dependencies,
   id: string,
   { story, email }: { readonly story: EmailStory; readonly email: Email },
 ): Promise<void> {
   const folder = folderOf(id, email);
-  const content = await contentOf(services, id, story);
+  const content = await contentOf(deps, id, story);
   // Without the content nobody can tell the files' names, and nothing else is left that could be in there.
-  if (content === null) return services.content.removeFolder(folder);
+  if (content === null) return deps.content.removeFolder(folder);
   const names = new Set((content.attachments ?? []).map(({ sha256 }) => sha256));
-  for (const sha256 of names) await services.content.removeFile(folder, sha256);
+  for (const sha256 of names) await deps.content.removeFile(folder, sha256);
 }

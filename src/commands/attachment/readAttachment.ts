@@ -2,7 +2,7 @@ import { attachmentStream } from "../../domain/attachment/events.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import { attachmentAggregate } from "../aggregates.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 
 /** Where the bytes of an upload are. */
@@ -12,7 +12,7 @@ export function uploadFolder(workspaceId: string, id: string): ContentFolder {
 
 /** One upload of the workspace as its stream tells it now; null when there is none, also when it is another's. */
 export async function readAttachment(
-  { store }: Pick<Services, "store">,
+  { store }: Pick<Dependencies, "store">,
   workspaceId: string,
   id: string,
 ): Promise<Attachment | null> {

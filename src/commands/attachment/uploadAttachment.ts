@@ -8,7 +8,7 @@ import { grouped } from "../../kernel/text/text.ts";
 import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { contentDeadline } from "../email/contentAge.ts";
 import { toNewEvents } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
@@ -39,21 +39,21 @@ export type UploadOutcome =
  * Takes a file into the content store as it comes, never whole in memory, and then into the log: it waits there
  * for its check. What is refused leaves nothing behind. Throws `StoreError`; then nothing is known to be kept.
  */
-export async function uploadAttachment(services: Services, given: UploadAttachment): Promise<UploadOutcome> {
+export async function uploadAttachment(deps: Dependencies, given: UploadAttachment): Promise<UploadOutcome> {
   const upload = { ...given, filename: normalizedName(given.filename) };
   const { filename, contentType, workspaceId } = upload;
-  const limits = await workspaceLimits(services, workspaceId);
-  const named = faultOf(services.inspector.inspectName({ filename, contentType }, limits));
+  const limits = await workspaceLimits(deps, workspaceId);
+  const named = faultOf(deps.inspector.inspectName({ filename, contentType }, limits));
   if (named) return { kind: "refused", ...named };
-  if (services.disk.freeBytes() < services.diskFreeBytesMin) {
+  if (deps.disk.freeBytes() < deps.diskFreeBytesMin) {
     throw new StoreError("unavailable", "the data directory's disk is nearly full");
   }
   const id = newId();
   const folder = uploadFolder(workspaceId, id);
-  const requireInTime = contentDeadline(services.clock);
-  const kept = await keep(services.content, folder, upload.chunks);
+  const requireInTime = contentDeadline(deps.clock);
+  const kept = await keep(deps.content, folder, upload.chunks);
   if ("code" in kept) return { kind: "refused", ...kept };
-  return record(services, upload, { id, folder, requireInTime, ...kept });
+  return record(deps, upload, { id, folder, requireInTime, ...kept });
 }
 
 interface Kept {
@@ -106,25 +106,25 @@ function tooLarge(): FileFault {
 
 /** Takes room for the file and begins its stream; what was written before goes if either cannot be. */
 async function record(
-  services: Services,
+  deps: Dependencies,
   upload: UploadAttachment,
   { id, folder, requireInTime, sha256, bytes }: KeptUpload,
 ): Promise<UploadOutcome> {
   const { workspaceId, filename, contentType, context } = upload;
   const stream = attachmentStream(id);
   try {
-    if (!(await services.storage.reserve(workspaceId, stream, bytes, context))) {
-      await services.content.removeOwner(folder);
+    if (!(await deps.storage.reserve(workspaceId, stream, bytes, context))) {
+      await deps.content.removeOwner(folder);
       const message = `the storage allowance has no room for ${bytes} bytes`;
       return { kind: "refused", code: "STORAGE_LIMIT_EXCEEDED", message, member: null };
     }
-    const limits = await workspaceLimits(services, workspaceId);
+    const limits = await workspaceLimits(deps, workspaceId);
     const until = context.at + limits.attachmentRetentionHours * HOUR_MS;
     const times = { uploadedAt: rfc3339(context.at), expiresAt: rfc3339(until) };
     const data = { workspaceId, filename, contentType, bytes, sha256, ...times };
     const event: AttachmentEvent = { type: "AttachmentUploaded", data };
     requireInTime();
-    const result = await services.store.append(stream, toNewEvents([event], context), "noStream");
+    const result = await deps.store.append(stream, toNewEvents([event], context), "noStream");
     invariant(result.outcome === "appended", "an upload's id is fresh");
     const attachment = attachmentDecider.evolve(null, event);
     invariant(attachment, "an upload begins its stream");
@@ -133,7 +133,7 @@ async function record(
     // An upload that may be in the log keeps its bytes; the sweep takes them when it turns out not to be.
     const mayBeThere = error instanceof StoreError && error.failure === "outcomeUnknown";
     if (!mayBeThere) {
-      const { content, storage } = services;
+      const { content, storage } = deps;
       await Promise.allSettled([content.removeOwner(folder), storage.release(workspaceId, stream, context)]);
     }
     throw error;

@@ -1,6 +1,6 @@
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
 import type { ResolvedAttachment } from "./resolveAttachments.ts";
 
@@ -26,10 +26,10 @@ export function directBytes(attachments: readonly ResolvedAttachment[]): number 
 }
 
 /** The retention is the workspace's at acceptance: what is set later holds for later messages. */
-export async function fileFacts(services: Services, send: FilesOfSend): Promise<FileFacts> {
+export async function fileFacts(deps: Dependencies, send: FilesOfSend): Promise<FileFacts> {
   const { resolved, workspaceId, context } = send;
   if (resolved.length === 0) return {};
-  const { attachmentRetentionHours } = await workspaceLimits(services, workspaceId);
+  const { attachmentRetentionHours } = await workspaceLimits(deps, workspaceId);
   const uploads = new Set(resolved.flatMap(({ source }) => (source.kind === "upload" ? [source.id] : [])));
   return {
     attachmentBytes: resolved.reduce((sum, { bytes }) => sum + bytes, 0),

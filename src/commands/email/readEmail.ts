@@ -5,7 +5,7 @@ import type { EpochMs } from "../../kernel/time.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregates.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 import { type EmailStory, readStory, type StoryEvent, storyUntil } from "./emailHistory.ts";
 import { saltOf, withReplies } from "./relayReplyTexts.ts";
@@ -28,7 +28,7 @@ export function folderOf(id: string, { workspaceId, contentEventId }: Email): Co
 
 /** The content that a story begins with; null when it was erased. */
 export async function contentOf(
-  services: Pick<Services, "content">,
+  deps: Pick<Dependencies, "content">,
   id: string,
   story: EmailStory,
 ): Promise<EmailContent | null> {
@@ -36,7 +36,7 @@ export async function contentOf(
   if (story.state === null || first?.type !== "EmailContentStored") return null;
   // Erased is erased, also before the log has let go of it.
   if (story.state.contentErased) return null;
-  return openContent(services.content, folderOf(id, story.state), first.data);
+  return openContent(deps.content, folderOf(id, story.state), first.data);
 }
 
 /** A message with all that can be told about it. */
@@ -52,38 +52,38 @@ export interface EmailView {
  * it is another workspace's. What is erased by now is erased at every moment.
  */
 export async function readPastEmail(
-  services: Services,
+  deps: Dependencies,
   workspaceId: string,
   id: string,
   at: EpochMs,
 ): Promise<EmailView | null> {
-  const now = await readStory(services.store, id);
+  const now = await readStory(deps.store, id);
   const { state, events } = storyUntil(now, at);
   if (now.state === null || state === null || state.workspaceId !== workspaceId) return null;
   const { contentErased } = now.state;
-  const content = contentErased ? null : await contentOf(services, id, now);
-  const told = withReplies(services.keys, saltOf(now), events);
+  const content = contentErased ? null : await contentOf(deps, id, now);
+  const told = withReplies(deps.keys, saltOf(now), events);
   return { id, email: { ...state, contentErased }, content, events: told };
 }
 
 /** One message of the workspace; null when there is none, also when it is another workspace's. */
 export async function readEmail(
-  services: Services,
+  deps: Dependencies,
   workspaceId: string,
   id: string,
 ): Promise<EmailView | null> {
-  const story = await readStory(services.store, id);
+  const story = await readStory(deps.store, id);
   if (story.state === null || story.state.workspaceId !== workspaceId) return null;
-  const content = await contentOf(services, id, story);
-  const events = withReplies(services.keys, saltOf(story), story.events);
+  const content = await contentOf(deps, id, story);
+  const events = withReplies(deps.keys, saltOf(story), story.events);
   return { id, email: story.state, content, events };
 }
 
 /** The message that was accepted under this key; null when there is none. */
 export function readEmailByKey(
-  services: Services,
+  deps: Dependencies,
   workspaceId: string,
   key: string,
 ): Promise<EmailView | null> {
-  return readEmail(services, workspaceId, emailId(workspaceId, key));
+  return readEmail(deps, workspaceId, emailId(workspaceId, key));
 }

@@ -7,7 +7,7 @@ import { grouped } from "../../kernel/text/text.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import { decodeFile, type FileFault, faultOf, normalizedName } from "../attachment/fileValidation.ts";
 import { readAttachment, uploadFolder } from "../attachment/readAttachment.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
 import type { AttachmentRefusal } from "./sendOutcome.ts";
 
@@ -73,7 +73,7 @@ function refused({ code, message }: Fault, pointer: string): AttachmentsOutcome 
 
 /** Finds or decodes every file of a send, in order, and checks it: all of them can be sent, or the first fault. */
 export async function resolveAttachments(
-  services: Services,
+  deps: Dependencies,
   workspaceId: string,
   requested: readonly RequestedAttachment[],
 ): Promise<AttachmentsOutcome> {
@@ -81,7 +81,7 @@ export async function resolveAttachments(
     const message = `holds more than ${ATTACHMENTS_MAX} files`;
     return refused({ code: "ATTACHMENT_LIMIT_EXCEEDED", message }, "/attachments");
   }
-  const uploads = await readUploads(services, workspaceId, requested);
+  const uploads = await readUploads(deps, workspaceId, requested);
   const unknown = requested.findIndex((file) => file.kind === "upload" && !uploads.has(file.id));
   if (unknown >= 0) {
     const message = "is not an upload of this workspace";
@@ -89,13 +89,13 @@ export async function resolveAttachments(
   }
   const tooLarge = sizeRefusal(requested, uploads);
   if (tooLarge) return tooLarge;
-  const limits = await workspaceLimits(services, workspaceId);
+  const limits = await workspaceLimits(deps, workspaceId);
   const attachments: ResolvedAttachment[] = [];
   for (const [index, file] of requested.entries()) {
     const found =
       file.kind === "upload"
-        ? resolveUpload(services, file.id, uploads)
-        : await resolveDirect(services, limits, file);
+        ? resolveUpload(deps, file.id, uploads)
+        : await resolveDirect(deps, limits, file);
     if ("code" in found) return refused(found, pointerTo(index, found));
     attachments.push(found);
   }
@@ -108,13 +108,13 @@ function pointerTo(index: number, { member }: Pick<Fault, "member">): string {
 
 /** From their own streams, so that one that was checked a moment ago can be used at once. */
 async function readUploads(
-  services: Services,
+  deps: Dependencies,
   workspaceId: string,
   requested: readonly RequestedAttachment[],
 ): Promise<Uploads> {
   const ids = new Set(requested.flatMap((file) => (file.kind === "upload" ? [file.id] : [])));
   const found = await Promise.all(
-    [...ids].map(async (id) => [id, await readAttachment(services, workspaceId, id)] as const),
+    [...ids].map(async (id) => [id, await readAttachment(deps, workspaceId, id)] as const),
   );
   return new Map(found.filter((entry): entry is [string, Attachment] => entry[1] !== null));
 }
@@ -136,12 +136,12 @@ function sizeRefusal(requested: readonly RequestedAttachment[], uploads: Uploads
   return refused({ code: "ATTACHMENT_LIMIT_EXCEEDED", message }, "/attachments");
 }
 
-function resolveUpload(services: Services, id: string, uploads: Uploads): ResolvedAttachment | Fault {
+function resolveUpload(deps: Dependencies, id: string, uploads: Uploads): ResolvedAttachment | Fault {
   const upload = uploads.get(id);
   invariant(upload, "unknown uploads were refused before");
   const { workspaceId, filename, contentType, bytes, sha256, status } = upload;
   // Its time counts, not when somebody came round to clear it away.
-  if (status === "expired" || services.clock.now() >= upload.expiresAt) {
+  if (status === "expired" || deps.clock.now() >= upload.expiresAt) {
     return { code: "ATTACHMENT_EXPIRED", message: "is no longer retained" };
   }
   if (status === "pending") return { code: "ATTACHMENT_NOT_READY", message: "has not been checked yet" };
@@ -154,7 +154,7 @@ function resolveUpload(services: Services, id: string, uploads: Uploads): Resolv
 }
 
 async function resolveDirect(
-  { inspector }: Services,
+  { inspector }: Dependencies,
   limits: WorkspaceLimits,
   file: Extract<RequestedAttachment, { kind: "direct" }>,
 ): Promise<ResolvedAttachment | FileFault> {

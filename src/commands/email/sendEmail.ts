@@ -15,7 +15,7 @@ import type { Address } from "../../kernel/text/emailAddress.ts";
 import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { type SenderAuthority, senderAuthority } from "../sender/authorizingSender.ts";
 import { CONTENT_ALLOWANCE_USED_UP } from "../storage/contentAllowance.ts";
 import { directFilesHolder } from "../storage/reservationOwner.ts";
@@ -52,42 +52,42 @@ export interface SendEmail {
  * Idempotency-Key names. Whoever comes second reads what the first one wrote: the same request gets the same
  * answer, another one a conflict. Throws `StoreError`; then nothing is known to be accepted.
  */
-export async function sendEmail(services: Services, send: SendEmail): Promise<SendOutcome> {
+export async function sendEmail(deps: Dependencies, send: SendEmail): Promise<SendOutcome> {
   const id = emailId(send.workspaceId, send.idempotencyKey);
-  const fingerprint = services.keys.fingerprint(send.workspaceId, canonicalJson(send.request));
+  const fingerprint = deps.keys.fingerprint(send.workspaceId, canonicalJson(send.request));
   const request = { id, fingerprint, contentEventId: newId() };
   // Files are dear to check and to store, so a retry is looked for before them; all else is cheaper than a look.
-  const known = send.attachments.length > 0 ? await replay(services, request) : null;
+  const known = send.attachments.length > 0 ? await replay(deps, request) : null;
   if (known) return known;
-  const prepared = await prepare(services, send);
+  const prepared = await prepare(deps, send);
   // We look for a replay before a refusal, so a retry of what was accepted is never refused by what happened since.
   if (prepared.kind === "refused") {
-    await landed(services.sends, id);
-    return (await replay(services, request)) ?? prepared;
+    await landed(deps.sends, id);
+    return (await replay(deps, request)) ?? prepared;
   }
-  let other = services.sends.get(id);
+  let other = deps.sends.get(id);
   while (other !== undefined) {
     const shared = await sharedOutcome(other, fingerprint);
     if (shared) return shared;
-    other = services.sends.get(id);
+    other = deps.sends.get(id);
   }
-  const outcome = acceptOrRefuse(services, { ...send, ...request, ...prepared });
-  services.sends.set(id, { fingerprint, outcome });
+  const outcome = acceptOrRefuse(deps, { ...send, ...request, ...prepared });
+  deps.sends.set(id, { fingerprint, outcome });
   try {
     return await outcome;
   } finally {
-    services.sends.delete(id);
+    deps.sends.delete(id);
   }
 }
 
-async function acceptOrRefuse(services: Services, send: PreparedSend): Promise<SendOutcome> {
-  if (services.disk.freeBytes() < services.diskFreeBytesMin) {
-    const replayed = await replay(services, send);
+async function acceptOrRefuse(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
+  if (deps.disk.freeBytes() < deps.diskFreeBytesMin) {
+    const replayed = await replay(deps, send);
     if (replayed) return replayed;
     throw new StoreError("unavailable", "the data directory's disk is nearly full");
   }
-  const outcome = await withinLimits(services, send);
-  return outcome.kind === "refused" ? ((await replay(services, send)) ?? outcome) : outcome;
+  const outcome = await withinLimits(deps, send);
+  return outcome.kind === "refused" ? ((await replay(deps, send)) ?? outcome) : outcome;
 }
 
 /** What names a request and its message. */
@@ -134,22 +134,22 @@ const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
 };
 
 /** Everything that depends on state but takes nothing, in the order of answers (design: HTTP). */
-async function prepare(services: Services, send: SendEmail): Promise<Prepared | SendRefusal> {
+async function prepare(deps: Dependencies, send: SendEmail): Promise<Prepared | SendRefusal> {
   const { workspaceId } = send;
-  const sender = await senderAuthority(services, workspaceId, send.from);
+  const sender = await senderAuthority(deps, workspaceId, send.from);
   if (typeof sender === "string") {
     return refused("SENDER_UNAVAILABLE", [{ pointer: "/from", message: SENDER_FAULTS[sender] }]);
   }
-  const workspace = await services.workspaces.get(workspaceId);
+  const workspace = await deps.workspaces.get(workspaceId);
   if (workspace?.paused) return refused("SENDING_PAUSED");
-  const rendered = await renderedContent(services, send);
+  const rendered = await renderedContent(deps, send);
   if (rendered.kind === "refused") return rendered;
-  const files = await resolveAttachments(services, workspaceId, send.attachments);
+  const files = await resolveAttachments(deps, workspaceId, send.attachments);
   if (files.kind === "refused") {
     return refused(files.code, [{ pointer: files.pointer, message: files.message }]);
   }
-  const contentBytesMax = workspace?.limits.contentBytes ?? services.limitsDefault.contentBytes;
-  if (services.contentAllowance.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
+  const contentBytesMax = workspace?.limits.contentBytes ?? deps.limitsDefault.contentBytes;
+  if (deps.contentAllowance.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
   const fromName = sender.displayName === null ? {} : { fromName: sender.displayName };
   return {
     kind: "prepared",
@@ -166,11 +166,11 @@ interface Rendered {
   readonly versionId: string | null;
 }
 
-async function renderedContent(services: Services, send: SendEmail): Promise<Rendered | SendRefusal> {
+async function renderedContent(deps: Dependencies, send: SendEmail): Promise<Rendered | SendRefusal> {
   const { content, template, workspaceId } = send;
   if (template === null) return { kind: "rendered", content, versionId: null };
   const { variables = {} } = content;
-  const outcome = await renderForSend(services, {
+  const outcome = await renderForSend(deps, {
     workspaceId,
     templateId: template.id,
     versionId: template.versionId,
@@ -184,20 +184,20 @@ async function renderedContent(services: Services, send: SendEmail): Promise<Ren
 }
 
 /** Takes what the limits allow, and gives it back unless the message was accepted. */
-async function withinLimits(services: Services, send: PreparedSend): Promise<SendOutcome> {
+async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, context, id } = send;
   const bytes = directBytes(send.resolved);
   const holder = directFilesHolder(id, send.contentEventId);
-  if (bytes > 0 && !(await services.storage.reserve(workspaceId, holder, bytes, context))) {
+  if (bytes > 0 && !(await deps.storage.reserve(workspaceId, holder, bytes, context))) {
     return STORAGE_EXCEEDED;
   }
   let used = false;
   try {
-    const unit = await services.quota.take(workspaceId, id, context.at);
+    const unit = await deps.quota.take(workspaceId, id, context.at);
     if (unit === null) return refused("DAILY_LIMIT_REACHED");
     used = true;
     try {
-      const outcome = await accept(services, send);
+      const outcome = await accept(deps, send);
       used = outcome.kind === "accepted" && !outcome.replayed;
       return outcome;
     } catch (error) {
@@ -205,25 +205,25 @@ async function withinLimits(services: Services, send: PreparedSend): Promise<Sen
       used = !(error instanceof StoreError) || error.failure === "outcomeUnknown";
       throw error;
     } finally {
-      if (!used) await services.quota.giveBack(workspaceId, unit);
+      if (!used) await deps.quota.giveBack(workspaceId, unit);
     }
   } finally {
     // Where the outcome is unknown the reservation waits for whoever sweeps them up.
-    if (!used && bytes > 0) await services.storage.release(workspaceId, holder, context);
+    if (!used && bytes > 0) await deps.storage.release(workspaceId, holder, context);
   }
 }
 
-async function accept(services: Services, send: PreparedSend): Promise<SendOutcome> {
+async function accept(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, id, contentEventId } = send;
   const folder = { workspaceId, ownerId: id, folderId: contentEventId };
-  const requireInTime = contentDeadline(services.clock);
-  const attachments = await keepAttachments(services.content, folder, send.resolved);
+  const requireInTime = contentDeadline(deps.clock);
+  const attachments = await keepAttachments(deps.content, folder, send.resolved);
   if (attachments === null) return refused("ATTACHMENT_EXPIRED");
   const content = attachments.length > 0 ? { ...send.content, attachments } : send.content;
-  const sealed = await prepareContent(services.content, folder, content);
-  const files = await fileFacts(services, send);
+  const sealed = await prepareContent(deps.content, folder, content);
+  const files = await fileFacts(deps, send);
   requireInTime();
-  return append(services, { ...send, content, files }, sealed);
+  return append(deps, { ...send, content, files }, sealed);
 }
 
 type SendWithFiles = PreparedSend & { readonly files: FileFacts };
@@ -232,14 +232,14 @@ const contentSchema = emailCodec.formats.get("EmailContentStored")?.writes ?? 1;
 const contentVersion = contentSchema === 1 ? {} : { contentSchema };
 
 async function append(
-  services: Services,
+  deps: Dependencies,
   send: SendWithFiles,
   sealed: PreparedContent,
 ): Promise<SendOutcome> {
   const { workspaceId, context, id, fingerprint, contentEventId } = send;
   const { senderId, domainSenderId } = send.sender;
-  const recipientHash = services.keys.hashAddress(workspaceId, send.to.canonical);
-  const suppressed = services.suppressions.isSuppressed(workspaceId, recipientHash);
+  const recipientHash = deps.keys.hashAddress(workspaceId, send.to.canonical);
+  const suppressed = deps.suppressions.isSuppressed(workspaceId, recipientHash);
   const acceptedAt = rfc3339(context.at);
   const accepted = {
     workspaceId,
@@ -265,14 +265,14 @@ async function append(
   );
   invariant(stored && queued, "two events in, two events out");
   const events = [{ ...stored, id: contentEventId }, queued];
-  const result = await services.store.append(emailStream(id), events, "noStream");
+  const result = await deps.store.append(emailStream(id), events, "noStream");
   if (result.outcome === "appended") {
-    services.contentAllowance.add(workspaceId, sealed.bytes);
-    if (!suppressed) remember(services, send, { id, accepted, sealed });
+    deps.contentAllowance.add(workspaceId, sealed.bytes);
+    if (!suppressed) remember(deps, send, { id, accepted, sealed });
     const status = suppressed ? "suppressed" : "queued";
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };
   }
-  const replayed = await replay(services, send);
+  const replayed = await replay(deps, send);
   if (replayed) return replayed;
   throw new StoreError("unavailable", "the message that was accepted under this key cannot be read yet");
 }
@@ -281,7 +281,7 @@ type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
 
 /** Keeps what delivery is about to need. */
 function remember(
-  { recent }: Services,
+  { recent }: Dependencies,
   { content, context }: Pick<SendEmail, "content" | "context">,
   {
     id,
@@ -300,17 +300,17 @@ function remember(
 
 /** The answer to an earlier request with this key; null when there was none. */
 async function replay(
-  services: Services,
+  deps: Dependencies,
   { id, fingerprint }: Pick<RequestNames, "id" | "fingerprint">,
 ): Promise<SendOutcome | null> {
-  const email = await readAcceptance(services, id);
+  const email = await readAcceptance(deps, id);
   if (email === null) return null;
   if (email.fingerprint !== fingerprint) return { kind: "conflict", id };
   const receipt = { id, status: email.acceptedAs, acceptedAt: rfc3339(email.acceptedAt) };
   return { kind: "accepted", receipt, replayed: true };
 }
 
-async function readAcceptance(services: Services, id: string): Promise<Email | null> {
-  const [event] = await services.store.read(emailStream(id), ACCEPTANCE_REVISION, 1);
+async function readAcceptance(deps: Dependencies, id: string): Promise<Email | null> {
+  const [event] = await deps.store.read(emailStream(id), ACCEPTANCE_REVISION, 1);
   return event === undefined ? null : emailDecider.evolve(null, emailCodec.decode(event));
 }

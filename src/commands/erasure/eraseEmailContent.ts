@@ -6,7 +6,7 @@ import type { EpochMs } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregates.ts";
 import { expireEmailFiles } from "../attachment/expireFiles.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { readEmailState, WITHOUT_CONTENT } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
 
@@ -19,39 +19,39 @@ function aggregateOf(id: string) {
  * is cleared right after it; what fails of that a reactor does later. `afterClaim` when a worker is at the message.
  */
 export async function eraseEmail(
-  services: Services,
+  deps: Dependencies,
   id: string,
   why: ErasureReason,
   context: CommandContext,
 ): Promise<"erased" | "alreadyErased" | "afterClaim" | "notFound"> {
   const outcome = await transact(
-    services.store,
+    deps.store,
     aggregateOf(id),
     (state) => eraseContent(state?.workspaceId === context.workspaceId ? state : null, why),
     context,
   );
-  if (outcome === "erased") await tryToClear(services, id, context);
+  if (outcome === "erased") await tryToClear(deps, id, context);
   return outcome;
 }
 
 /** Erases the content of a message that has ended, if it was accepted at `acceptedBefore` or earlier. */
 export async function retireEmail(
-  services: Services,
+  deps: Dependencies,
   id: string,
   acceptedBefore: EpochMs,
   context: CommandContext,
 ): Promise<void> {
   const outcome = await transact(
-    services.store,
+    deps.store,
     aggregateOf(id),
     (state) => retireContent(state, acceptedBefore),
     context,
   );
-  if (outcome === "erased") await tryToClear(services, id, context);
+  if (outcome === "erased") await tryToClear(deps, id, context);
 }
 
-async function tryToClear(services: Services, id: string, context: CommandContext): Promise<void> {
-  await clearErasedEmail(services, id, context).catch((error: unknown) => {
+async function tryToClear(deps: Dependencies, id: string, context: CommandContext): Promise<void> {
+  await clearErasedEmail(deps, id, context).catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error;
   });
 }
@@ -61,16 +61,16 @@ async function tryToClear(services: Services, id: string, context: CommandContex
  * content store, what its files hold of the storage allowance, the log. Repeatable. Throws `StoreError`.
  */
 export async function clearErasedEmail(
-  services: Services,
+  deps: Dependencies,
   id: string,
   context: CommandContext,
 ): Promise<void> {
-  const email = await readEmailState(services.store, id);
+  const email = await readEmailState(deps.store, id);
   if (email === null || !email.contentErased) return;
   const { workspaceId } = email;
-  services.recent?.take(id);
-  await services.outbox?.remove(id);
-  await services.content.removeOwner({ workspaceId, ownerId: id });
-  await services.store.truncateBefore(emailStream(id), ACCEPTANCE_REVISION);
-  await expireEmailFiles(services, id, { ...context, workspaceId });
+  deps.recent?.take(id);
+  await deps.outbox?.remove(id);
+  await deps.content.removeOwner({ workspaceId, ownerId: id });
+  await deps.store.truncateBefore(emailStream(id), ACCEPTANCE_REVISION);
+  await expireEmailFiles(deps, id, { ...context, workspaceId });
 }

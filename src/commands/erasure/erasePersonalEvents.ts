@@ -11,7 +11,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.t
 import { type EventStore, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
 import { deleteAttachment } from "../attachment/deleteAttachment.ts";
 import { clearUpload } from "../attachment/deleteUploadFiles.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { toNewEvents } from "../transact.ts";
 
 /** Events that one event can stand for: their leaves make some 300 kB. */
@@ -40,15 +40,15 @@ function tooBusy(stream: string): StoreError {
  * request that did so, or there is no such upload in the workspace. Repeatable. Throws `StoreError`.
  */
 export async function erasePersonsUpload(
-  services: Services,
+  deps: Dependencies,
   id: string,
   erasureId: string,
   context: WorkspaceCommandContext,
 ): Promise<boolean> {
-  const { store } = services;
+  const { store } = deps;
   const stream = attachmentStream(id);
-  if ((await deleteAttachment(services, id, context)) === "notFound") return false;
-  await clearUpload(services, id, context);
+  if ((await deleteAttachment(deps, id, context)) === "notFound") return false;
+  await clearUpload(deps, id, context);
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const events = await readFirst(store, stream);
     const state = events.reduce<AttachmentState>(

@@ -9,7 +9,7 @@ import { rfc3339 } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { erasureAggregate } from "../aggregates.ts";
 import { changeRate } from "../changeRateLimit.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { instanceAggregate } from "../instance/openInstance.ts";
 import { load, transact } from "../transact.ts";
 
@@ -31,18 +31,18 @@ const ERASURES_PER_DAY_MAX = 1_000;
  * keyed hash is written. Answers the request's id. Throws `ChangeRateError` when it is one too many.
  */
 export async function requestPersonErasure(
-  services: Pick<Services, "store" | "keys">,
+  deps: Pick<Dependencies, "store" | "keys">,
   address: Address,
   context: WorkspaceCommandContext,
 ): Promise<string> {
   const { workspaceId } = context;
   const id = newId();
-  const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
+  const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
   const person = { workspaceId, recipientHash };
-  const rate = changeRate(services.store, `erasures of ${workspaceId}`, context, ERASURES_PER_DAY_MAX);
+  const rate = changeRate(deps.store, `erasures of ${workspaceId}`, context, ERASURES_PER_DAY_MAX);
   rate.check();
   rate.count();
-  await transact(services.store, aggregateOf(id), (state) => requestErasure(state, person), context);
+  await transact(deps.store, aggregateOf(id), (state) => requestErasure(state, person), context);
   return id;
 }
 

@@ -1,6 +1,6 @@
 import { authorityOf, type SenderFault, senderFault } from "../../domain/sender/state.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { domainSenderIdOf } from "./manageSender.ts";
 
 /** On whose word a message may leave. */
@@ -14,7 +14,7 @@ export interface SenderAuthority {
 
 /** Who lets this address send, or why nobody does. An address that can send by itself costs one look. */
 export async function senderAuthority(
-  { keys, senders }: Pick<Services, "keys" | "senders">,
+  { keys, senders }: Pick<Dependencies, "keys" | "senders">,
   workspaceId: string,
   from: Address,
 ): Promise<SenderAuthority | SenderFault> {

@@ -7,7 +7,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import { senderAggregate } from "../aggregates.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 
 /** What a sender stands for: one address, or every address at exactly one domain. */
@@ -30,12 +30,12 @@ const CHANGES_PER_DAY_MAX = 200;
 
 /** load -> decide -> append on one sender, which shows at once on this instance. */
 export function transactSender<Outcome>(
-  services: Services,
+  deps: Dependencies,
   id: string,
   decide: SenderChange<Outcome>["decide"],
   context: CommandContext,
 ): Promise<Outcome> {
-  return changeSender(services, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, context);
+  return changeSender(deps, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, context);
 }
 
 /** What is decided of a sender, and how many changes in a day it must not be beyond. */
@@ -45,7 +45,7 @@ interface SenderChange<Outcome> {
 }
 
 async function changeSender<Outcome>(
-  services: Services,
+  deps: Dependencies,
   id: string,
   { decide, changesPerDayMax }: SenderChange<Outcome>,
   context: CommandContext,
@@ -53,11 +53,11 @@ async function changeSender<Outcome>(
   const aggregate = {
     ...senderAggregate,
     stream: senderStream(id),
-    since: () => services.senders.loaded(id),
+    since: () => deps.senders.loaded(id),
     changesPerDayMax,
   };
-  const outcome = await transact(services.store, aggregate, decide, context);
-  services.senders.forget(id);
+  const outcome = await transact(deps.store, aggregate, decide, context);
+  deps.senders.forget(id);
   return outcome;
 }
 
@@ -69,33 +69,33 @@ export interface NewSender {
 }
 
 /** Adds a sender; it cannot send before it is verified. Null when there is no such workspace. */
-export async function newSender(services: Services, sender: NewSender, context: CommandContext) {
+export async function newSender(deps: Dependencies, sender: NewSender, context: CommandContext) {
   const { workspaceId, name, displayName } = sender;
-  if ((await services.workspaces.get(workspaceId)) === null) return null;
-  const id = senderIdOf(services.keys, workspaceId, name);
+  if ((await deps.workspaces.get(workspaceId)) === null) return null;
+  const id = senderIdOf(deps.keys, workspaceId, name);
   const named = displayName === undefined ? {} : { displayName };
   const event: Parameters<typeof addSender>[1] =
     name.kind === "address"
       ? { type: "SenderAdded", data: { workspaceId, address: name.address.sent, ...named } }
       : { type: "SenderDomainAdded", data: { workspaceId, domain: name.domain } };
   const on = { ...context, workspaceId };
-  const outcome = await transactSender(services, id, (state) => addSender(state, event), on);
+  const outcome = await transactSender(deps, id, (state) => addSender(state, event), on);
   return { id, outcome };
 }
 
 /** Marks a sender as verified. */
 export function markVerified(
-  services: Services,
+  deps: Dependencies,
   id: string,
   method: VerificationMethod,
   context: CommandContext,
 ): Promise<"verified" | "notFound"> {
-  return transactSender(services, id, (state) => verifySender(state, method), context);
+  return transactSender(deps, id, (state) => verifySender(state, method), context);
 }
 
 /** Switches a sender off or on: within a second on every instance, and mail that is queued waits meanwhile. */
 export function setSender(
-  services: Services,
+  deps: Dependencies,
   id: string,
   to: "disabled" | "enabled",
   context: CommandContext,
@@ -104,5 +104,5 @@ export function setSender(
     decide: (state: SenderState) => switchSender(state, to),
     changesPerDayMax: CHANGES_PER_DAY_MAX - (to === "enabled" ? CHANGES_KEPT_FOR_STOPPING : 0),
   };
-  return changeSender(services, id, change, context);
+  return changeSender(deps, id, change, context);
 }

@@ -1,6 +1,6 @@
 import { type SenderEvent, senderCodec, senderStream } from "../../domain/sender/events.ts";
 import { type Sender, type SenderState, senderDecider } from "../../domain/sender/state.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 
 const PAGE_EVENTS = 500;
 
@@ -23,7 +23,7 @@ export interface SenderView {
 
 /** One sender of the workspace as its stream tells it now; null when there is none, also when it is another's. */
 export async function readSender(
-  { store }: Pick<Services, "store">,
+  { store }: Pick<Dependencies, "store">,
   workspaceId: string,
   id: string,
 ): Promise<SenderView | null> {

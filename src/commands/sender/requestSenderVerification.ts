@@ -22,7 +22,7 @@ import { newId } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { suppressionAggregate, verificationAllowanceAggregate } from "../aggregates.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { transactSender } from "./manageSender.ts";
 import type { SenderView } from "./readSender.ts";
@@ -39,11 +39,11 @@ export type RequestOutcome =
  * so that no number of instances gives more than they say. What is counted stays so, whatever comes of it.
  */
 export async function requestSenderVerification(
-  services: Services,
+  deps: Dependencies,
   { id, sender }: SenderView,
   context: CommandContext,
 ): Promise<RequestOutcome> {
-  const { store, keys } = services;
+  const { store, keys } = deps;
   const { workspaceId } = sender;
   if (sender.verifiedBy !== null) return { kind: "alreadyVerified" };
   const address = parseAddress(sender.name);
@@ -64,22 +64,22 @@ export async function requestSenderVerification(
   const againAt =
     allowedAgainAt(known, SENDER_RULE, now) ??
     allowedAgainAt(await allowance(ofAddress), addressRule, now) ??
-    (await count(services, ofWorkspace, WORKSPACE_RULE, context)) ??
-    (await count(services, ofSender, SENDER_RULE, context)) ??
-    (await count(services, ofAddress, addressRule, context));
+    (await count(deps, ofWorkspace, WORKSPACE_RULE, context)) ??
+    (await count(deps, ofSender, SENDER_RULE, context)) ??
+    (await count(deps, ofAddress, addressRule, context));
   if (againAt !== null) return { kind: "limited", againAt };
 
   const requestId = newId();
   const secretHash = secretHashOf(keys.verificationSecret(id, requestId));
   const link = { requestId, secretHash, now };
-  const outcome = await transactSender(services, id, (state) => requestVerification(state, link), context);
+  const outcome = await transactSender(deps, id, (state) => requestVerification(state, link), context);
   invariant(outcome !== "notFound", "a sender that was read is there");
   return { kind: outcome };
 }
 
 /** Null when it was counted, else when it can be. */
 function count(
-  { store }: Services,
+  { store }: Dependencies,
   stream: string,
   rule: AllowanceRule,
   context: CommandContext,

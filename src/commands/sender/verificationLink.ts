@@ -16,7 +16,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { plainName } from "../../kernel/text/text.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import { senderAggregate } from "../aggregates.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 import { transactSender } from "./manageSender.ts";
 
@@ -26,7 +26,11 @@ export function secretHashOf(secret: string): string {
 }
 
 /** The token of one request: made again by whoever mails it, and written nowhere. */
-export function verificationTokenOf({ keys }: Pick<Services, "keys">, senderId: string, requestId: string) {
+export function verificationTokenOf(
+  { keys }: Pick<Dependencies, "keys">,
+  senderId: string,
+  requestId: string,
+) {
   return encodeVerificationToken({
     senderId,
     requestId,
@@ -35,7 +39,7 @@ export function verificationTokenOf({ keys }: Pick<Services, "keys">, senderId: 
 }
 
 /** A token that this instance's key has made; null for any other text, for which nothing is read. */
-function openToken({ keys }: Services, text: string): VerificationToken | null {
+function openToken({ keys }: Dependencies, text: string): VerificationToken | null {
   const token = decodeVerificationToken(text);
   if (token === null) return null;
   const secret = keys.verificationSecret(token.senderId, token.requestId);
@@ -59,7 +63,7 @@ const WORKSPACE_NAME_CHARACTERS_MAX = 60;
 
 /** Who has asked for one link of a sender. */
 export async function verificationRequester(
-  { workspaces, keys }: Pick<Services, "workspaces" | "keys">,
+  { workspaces, keys }: Pick<Dependencies, "workspaces" | "keys">,
   workspaceId: string,
   { senderId, requestId }: Pick<VerificationToken, "senderId" | "requestId">,
 ): Promise<VerificationRequester> {
@@ -73,29 +77,29 @@ export async function verificationRequester(
 
 /** What a link is good for, and of one that is open who asks. Changes nothing: scanners of mail open every link. */
 export async function readVerificationLink(
-  services: Services,
+  deps: Dependencies,
   text: string,
 ): Promise<{ readonly standing: LinkStanding; readonly requester: VerificationRequester | null }> {
-  const token = openToken(services, text);
+  const token = openToken(deps, text);
   if (token === null) return { standing: "unknown", requester: null };
-  const { state } = await load(services.store, senderAggregate, senderStream(token.senderId));
-  const standing = linkStanding(state, presented(token, services.clock.now()));
+  const { state } = await load(deps.store, senderAggregate, senderStream(token.senderId));
+  const standing = linkStanding(state, presented(token, deps.clock.now()));
   if (state === null || standing !== "open") return { standing, requester: null };
-  return { standing, requester: await verificationRequester(services, state.workspaceId, token) };
+  return { standing, requester: await verificationRequester(deps, state.workspaceId, token) };
 }
 
 /** Verifies the sender that the link was mailed to, once. */
 export async function confirmVerificationLink(
-  services: Services,
+  deps: Dependencies,
   text: string,
   context: Omit<CommandContext, "workspaceId">,
 ): Promise<"verified" | Exclude<LinkStanding, "open">> {
-  const token = openToken(services, text);
+  const token = openToken(deps, text);
   if (token === null) return "unknown";
-  const sender = await services.senders.get(token.senderId);
+  const sender = await deps.senders.get(token.senderId);
   const of = sender === null ? {} : { workspaceId: sender.workspaceId };
   const link = presented(token, context.at);
-  return transactSender(services, token.senderId, (state) => confirmLink(state, link), {
+  return transactSender(deps, token.senderId, (state) => confirmLink(state, link), {
     ...context,
     ...of,
   });

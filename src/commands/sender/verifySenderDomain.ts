@@ -4,7 +4,7 @@ import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type EpochMs, HOUR_MS } from "../../kernel/time.ts";
 import type { DnsResolver } from "../../ports/dnsResolver.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { markVerified, transactSender } from "./manageSender.ts";
 import type { SenderView } from "./readSender.ts";
 
@@ -53,17 +53,17 @@ async function isPublished(dns: DnsResolver, { name, value }: DomainRecord): Pro
  * may be broken for a day. Throws `DnsUnavailableError`.
  */
 export async function recheckSenderDomain(
-  services: Services,
+  deps: Dependencies,
   dns: DnsResolver,
   id: string,
   context: Omit<CommandContext, "workspaceId">,
 ): Promise<{ readonly outcome: "missing" | "found" | "unchanged"; readonly workspaceId: string }> {
-  const sender = await services.senders.get(id);
+  const sender = await deps.senders.get(id);
   if (sender === null || sender.verifiedBy !== "dns") return { outcome: "unchanged", workspaceId: "" };
   const { workspaceId, name } = sender;
-  const isThere = await isPublished(dns, domainRecordOf(services.keys, workspaceId, name));
+  const isThere = await isPublished(dns, domainRecordOf(deps.keys, workspaceId, name));
   const of = { ...context, workspaceId };
-  const outcome = await transactSender(services, id, (state) => noteRecord(state, isThere, context.at), of);
+  const outcome = await transactSender(deps, id, (state) => noteRecord(state, isThere, context.at), of);
   return { outcome, workspaceId };
 }
 
@@ -73,7 +73,7 @@ export type DomainOutcome =
   | { readonly kind: "limited"; readonly againAt: EpochMs };
 
 /** Builds the command that looks for a domain's record and verifies the sender. Throws `DnsUnavailableError`. */
-export function domainVerification(services: Services, dns: DnsResolver) {
+export function domainVerification(deps: Dependencies, dns: DnsResolver) {
   const windows = new LRUCache<string, { readonly endsAt: EpochMs; lookups: number }>({
     max: WORKSPACES_MAX,
   });
@@ -95,9 +95,9 @@ export function domainVerification(services: Services, dns: DnsResolver) {
     if (sender.verifiedBy !== null) return { kind: "verified" };
     const againAt = countLookup(sender.workspaceId, context.at);
     if (againAt !== null) return { kind: "limited", againAt };
-    const expected = domainRecordOf(services.keys, sender.workspaceId, sender.name);
+    const expected = domainRecordOf(deps.keys, sender.workspaceId, sender.name);
     if (!(await isPublished(dns, expected))) return { kind: "recordMissing", expected };
-    await markVerified(services, id, "dns", context);
+    await markVerified(deps, id, "dns", context);
     return { kind: "verified" };
   };
 }

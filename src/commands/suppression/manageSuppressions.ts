@@ -6,7 +6,7 @@ import type { Address } from "../../kernel/text/emailAddress.ts";
 import type { EventStore, RecordedEvent } from "../../ports/eventStore.ts";
 import { suppressionAggregate } from "../aggregates.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 
 const PAGE_EVENTS = 500;
@@ -75,12 +75,12 @@ async function readLast(store: EventStore, recipientHash: string): Promise<LastS
 
 /** The suppression of an address in a workspace; null while mail to it is allowed. Throws `StoreError`. */
 export async function readSuppression(
-  services: Services,
+  deps: Dependencies,
   workspaceId: string,
   address: Address,
 ): Promise<Suppression | null> {
-  const hash = services.keys.hashAddress(workspaceId, address.canonical);
-  const { suppression, isLifted } = await readLast(services.store, hash);
+  const hash = deps.keys.hashAddress(workspaceId, address.canonical);
+  const { suppression, isLifted } = await readLast(deps.store, hash);
   return isLifted ? null : suppression;
 }
 
@@ -103,16 +103,16 @@ export interface AddSuppression {
 
 /** Suppresses a recipient by hand. A repeat is no error: the first suppression stays as it is. */
 export async function addSuppression(
-  services: Services,
+  deps: Dependencies,
   { workspaceId, address, note }: AddSuppression,
   context: WorkspaceCommandContext,
 ): Promise<{ readonly isNew: boolean; readonly suppression: Suppression }> {
-  const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
+  const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
   const salt = crypto.randomUUID();
   const stored = { address: address.sent, salt, ...(note === null ? {} : { note }) };
   const facts = { workspaceId, recipientHash, reason: "manual" };
   const outcome = await transact(
-    services.store,
+    deps.store,
     {
       ...suppressionAggregate,
       stream: suppressionStream(recipientHash),
@@ -122,23 +122,23 @@ export async function addSuppression(
     context,
   );
   // The last one, lifted since or not: whoever was faster to remove it takes nothing from our answer.
-  const { suppression } = await readLast(services.store, recipientHash);
+  const { suppression } = await readLast(deps.store, recipientHash);
   invariant(suppression, "a recipient who was suppressed has a suppression");
   return { isNew: outcome === "suppressed", suppression };
 }
 
 /** Lets mail to an address go again. */
 export function removeSuppression(
-  services: Services,
+  deps: Dependencies,
   workspaceId: string,
   address: Address,
   context: WorkspaceCommandContext,
 ) {
-  const recipientHash = services.keys.hashAddress(workspaceId, address.canonical);
+  const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
   const aggregate = {
     ...suppressionAggregate,
     stream: suppressionStream(recipientHash),
     changesPerDayMax: CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING,
   };
-  return transact(services.store, aggregate, unsuppress, context);
+  return transact(deps.store, aggregate, unsuppress, context);
 }

@@ -5,7 +5,7 @@ import { type ErasedEvents, leavesOf } from "../../kernel/event/erasedEvents.ts"
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { Contention, inTurn } from "../streamWriteQueue.ts";
 import { toNewEvents } from "../transact.ts";
 
@@ -17,11 +17,11 @@ const PAGE_EVENTS = 50;
  * counted any more. What was accepted with it has its content. Throws `StoreError`.
  */
 export function deleteTemplate(
-  services: Pick<Services, "store" | "templates">,
+  deps: Pick<Dependencies, "store" | "templates">,
   id: string,
   context: WorkspaceCommandContext,
 ): Promise<"deleted" | "notFound"> {
-  const { store } = services;
+  const { store } = deps;
   const { workspaceId } = context;
   const stream = templateStream(id);
   return inTurn(store, stream, async () => {
@@ -33,7 +33,7 @@ export function deleteTemplate(
       if (events.length === 0) return outcome;
       const result = await store.append(stream, toNewEvents(events, context), revision);
       if (result.outcome === "appended") {
-        services.templates.forget(id);
+        deps.templates.forget(id);
         await tryToClear(store, stream, result.revision);
         return outcome;
       }

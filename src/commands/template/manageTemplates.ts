@@ -13,7 +13,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { templateAggregate } from "../aggregates.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
 import { readVersionSource, type VersionSource } from "./compiledTemplateCache.ts";
@@ -34,28 +34,28 @@ type State = Parameters<typeof createTemplate>[0];
 type Event = Parameters<typeof templateAggregate.encode>[0];
 
 async function change<Outcome>(
-  services: Services,
+  deps: Dependencies,
   templateId: string,
   decide: (state: State) => Decision<Outcome, Event>,
   context: CommandContext,
 ): Promise<Outcome> {
   // A template may be megabytes long: what is known of it is not read again.
-  const since = () => services.templates.loaded(templateId);
+  const since = () => deps.templates.loaded(templateId);
   const aggregate = { ...templateAggregate, stream: templateStream(templateId), since };
-  const outcome = await transact(services.store, aggregate, decide, context);
-  services.templates.forget(templateId);
+  const outcome = await transact(deps.store, aggregate, decide, context);
+  deps.templates.forget(templateId);
   return outcome;
 }
 
 /** Creates a template without versions and answers its id. */
 export async function newTemplate(
-  services: Services,
+  deps: Dependencies,
   { workspaceId, name }: { readonly workspaceId: string; readonly name: string },
   context: CommandContext,
 ): Promise<string> {
   const id = newId();
   const data = { workspaceId, name, at: rfc3339(context.at) };
-  await change(services, id, (state) => createTemplate(state, data), context);
+  await change(deps, id, (state) => createTemplate(state, data), context);
   return id;
 }
 
@@ -78,69 +78,69 @@ export type DraftOutcome =
 
 /** Adds a version to a template; it is not sent before it is published. */
 export async function draftTemplateVersion(
-  services: Services,
+  deps: Dependencies,
   { workspaceId, templateId }: TemplatePlace,
   { variables, ...parts }: NewVersion,
   context: CommandContext,
 ): Promise<{ readonly outcome: DraftOutcome; readonly versionId: string }> {
   const versionId = newId();
-  const { contentBytes } = await workspaceLimits(services, workspaceId);
-  if (services.contentAllowance.isUsedUp(workspaceId, contentBytes)) return { outcome: "noRoom", versionId };
+  const { contentBytes } = await workspaceLimits(deps, workspaceId);
+  if (deps.contentAllowance.isUsedUp(workspaceId, contentBytes)) return { outcome: "noRoom", versionId };
   const draft = { versionId, ...parts, variables: [...variables], at: rfc3339(context.at) };
   const decide = (state: State) => draftVersion(state, workspaceId, draft);
-  const outcome = await change(services, templateId, decide, context);
-  if (outcome === "drafted") services.contentAllowance.add(workspaceId, parts.bytes);
+  const outcome = await change(deps, templateId, decide, context);
+  if (outcome === "drafted") deps.contentAllowance.add(workspaceId, parts.bytes);
   return { outcome, versionId };
 }
 
 /** Makes a version the one that sends use. */
 export function publishTemplateVersion(
-  services: Services,
+  deps: Dependencies,
   { workspaceId, templateId }: TemplatePlace,
   versionId: string,
   context: CommandContext,
 ): Promise<"published" | "limitReached" | TemplateRefusal> {
   const data = { versionId, at: rfc3339(context.at) };
-  return change(services, templateId, (state) => publishVersion(state, workspaceId, data), context);
+  return change(deps, templateId, (state) => publishVersion(state, workspaceId, data), context);
 }
 
 /** Ends a template for good. What was accepted with it is delivered all the same. */
 export function retireTemplate(
-  services: Services,
+  deps: Dependencies,
   { workspaceId, templateId }: TemplatePlace,
   context: CommandContext,
 ): Promise<"archived" | "notFound"> {
   const at = rfc3339(context.at);
-  return change(services, templateId, (state) => archiveTemplate(state, workspaceId, at), context);
+  return change(deps, templateId, (state) => archiveTemplate(state, workspaceId, at), context);
 }
 
 /** A template as its stream tells it now; null when there is none, also when it is another workspace's. */
 export async function readTemplate(
-  services: Services,
+  deps: Dependencies,
   { workspaceId, templateId }: TemplatePlace,
 ): Promise<Template | null> {
-  const since = await services.templates.loaded(templateId);
-  const { state } = await load(services.store, templateAggregate, templateStream(templateId), since);
+  const since = await deps.templates.loaded(templateId);
+  const { state } = await load(deps.store, templateAggregate, templateStream(templateId), since);
   return state?.workspaceId === workspaceId ? state : null;
 }
 
 /** One version of a template with its source; null when there is none. */
 export async function readTemplateVersion(
-  services: Services,
+  deps: Dependencies,
   place: TemplatePlace,
   versionId: string,
 ): Promise<VersionView | null> {
-  const template = await readTemplate(services, place);
+  const template = await readTemplate(deps, place);
   const version = template && findVersion(template, versionId);
-  return version && viewVersion(services, place.templateId, version);
+  return version && viewVersion(deps, place.templateId, version);
 }
 
 /** Adds the source to what a template knows of a version; null when the template was deleted since. */
 export async function viewVersion(
-  services: Services,
+  deps: Dependencies,
   templateId: string,
   version: TemplateVersion,
 ): Promise<VersionView | null> {
-  const source = await readVersionSource(services.store, templateId, version);
+  const source = await readVersionSource(deps.store, templateId, version);
   return source && { version, source };
 }

@@ -2,7 +2,7 @@ import { type TemplateFault, templateFault, versionForSend } from "../../domain/
 import { fillVariables } from "../../domain/template/variables.ts";
 import { codePoints, isHeaderSafe } from "../../kernel/text/text.ts";
 import type { CompileResult } from "../../ports/templateEngine.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import type { CompiledVersion } from "./compiledTemplateCache.ts";
 
 /** What is rendered obeys the limits of what is sent directly (spec: Limits), in characters. */
@@ -58,14 +58,14 @@ const FAULTS: Readonly<Record<TemplateFault, TemplateDataFault>> = {
 };
 
 /** Renders a send's template at acceptance, so that an accepted message can always be built. */
-export async function renderForSend(services: Services, request: TemplateRequest): Promise<RenderOutcome> {
+export async function renderForSend(deps: Dependencies, request: TemplateRequest): Promise<RenderOutcome> {
   const { workspaceId, templateId, versionId, variables } = request;
-  const template = await services.templates.get(templateId);
+  const template = await deps.templates.get(templateId);
   const version = versionForSend(template, workspaceId, versionId);
   if (version === null) {
     return { kind: "unavailable", fault: FAULTS[templateFault(template, workspaceId, versionId)] };
   }
-  const compiled = await services.compiled.get(templateId, version);
+  const compiled = await deps.compiled.get(templateId, version);
   if (compiled === null) return { kind: "unavailable", fault: FAULTS.unknown };
   const output = renderVersion(compiled, variables);
   return output.kind === "rendered" ? { ...output, versionId: version.id } : output;

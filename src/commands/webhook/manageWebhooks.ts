@@ -16,13 +16,13 @@ import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { webhookDeliveryId } from "../../kernel/ids.ts";
 import { webhookAggregate } from "../aggregates.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { Contention, inTurn } from "../streamWriteQueue.ts";
 import { toNewEvents, transact } from "../transact.ts";
 
 const SECRET_BYTES = 32;
 
-type Holder = Pick<Services, "store" | "webhooks">;
+type Holder = Pick<Dependencies, "store" | "webhooks">;
 
 /** Which endpoint of which workspace. */
 export interface EndpointName {
@@ -34,7 +34,7 @@ export interface EndpointName {
 const CHANGES_PER_DAY_MAX = 2_000;
 
 /** The endpoints of a workspace as they are written: what was read of them is not read again. */
-export function endpointsOf({ webhooks }: Pick<Services, "webhooks">, workspaceId: string) {
+export function endpointsOf({ webhooks }: Pick<Dependencies, "webhooks">, workspaceId: string) {
   return {
     ...webhookAggregate,
     stream: webhooksStream(workspaceId),
@@ -44,13 +44,13 @@ export function endpointsOf({ webhooks }: Pick<Services, "webhooks">, workspaceI
 }
 
 async function change<Outcome>(
-  services: Holder,
+  deps: Holder,
   workspaceId: string,
   decide: (state: WebhooksState) => Decision<Outcome, WebhookEvent>,
   context: WorkspaceCommandContext,
 ): Promise<Outcome> {
-  const outcome = await transact(services.store, endpointsOf(services, workspaceId), decide, context);
-  services.webhooks.forget(workspaceId);
+  const outcome = await transact(deps.store, endpointsOf(deps, workspaceId), decide, context);
+  deps.webhooks.forget(workspaceId);
   return outcome;
 }
 
@@ -64,22 +64,22 @@ export interface EndpointChange {
 
 /** Changes an endpoint. Events from here on go by it; what is owed already goes to the new address. */
 export function updateWebhookEndpoint(
-  services: Holder,
+  deps: Holder,
   { workspaceId, endpointId }: EndpointName,
   wanted: EndpointChange,
   context: WorkspaceCommandContext,
 ) {
-  return change(services, workspaceId, (state) => updateEndpoint(state, { endpointId, ...wanted }), context);
+  return change(deps, workspaceId, (state) => updateEndpoint(state, { endpointId, ...wanted }), context);
 }
 
 /** Disables an endpoint on request. What it is owed is skipped. */
 export function disableWebhookEndpoint(
-  services: Holder,
+  deps: Holder,
   { workspaceId, endpointId }: EndpointName,
   reason: DisabledReason,
   context: WorkspaceCommandContext,
 ) {
-  return change(services, workspaceId, (state) => disableEndpoint(state, endpointId, reason), context);
+  return change(deps, workspaceId, (state) => disableEndpoint(state, endpointId, reason), context);
 }
 
 /** Why an endpoint is disabled that nobody asked to disable. */
@@ -90,7 +90,7 @@ export type FailureReason = Exclude<DisabledReason, "manual">;
  * left alone if it has moved from there meanwhile: that says nothing of its new place.
  */
 export async function disableFailedEndpoint(
-  services: Holder,
+  deps: Holder,
   { workspaceId, endpointId, url }: EndpointName & { readonly url?: string },
   reason: FailureReason,
   context: WorkspaceCommandContext,
@@ -103,30 +103,30 @@ export async function disableFailedEndpoint(
     isNews = decision.events.length > 0;
     return decision;
   };
-  await change(services, workspaceId, decide, context);
+  await change(deps, workspaceId, decide, context);
   return isNews;
 }
 
 /** Enables an endpoint: for what happens from here on. What it missed can be recovered. */
 export function enableWebhookEndpoint(
-  services: Holder,
+  deps: Holder,
   { workspaceId, endpointId }: EndpointName,
   context: WorkspaceCommandContext,
 ) {
-  return change(services, workspaceId, (state) => enableEndpoint(state, endpointId), context);
+  return change(deps, workspaceId, (state) => enableEndpoint(state, endpointId), context);
 }
 
 export function deleteWebhookEndpoint(
-  services: Holder,
+  deps: Holder,
   { workspaceId, endpointId }: EndpointName,
   context: WorkspaceCommandContext,
 ) {
-  return change(services, workspaceId, (state) => deleteEndpoint(state, endpointId), context);
+  return change(deps, workspaceId, (state) => deleteEndpoint(state, endpointId), context);
 }
 
 /** Gives an endpoint a fresh secret, which this answer alone carries; null when there is no such endpoint. */
 export async function rotateWebhookSecret(
-  services: Holder & Pick<Services, "keys">,
+  deps: Holder & Pick<Dependencies, "keys">,
   { workspaceId, endpointId }: EndpointName,
   overlapMs: number,
   context: WorkspaceCommandContext,
@@ -134,10 +134,10 @@ export async function rotateWebhookSecret(
   const secret = randomBytes(SECRET_BYTES);
   const sealed = {
     endpointId,
-    sealedSecret: services.keys.encryptSecret(secret, { workspaceId, endpointId }),
+    sealedSecret: deps.keys.encryptSecret(secret, { workspaceId, endpointId }),
   };
   const decide = (state: WebhooksState) => rotateSecret(state, sealed, context.at, overlapMs);
-  const outcome = await change(services, workspaceId, decide, context);
+  const outcome = await change(deps, workspaceId, decide, context);
   return outcome === "rotated" ? { secret: webhookSecretText(secret) } : null;
 }
 
@@ -147,22 +147,22 @@ export type TestOutcome =
 
 /** Sends a test event to one endpoint. Answers the id of its delivery. */
 export async function testWebhookEndpoint(
-  services: Holder,
+  deps: Holder,
   { workspaceId, endpointId }: EndpointName,
   context: WorkspaceCommandContext,
 ): Promise<TestOutcome> {
-  const { endpoints } = await services.webhooks.get(workspaceId);
+  const { endpoints } = await deps.webhooks.get(workspaceId);
   const { outcome, events } = requestTest({ endpoints }, endpointId);
   if (outcome !== "requested") return { kind: outcome };
   const stream = webhooksStream(workspaceId);
-  return inTurn(services.store, stream, async () => {
+  return inTurn(deps.store, stream, async () => {
     // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.
     const contention = new Contention(stream);
     for (;;) {
       const [event] = toNewEvents(events, context);
       invariant(event, "one event in, one event out");
-      const revision = (await services.store.lastRevision(stream)) ?? "noStream";
-      const result = await services.store.append(stream, [event], revision);
+      const revision = (await deps.store.lastRevision(stream)) ?? "noStream";
+      const result = await deps.store.append(stream, [event], revision);
       if (result.outcome === "appended") {
         return { kind: "requested", deliveryId: webhookDeliveryId(event.id, endpointId) };
       }

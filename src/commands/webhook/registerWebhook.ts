@@ -4,7 +4,7 @@ import { webhookSecretText } from "../../kernel/crypto/webhookSignature.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 import { endpointsOf } from "./manageWebhooks.ts";
 
@@ -30,7 +30,7 @@ export type RegisterOutcome =
  * revision sees to that.
  */
 export async function registerWebhook(
-  services: Services,
+  deps: Dependencies,
   register: RegisterWebhook,
 ): Promise<RegisterOutcome> {
   const { workspaceId, url, description, eventTypes, context } = register;
@@ -42,15 +42,15 @@ export async function registerWebhook(
     url,
     description,
     eventTypes: eventTypes === null ? null : [...eventTypes],
-    sealedSecret: services.keys.encryptSecret(secret, { workspaceId, endpointId: id }),
+    sealedSecret: deps.keys.encryptSecret(secret, { workspaceId, endpointId: id }),
   };
   const outcome = await transact(
-    services.store,
-    endpointsOf(services, workspaceId),
+    deps.store,
+    endpointsOf(deps, workspaceId),
     (state) => registerEndpoint(state, endpoint),
     context,
   );
-  services.webhooks.forget(workspaceId);
+  deps.webhooks.forget(workspaceId);
   if (outcome !== "registered") return { kind: outcome };
   return {
     kind: "registered",

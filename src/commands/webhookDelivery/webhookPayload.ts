@@ -5,7 +5,7 @@ import { webhookCodec } from "../../domain/webhook/events.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { type EmailStory, readStory, type StoryEvent } from "../email/emailHistory.ts";
 import { contentOf } from "../email/readEmail.ts";
 import { saltOf, withReplies } from "../email/relayReplyTexts.ts";
@@ -35,14 +35,14 @@ export type AnswerKeeping =
   /** That event is gone. */
   | { readonly kind: "dropped" };
 
-type Reader = Pick<Services, "store" | "content" | "webhooks" | "keys">;
+type Reader = Pick<Dependencies, "store" | "content" | "webhooks" | "keys">;
 
 /** What a delivery tells, from the log as it is now: what was erased is not told any more. Throws `StoreError`. */
-export function toldEvent(services: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
-  if (origin.eventStream.startsWith("email-")) return toldOfEmail(services, origin);
+export function toldEvent(deps: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
+  if (origin.eventStream.startsWith("email-")) return toldOfEmail(deps, origin);
   return origin.eventStream.startsWith("suppression-")
-    ? toldOfSuppression(services, origin)
-    : toldOfEndpoint(services, origin);
+    ? toldOfSuppression(deps, origin)
+    : toldOfEndpoint(deps, origin);
 }
 
 function keepingBy(salt: string | null): AnswerKeeping {
@@ -90,13 +90,13 @@ function emailFacts({ event }: StoryEvent): Readonly<Record<string, unknown>> {
   }
 }
 
-async function toldOfEmail(services: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
+async function toldOfEmail(deps: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
   const id = origin.eventStream.slice("email-".length);
-  const story = await readStory(services.store, id);
+  const story = await readStory(deps.store, id);
   const told = story.events.find(({ sequence }) => sequence === origin.eventRevision);
   const state = told === undefined ? null : stateAfter(story, told);
   if (told === undefined || state === null) throw new Error(`the event ${origin.eventId} is not readable`);
-  const content: EmailContent | null = await contentOf(services, id, story);
+  const content: EmailContent | null = await contentOf(deps, id, story);
   const salt = saltOf(story);
   const payload: WebhookPayload = {
     type: origin.eventType,
@@ -109,7 +109,7 @@ async function toldOfEmail(services: Reader, origin: DeliveryOrigin): Promise<To
       created_at: rfc3339(state.acceptedAt),
       sequence: told.sequence,
       metadata: content?.metadata ?? null,
-      ...withReplies(services.keys, salt, [told]).map(emailFacts)[0],
+      ...withReplies(deps.keys, salt, [told]).map(emailFacts)[0],
     },
   };
   return { payload, answer: keepingBy(salt) };
@@ -158,11 +158,11 @@ async function toldOfSuppression({ store }: Reader, origin: DeliveryOrigin): Pro
   return { payload, answer: keepingBy(salt) };
 }
 
-async function toldOfEndpoint(services: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
-  const recorded = await readEvent(services, origin.eventStream, origin.eventRevision);
+async function toldOfEndpoint(deps: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
+  const recorded = await readEvent(deps, origin.eventStream, origin.eventRevision);
   if (recorded === null) throw new Error(`the event ${origin.eventId} is not readable`);
   const { type, data } = webhookCodec.decode(recorded);
-  const { endpoints } = await services.webhooks.get(origin.workspaceId);
+  const { endpoints } = await deps.webhooks.get(origin.workspaceId);
   const told = type === "WebhookEndpointDisabled" ? { reason: data.reason } : {};
   const payload: WebhookPayload = {
     type: origin.eventType,

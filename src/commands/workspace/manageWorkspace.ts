@@ -16,7 +16,7 @@ import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { apiKeyAggregate, workspaceAggregate } from "../aggregates.ts";
 import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
-import type { Services } from "../dependencies.ts";
+import type { Dependencies } from "../dependencies.ts";
 import { load, transact, writtenFirstAt } from "../transact.ts";
 
 /** How often callers may pause and resume a workspace in a day. */
@@ -24,18 +24,18 @@ const CHANGES_PER_DAY_MAX = 200;
 
 /** Creates a workspace and answers its id. */
 export async function newWorkspace(
-  services: Services,
+  deps: Dependencies,
   name: string,
   context: CommandContext,
 ): Promise<string> {
   const id = newId();
   await transact(
-    services.store,
+    deps.store,
     { ...workspaceAggregate, stream: workspaceStream(id) },
     (state) => createWorkspace(state, name),
     { ...context, workspaceId: id },
   );
-  services.workspaces.forget(id);
+  deps.workspaces.forget(id);
   return id;
 }
 
@@ -46,56 +46,56 @@ interface WorkspaceChange<Outcome> {
 }
 
 async function changeWorkspace<Outcome>(
-  services: Services,
+  deps: Dependencies,
   id: string,
   { decide, changesPerDayMax }: WorkspaceChange<Outcome>,
   context: CommandContext,
 ): Promise<Outcome> {
   const outcome = await transact(
-    services.store,
+    deps.store,
     {
       ...workspaceAggregate,
       stream: workspaceStream(id),
-      since: () => services.workspaces.loaded(id),
+      since: () => deps.workspaces.loaded(id),
       changesPerDayMax,
     },
     (state) => decide(state, context.at),
     { ...context, workspaceId: id },
   );
-  services.workspaces.forget(id);
+  deps.workspaces.forget(id);
   return outcome;
 }
 
 /** Stops sending: at once here, within a second everywhere. What is queued waits. A repeat is no error. */
-export function pauseWorkspace(services: Services, id: string, context: CommandContext) {
+export function pauseWorkspace(deps: Dependencies, id: string, context: CommandContext) {
   const change = { decide: pauseSending, changesPerDayMax: CHANGES_PER_DAY_MAX };
-  return changeWorkspace(services, id, change, context);
+  return changeWorkspace(deps, id, change, context);
 }
 
 /** Lets sending go on, what waited as well. A repeat is no error. */
-export function resumeWorkspace(services: Services, id: string, context: CommandContext) {
+export function resumeWorkspace(deps: Dependencies, id: string, context: CommandContext) {
   const changesPerDayMax = CHANGES_PER_DAY_MAX - CHANGES_KEPT_FOR_STOPPING;
-  return changeWorkspace(services, id, { decide: resumeSending, changesPerDayMax }, context);
+  return changeWorkspace(deps, id, { decide: resumeSending, changesPerDayMax }, context);
 }
 
 /** Sets what the workspace may use; within a second it holds everywhere. */
 export function limitWorkspace(
-  services: Services,
+  deps: Dependencies,
   id: string,
   changes: Parameters<typeof changeLimits>[1],
   context: CommandContext,
 ) {
   const decide = (state: WorkspaceState) => changeLimits(state, changes);
-  return changeWorkspace(services, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, context);
+  return changeWorkspace(deps, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, context);
 }
 
 /** A workspace as its stream tells it now, with the time of its creation; null when there is none. */
-export async function readWorkspace(services: Services, id: string) {
+export async function readWorkspace(deps: Dependencies, id: string) {
   const stream = workspaceStream(id);
-  const known = await services.workspaces.loaded(id);
-  const { state } = await load(services.store, workspaceAggregate, stream, known);
+  const known = await deps.workspaces.loaded(id);
+  const { state } = await load(deps.store, workspaceAggregate, stream, known);
   if (state === null) return null;
-  return { workspace: state, createdAt: await writtenFirstAt(services.store, stream) };
+  return { workspace: state, createdAt: await writtenFirstAt(deps.store, stream) };
 }
 
 export interface IssueApiKey {
@@ -113,12 +113,12 @@ export interface IssueApiKey {
 
 /** Issues a key. This answer alone carries it: the log holds a keyed hash. */
 export async function issueKey(
-  services: Services,
+  deps: Dependencies,
   issue: IssueApiKey,
   context: CommandContext,
 ): Promise<{ readonly id: string; readonly key: string } | null> {
   const { workspaceId, name, scopes, expiresAt, issuerId, rotatedFrom, senders, clientRanges } = issue;
-  if ((await services.workspaces.get(workspaceId)) === null) return null;
+  if ((await deps.workspaces.get(workspaceId)) === null) return null;
   const { id, key } = newApiKey();
   const expiry = expiresAt === null ? {} : { expiresAt: rfc3339(expiresAt) };
   const origin = { ...(issuerId ? { issuerId } : {}), ...(rotatedFrom ? { rotatedFrom } : {}) };
@@ -126,15 +126,15 @@ export async function issueKey(
     ...(senders ? { senders: [...senders] } : {}),
     ...(clientRanges ? { clientRanges: [...clientRanges] } : {}),
   };
-  const hash = services.keys.hashApiKey(key);
+  const hash = deps.keys.hashApiKey(key);
   const data = { workspaceId, name, hash, scopes: [...scopes], ...expiry, ...origin, ...bound };
   await transact(
-    services.store,
+    deps.store,
     { ...apiKeyAggregate, stream: apiKeyStream(id) },
     (state) => issueApiKey(state, data),
     { ...context, workspaceId },
   );
-  services.apiKeys.forget(id);
+  deps.apiKeys.forget(id);
   return { id, key };
 }
 
@@ -142,10 +142,10 @@ export async function issueKey(
  * Revokes a key: within a second it opens nothing on any instance. A context with a workspace reaches that
  * workspace's keys only.
  */
-export async function revokeKey(services: Services, id: string, context: CommandContext) {
+export async function revokeKey(deps: Dependencies, id: string, context: CommandContext) {
   const { workspaceId } = context;
   const outcome = await transact(
-    services.store,
+    deps.store,
     { ...apiKeyAggregate, stream: apiKeyStream(id) },
     (state) => {
       const isForeign = workspaceId !== undefined && state?.workspaceId !== workspaceId;
@@ -153,6 +153,6 @@ export async function revokeKey(services: Services, id: string, context: Command
     },
     context,
   );
-  services.apiKeys.forget(id);
+  deps.apiKeys.forget(id);
   return outcome;
 }

@@ -12,7 +12,7 @@ import {
   readApiKey,
   rotateKey,
 } from "../../commands/apiKey/issueApiKey.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { revokeKey } from "../../commands/workspace/manageWorkspace.ts";
 import { keyStatus } from "../../domain/apiKey/state.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
@@ -40,7 +40,7 @@ import {
 const ACTIVE_KEYS_MAX = 1_000;
 
 interface ApiKeysOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
   /** The read model `api-keys`. */
@@ -52,14 +52,14 @@ export function apiKeysController(options: ApiKeysOptions) {
   return new Elysia({ normalize: false }).use(issuingKeys(options)).use(existingKeys(options));
 }
 
-function issuingKeys({ services, basePath, apiKeys }: ApiKeysOptions) {
+function issuingKeys({ deps, basePath, apiKeys }: ApiKeysOptions) {
   const issued = async (request: Request, set: Answering, { id, key }: { id: string; key: string }) => {
     set.status = 201;
     set.headers.location = `${basePath}/api/v1/api-keys/${id}`;
-    return { ...(await existing(services, apiKeys, request, id)), key };
+    return { ...(await existing(deps, apiKeys, request, id)), key };
   };
   const requireRoom = (request: Request) => {
-    const now = rfc3339(services.clock.now());
+    const now = rfc3339(deps.clock.now());
     if (activeApiKeys(apiKeys.db, principalOf(request).workspaceId, now) < ACTIVE_KEYS_MAX) return;
     throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
   };
@@ -67,14 +67,14 @@ function issuingKeys({ services, basePath, apiKeys }: ApiKeysOptions) {
     .post(
       routes.issueApiKey.path,
       async ({ body, request, set }) => {
-        const context = commandContextOf(request, services);
+        const context = commandContextOf(request, deps);
         const wanted = wantedOf(body, context.at);
         requireRoom(request);
-        const outcome = await issueFurtherKey(services, principalOf(request), wanted, context);
+        const outcome = await issueFurtherKey(deps, principalOf(request), wanted, context);
         if (outcome.kind !== "issued") throw refusal(outcome);
         return issued(request, set, outcome);
       },
-      { parse: authorizeThenRead(services, routes.issueApiKey), body: IssueApiKeyBody, query: NoQuery },
+      { parse: authorizeThenRead(deps, routes.issueApiKey), body: IssueApiKeyBody, query: NoQuery },
     )
     .post(
       routes.rotateApiKey.path,
@@ -83,22 +83,22 @@ function issuingKeys({ services, basePath, apiKeys }: ApiKeysOptions) {
         requireRoom(request);
         const { overlap_seconds: overlapSeconds = OVERLAP_SECONDS_DEFAULT } = body;
         const rotation = { id, overlapMs: overlapSeconds * SECOND_MS };
-        const context = commandContextOf(request, services);
-        const outcome = await rotateKey(services, principalOf(request), rotation, context);
+        const context = commandContextOf(request, deps);
+        const outcome = await rotateKey(deps, principalOf(request), rotation, context);
         if (outcome.kind === "notFound") throw new Problem("NOT_FOUND");
         if (outcome.kind === "notActive") throw new Problem("API_KEY_NOT_ACTIVE");
         if (outcome.kind !== "rotated") throw refusal(outcome);
         return issued(request, set, outcome);
       },
       {
-        parse: authorizeThenReadOptional(services, routes.rotateApiKey),
+        parse: authorizeThenReadOptional(deps, routes.rotateApiKey),
         body: RotateApiKeyBody,
         query: NoQuery,
       },
     );
 }
 
-function existingKeys({ services, apiKeys }: ApiKeysOptions) {
+function existingKeys({ deps, apiKeys }: ApiKeysOptions) {
   return new Elysia({ normalize: false })
     .get(
       routes.listApiKeys.path,
@@ -108,26 +108,25 @@ function existingKeys({ services, apiKeys }: ApiKeysOptions) {
         const limit = pageItems(query.limit);
         const rows = listApiKeys(await caughtUpRows(apiKeys), { workspaceId, ...after, limit: limit + 1 });
         const { shown, nextCursor } = pageOf(rows, limit);
-        return { data: shown.map((row) => apiKeyJson(services, row)), next_cursor: nextCursor };
+        return { data: shown.map((row) => apiKeyJson(deps, row)), next_cursor: nextCursor };
       },
-      { transform: authorize(services, routes.listApiKeys), query: ListApiKeysQuery },
+      { transform: authorize(deps, routes.listApiKeys), query: ListApiKeysQuery },
     )
-    .get(
-      routes.getApiKey.path,
-      async ({ params: { id }, request }) => existing(services, apiKeys, request, id),
-      { transform: authorize(services, routes.getApiKey), query: NoQuery },
-    )
+    .get(routes.getApiKey.path, async ({ params: { id }, request }) => existing(deps, apiKeys, request, id), {
+      transform: authorize(deps, routes.getApiKey),
+      query: NoQuery,
+    })
     .post(
       routes.revokeApiKey.path,
       async ({ body, params: { id }, request }) => {
-        const context = commandContextOf(request, services);
-        await existing(services, apiKeys, request, id);
-        await revokeKey(services, id, context);
-        if (body.with_children) await revokeChildren(services, apiKeys, id, context);
-        return existing(services, apiKeys, request, id);
+        const context = commandContextOf(request, deps);
+        await existing(deps, apiKeys, request, id);
+        await revokeKey(deps, id, context);
+        if (body.with_children) await revokeChildren(deps, apiKeys, id, context);
+        return existing(deps, apiKeys, request, id);
       },
       {
-        parse: authorizeThenReadOptional(services, routes.revokeApiKey),
+        parse: authorizeThenReadOptional(deps, routes.revokeApiKey),
         body: RevokeApiKeyBody,
         query: NoQuery,
       },
@@ -141,7 +140,7 @@ interface Answering {
 
 /** What a key has issued may have issued more meanwhile, so it is looked for until there is none. */
 async function revokeChildren(
-  services: Services,
+  deps: Dependencies,
   apiKeys: ReadModel,
   id: string,
   context: WorkspaceCommandContext,
@@ -149,17 +148,17 @@ async function revokeChildren(
   for (;;) {
     const children = apiKeyDescendants(await caughtUpRows(apiKeys), id);
     if (children.length === 0) return;
-    for (const child of children) await revokeKey(services, child, context);
+    for (const child of children) await revokeKey(deps, child, context);
   }
 }
 
 /** A key of the caller's workspace as it is now. */
-async function existing(services: Services, apiKeys: ReadModel, request: Request, id: string) {
+async function existing(deps: Dependencies, apiKeys: ReadModel, request: Request, id: string) {
   const { workspaceId } = principalOf(request);
-  const found = isApiKeyId(id) ? await readApiKey(services, workspaceId, id) : null;
+  const found = isApiKeyId(id) ? await readApiKey(deps, workspaceId, id) : null;
   if (found === null) throw new Problem("NOT_FOUND");
   const { key, createdAt } = found;
-  return apiKeyJson(services, {
+  return apiKeyJson(deps, {
     ...key,
     id,
     scopes: [...key.scopes],
@@ -231,23 +230,23 @@ function refusal(outcome: Exclude<IssueOutcome, { kind: "issued" }>): Problem {
 }
 
 /** The later of what the log tells and what this instance has seen and not written yet. */
-function lastUseOf({ keyUse }: Services, { id, lastUsedAt }: ApiKeyRow): string | null {
+function lastUseOf({ keyUse }: Dependencies, { id, lastUsedAt }: ApiKeyRow): string | null {
   const seen = keyUse.lastSeen(id);
   if (seen === null || (lastUsedAt !== null && epochMs(lastUsedAt) >= seen)) return lastUsedAt;
   return rfc3339(seen);
 }
 
-function apiKeyJson(services: Services, row: ApiKeyRow) {
+function apiKeyJson(deps: Dependencies, row: ApiKeyRow) {
   const expiresAt = row.expiresAt === null ? null : epochMs(row.expiresAt);
   return {
     id: row.id,
     object: "api_key",
     name: row.name,
     scopes: row.scopes,
-    status: keyStatus({ revoked: row.revoked, expiresAt }, services.clock.now()),
+    status: keyStatus({ revoked: row.revoked, expiresAt }, deps.clock.now()),
     expires_at: row.expiresAt,
     created_at: row.createdAt,
-    last_used_at: lastUseOf(services, row),
+    last_used_at: lastUseOf(deps, row),
     issued_by: row.issuerId,
     rotated_from: row.rotatedFrom,
     senders: row.senders,

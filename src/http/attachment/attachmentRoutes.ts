@@ -9,7 +9,7 @@ import {
   type UploadOutcome,
   uploadAttachment,
 } from "../../commands/attachment/uploadAttachment.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { DIRECT_MEMBERS } from "../../commands/email/resolveAttachments.ts";
 import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
@@ -30,7 +30,7 @@ import { routes } from "../server/routes.ts";
 import { ListAttachmentsQuery } from "./attachmentSchemas.ts";
 
 interface AttachmentsOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
   /** The read model `attachments`. */
@@ -38,7 +38,7 @@ interface AttachmentsOptions {
 }
 
 /** Uploading files for sends, looking them up, and letting go of them. */
-export function attachmentsController({ services, basePath, attachments }: AttachmentsOptions) {
+export function attachmentsController({ deps, basePath, attachments }: AttachmentsOptions) {
   return new Elysia({ normalize: false })
     .post(
       routes.uploadAttachment.path,
@@ -46,8 +46,8 @@ export function attachmentsController({ services, basePath, attachments }: Attac
         const { workspaceId } = principalOf(request);
         const file = isForm(request.headers) ? await openFilePart(request, bodyOf(request)) : fileOf(body);
         try {
-          const upload = { ...file, workspaceId, context: commandContextOf(request, services) };
-          const outcome = await uploadAttachment(services, upload);
+          const upload = { ...file, workspaceId, context: commandContextOf(request, deps) };
+          const outcome = await uploadAttachment(deps, upload);
           if (outcome.kind === "refused") throw refusal(outcome, isForm(request.headers));
           set.status = 201;
           set.headers.location = `${basePath}/api/v1/attachments/${outcome.id}`;
@@ -56,7 +56,7 @@ export function attachmentsController({ services, basePath, attachments }: Attac
           await file.close();
         }
       },
-      { parse: readUpload(services), query: NoQuery },
+      { parse: readUpload(deps), query: NoQuery },
     )
     .get(
       routes.listAttachments.path,
@@ -73,35 +73,31 @@ export function attachmentsController({ services, basePath, attachments }: Attac
         // File names are in the uploads' own streams only, so that erasing one place is enough.
         const found = await attachments.scheduler.mapEach(
           shown,
-          async ({ id }) => [id, await readAttachment(services, workspaceId, id)] as const,
+          async ({ id }) => [id, await readAttachment(deps, workspaceId, id)] as const,
         );
         const data = found.flatMap(([id, upload]) => (upload === null ? [] : [attachmentJson(id, upload)]));
         return { data, next_cursor: nextCursor };
       },
-      { transform: authorize(services, routes.listAttachments), query: ListAttachmentsQuery },
+      { transform: authorize(deps, routes.listAttachments), query: ListAttachmentsQuery },
     )
     .get(
       routes.getAttachment.path,
       async ({ params, request }) => {
         const id = uploadId(params.id);
-        const attachment = await readAttachment(services, principalOf(request).workspaceId, id);
+        const attachment = await readAttachment(deps, principalOf(request).workspaceId, id);
         if (attachment === null) throw new Problem("NOT_FOUND");
         return attachmentJson(id, attachment);
       },
-      { transform: authorize(services, routes.getAttachment), query: NoQuery },
+      { transform: authorize(deps, routes.getAttachment), query: NoQuery },
     )
     .delete(
       routes.deleteAttachment.path,
       async ({ params, request, set }) => {
-        const outcome = await deleteAttachment(
-          services,
-          uploadId(params.id),
-          commandContextOf(request, services),
-        );
+        const outcome = await deleteAttachment(deps, uploadId(params.id), commandContextOf(request, deps));
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         set.status = 204;
       },
-      { parse: authorizeUnread(services, routes.deleteAttachment), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.deleteAttachment), query: NoQuery },
     );
 }
 
@@ -110,15 +106,15 @@ function isForm(headers: Headers): boolean {
 }
 
 /** The checks that come before a body; then a JSON body whole, while a form is left to come piece by piece. */
-function readUpload(services: Services) {
-  const readJson = authorizeThenRead(services, routes.uploadAttachment, {
+function readUpload(deps: Dependencies) {
+  const readJson = authorizeThenRead(deps, routes.uploadAttachment, {
     checkHeaders(headers) {
       if (mediaTypeOf(headers) === "application/json") return;
       const detail = "the Content-Type must be multipart/form-data or application/json";
       throw new Problem("INVALID_REQUEST", { detail });
     },
   });
-  const check = authorize(services, routes.uploadAttachment);
+  const check = authorize(deps, routes.uploadAttachment);
   return async ({ request }: { request: Request }) => {
     if (!isForm(request.headers)) return readJson({ request });
     await check({ request });

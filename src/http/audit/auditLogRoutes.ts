@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { type AuditQuery, type AuditRow, listAuditLog } from "../../../projections/auditLog.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { readSender } from "../../commands/sender/readSender.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
@@ -11,13 +11,13 @@ import { routes } from "../server/routes.ts";
 import { ListAuditLogQuery } from "./auditLogSchemas.ts";
 
 interface AuditLogOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The read model `audit-log`. */
   readonly auditLog: ReadModel;
 }
 
 /** Who did what in the key's workspace. */
-export function auditLogController({ services, auditLog }: AuditLogOptions) {
+export function auditLogController({ deps, auditLog }: AuditLogOptions) {
   return new Elysia({ normalize: false }).get(
     routes.listAuditLog.path,
     async ({ query, request }) => {
@@ -26,11 +26,11 @@ export function auditLogController({ services, auditLog }: AuditLogOptions) {
       const { shown, nextCursor } = await findPage(auditLog, auditQuery(workspaceId, query), listAuditLog);
       // A sender's address is in its own stream only.
       const data = await auditLog.scheduler.mapEach(shown, async (row) =>
-        auditEntryJson(await withSender(services, workspaceId, row)),
+        auditEntryJson(await withSender(deps, workspaceId, row)),
       );
       return { data, next_cursor: nextCursor };
     },
-    { transform: authorize(services, routes.listAuditLog), query: ListAuditLogQuery },
+    { transform: authorize(deps, routes.listAuditLog), query: ListAuditLogQuery },
   );
 }
 
@@ -50,10 +50,10 @@ function auditQuery(workspaceId: string, query: ListAuditLogQuery): AuditQuery {
   };
 }
 
-async function withSender(services: Services, workspaceId: string, row: AuditRow): Promise<AuditRow> {
+async function withSender(deps: Dependencies, workspaceId: string, row: AuditRow): Promise<AuditRow> {
   const { type, id } = row.target;
   if (type !== "sender" || id === null) return row;
-  const label = (await readSender(services, workspaceId, id))?.sender.name ?? null;
+  const label = (await readSender(deps, workspaceId, id))?.sender.name ?? null;
   return { ...row, target: { type, id, label } };
 }
 

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { type EmailQuery, type EmailRow, listEmails } from "../../../projections/emails.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { cancelEmail } from "../../commands/email/cancelEmail.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
 import { sendEmail } from "../../commands/email/sendEmail.ts";
@@ -26,7 +26,7 @@ import { idempotencyKeyOf } from "./idempotencyKey.ts";
 import { sendFaults, sendRequest } from "./sendRequest.ts";
 
 interface EmailsOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
   /** The read model `emails`. */
@@ -36,13 +36,13 @@ interface EmailsOptions {
 }
 
 /** Sending, reading back, listing and cancelling messages. */
-export function emailsController({ services, basePath, emails, whyWaiting }: EmailsOptions) {
+export function emailsController({ deps, basePath, emails, whyWaiting }: EmailsOptions) {
   const now = async (request: Request, id: string) => {
-    const view = await existing(services, request, id);
+    const view = await existing(deps, request, id);
     return emailJson(view, await whyWaiting(view));
   };
   const body = withRules(SendEmailBody, sendFaults);
-  const send = authorizeThenRead(services, routes.sendEmail, {
+  const send = authorizeThenRead(deps, routes.sendEmail, {
     checkHeaders: idempotencyKeyOf,
     checkLarge: checkBy(body),
   });
@@ -51,10 +51,10 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
       routes.sendEmail.path,
       async ({ body, request, set }) => {
         const idempotencyKey = idempotencyKeyOf(request.headers);
-        const context = commandContextOf(request, services);
+        const context = commandContextOf(request, deps);
         requireSender(request, body.from);
         const asked = { workspaceId: context.workspaceId, idempotencyKey, context };
-        const outcome = await sendEmail(services, { ...sendRequest(body), ...asked });
+        const outcome = await sendEmail(deps, { ...sendRequest(body), ...asked });
         if (outcome.kind === "conflict") throw conflictWith(outcome.id);
         if (outcome.kind === "refused") throw refusal(outcome, context.at);
         set.status = 202;
@@ -71,10 +71,10 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
         const { workspaceId } = principalOf(request);
         const { idempotency_key: key } = query;
         return key === undefined
-          ? listPage(services, emails, workspaceId, query)
-          : lookUpByKey(services, workspaceId, key);
+          ? listPage(deps, emails, workspaceId, query)
+          : lookUpByKey(deps, workspaceId, key);
       },
-      { transform: authorize(services, routes.listEmails), query: ListEmailsQuery },
+      { transform: authorize(deps, routes.listEmails), query: ListEmailsQuery },
     )
     .get(
       routes.getEmail.path,
@@ -82,32 +82,32 @@ export function emailsController({ services, basePath, emails, whyWaiting }: Ema
         const at = momentOf(query.as_of);
         if (at === null) return now(request, params.id);
         // What stood in its way then is not known any more.
-        return emailJson(await existing(services, request, params.id, at), null);
+        return emailJson(await existing(deps, request, params.id, at), null);
       },
-      { transform: authorize(services, routes.getEmail), query: GetEmailQuery },
+      { transform: authorize(deps, routes.getEmail), query: GetEmailQuery },
     )
     .post(
       routes.cancelEmail.path,
       async ({ params, request }) => {
-        const id = await reachable(services, request, params.id);
-        const outcome = await cancelEmail(services, id, commandContextOf(request, services));
+        const id = await reachable(deps, request, params.id);
+        const outcome = await cancelEmail(deps, id, commandContextOf(request, deps));
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
-        if (outcome === "notCancelable") throw notCancelable(await existing(services, request, params.id));
+        if (outcome === "notCancelable") throw notCancelable(await existing(deps, request, params.id));
         return now(request, params.id);
       },
-      { parse: authorizeUnread(services, routes.cancelEmail), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.cancelEmail), query: NoQuery },
     )
     .delete(
       routes.eraseEmailContent.path,
       async ({ params, request, set }) => {
-        const id = await reachable(services, request, params.id);
+        const id = await reachable(deps, request, params.id);
         const why = { reason: "requested" };
-        const outcome = await eraseEmail(services, id, why, commandContextOf(request, services));
+        const outcome = await eraseEmail(deps, id, why, commandContextOf(request, deps));
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         if (outcome === "afterClaim") set.status = 202;
         return now(request, params.id);
       },
-      { parse: authorizeUnread(services, routes.eraseEmailContent), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.eraseEmailContent), query: NoQuery },
     );
 }
 
@@ -147,7 +147,7 @@ function momentOf(asOf: string | undefined): EpochMs | null {
 
 /** The message as it is, or as it was at a moment. */
 async function existing(
-  services: Services,
+  deps: Dependencies,
   request: Request,
   id: string,
   at: EpochMs | null = null,
@@ -155,8 +155,8 @@ async function existing(
   const { workspaceId } = principalOf(request);
   const view =
     at === null
-      ? await readEmail(services, workspaceId, messageId(id))
-      : await readPastEmail(services, workspaceId, messageId(id), at);
+      ? await readEmail(deps, workspaceId, messageId(id))
+      : await readPastEmail(deps, workspaceId, messageId(id), at);
   if (view === null) throw new Problem("NOT_FOUND");
   return view;
 }
@@ -165,29 +165,29 @@ async function existing(
  * The id of a message that the key may cancel or erase. One that is bound to senders reaches their messages alone; of
  * what was erased nobody knows the sender.
  */
-async function reachable(services: Services, request: Request, id: string): Promise<string> {
+async function reachable(deps: Dependencies, request: Request, id: string): Promise<string> {
   if (principalOf(request).senders !== null) {
-    const { content } = await existing(services, request, id);
+    const { content } = await existing(deps, request, id);
     requireSender(request, content?.from ?? null);
   }
   return messageId(id);
 }
 
-async function lookUpByKey(services: Services, workspaceId: string, key: string) {
-  const view = await readEmailByKey(services, workspaceId, key.trim());
+async function lookUpByKey(deps: Dependencies, workspaceId: string, key: string) {
+  const view = await readEmailByKey(deps, workspaceId, key.trim());
   return { data: view === null ? [] : [emailSummaryJson(view)], next_cursor: null };
 }
 
-async function listPage(services: Services, emails: ReadModel, workspaceId: string, query: ListEmailsQuery) {
-  const { shown, nextCursor } = await findPage(emails, emailQuery(services, workspaceId, query), listEmails);
+async function listPage(deps: Dependencies, emails: ReadModel, workspaceId: string, query: ListEmailsQuery) {
+  const { shown, nextCursor } = await findPage(emails, emailQuery(deps, workspaceId, query), listEmails);
   // Addresses and subjects are in the messages' own streams only, so that erasing one place is enough.
-  const items = await emails.scheduler.mapEach(shown, (row) => summaryOf(services, workspaceId, row));
+  const items = await emails.scheduler.mapEach(shown, (row) => summaryOf(deps, workspaceId, row));
   return { data: items.filter((item) => item !== null), next_cursor: nextCursor };
 }
 
-async function summaryOf(services: Services, workspaceId: string, row: EmailRow) {
+async function summaryOf(deps: Dependencies, workspaceId: string, row: EmailRow) {
   try {
-    const view = await readEmail(services, workspaceId, row.id);
+    const view = await readEmail(deps, workspaceId, row.id);
     return view && emailSummaryJson(view);
   } catch (error) {
     // One message that this version cannot read must not take the list of all others with it.
@@ -196,22 +196,22 @@ async function summaryOf(services: Services, workspaceId: string, row: EmailRow)
   }
 }
 
-function emailQuery(services: Services, workspaceId: string, query: ListEmailsQuery): EmailQuery {
+function emailQuery(deps: Dependencies, workspaceId: string, query: ListEmailsQuery): EmailQuery {
   const { status, from, to, created_from: since, created_before: before, cursor } = query;
   return {
     workspaceId,
     limit: pageItems(query.limit),
     ...(status === undefined ? {} : { status }),
-    ...(from === undefined ? {} : { senderId: addressHash(services, workspaceId, "/from", from) }),
-    ...(to === undefined ? {} : { recipientHash: addressHash(services, workspaceId, "/to", to) }),
+    ...(from === undefined ? {} : { senderId: addressHash(deps, workspaceId, "/from", from) }),
+    ...(to === undefined ? {} : { recipientHash: addressHash(deps, workspaceId, "/to", to) }),
     ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
     ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
     ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
   };
 }
 
-function addressHash(services: Services, workspaceId: string, pointer: string, text: string): string {
+function addressHash(deps: Dependencies, workspaceId: string, pointer: string, text: string): string {
   const parsed = parseAddress(text);
   if ("invalid" in parsed) throw invalid(pointer, parsed.invalid);
-  return services.keys.hashAddress(workspaceId, parsed.canonical);
+  return deps.keys.hashAddress(workspaceId, parsed.canonical);
 }

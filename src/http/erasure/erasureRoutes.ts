@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { listErasures } from "../../../projections/erasures.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import {
   type ErasureView,
   readErasure,
@@ -19,7 +19,7 @@ import { routes } from "../server/routes.ts";
 import { ListErasuresQuery, NOT_REACHED, RequestErasureBody } from "./erasureSchemas.ts";
 
 interface ErasuresOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
   /** The read model `erasures`. */
@@ -27,9 +27,9 @@ interface ErasuresOptions {
 }
 
 /** Asking that a person be erased, and what became of it. */
-export function erasuresController({ services, basePath, erasures }: ErasuresOptions) {
+export function erasuresController({ deps, basePath, erasures }: ErasuresOptions) {
   const existing = async (request: Request, id: string): Promise<ErasureView> => {
-    const view = isUuid(id) ? await readErasure(services.store, id.toLowerCase()) : null;
+    const view = isUuid(id) ? await readErasure(deps.store, id.toLowerCase()) : null;
     if (view?.erasure.workspaceId !== principalOf(request).workspaceId) throw new Problem("NOT_FOUND");
     return view;
   };
@@ -39,12 +39,12 @@ export function erasuresController({ services, basePath, erasures }: ErasuresOpt
       async ({ body, request, set }) => {
         const address = parseAddress(body.address);
         if ("invalid" in address) throw invalid("/address", address.invalid);
-        const id = await requestPersonErasure(services, address, commandContextOf(request, services));
+        const id = await requestPersonErasure(deps, address, commandContextOf(request, deps));
         set.status = 202;
         set.headers.location = `${basePath}/api/v1/erasures/${id}`;
         return erasureJson(await existing(request, id));
       },
-      { parse: authorizeThenRead(services, routes.requestErasure), body: RequestErasureBody, query: NoQuery },
+      { parse: authorizeThenRead(deps, routes.requestErasure), body: RequestErasureBody, query: NoQuery },
     )
     .get(
       routes.listErasures.path,
@@ -60,12 +60,12 @@ export function erasuresController({ services, basePath, erasures }: ErasuresOpt
         const found = await erasures.scheduler.mapEach(shown, ({ id }) => existing(request, id));
         return { data: found.map(erasureJson), next_cursor: nextCursor };
       },
-      { transform: authorize(services, routes.listErasures), query: ListErasuresQuery },
+      { transform: authorize(deps, routes.listErasures), query: ListErasuresQuery },
     )
     .get(
       routes.getErasure.path,
       async ({ params, request }) => erasureJson(await existing(request, params.id)),
-      { transform: authorize(services, routes.getErasure), query: NoQuery },
+      { transform: authorize(deps, routes.getErasure), query: NoQuery },
     );
 }
 

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { listSenders } from "../../../projections/senders.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { newSender, type SenderName, setSender } from "../../commands/sender/manageSender.ts";
 import { readSender, type SenderView } from "../../commands/sender/readSender.ts";
 import { requestSenderVerification } from "../../commands/sender/requestSenderVerification.ts";
@@ -22,7 +22,7 @@ import { senderPage } from "./confirmationPage.ts";
 import { AddSenderBody, ListSendersQuery, type SenderResource, VerifySenderBody } from "./senderSchemas.ts";
 
 interface SendersOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
   /** The read model `senders`. */
@@ -33,26 +33,26 @@ interface SendersOptions {
 }
 
 /** Adding, listing, verifying and switching senders. */
-export function sendersController({ services, basePath, senders, dns, mailsLinks }: SendersOptions) {
-  const verifyDomain = domainVerification(services, dns);
-  const json = (view: SenderView) => senderJson(services, view);
-  const verify = { services, mailsLinks, verifyDomain };
+export function sendersController({ deps, basePath, senders, dns, mailsLinks }: SendersOptions) {
+  const verifyDomain = domainVerification(deps, dns);
+  const json = (view: SenderView) => senderJson(deps, view);
+  const verify = { deps, mailsLinks, verifyDomain };
   return new Elysia({ normalize: false })
     .post(
       routes.addSender.path,
       async ({ body, request, set }) => {
         const { workspaceId } = principalOf(request);
         const added = await newSender(
-          services,
+          deps,
           { workspaceId, ...senderOf(body) },
-          commandContextOf(request, services),
+          commandContextOf(request, deps),
         );
         invariant(added, "a key's workspace exists");
         set.status = added.outcome === "added" ? 201 : 200;
         set.headers.location = `${basePath}/api/v1/senders/${added.id}`;
-        return json(await existing(services, request, added.id));
+        return json(await existing(deps, request, added.id));
       },
-      { parse: authorizeThenRead(services, routes.addSender), body: AddSenderBody, query: NoQuery },
+      { parse: authorizeThenRead(deps, routes.addSender), body: AddSenderBody, query: NoQuery },
     )
     .get(
       routes.listSenders.path,
@@ -63,54 +63,54 @@ export function sendersController({ services, basePath, senders, dns, mailsLinks
         const rows = listSenders(await caughtUpRows(senders), { workspaceId, ...after, limit: limit + 1 });
         const { shown, nextCursor } = pageOf(rows, limit);
         // Addresses are in the senders' own streams only.
-        const views = await senders.scheduler.mapEach(shown, ({ id }) => existing(services, request, id));
+        const views = await senders.scheduler.mapEach(shown, ({ id }) => existing(deps, request, id));
         return { data: views.map(json), next_cursor: nextCursor };
       },
-      { transform: authorize(services, routes.listSenders), query: ListSendersQuery },
+      { transform: authorize(deps, routes.listSenders), query: ListSendersQuery },
     )
     .get(
       routes.getSender.path,
-      async ({ params, request }) => json(await existing(services, request, params.id)),
-      { transform: authorize(services, routes.getSender), query: NoQuery },
+      async ({ params, request }) => json(await existing(deps, request, params.id)),
+      { transform: authorize(deps, routes.getSender), query: NoQuery },
     )
     .post(
       routes.requestSenderVerification.path,
       async ({ body, params, request }) => {
-        const view = await existing(services, request, params.id);
+        const view = await existing(deps, request, params.id);
         await verifyBy(body.method, verify, request, view);
-        return json(await existing(services, request, view.id));
+        return json(await existing(deps, request, view.id));
       },
       {
-        parse: authorizeThenRead(services, routes.requestSenderVerification),
+        parse: authorizeThenRead(deps, routes.requestSenderVerification),
         body: VerifySenderBody,
         query: NoQuery,
       },
     )
     .post(
       routes.disableSender.path,
-      async ({ params, request }) => json(await switched(services, request, params.id, "disabled")),
-      { parse: authorizeUnread(services, routes.disableSender), query: NoQuery },
+      async ({ params, request }) => json(await switched(deps, request, params.id, "disabled")),
+      { parse: authorizeUnread(deps, routes.disableSender), query: NoQuery },
     )
     .post(
       routes.enableSender.path,
-      async ({ params, request }) => json(await switched(services, request, params.id, "enabled")),
-      { parse: authorizeUnread(services, routes.enableSender), query: NoQuery },
+      async ({ params, request }) => json(await switched(deps, request, params.id, "enabled")),
+      { parse: authorizeUnread(deps, routes.enableSender), query: NoQuery },
     );
 }
 
 /** The pages behind a mailed link: whoever holds it needs no key. */
-export function senderPagesController(services: Services) {
+export function senderPagesController(deps: Dependencies) {
   return new Elysia({ normalize: false })
     .get(routes.showSenderVerification.path, async ({ params, request }) => {
-      const { standing, requester } = await readVerificationLink(services, params.token);
+      const { standing, requester } = await readVerificationLink(deps, params.token);
       return senderPage(standing, requestContextOf(request).requestId, requester);
     })
     .post(
       routes.confirmSenderVerification.path,
       async ({ params, request }) => {
         const { requestId } = requestContextOf(request);
-        const context = { at: services.clock.now(), correlationId: requestId, actor: "verification-link" };
-        return senderPage(await confirmVerificationLink(services, params.token, context), requestId);
+        const context = { at: deps.clock.now(), correlationId: requestId, actor: "verification-link" };
+        return senderPage(await confirmVerificationLink(deps, params.token, context), requestId);
       },
       // A browser posts an empty form, which nobody reads.
       { parse: async () => null },
@@ -149,21 +149,21 @@ function senderOf(body: AddSenderBody): { name: SenderName; displayName?: string
   return { name: { kind: "domain", domain: parsed } };
 }
 
-async function existing(services: Services, request: Request, id: string): Promise<SenderView> {
+async function existing(deps: Dependencies, request: Request, id: string): Promise<SenderView> {
   const { workspaceId } = principalOf(request);
-  const view = isSenderId(id) ? await readSender(services, workspaceId, id) : null;
+  const view = isSenderId(id) ? await readSender(deps, workspaceId, id) : null;
   if (view === null) throw new Problem("NOT_FOUND");
   return view;
 }
 
-async function switched(services: Services, request: Request, id: string, to: "disabled" | "enabled") {
-  const view = await existing(services, request, id);
-  await setSender(services, view.id, to, commandContextOf(request, services));
-  return existing(services, request, view.id);
+async function switched(deps: Dependencies, request: Request, id: string, to: "disabled" | "enabled") {
+  const view = await existing(deps, request, id);
+  await setSender(deps, view.id, to, commandContextOf(request, deps));
+  return existing(deps, request, view.id);
 }
 
 interface Verifying {
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly mailsLinks: boolean;
   readonly verifyDomain: ReturnType<typeof domainVerification>;
 }
@@ -177,20 +177,20 @@ async function verifyBy(method: "email" | "dns", on: Verifying, request: Request
   else await verifyByMail(on, request, view);
 }
 
-async function verifyByMail({ services, mailsLinks }: Verifying, request: Request, view: SenderView) {
+async function verifyByMail({ deps, mailsLinks }: Verifying, request: Request, view: SenderView) {
   if (!mailsLinks && view.sender.verifiedBy === null) {
     throw new Problem("SENDER_VERIFICATION_UNAVAILABLE", {
       detail: "the operator has set no VERIFICATION_FROM",
     });
   }
-  const context = commandContextOf(request, services);
-  const outcome = await requestSenderVerification(services, view, context);
+  const context = commandContextOf(request, deps);
+  const outcome = await requestSenderVerification(deps, view, context);
   if (outcome.kind === "suppressed") throw new Problem("RECIPIENT_SUPPRESSED");
   if (outcome.kind === "limited") throw tooMany("verification mails", outcome.againAt, context.at);
 }
 
-async function verifyByDns({ services, verifyDomain }: Verifying, request: Request, view: SenderView) {
-  const context = commandContextOf(request, services);
+async function verifyByDns({ deps, verifyDomain }: Verifying, request: Request, view: SenderView) {
+  const context = commandContextOf(request, deps);
   const outcome = await verifyDomain(view, context).catch((error: unknown) => {
     if (!(error instanceof DnsUnavailableError)) throw error;
     throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: error.message });
@@ -217,7 +217,7 @@ function statusOf({ disabled, verifiedBy }: Sender): SenderResource["status"] {
 
 /** The newest link of an address that is not verified, unless it is over. */
 function verificationJson(
-  { keys, clock }: Services,
+  { keys, clock }: Dependencies,
   id: string,
   { verifiedBy, requests }: Sender,
 ): SenderResource["verification"] {
@@ -230,7 +230,7 @@ function verificationJson(
   };
 }
 
-function senderJson(services: Services, { id, sender, createdAt, updatedAt }: SenderView): SenderResource {
+function senderJson(deps: Dependencies, { id, sender, createdAt, updatedAt }: SenderView): SenderResource {
   const { workspaceId, kind, name, displayName, verifiedBy } = sender;
   const isDomain = kind === "domain";
   return {
@@ -243,8 +243,8 @@ function senderJson(services: Services, { id, sender, createdAt, updatedAt }: Se
     status: statusOf(sender),
     verified_by: verifiedBy,
     record_missing_since: sender.recordMissingSince === null ? null : rfc3339(sender.recordMissingSince),
-    verification: verificationJson(services, id, sender),
-    dns_record: isDomain ? { type: "TXT", ...domainRecordOf(services.keys, workspaceId, name) } : null,
+    verification: verificationJson(deps, id, sender),
+    dns_record: isDomain ? { type: "TXT", ...domainRecordOf(deps.keys, workspaceId, name) } : null,
     created_at: createdAt,
     updated_at: updatedAt,
   };

@@ -1,5 +1,5 @@
 import { type AuthenticationFault, authenticate } from "../../commands/apiKey/authenticate.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { coversSender } from "../../domain/apiKey/state.ts";
 import { limitsOf } from "../../domain/workspace/limits.ts";
 import { isClientIn } from "../../kernel/network/clientIp.ts";
@@ -21,12 +21,12 @@ import type { Route } from "./routes.ts";
  * Checks the key, its scope and how often it comes: 401, 403, then 429. Runs before anything else of a request is
  * looked at. What is forbidden counts like any other request of its key.
  */
-export function authorize(services: Services, route: Route) {
+export function authorize(deps: Dependencies, route: Route) {
   return async ({ request }: { request: Request }): Promise<void> => {
-    const principal = await authenticate(services, request.headers.get("authorization"));
+    const principal = await authenticate(deps, request.headers.get("authorization"));
     if (typeof principal === "string") throw await unauthorized(request, principal);
     const context = requestContextOf(request);
-    const limits = limitsOf(await services.workspaces.get(principal.workspaceId), services.limitsDefault);
+    const limits = limitsOf(await deps.workspaces.get(principal.workspaceId), deps.limitsDefault);
     const { headers, retryAfterSeconds } = await context.server.rateLimits.count(principal, limits);
     Object.assign(context.answerHeaders, headers);
     if (route.scope !== null && !principal.scopes.has(route.scope)) {
@@ -80,8 +80,8 @@ async function unauthorized(request: Request, fault: AuthenticationFault): Promi
 }
 
 /** For an operation that takes no body: one that says anything is refused. */
-export function authorizeUnread(services: Services, route: Route) {
-  const check = authorize(services, route);
+export function authorizeUnread(deps: Dependencies, route: Route) {
+  const check = authorize(deps, route);
   return async ({ request }: { request: Request }): Promise<null> => {
     await check({ request });
     await requireNoBody(request, bodyOf(request));
@@ -90,8 +90,8 @@ export function authorizeUnread(services: Services, route: Route) {
 }
 
 /** For an operation whose body may be left out. */
-export function authorizeThenReadOptional(services: Services, route: Route) {
-  const check = authorize(services, route);
+export function authorizeThenReadOptional(deps: Dependencies, route: Route) {
+  const check = authorize(deps, route);
   return async ({ request }: { request: Request }): Promise<Json> => {
     await check({ request });
     return readOptionalJsonBody(request, bodyOf(request), { bytesMax: route.bodyBytesMax });
@@ -108,8 +108,8 @@ interface ReadRules extends Pick<JsonBodyRules, "checkLarge"> {
  * Everything that comes before a body is looked at, and then the body: Elysia validates before `beforeHandle`,
  * so the checks that come first in the order of answers are done where the body is parsed.
  */
-export function authorizeThenRead(services: Services, route: Route, rules: ReadRules = {}) {
-  const check = authorize(services, route);
+export function authorizeThenRead(deps: Dependencies, route: Route, rules: ReadRules = {}) {
+  const check = authorize(deps, route);
   const jsonRules = { ...rules, bytesMax: route.bodyBytesMax };
   return async ({ request }: { request: Request }): Promise<Json> => {
     await check({ request });

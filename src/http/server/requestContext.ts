@@ -1,5 +1,5 @@
 import type { Principal } from "../../commands/apiKey/authenticate.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type AddressRange, clientAddress } from "../../kernel/network/clientIp.ts";
@@ -80,10 +80,10 @@ export function principalOf(request: Request): Principal {
 }
 
 /** The command context of this request. */
-export function commandContextOf(request: Request, services: Services): WorkspaceCommandContext {
+export function commandContextOf(request: Request, deps: Dependencies): WorkspaceCommandContext {
   const { requestId } = requestContextOf(request);
   const { workspaceId, keyId } = principalOf(request);
-  return { at: services.clock.now(), correlationId: requestId, actor: `api-key:${keyId}`, workspaceId };
+  return { at: deps.clock.now(), correlationId: requestId, actor: `api-key:${keyId}`, workspaceId };
 }
 
 /** The address that a request comes from, behind proxies that are trusted; null when it is not known. */

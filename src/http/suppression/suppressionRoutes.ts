@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { listSuppressions, type SuppressionQuery } from "../../../projections/suppressions.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import {
   addSuppression,
   readSuppression,
@@ -23,7 +23,7 @@ import { AddSuppressionBody, ListSuppressionsQuery } from "./suppressionSchemas.
 const SHOWN_WAIT_MS = 1_000;
 
 interface SuppressionsOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
   /** The read model `suppressions`. */
@@ -31,7 +31,7 @@ interface SuppressionsOptions {
 }
 
 /** Adding, looking up, listing and removing suppressed recipients. */
-export function suppressionsController({ services, basePath, suppressions }: SuppressionsOptions) {
+export function suppressionsController({ deps, basePath, suppressions }: SuppressionsOptions) {
   return new Elysia({ normalize: false })
     .post(
       routes.addSuppression.path,
@@ -40,17 +40,13 @@ export function suppressionsController({ services, basePath, suppressions }: Sup
         if ("invalid" in address) throw invalid("/address", address.invalid);
         const { workspaceId } = principalOf(request);
         const wanted = { workspaceId, address, note: body.note ?? null };
-        const { isNew, suppression } = await addSuppression(
-          services,
-          wanted,
-          commandContextOf(request, services),
-        );
+        const { isNew, suppression } = await addSuppression(deps, wanted, commandContextOf(request, deps));
         await suppressions.whenCaughtUp(SHOWN_WAIT_MS);
         set.status = isNew ? 201 : 200;
         set.headers.location = `${basePath}/api/v1/suppressions/${encodeURIComponent(address.canonical)}`;
         return suppressionJson(suppression);
       },
-      { parse: authorizeThenRead(services, routes.addSuppression), body: AddSuppressionBody, query: NoQuery },
+      { parse: authorizeThenRead(deps, routes.addSuppression), body: AddSuppressionBody, query: NoQuery },
     )
     .get(
       routes.listSuppressions.path,
@@ -60,33 +56,33 @@ export function suppressionsController({ services, basePath, suppressions }: Sup
         const { shown, nextCursor } = await findPage(suppressions, wanted, listSuppressions);
         // Addresses are in the recipients' own streams only, so that erasing one place is enough.
         const found = await suppressions.scheduler.mapEach(shown, (row) =>
-          readSuppressionAt(services.store, row),
+          readSuppressionAt(deps.store, row),
         );
         return { data: found.map(suppressionJson), next_cursor: nextCursor };
       },
-      { transform: authorize(services, routes.listSuppressions), query: ListSuppressionsQuery },
+      { transform: authorize(deps, routes.listSuppressions), query: ListSuppressionsQuery },
     )
     .get(
       routes.getSuppression.path,
       async ({ params, request }) => {
         const { workspaceId } = principalOf(request);
-        const suppression = await readSuppression(services, workspaceId, addressOf(params.address));
+        const suppression = await readSuppression(deps, workspaceId, addressOf(params.address));
         if (suppression === null) throw new Problem("NOT_FOUND");
         return suppressionJson(suppression);
       },
-      { transform: authorize(services, routes.getSuppression), query: NoQuery },
+      { transform: authorize(deps, routes.getSuppression), query: NoQuery },
     )
     .delete(
       routes.removeSuppression.path,
       async ({ params, request, set }) => {
         const { workspaceId } = principalOf(request);
-        const context = commandContextOf(request, services);
-        const outcome = await removeSuppression(services, workspaceId, addressOf(params.address), context);
+        const context = commandContextOf(request, deps);
+        const outcome = await removeSuppression(deps, workspaceId, addressOf(params.address), context);
         if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
         await suppressions.whenCaughtUp(SHOWN_WAIT_MS);
         set.status = 204;
       },
-      { parse: authorizeUnread(services, routes.removeSuppression), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.removeSuppression), query: NoQuery },
     );
 }
 

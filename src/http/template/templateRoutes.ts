@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { countTemplates, listTemplates, type TemplateRow } from "../../../projections/templates.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { CONTENT_ALLOWANCE_USED_UP } from "../../commands/storage/contentAllowance.ts";
 import { inTurn } from "../../commands/streamWriteQueue.ts";
 import { deleteTemplate } from "../../commands/template/deleteTemplate.ts";
@@ -33,7 +33,7 @@ import { draftRequest } from "./draftVersionRequest.ts";
 import { CreateTemplateBody, DraftVersionBody, ListQuery, PreviewBody } from "./templateSchemas.ts";
 
 interface TemplatesOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
   /** The read model `templates`. */
@@ -47,26 +47,26 @@ const REFUSALS = {
 } as const;
 
 /** Templates: creating, reading, listing, archiving and deleting them. */
-export function templatesController({ services, basePath, templates }: TemplatesOptions) {
+export function templatesController({ deps, basePath, templates }: TemplatesOptions) {
   return new Elysia({ normalize: false })
     .post(
       routes.createTemplate.path,
       async ({ body, request, set }) => {
         const { workspaceId } = principalOf(request);
-        const context = commandContextOf(request, services);
+        const context = commandContextOf(request, deps);
         // One after the other, so that each is counted before the next one is made.
-        const id = await inTurn(services.store, `templates of ${workspaceId}`, async () => {
+        const id = await inTurn(deps.store, `templates of ${workspaceId}`, async () => {
           if (countTemplates(await caughtUpRowsIfInTime(templates), workspaceId) >= TEMPLATES_MAX) {
             const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
             throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
           }
-          return newTemplate(services, { workspaceId, name: body.name }, context);
+          return newTemplate(deps, { workspaceId, name: body.name }, context);
         });
         set.status = 201;
         set.headers.location = `${basePath}/api/v1/templates/${id}`;
-        return shownTemplate(services, { workspaceId, templateId: id });
+        return shownTemplate(deps, { workspaceId, templateId: id });
       },
-      { parse: authorizeThenRead(services, routes.createTemplate), body: CreateTemplateBody, query: NoQuery },
+      { parse: authorizeThenRead(deps, routes.createTemplate), body: CreateTemplateBody, query: NoQuery },
     )
     .get(
       routes.listTemplates.path,
@@ -78,54 +78,54 @@ export function templatesController({ services, basePath, templates }: Templates
         const { shown, nextCursor } = pageOf(rows, limit);
         return { data: shown.map(templateJson), next_cursor: nextCursor };
       },
-      { transform: authorize(services, routes.listTemplates), query: ListQuery },
+      { transform: authorize(deps, routes.listTemplates), query: ListQuery },
     )
     .get(
       routes.getTemplate.path,
-      async ({ params, request }) => shownTemplate(services, placeOf(request, params.id)),
-      { transform: authorize(services, routes.getTemplate), query: NoQuery },
+      async ({ params, request }) => shownTemplate(deps, placeOf(request, params.id)),
+      { transform: authorize(deps, routes.getTemplate), query: NoQuery },
     )
     .delete(
       routes.deleteTemplate.path,
       async ({ params, request, set }) => {
-        const outcome = await deleteTemplate(services, idOf(params.id), commandContextOf(request, services));
+        const outcome = await deleteTemplate(deps, idOf(params.id), commandContextOf(request, deps));
         if (outcome !== "deleted") throw new Problem("NOT_FOUND");
         set.status = 204;
       },
-      { parse: authorizeUnread(services, routes.deleteTemplate), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.deleteTemplate), query: NoQuery },
     )
     .post(
       routes.archiveTemplate.path,
       async ({ params, request }) => {
         const place = placeOf(request, params.id);
-        const outcome = await retireTemplate(services, place, commandContextOf(request, services));
+        const outcome = await retireTemplate(deps, place, commandContextOf(request, deps));
         if (outcome !== "archived") throw new Problem(REFUSALS[outcome]);
-        return shownTemplate(services, place);
+        return shownTemplate(deps, place);
       },
-      { parse: authorizeUnread(services, routes.archiveTemplate), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.archiveTemplate), query: NoQuery },
     )
-    .use(versionsController(services, basePath));
+    .use(versionsController(deps, basePath));
 }
 
 /** The versions of templates: drafting, reading, listing, publishing and previewing them. */
-function versionsController(services: Services, basePath: string) {
+function versionsController(deps: Dependencies, basePath: string) {
   return new Elysia({ normalize: false })
     .post(
       routes.draftTemplateVersion.path,
       async ({ body, params, request, set }) => {
         const place = placeOf(request, params.id);
-        const draft = draftRequest(services.templateEngine, body);
-        const context = commandContextOf(request, services);
-        const { outcome, versionId } = await draftTemplateVersion(services, place, draft, context);
+        const draft = draftRequest(deps.templateEngine, body);
+        const context = commandContextOf(request, deps);
+        const { outcome, versionId } = await draftTemplateVersion(deps, place, draft, context);
         if (outcome === "noRoom")
           throw new Problem("STORAGE_LIMIT_EXCEEDED", { detail: CONTENT_ALLOWANCE_USED_UP });
         if (outcome !== "drafted") throw new Problem(REFUSALS[outcome]);
         set.status = 201;
         set.headers.location = `${basePath}/api/v1/templates/${place.templateId}/versions/${versionId}`;
-        return versionJson(place, await existing(services, place, versionId));
+        return versionJson(place, await existing(deps, place, versionId));
       },
       {
-        parse: authorizeThenRead(services, routes.draftTemplateVersion, {
+        parse: authorizeThenRead(deps, routes.draftTemplateVersion, {
           checkLarge: checkBy(DraftVersionBody),
         }),
         body: DraftVersionBody,
@@ -134,28 +134,28 @@ function versionsController(services: Services, basePath: string) {
     )
     .get(
       routes.listTemplateVersions.path,
-      async ({ params, query, request }) => versionPage(services, placeOf(request, params.id), query),
-      { transform: authorize(services, routes.listTemplateVersions), query: ListQuery },
+      async ({ params, query, request }) => versionPage(deps, placeOf(request, params.id), query),
+      { transform: authorize(deps, routes.listTemplateVersions), query: ListQuery },
     )
     .get(
       routes.getTemplateVersion.path,
       async ({ params, request }) => {
         const place = placeOf(request, params.id);
-        return versionJson(place, await existing(services, place, params.version_id));
+        return versionJson(place, await existing(deps, place, params.version_id));
       },
-      { transform: authorize(services, routes.getTemplateVersion), query: NoQuery },
+      { transform: authorize(deps, routes.getTemplateVersion), query: NoQuery },
     )
     .post(
       routes.publishTemplateVersion.path,
       async ({ params, request }) => {
         const place = placeOf(request, params.id);
         const versionId = idOf(params.version_id);
-        const context = commandContextOf(request, services);
-        const outcome = await publishTemplateVersion(services, place, versionId, context);
+        const context = commandContextOf(request, deps);
+        const outcome = await publishTemplateVersion(deps, place, versionId, context);
         if (outcome !== "published") throw new Problem(REFUSALS[outcome]);
-        return versionJson(place, await existing(services, place, versionId));
+        return versionJson(place, await existing(deps, place, versionId));
       },
-      { parse: authorizeUnread(services, routes.publishTemplateVersion), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.publishTemplateVersion), query: NoQuery },
     )
     .post(
       routes.previewTemplateVersion.path,
@@ -163,8 +163,8 @@ function versionsController(services: Services, basePath: string) {
         const faults = variablesFaults(body.variables);
         if (faults.length > 0) throw refusedFor("INVALID_REQUEST", faults);
         const place = placeOf(request, params.id);
-        const { version } = await existing(services, place, params.version_id);
-        const compiled = await services.compiled.get(place.templateId, version);
+        const { version } = await existing(deps, place, params.version_id);
+        const compiled = await deps.compiled.get(place.templateId, version);
         if (compiled === null) throw new Problem("NOT_FOUND");
         const output = renderVersion(compiled, body.variables ?? {});
         if (output.kind === "invalidData") throw refusedFor("INVALID_TEMPLATE_DATA", output.faults);
@@ -172,7 +172,7 @@ function versionsController(services: Services, basePath: string) {
         return { object: "template_preview", subject, html, text };
       },
       {
-        parse: authorizeThenRead(services, routes.previewTemplateVersion, {
+        parse: authorizeThenRead(deps, routes.previewTemplateVersion, {
           checkLarge: checkBy(PreviewBody),
         }),
         body: PreviewBody,
@@ -191,19 +191,19 @@ function placeOf(request: Request, id: string): TemplatePlace {
   return { workspaceId: principalOf(request).workspaceId, templateId: idOf(id) };
 }
 
-async function existingTemplate(services: Services, place: TemplatePlace): Promise<Template> {
-  const template = await readTemplate(services, place);
+async function existingTemplate(deps: Dependencies, place: TemplatePlace): Promise<Template> {
+  const template = await readTemplate(deps, place);
   if (template === null) throw new Problem("NOT_FOUND");
   return template;
 }
 
-async function shownTemplate(services: Services, place: TemplatePlace) {
-  const template = await existingTemplate(services, place);
+async function shownTemplate(deps: Dependencies, place: TemplatePlace) {
+  const template = await existingTemplate(deps, place);
   return templateJson({ ...template, id: place.templateId, status: templateStatus(template) });
 }
 
-async function existing(services: Services, place: TemplatePlace, versionId: string): Promise<VersionView> {
-  const view = await readTemplateVersion(services, place, idOf(versionId));
+async function existing(deps: Dependencies, place: TemplatePlace, versionId: string): Promise<VersionView> {
+  const view = await readTemplateVersion(deps, place, idOf(versionId));
   if (view === null) throw new Problem("NOT_FOUND");
   return view;
 }
@@ -220,14 +220,14 @@ function newestVersionsFirst({ versions }: Template): readonly TemplateVersion[]
   return versions.toReversed().sort((one, other) => epochMs(other.createdAt) - epochMs(one.createdAt));
 }
 
-async function versionPage(services: Services, place: TemplatePlace, query: ListQuery) {
+async function versionPage(deps: Dependencies, place: TemplatePlace, query: ListQuery) {
   const { limit, after } = pageAsked(query);
-  const newestFirst = newestVersionsFirst(await existingTemplate(services, place));
+  const newestFirst = newestVersionsFirst(await existingTemplate(deps, place));
   const start = after === null ? 0 : newestFirst.findIndex(({ id }) => id === after.id) + 1;
   if (after !== null && start === 0) throw notACursor();
   const rows = newestFirst.slice(start, start + limit + 1);
   const { shown, nextCursor } = pageOf(rows, limit);
-  const views = await Promise.all(shown.map((version) => viewVersion(services, place.templateId, version)));
+  const views = await Promise.all(shown.map((version) => viewVersion(deps, place.templateId, version)));
   const found = views.filter((view) => view !== null);
   return { data: found.map((view) => versionJson(place, view)), next_cursor: nextCursor };
 }

@@ -8,7 +8,7 @@ import {
   type UsageRange,
   type UsageRow,
 } from "../../../projections/usage.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
@@ -21,14 +21,14 @@ import { routes } from "../server/routes.ts";
 import { BouncesQuery, RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, UsageQuery } from "./usageSchemas.ts";
 
 interface UsageOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The read model `emails`, beside whose rows usage is counted. */
   readonly emails: ReadModel;
 }
 
 /** How many messages there were and what became of them. */
-export function usageController({ services, emails }: UsageOptions) {
-  const now = () => services.clock.now();
+export function usageController({ deps, emails }: UsageOptions) {
+  const now = () => deps.clock.now();
   return new Elysia({ normalize: false })
     .get(
       routes.showUsage.path,
@@ -44,7 +44,7 @@ export function usageController({ services, emails }: UsageOptions) {
         const page = await readInSteps(emails, (db) => listUsage(db, wanted));
         return pageJson(page, (row) => usageJson(row, groupBy));
       },
-      { transform: authorize(services, routes.showUsage), query: UsageQuery },
+      { transform: authorize(deps, routes.showUsage), query: UsageQuery },
     )
     .get(
       routes.showBounces.path,
@@ -57,7 +57,7 @@ export function usageController({ services, emails }: UsageOptions) {
         const page = await readInSteps(emails, (db) => listBounces(db, wanted));
         return pageJson(page, bouncesJson);
       },
-      { transform: authorize(services, routes.showBounces), query: BouncesQuery },
+      { transform: authorize(deps, routes.showBounces), query: BouncesQuery },
     );
 }
 

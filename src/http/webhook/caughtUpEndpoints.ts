@@ -1,5 +1,5 @@
 import { webhooksRevision } from "../../../projections/webhookEndpoints.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { webhooksStream } from "../../domain/webhook/events.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { Problem } from "../server/problem.ts";
@@ -8,7 +8,7 @@ import { Problem } from "../server/problem.ts";
 const WAIT_MS_MAX = 1_000;
 
 interface EndpointsReader {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The read model `webhook-endpoints`. */
   readonly db: ReadDatabase;
   /** Waits until its rows satisfy `ready`, looking again whenever they move; false after `timeoutMs`. */
@@ -19,9 +19,9 @@ interface EndpointsReader {
  * The rows of the endpoints of a workspace, once they hold the last revision of its stream: what was written
  * through any instance is there. Else 503.
  */
-export function caughtUpEndpoints({ services, db, when }: EndpointsReader) {
+export function caughtUpEndpoints({ deps, db, when }: EndpointsReader) {
   return async (workspaceId: string): Promise<ReadDatabase> => {
-    const written = (await services.store.lastRevision(webhooksStream(workspaceId))) ?? -1;
+    const written = (await deps.store.lastRevision(webhooksStream(workspaceId))) ?? -1;
     if (await when((rows) => webhooksRevision(rows, workspaceId) >= written, WAIT_MS_MAX)) return db;
     throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the list is not up to date yet" });
   };

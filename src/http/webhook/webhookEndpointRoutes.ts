@@ -37,7 +37,7 @@ interface Call {
 
 /** Reading, changing and deleting one webhook endpoint, rotating its secret, testing it. */
 export function webhookEndpointsController(options: WebhooksOptions) {
-  const { services, basePath, rules, caughtUpEndpoints } = options;
+  const { deps, basePath, rules, caughtUpEndpoints } = options;
   const nameOf = ({ request, params }: Call) => {
     return { workspaceId: principalOf(request).workspaceId, endpointId: webhookId("/id", params.id) };
   };
@@ -47,63 +47,63 @@ export function webhookEndpointsController(options: WebhooksOptions) {
     if (row === null) throw new Problem("WEBHOOK_NOT_FOUND");
     return endpointJson(row);
   };
-  const context = ({ request }: Call) => commandContextOf(request, services);
+  const context = ({ request }: Call) => commandContextOf(request, deps);
 
   return new Elysia({ normalize: false })
     .get(routes.getWebhook.path, shown, {
-      transform: authorize(services, routes.getWebhook),
+      transform: authorize(deps, routes.getWebhook),
       query: NoQuery,
     })
     .patch(
       routes.updateWebhook.path,
       async ({ body, ...call }) => {
         const change = await endpointChange(body, rules);
-        const outcome = await updateWebhookEndpoint(services, nameOf(call), change, context(call));
+        const outcome = await updateWebhookEndpoint(deps, nameOf(call), change, context(call));
         if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
         if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
         return shown(call);
       },
-      { parse: authorizeThenRead(services, routes.updateWebhook), body: UpdateWebhookBody },
+      { parse: authorizeThenRead(deps, routes.updateWebhook), body: UpdateWebhookBody },
     )
     .delete(
       routes.deleteWebhook.path,
       async ({ set, ...call }) => {
-        const outcome = await deleteWebhookEndpoint(services, nameOf(call), context(call));
+        const outcome = await deleteWebhookEndpoint(deps, nameOf(call), context(call));
         if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
         set.status = 204;
       },
-      { parse: authorizeUnread(services, routes.deleteWebhook), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.deleteWebhook), query: NoQuery },
     )
     .post(
       routes.disableWebhook.path,
       async (call) => {
-        await disableWebhookEndpoint(services, nameOf(call), "manual", context(call));
+        await disableWebhookEndpoint(deps, nameOf(call), "manual", context(call));
         return shown(call);
       },
-      { parse: authorizeUnread(services, routes.disableWebhook), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.disableWebhook), query: NoQuery },
     )
     .post(
       routes.enableWebhook.path,
       async (call) => {
-        await enableWebhookEndpoint(services, nameOf(call), context(call));
+        await enableWebhookEndpoint(deps, nameOf(call), context(call));
         return shown(call);
       },
-      { parse: authorizeUnread(services, routes.enableWebhook), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.enableWebhook), query: NoQuery },
     )
     .post(
       routes.rotateWebhookSecret.path,
       async ({ query, body, ...call }) => {
         const overlapMs = overlapSeconds(query.overlap_seconds, body.overlap_seconds) * SECOND_MS;
-        const rotated = await rotateWebhookSecret(services, nameOf(call), overlapMs, context(call));
+        const rotated = await rotateWebhookSecret(deps, nameOf(call), overlapMs, context(call));
         if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
         return { ...(await shown(call)), secret: rotated.secret };
       },
-      { parse: authorizeThenReadOptional(services, routes.rotateWebhookSecret), ...ROTATION },
+      { parse: authorizeThenReadOptional(deps, routes.rotateWebhookSecret), ...ROTATION },
     )
     .post(
       routes.testWebhook.path,
       async ({ set, ...call }) => {
-        const outcome = await testWebhookEndpoint(services, nameOf(call), context(call));
+        const outcome = await testWebhookEndpoint(deps, nameOf(call), context(call));
         if (outcome.kind !== "requested") {
           throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
         }
@@ -112,7 +112,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
         set.headers.location = `${basePath}/webhooks/${nameOf(call).endpointId}/deliveries/${deliveryId}`;
         return { object: "webhook_test", delivery_id: deliveryId };
       },
-      { parse: authorizeUnread(services, routes.testWebhook), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.testWebhook), query: NoQuery },
     );
 }
 

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { listWebhookEndpoints } from "../../../projections/webhookEndpoints.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { registerWebhook } from "../../commands/webhook/registerWebhook.ts";
 import { ENDPOINTS_MAX } from "../../domain/webhook/decisions.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -14,7 +14,7 @@ import { ListWebhooksQuery, RegisterWebhookBody } from "./webhookEndpointSchemas
 import { type DestinationRules, destinationOf } from "./webhookUrl.ts";
 
 export interface WebhooksOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The path of BASE_URL, "" or "/prefix": links begin with it. */
   readonly basePath: string;
   readonly rules: DestinationRules;
@@ -25,7 +25,7 @@ export interface WebhooksOptions {
 const REFUSALS = { alreadyExists: "WEBHOOK_ALREADY_EXISTS", limitReached: "WEBHOOK_LIMIT_REACHED" } as const;
 
 /** Registering and listing webhook endpoints. */
-export function webhooksController({ services, basePath, rules, caughtUpEndpoints }: WebhooksOptions) {
+export function webhooksController({ deps, basePath, rules, caughtUpEndpoints }: WebhooksOptions) {
   return new Elysia({ normalize: false })
     .post(
       routes.registerWebhook.path,
@@ -34,9 +34,9 @@ export function webhooksController({ services, basePath, rules, caughtUpEndpoint
         const url = await destinationOf(body.url, rules);
         const description = body.description ?? null;
         const eventTypes = body.event_types ?? null;
-        const context = commandContextOf(request, services);
+        const context = commandContextOf(request, deps);
         const { workspaceId } = principalOf(request);
-        const outcome = await registerWebhook(services, {
+        const outcome = await registerWebhook(deps, {
           workspaceId,
           url,
           description,
@@ -50,7 +50,7 @@ export function webhooksController({ services, basePath, rules, caughtUpEndpoint
         const row = { id, url, description, eventTypes, createdAt, updatedAt: createdAt };
         return { ...endpointJson({ ...row, status: "active", disabledReason: null }), secret };
       },
-      { parse: authorizeThenRead(services, routes.registerWebhook), body: RegisterWebhookBody },
+      { parse: authorizeThenRead(deps, routes.registerWebhook), body: RegisterWebhookBody },
     )
     .get(
       routes.listWebhooks.path,
@@ -68,6 +68,6 @@ export function webhooksController({ services, basePath, rules, caughtUpEndpoint
         const { shown, nextCursor } = pageOf(rows, limit);
         return { data: shown.map(endpointJson), next_cursor: nextCursor };
       },
-      { transform: authorize(services, routes.listWebhooks), query: ListWebhooksQuery },
+      { transform: authorize(deps, routes.listWebhooks), query: ListWebhooksQuery },
     );
 }

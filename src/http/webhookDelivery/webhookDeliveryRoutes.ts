@@ -8,7 +8,7 @@ import {
   webhookDelivery,
 } from "../../../projections/webhookDeliveries.ts";
 import { webhookEndpoint } from "../../../projections/webhookEndpoints.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { recoverWebhooks } from "../../commands/webhookDelivery/recoverWebhooks.ts";
 import { readWebhookStory, redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import { toldEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
@@ -49,7 +49,7 @@ interface Call {
 
 /** Looking at what became of deliveries, and asking for them once more. */
 export function webhookDeliveriesController({
-  services,
+  deps,
   basePath,
   caughtUpEndpoints,
   deliveries,
@@ -85,16 +85,16 @@ export function webhookDeliveriesController({
         );
         return { data: shown.map(deliveryJson), next_cursor: nextCursor };
       },
-      { transform: authorize(services, routes.listWebhookDeliveries), query: ListWebhookDeliveriesQuery },
+      { transform: authorize(deps, routes.listWebhookDeliveries), query: ListWebhookDeliveriesQuery },
     )
     .get(
       routes.getWebhookDelivery.path,
       async ({ params, ...call }) => {
         const endpoint = await endpointOf({ params, ...call });
         const row = await deliveryOf(endpoint.id, params.delivery_id);
-        return wholeDelivery(services, row);
+        return wholeDelivery(deps, row);
       },
-      { transform: authorize(services, routes.getWebhookDelivery), query: NoQuery },
+      { transform: authorize(deps, routes.getWebhookDelivery), query: NoQuery },
     )
     .post(
       routes.retryWebhookDelivery.path,
@@ -102,25 +102,25 @@ export function webhookDeliveriesController({
         const endpoint = await activeEndpointOf({ params, ...call });
         const row = await deliveryOf(endpoint.id, params.delivery_id);
         const { id, ...request } = requestOf(row);
-        await redeliverWebhook(services.store, id, request, commandContextOf(call.request, services));
+        await redeliverWebhook(deps.store, id, request, commandContextOf(call.request, deps));
         set.status = 202;
         set.headers.location = `${basePath}/webhooks/${endpoint.id}/deliveries/${row.id}`;
         return deliveryJson(await deliveryOf(endpoint.id, params.delivery_id));
       },
-      { parse: authorizeUnread(services, routes.retryWebhookDelivery), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.retryWebhookDelivery), query: NoQuery },
     )
     .post(
       routes.recoverWebhook.path,
       async ({ body, ...call }) => {
-        const since = recoveredSince(body.since, services.clock.now());
+        const since = recoveredSince(body.since, deps.clock.now());
         const { id } = await activeEndpointOf(call);
         const rows = await failedSince(deliveries, id, since);
         const failed = rows.slice(0, RECOVER_DELIVERIES_MAX).map(requestOf);
-        const context = commandContextOf(call.request, services);
-        const requested = await recoverWebhooks(services.store, failed, context);
+        const context = commandContextOf(call.request, deps);
+        const requested = await recoverWebhooks(deps.store, failed, context);
         return { object: "webhook_recovery", requested, has_more: rows.length > RECOVER_DELIVERIES_MAX };
       },
-      { parse: authorizeThenRead(services, routes.recoverWebhook), body: RecoverWebhookBody },
+      { parse: authorizeThenRead(deps, routes.recoverWebhook), body: RecoverWebhookBody },
     );
 }
 
@@ -134,10 +134,10 @@ function recoveredSince(text: string | undefined, now: EpochMs): string {
 }
 
 /** A delivery with its attempts, and with what it tells. */
-async function wholeDelivery(services: Services, row: WebhookDeliveryRow) {
-  const story = await readWebhookStory(services.store, row.id);
-  const { payload, answer } = await toldEvent(services, originOf(row));
-  const told = storyJson(story, isMissed(row), answerOpener(services.keys, answer));
+async function wholeDelivery(deps: Dependencies, row: WebhookDeliveryRow) {
+  const story = await readWebhookStory(deps.store, row.id);
+  const { payload, answer } = await toldEvent(deps, originOf(row));
+  const told = storyJson(story, isMissed(row), answerOpener(deps.keys, answer));
   return { ...deliveryJson(row), ...told, payload };
 }
 

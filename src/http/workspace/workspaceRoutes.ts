@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { contentBytesOf } from "../../../projections/emails.ts";
 import { sourceBytesOf } from "../../../projections/templates.ts";
 import { emailsOfDay } from "../../../projections/usage.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { pauseWorkspace, readWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import type { Workspace } from "../../domain/workspace/state.ts";
@@ -18,7 +18,7 @@ import { routes } from "../server/routes.ts";
 const COUNT_WAIT_MS = 1_000;
 
 interface WorkspaceOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The read model `emails`: counts the day's messages and their content. */
   readonly emails: ReadModel;
   /** The read model `templates`. */
@@ -27,7 +27,7 @@ interface WorkspaceOptions {
 
 /** Reading the key's workspace, pausing and resuming its sending. */
 export function workspaceController(options: WorkspaceOptions) {
-  const { services, emails, templates } = options;
+  const { deps, emails, templates } = options;
   const told = (request: Request) => workspaceJson(options, principalOf(request).workspaceId);
   return new Elysia({ normalize: false })
     .get(
@@ -36,32 +36,28 @@ export function workspaceController(options: WorkspaceOptions) {
         await Promise.all([emails.whenCaughtUp(COUNT_WAIT_MS), templates.whenCaughtUp(COUNT_WAIT_MS)]);
         return told(request);
       },
-      { transform: authorize(services, routes.getWorkspace), query: NoQuery },
+      { transform: authorize(deps, routes.getWorkspace), query: NoQuery },
     )
     .post(
       routes.pauseSending.path,
       async ({ request }) => {
-        await pauseWorkspace(services, principalOf(request).workspaceId, commandContextOf(request, services));
+        await pauseWorkspace(deps, principalOf(request).workspaceId, commandContextOf(request, deps));
         return told(request);
       },
-      { parse: authorizeUnread(services, routes.pauseSending), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.pauseSending), query: NoQuery },
     )
     .post(
       routes.resumeSending.path,
       async ({ request }) => {
-        await resumeWorkspace(
-          services,
-          principalOf(request).workspaceId,
-          commandContextOf(request, services),
-        );
+        await resumeWorkspace(deps, principalOf(request).workspaceId, commandContextOf(request, deps));
         return told(request);
       },
-      { parse: authorizeUnread(services, routes.resumeSending), query: NoQuery },
+      { parse: authorizeUnread(deps, routes.resumeSending), query: NoQuery },
     );
 }
 
-async function workspaceJson({ services, emails, templates }: WorkspaceOptions, id: string) {
-  const found = await readWorkspace(services, id);
+async function workspaceJson({ deps, emails, templates }: WorkspaceOptions, id: string) {
+  const found = await readWorkspace(deps, id);
   invariant(found, "a key belongs to a workspace that exists");
   const { workspace, createdAt } = found;
   const pausedAt = pausedSince(workspace);
@@ -71,10 +67,10 @@ async function workspaceJson({ services, emails, templates }: WorkspaceOptions, 
     name: workspace.name,
     sending: workspace.paused ? "paused" : "active",
     paused_at: pausedAt === null ? null : rfc3339(pausedAt),
-    limits: limitsJson(limitsOf(workspace, services.limitsDefault)),
+    limits: limitsJson(limitsOf(workspace, deps.limitsDefault)),
     usage: {
-      messages_today: emailsOfDay(emails.db, id, rfc3339(services.clock.now())),
-      storage_bytes: await services.storage.used(id),
+      messages_today: emailsOfDay(emails.db, id, rfc3339(deps.clock.now())),
+      storage_bytes: await deps.storage.used(id),
       content_bytes: contentBytesOf(emails.db, id) + sourceBytesOf(templates.db, id),
     },
     created_at: createdAt,

@@ -1,11 +1,11 @@
 import { pendingUploads } from "../../../projections/attachments.ts";
 import { checkAttachment } from "../../commands/attachment/checkAttachment.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type RowWork, type RowWorker, rowWorker } from "../worker/pollingWorker.ts";
 
 export interface AttachmentChecksOptions extends Pick<RowWork, "actor" | "random" | "onTrouble"> {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The read model `attachments`. */
   readonly attachments: ReadDatabase;
 }
@@ -14,12 +14,12 @@ export interface AttachmentChecksOptions extends Pick<RowWork, "actor" | "random
 const CHECKS_MAX = 2;
 
 /** Looks into uploads and records what they are. While the malware scanner is away they stay pending. */
-export function attachmentChecks({ services, attachments, ...rest }: AttachmentChecksOptions): RowWorker {
+export function attachmentChecks({ deps, attachments, ...rest }: AttachmentChecksOptions): RowWorker {
   return rowWorker({
     ...rest,
-    clock: services.clock,
+    clock: deps.clock,
     concurrencyMax: CHECKS_MAX,
     find: (_now, without, limit) => pendingUploads(attachments, without, limit),
-    act: (id, context) => checkAttachment(services, id, context),
+    act: (id, context) => checkAttachment(deps, id, context),
   });
 }

@@ -1,12 +1,12 @@
 import { endedUploads } from "../../../projections/attachments.ts";
 import { messagesWithOldFiles } from "../../../projections/attachmentUse.ts";
 import { expireEmailFiles, expireUpload } from "../../commands/attachment/expireFiles.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type RowWork, type RowWorker, rowWorker } from "../worker/pollingWorker.ts";
 
 export interface AttachmentRetentionOptions extends Pick<RowWork, "actor" | "random" | "onTrouble"> {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The read model `attachments`. */
   readonly attachments: ReadDatabase;
   /** The read model `message-files`. */
@@ -21,18 +21,18 @@ const REMOVALS_MAX = 2;
  * files of messages that have ended and are past their retention.
  */
 export function attachmentRetention(options: AttachmentRetentionOptions): RowWorker {
-  const { services, attachments, messageFiles, ...rest } = options;
-  const shared = { ...rest, clock: services.clock, concurrencyMax: REMOVALS_MAX };
+  const { deps, attachments, messageFiles, ...rest } = options;
+  const shared = { ...rest, clock: deps.clock, concurrencyMax: REMOVALS_MAX };
   const workers = [
     rowWorker({
       ...shared,
       find: (now, without, limit) => endedUploads(attachments, now, without, limit),
-      act: (id, context) => expireUpload(services, id, context),
+      act: (id, context) => expireUpload(deps, id, context),
     }),
     rowWorker({
       ...shared,
       find: (now, without, limit) => messagesWithOldFiles(messageFiles, now, without, limit),
-      act: (id, context) => expireEmailFiles(services, id, context),
+      act: (id, context) => expireEmailFiles(deps, id, context),
     }),
   ];
   return {

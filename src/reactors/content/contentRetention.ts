@@ -1,5 +1,5 @@
 import { oldContent, workspacesRetaining } from "../../../projections/emails.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { retireEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { workspaceLimits } from "../../commands/workspace/workspaceLimits.ts";
 import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
@@ -10,7 +10,7 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
 export interface ContentRetentionOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
   /** Names this instance in the events that it writes. */
@@ -35,13 +35,13 @@ const PAGE_SPACING_MS = 250;
  * limit says now counts, for messages of any age. Several instances may be at the same message: the stream decides.
  */
 export function contentRetention(options: ContentRetentionOptions): PeriodicWorker {
-  const { services, emails, actor, random, intervalMs = INTERVAL_MS, onTrouble } = options;
-  const { clock } = services;
+  const { deps, emails, actor, random, intervalMs = INTERVAL_MS, onTrouble } = options;
+  const { clock } = deps;
 
   const retire = async (workspaceId: string, id: string, before: number) => {
     try {
       const context = { at: clock.now(), correlationId: newRequestId(), actor, workspaceId };
-      await retireEmail(services, id, before, context);
+      await retireEmail(deps, id, before, context);
     } catch (error) {
       // One that cannot be read must not keep the others waiting; a store that is away ends the round.
       if (error instanceof StoreError) throw error;
@@ -55,7 +55,7 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
     workspaceId: string,
     seen: Set<string>,
   ): Promise<boolean> => {
-    const { contentRetentionDays } = await workspaceLimits(services, workspaceId);
+    const { contentRetentionDays } = await workspaceLimits(deps, workspaceId);
     const before = clock.now() - contentRetentionDays * DAY_MS;
     const found = oldContent(emails, workspaceId, rfc3339(before), PAGE_EMAILS);
     const ids = found.filter((id) => !seen.has(id));

@@ -1,4 +1,4 @@
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { clearErasedEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { clearDeletedTemplate } from "../../commands/template/deleteTemplate.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
@@ -10,7 +10,7 @@ import { LOG_START, type Position, type RecordedEvent, StoreError } from "../../
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
 export interface ErasedContentCleanupOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly checkpoint: Checkpoint;
   /** Names this instance in the events that it writes. */
   readonly actor: string;
@@ -44,8 +44,8 @@ const ERASING_TYPES = [
  * own memory and outbox. It follows the log from a checkpoint of its own, which moves after the work.
  */
 export function erasedContentCleanup(options: ErasedContentCleanupOptions): PeriodicWorker {
-  const { services, checkpoint, actor, intervalMs = INTERVAL_MS, onTrouble } = options;
-  const { store, clock } = services;
+  const { deps, checkpoint, actor, intervalMs = INTERVAL_MS, onTrouble } = options;
+  const { store, clock } = deps;
   let position = LOG_START;
   let saved = { position: LOG_START, at: Number.NEGATIVE_INFINITY };
   let isPositioned = false;
@@ -54,7 +54,7 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
   const clear = ({ stream, revision }: Erased) => {
     if (!stream.startsWith(EMAIL)) return clearDeletedTemplate(store, stream, revision);
     const context = { at: clock.now(), correlationId: newRequestId(), actor };
-    return clearErasedEmail(services, stream.slice(EMAIL.length), context);
+    return clearErasedEmail(deps, stream.slice(EMAIL.length), context);
   };
 
   /** What is wrong with one message must not keep the others waiting; a store that is away ends the round. */
@@ -114,7 +114,7 @@ export function erasedContentCleanup(options: ErasedContentCleanupOptions): Peri
 }
 
 /** Where to begin: a log that was restored from an older copy may end before the checkpoint. */
-async function startPosition({ services, checkpoint }: ErasedContentCleanupOptions): Promise<Position> {
+async function startPosition({ deps, checkpoint }: ErasedContentCleanupOptions): Promise<Position> {
   const position = checkpoint.load();
-  return position > (await services.store.head()) ? LOG_START : position;
+  return position > (await deps.store.head()) ? LOG_START : position;
 }

@@ -5,7 +5,7 @@ import {
   nextReadyAt,
   readyEmails,
 } from "../../../projections/mailQueue.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { readStory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
@@ -35,7 +35,7 @@ import { Departures, type DeparturesOptions } from "./sendGate.ts";
 import { whyWaiting } from "./whyWaiting.ts";
 
 export interface MailDeliveryOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly transport: MailTransport;
   /** The read model `due`. */
   readonly due: ReadDatabase;
@@ -86,8 +86,8 @@ export class MailDelivery {
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: MailDeliveryOptions) {
-    const { services, policy, worker, random, transport, onTrouble } = options;
-    const { store, content, clock, keys, recent, suppressions } = services;
+    const { deps, policy, worker, random, transport, onTrouble } = options;
+    const { store, content, clock, keys, recent, suppressions } = deps;
     const stopping = this.stopping.signal;
     const abandoned = this.abandoned.signal;
     this.context = {
@@ -100,7 +100,7 @@ export class MailDelivery {
       readSpacingMs: options.readSpacingMs,
       policy,
       bounceDomains: options.bounceDomains,
-      departures: new Departures({ ...services, isLevel: options.isLevel }),
+      departures: new Departures({ ...deps, isLevel: options.isLevel }),
       worker,
       random,
       stopping,
@@ -128,16 +128,16 @@ export class MailDelivery {
 
   /** Why a message has not ended, as far as this instance knows. `delivers`: whether it was started. */
   whyWaiting(delivers: boolean): (view: EmailView) => Promise<Waiting | null> {
-    const { services, due, policy } = this.options;
+    const { deps, due, policy } = this.options;
     return whyWaiting({
-      services,
+      deps,
       due,
       policy,
       delivers,
       hasRoom: () => this.hasRoom(),
       relay: () => {
         const { trouble, restMs } = this.breaker;
-        return trouble && { trouble: trouble.trouble, nextTryAt: services.clock.now() + restMs };
+        return trouble && { trouble: trouble.trouble, nextTryAt: deps.clock.now() + restMs };
       },
     });
   }
@@ -180,7 +180,7 @@ export class MailDelivery {
 
   /** Below half of the disk's minimum no claim is made: outcomes must still find room. */
   private hasRoom(): boolean {
-    const { disk, diskFreeBytesMin } = this.options.services;
+    const { disk, diskFreeBytesMin } = this.options.deps;
     return disk.freeBytes() >= diskFreeBytesMin / 2;
   }
 
@@ -188,7 +188,7 @@ export class MailDelivery {
   private async handle(due: DueEmail, pass: RelayPass): Promise<number | null> {
     // Before a session is opened for nothing; it is asked once more before the claim.
     if (!(await this.context.departures.ask())) return null;
-    const { workspaces, senders } = this.options.services;
+    const { workspaces, senders } = this.options.deps;
     const [workspace, sender, domain] = await Promise.all([
       workspaces.get(due.workspaceId),
       senders.get(due.senderId),
@@ -224,7 +224,7 @@ export class MailDelivery {
 
   /** What was known of them let a claim through that came too late: the next look at the message is to know better. */
   private forgetHolders({ workspaceId, senderId, authorityId }: DueEmail): void {
-    const { workspaces, senders } = this.options.services;
+    const { workspaces, senders } = this.options.deps;
     workspaces.forget(workspaceId);
     senders.forget(senderId);
     senders.forget(authorityId);
@@ -269,7 +269,7 @@ export class MailDelivery {
       if (this.work.isInFlight(id)) return;
       const { state } = await readStory(store, id);
       if (state === null) return;
-      const workspace = await this.options.services.workspaces.get(state.workspaceId);
+      const workspace = await this.options.deps.workspaces.get(state.workspaceId);
       const moment = momentOf(this.context, state, workspace);
       await expireEmailLease(store, id, attempt, {
         policy,
@@ -286,7 +286,7 @@ export class MailDelivery {
       agedEmails(db, clock.now() - policy.lifetimeMs, held, HOUSEKEEPING_MAX),
     );
     return this.forEach(aged, async (due) => {
-      const workspace = await this.options.services.workspaces.get(due.workspaceId);
+      const workspace = await this.options.deps.workspaces.get(due.workspaceId);
       if (workspace?.paused) return;
       const story = await readStory(store, due.id);
       const moment = momentOf(this.context, story.state, workspace);

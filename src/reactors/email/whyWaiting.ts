@@ -1,5 +1,5 @@
 import { isHeld } from "../../../projections/mailQueue.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import { type DeliveryPolicy, expiresAt } from "../../domain/email/decisions.ts";
 import { isTerminal } from "../../domain/email/state.ts";
@@ -10,7 +10,7 @@ import { epochMs } from "../../kernel/time.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
 
 interface WhyWaitingOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The read model `due`. */
   readonly due: ReadDatabase;
   readonly policy: DeliveryPolicy;
@@ -22,17 +22,17 @@ interface WhyWaitingOptions {
 
 /** Says why a message has not ended, from its own story and what this instance knows; null when it has. */
 export function whyWaiting(options: WhyWaitingOptions): (view: EmailView) => Promise<Waiting | null> {
-  const { services, policy } = options;
+  const { deps, policy } = options;
   return async ({ id, email, events }) => {
     if (isTerminal(email.status)) return null;
     const { workspaceId, senderId, authorityId } = email;
     const [workspace, sender, domain, { instance }] = await Promise.all([
-      services.workspaces.get(workspaceId),
-      services.senders.get(senderId),
-      authorityId === senderId ? null : services.senders.get(authorityId),
-      services.standing.get(),
+      deps.workspaces.get(workspaceId),
+      deps.senders.get(senderId),
+      authorityId === senderId ? null : deps.senders.get(authorityId),
+      deps.standing.get(),
     ]);
-    const now = services.clock.now();
+    const now = deps.clock.now();
     const paused = pausedMs(workspace, email.acceptedAt, now, instance?.downtimes ?? []);
     return waitingOf(email, {
       now,

@@ -2,7 +2,7 @@ import { uploadsSentTo } from "../../../projections/attachmentUse.ts";
 import { emailsToRecipient } from "../../../projections/emails.ts";
 import { areOthersWaiting, openErasures } from "../../../projections/erasures.ts";
 import type { ListPlace } from "../../../projections/keysetList.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailState } from "../../commands/email/readEmail.ts";
 import { clearErasedEmail, eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { erasePersonsSuppression, erasePersonsUpload } from "../../commands/erasure/erasePersonalEvents.ts";
@@ -21,7 +21,7 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type RowWork, type RowWorker, rowWorker } from "../worker/pollingWorker.ts";
 
 export interface PersonErasureOptions extends Pick<RowWork, "actor" | "random" | "onTrouble"> {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The read model `erasures`. */
   readonly erasures: ReadDatabase;
   /** The read model `emails`. */
@@ -61,8 +61,8 @@ interface Erasing extends PersonErasureOptions {
  * first: what is erased already is found so. Instances may be at the same request.
  */
 export function personErasure(options: PersonErasureOptions): RowWorker {
-  const { services, erasures, ...rest } = options;
-  const { clock, store } = services;
+  const { deps, erasures, ...rest } = options;
+  const { clock, store } = deps;
   /** When each request was first seen applied, and when the last scrub began that left nothing; monotonic. */
   const appliedSince = new Map<string, number>();
   let cleanSince = Number.NEGATIVE_INFINITY;
@@ -112,10 +112,10 @@ async function apply(erasing: Erasing): Promise<ErasureCounts> {
   if (!(await erasing.areCurrent())) throw new NotYetError("the read models are behind the log");
   const messages = await eraseMessages(erasing);
   // After the messages: the last of them may just have bounced, and suppressed its recipient.
-  const { request, services, context } = erasing;
+  const { request, deps, context } = erasing;
   const uploads = await eraseUploads(erasing);
   const hadSuppression = await erasePersonsSuppression(
-    services.store,
+    deps.store,
     request.erasure.recipientHash,
     request.id,
     context,
@@ -154,20 +154,20 @@ async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
 
 /** The message once it is erased; null when the request does not cover it. */
 async function eraseMessage(
-  { services, request, context }: Erasing,
+  { deps, request, context }: Erasing,
   { id, createdAt }: ListPlace,
 ): Promise<Email | "underWay" | null> {
-  if (!(await isCovered(services, request, { id, createdAt }))) return null;
-  const outcome = await eraseEmail(services, id, { reason: "person", erasureId: request.id }, context);
+  if (!(await isCovered(deps, request, { id, createdAt }))) return null;
+  const outcome = await eraseEmail(deps, id, { reason: "person", erasureId: request.id }, context);
   if (outcome === "afterClaim") return "underWay";
   // Again, because what failed of it at the erasure itself was left for later.
-  await clearErasedEmail(services, id, context);
-  return readEmailState(services.store, id);
+  await clearErasedEmail(deps, id, context);
+  return readEmailState(deps.store, id);
 }
 
 /** Whether it was accepted before the request. Clocks of instances differ, so near to it the log's order counts. */
 async function isCovered(
-  { store }: Services,
+  { store }: Dependencies,
   { requestedAt, position }: ErasureView,
   { id, createdAt }: ListPlace,
 ): Promise<boolean> {
@@ -190,14 +190,14 @@ function counted(counts: MessageCounts, email: Email, erasureId: string): Messag
 }
 
 /** An upload that others were sent as well is theirs too: it stays, and is named. */
-async function eraseUploads({ services, messageFiles, request, context }: Erasing) {
+async function eraseUploads({ deps, messageFiles, request, context }: Erasing) {
   let uploadsErased = 0;
   const uploadsKept: string[] = [];
   for (let after = ""; ; ) {
     const page = uploadsSentTo(messageFiles, request.erasure.recipientHash, after, PAGE_UPLOADS);
     for (const { id, isShared } of page) {
       if (isShared) uploadsKept.push(id);
-      else if (await erasePersonsUpload(services, id, request.id, context)) uploadsErased += 1;
+      else if (await erasePersonsUpload(deps, id, request.id, context)) uploadsErased += 1;
     }
     const last = page.at(-1);
     if (last === undefined || page.length < PAGE_UPLOADS) break;

@@ -1,5 +1,5 @@
 import { domainsVerifiedByRecord } from "../../../projections/senders.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { recheckSenderDomain } from "../../commands/sender/verifySenderDomain.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
@@ -8,7 +8,7 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
 export interface DomainRecheckOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** The read model `senders`. */
   readonly senders: ReadDatabase;
   readonly dns: DnsResolver;
@@ -26,12 +26,12 @@ const LOOKUP_SPACING_MS = 50;
 
 /** Looks again, once in a while, for the records by which domains were verified. */
 export function domainRecheck(options: DomainRecheckOptions): PeriodicWorker {
-  const { services, senders, dns, actor, intervalMs, onChange, onTrouble } = options;
+  const { deps, senders, dns, actor, intervalMs, onChange, onTrouble } = options;
 
   const recheck = async (id: string): Promise<void> => {
     try {
-      const context = { at: services.clock.now(), correlationId: newRequestId(), actor };
-      const { outcome, workspaceId } = await recheckSenderDomain(services, dns, id, context);
+      const context = { at: deps.clock.now(), correlationId: newRequestId(), actor };
+      const { outcome, workspaceId } = await recheckSenderDomain(deps, dns, id, context);
       if (outcome !== "unchanged") onChange(outcome, { id, workspaceId });
     } catch (error) {
       // Also where the name servers do not answer: that says nothing of the record.

@@ -4,7 +4,7 @@ import {
   type VerificationMail,
 } from "../../../projections/senders.ts";
 import { suppressionAggregate } from "../../commands/aggregates.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { transactSender } from "../../commands/sender/manageSender.ts";
 import {
   type VerificationRequester,
@@ -35,7 +35,7 @@ import { persist } from "../worker/retryUntilRecorded.ts";
 import { type RowRests, rowRests } from "../worker/rowBackoff.ts";
 
 export interface SenderVerificationOptions {
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly transport: MailTransport;
   /** The read model `senders`. */
   readonly mails: ReadDatabase;
@@ -95,9 +95,9 @@ export class SenderVerification {
   private running: Promise<void> = Promise.resolve();
 
   constructor(private readonly options: SenderVerificationOptions) {
-    this.leases = new LeaseWatch(options.services.clock);
-    this.rests = rowRests(options.services.clock);
-    this.departures = new Departures({ ...options.services, isLevel: options.isLevel });
+    this.leases = new LeaseWatch(options.deps.clock);
+    this.rests = rowRests(options.deps.clock);
+    this.departures = new Departures({ ...options.deps, isLevel: options.isLevel });
   }
 
   start(): void {
@@ -136,9 +136,9 @@ export class SenderVerification {
 
   /** What can be claimed; nothing while the read model cannot be read: its follower sees to that. */
   private due(): readonly DueMail[] {
-    const { mails, services } = this.options;
+    const { mails, deps } = this.options;
     try {
-      const ready = readyVerificationMails(mails, services.clock.now(), MAILS_MAX);
+      const ready = readyVerificationMails(mails, deps.clock.now(), MAILS_MAX);
       const lapsed = this.leases.expired(leasedVerificationMails(mails, MAILS_MAX));
       const resting = new Set(this.rests.busy());
       return [
@@ -154,7 +154,7 @@ export class SenderVerification {
 
   /** Below half of the disk's minimum no claim is made: outcomes must still find room. */
   private hasRoom(): boolean {
-    const { disk, diskFreeBytesMin } = this.options.services;
+    const { disk, diskFreeBytesMin } = this.options.deps;
     return disk.freeBytes() >= diskFreeBytesMin / 2;
   }
 
@@ -181,14 +181,14 @@ export class SenderVerification {
   }
 
   private async mail({ id, senderId, expiredAttempt }: DueMail, session: MailSession): Promise<void> {
-    const { services, worker } = this.options;
-    const { clock } = services;
-    const sender = await services.senders.get(senderId);
+    const { deps, worker } = this.options;
+    const { clock } = deps;
+    const sender = await deps.senders.get(senderId);
     if (sender === null || !(await this.departures.ask())) return;
     const startedAt = clock.monotonicMs();
     const claim = { requestId: id, worker, leaseMs: VERIFICATION_LEASE_MS, expiredAttempt };
     const claimed = await transactSender(
-      services,
+      deps,
       senderId,
       (state) => claimVerificationMail(state, { ...claim, now: clock.now() }),
       this.context(sender.workspaceId),
@@ -200,7 +200,7 @@ export class SenderVerification {
     await persist({ abandoned: this.abandoned.signal, onTrouble: this.options.onTrouble }, id, () => {
       const attempt = { requestId: id, attempt: claimed.attempt, now: clock.now() };
       return transactSender(
-        services,
+        deps,
         senderId,
         (state) => settleVerificationMail(state, attempt, result),
         this.context(sender.workspaceId),
@@ -214,9 +214,9 @@ export class SenderVerification {
     session: MailSession,
     deadline: EpochMs,
   ): Promise<MailResult> {
-    const { services, transport } = this.options;
+    const { deps, transport } = this.options;
     // The sender's id is the same keyed hash of workspace and address that a suppression is found by.
-    const suppression = await load(services.store, suppressionAggregate, suppressionStream(senderId));
+    const suppression = await load(deps.store, suppressionAggregate, suppressionStream(senderId));
     if (suppression.state !== null) return { kind: "failed", reason: "recipient_suppressed", isFinal: true };
     const outcome = await session.send(await this.message(senderId, claimed), deadline);
     return resultOf(classifyOutcome(outcome), transport.name);
@@ -224,10 +224,10 @@ export class SenderVerification {
 
   /** The same for every attempt, so that receivers can drop a repeat. */
   private async message(senderId: string, { sender, request }: ClaimedMail): Promise<MailMessage> {
-    const { services, from, baseUrl } = this.options;
-    const token = verificationTokenOf(services, senderId, request.id);
+    const { deps, from, baseUrl } = this.options;
+    const token = verificationTokenOf(deps, senderId, request.id);
     const of = { senderId, requestId: request.id };
-    const requester = await verificationRequester(services, sender.workspaceId, of);
+    const requester = await verificationRequester(deps, sender.workspaceId, of);
     return {
       id: request.id,
       messageId: `<${request.id}@${domainOf(from)}>`,
@@ -240,9 +240,9 @@ export class SenderVerification {
   }
 
   private context(workspaceId: string): CommandContext {
-    const { services, worker } = this.options;
+    const { deps, worker } = this.options;
     return {
-      at: services.clock.now(),
+      at: deps.clock.now(),
       correlationId: newRequestId(),
       actor: `worker:${worker}`,
       workspaceId,

@@ -1,5 +1,5 @@
 import { overdueHolders, type StorageHolder } from "../../../projections/storageReservations.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { holderExists } from "../../commands/storage/reservationOwner.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
@@ -8,7 +8,7 @@ import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PeriodicWork, type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
 
 export interface StaleReservationsOptions extends Pick<PeriodicWork, "onTrouble"> {
-  readonly services: Pick<Services, "store" | "clock" | "storage">;
+  readonly deps: Pick<Dependencies, "store" | "clock" | "storage">;
   /** The read model `storage`. */
   readonly holders: ReadDatabase;
   /** Names this instance in the events it writes. */
@@ -25,8 +25,8 @@ const HOLDERS_MAX = 500;
  * Instances may look at the same time: the second one's answer changes nothing.
  */
 export function staleReservations(options: StaleReservationsOptions): PeriodicWorker {
-  const { services, holders, worker, onTrouble, intervalMs = INTERVAL_MS } = options;
-  const { store, clock, storage } = services;
+  const { deps, holders, worker, onTrouble, intervalMs = INTERVAL_MS } = options;
+  const { store, clock, storage } = deps;
 
   const settle = async (workspaceId: string, overdue: readonly StorageHolder[]) => {
     const context: CommandContext = {

@@ -1,5 +1,5 @@
 import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { disableFailedEndpoint, type FailureReason } from "../../commands/webhook/manageWebhooks.ts";
 import {
   type ClaimedWebhook,
@@ -28,7 +28,7 @@ import { persist } from "../worker/retryUntilRecorded.ts";
 
 /** What one delivery works with. */
 export interface WebhookContext {
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly transport: WebhookTransport;
   readonly toldOf: (origin: DeliveryOrigin) => Promise<ToldEvent>;
   readonly policy: WebhookPolicy;
@@ -66,8 +66,8 @@ export async function deliverWebhook(
   context: WebhookContext,
   row: WebhookDeliveryRow,
 ): Promise<WebhookReport> {
-  const { services } = context;
-  const { store } = services;
+  const { deps } = context;
+  const { store } = deps;
   if (!(await context.departures.ask())) return NOT_ACTED;
   // A delivery that was never attempted has no stream to read.
   const at: WebhookAt =
@@ -75,7 +75,7 @@ export async function deliverWebhook(
       ? { id: row.id, state: null, revision: null }
       : await readWebhookDelivery(store, row.id);
   const origin = originOf(row);
-  const endpoint = await endpointOf(services, row);
+  const endpoint = await endpointOf(deps, row);
   if (endpoint === undefined || endpoint.disabledReason !== null) {
     const reason = endpoint === undefined ? "endpoint_deleted" : "endpoint_disabled";
     await skipWebhook(store, at, { origin, reason }, commandContextOf(context, row.workspaceId));
@@ -100,7 +100,7 @@ export async function deliverWebhook(
  * the endpoint may be younger than what is remembered, and a delivery must not be skipped for that.
  */
 async function endpointOf(
-  { webhooks }: Services,
+  { webhooks }: Dependencies,
   { workspaceId, endpointId }: WebhookDeliveryRow,
 ): Promise<WebhookEndpoint | undefined> {
   const known = (await webhooks.get(workspaceId)).endpoints.get(endpointId);
@@ -110,9 +110,9 @@ async function endpointOf(
 }
 
 /** Whether nothing but time makes it due: a clock was set back. What others have done, the read model will show. */
-function isNotYetDue({ services }: WebhookContext, row: WebhookDeliveryRow, { state, revision }: WebhookAt) {
+function isNotYetDue({ deps }: WebhookContext, row: WebhookDeliveryRow, { state, revision }: WebhookAt) {
   const isAsShown = revision === row.revision - 1;
-  return isAsShown && state?.status === "pending" && state.nextAttemptAt > services.clock.now();
+  return isAsShown && state?.status === "pending" && state.nextAttemptAt > deps.clock.now();
 }
 
 function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
@@ -122,16 +122,16 @@ function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
 
 /** The call, signed with the endpoint's secrets: the bytes that are signed are the bytes that are sent. */
 function signedCall(
-  { services, userAgent }: WebhookContext,
+  { deps, userAgent }: WebhookContext,
   { id }: ClaimedWebhook,
   { workspaceId, endpoint }: { readonly workspaceId: string; readonly endpoint: WebhookEndpoint },
   payload: WebhookPayload,
 ): WebhookCall {
   const body = JSON.stringify(payload);
-  const now = services.clock.now();
+  const now = deps.clock.now();
   const timestampSeconds = Math.floor(now / SECOND_MS);
   const secrets = signingSecrets(endpoint, now).map((encrypted) => {
-    const secret = services.keys.decryptSecret(encrypted, { workspaceId, endpointId: endpoint.id });
+    const secret = deps.keys.decryptSecret(encrypted, { workspaceId, endpointId: endpoint.id });
     invariant(secret, "the data key decrypts the secret that it encrypted for this endpoint");
     return secret;
   });
@@ -149,7 +149,7 @@ function signedCall(
   };
 }
 
-function factsOf({ services }: WebhookContext, outcome: WebhookOutcome, event: ToldEvent): AttemptFacts {
+function factsOf({ deps }: WebhookContext, outcome: WebhookOutcome, event: ToldEvent): AttemptFacts {
   const { payload, answer } = event;
   const durationMs = Math.round(outcome.durationMs);
   if (outcome.kind !== "answered") return { durationMs };
@@ -157,7 +157,7 @@ function factsOf({ services }: WebhookContext, outcome: WebhookOutcome, event: T
   const facts = { durationMs, statusCode: outcome.statusCode };
   if (body === "" || answer.kind === "dropped") return facts;
   if (answer.kind === "plain") return { ...facts, excerpt: body };
-  return { ...facts, sealedExcerpt: services.keys.encryptWithSalt(answer.salt, body) };
+  return { ...facts, sealedExcerpt: deps.keys.encryptWithSalt(answer.salt, body) };
 }
 
 function gotThrough(verdict: WebhookVerdict): boolean | null {
@@ -178,7 +178,7 @@ async function conclude(
   outcome: WebhookOutcome,
 ): Promise<WebhookReport> {
   const { workspaceId, endpointId } = row;
-  const { store } = context.services;
+  const { store } = context.deps;
   const verdict = classifyOutcome(outcome);
   const attempt = { verdict, facts: factsOf(context, outcome, event) };
   await persist(context, claimed.id, () =>
@@ -188,7 +188,7 @@ async function conclude(
     const gone = { workspaceId, endpointId, url };
     const commandContext = commandContextOf(context, workspaceId);
     await persist(context, claimed.id, async () => {
-      const isNews = await disableFailedEndpoint(context.services, gone, "gone", commandContext);
+      const isNews = await disableFailedEndpoint(context.deps, gone, "gone", commandContext);
       if (isNews) context.onDisabled({ workspaceId, endpointId, reason: "gone" });
     });
   }
@@ -198,17 +198,17 @@ async function conclude(
 
 /** What a decision about a delivery of this workspace needs: policy, time, a random number and the command context. */
 export function recordingOf(
-  context: Pick<WebhookContext, "services" | "policy" | "random" | "worker">,
+  context: Pick<WebhookContext, "deps" | "policy" | "random" | "worker">,
   workspaceId: string,
 ): WebhookRecording {
-  const moment = { now: context.services.clock.now(), random: context.random() };
+  const moment = { now: context.deps.clock.now(), random: context.random() };
   return { policy: context.policy, moment, context: commandContextOf(context, workspaceId) };
 }
 
 function commandContextOf(
-  { services, worker }: Pick<WebhookContext, "services" | "worker">,
+  { deps, worker }: Pick<WebhookContext, "deps" | "worker">,
   workspaceId: string,
 ): WorkspaceCommandContext {
-  const at = services.clock.now();
+  const at = deps.clock.now();
   return { at, correlationId: newRequestId(), actor: `worker:${worker}`, workspaceId };
 }

@@ -64,10 +64,10 @@ export class WebhookDelivery {
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: WebhookDeliveryOptions) {
-    const { clock } = options.services;
+    const { clock } = options.deps;
     const stopping = this.stopping.signal;
-    const toldOf = sharedPayloads((origin) => toldEvent(options.services, origin));
-    const departures = new Departures({ ...options.services, isLevel: options.isLevel });
+    const toldOf = sharedPayloads((origin) => toldEvent(options.deps, origin));
+    const departures = new Departures({ ...options.deps, isLevel: options.isLevel });
     this.context = { ...options, departures, toldOf, stopping, abandoned: this.abandoned.signal };
     this.gate = new EndpointGate(clock);
     this.leases = new LeaseWatch(clock);
@@ -115,7 +115,7 @@ export class WebhookDelivery {
 
   /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */
   private mayBegin(): boolean {
-    const { disk, diskFreeBytesMin } = this.options.services;
+    const { disk, diskFreeBytesMin } = this.options.deps;
     if (!this.context.departures.isOpen) return false;
     // Below half of the disk's minimum no claim is made: outcomes must still find room.
     return this.begunThisTurn < BEGINNINGS_PER_TURN_MAX && disk.freeBytes() >= diskFreeBytesMin / 2;
@@ -160,7 +160,7 @@ export class WebhookDelivery {
     while (!this.stopping.signal.aborted) {
       try {
         if (await this.context.departures.ask()) await this.endLeases();
-        const now = this.context.services.clock.monotonicMs();
+        const now = this.context.deps.clock.monotonicMs();
         if (this.context.departures.isOpen && now - lookedAt >= FAILING_LOOK_MS) {
           lookedAt = now;
           await this.disableFailing();
@@ -173,7 +173,7 @@ export class WebhookDelivery {
   }
 
   private async endLeases(): Promise<void> {
-    const { store } = this.context.services;
+    const { store } = this.context.deps;
     const leased = this.read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];
     const resting = new Set(this.rests.busy());
     for (const { id, attempt } of this.leases.expired(leased)) {
@@ -193,18 +193,18 @@ export class WebhookDelivery {
   }
 
   private async disableFailing(): Promise<void> {
-    const { services } = this.context;
+    const { deps } = this.context;
     // A read model that is behind has not seen yet what got through since.
     if (!(await this.options.isCurrent())) return;
-    const since = services.clock.now() - FAILING_MS;
-    const { instance } = await services.standing.get();
+    const since = deps.clock.now() - FAILING_MS;
+    const { instance } = await deps.standing.get();
     // Nobody was called while the log stood still, and what got through elsewhere meanwhile is not known here.
     if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;
     const before = rfc3339(since);
     const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, FAILING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {
       const { context } = recordingOf(this.context, workspaceId);
-      const isNews = await disableFailedEndpoint(services, { workspaceId, endpointId }, "failing", context);
+      const isNews = await disableFailedEndpoint(deps, { workspaceId, endpointId }, "failing", context);
       if (isNews) this.options.onDisabled({ workspaceId, endpointId, reason: "failing" });
     }
   }

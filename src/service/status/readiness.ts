@@ -1,4 +1,4 @@
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { RELAY_DETAILS } from "../../domain/email/waitingReason.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import type { Check } from "../../http/health/healthRoutes.ts";
@@ -19,7 +19,7 @@ const SEALED =
 
 interface ReadinessOptions {
   readonly config: Config;
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly readers: Readers;
   readonly delivery: MailDelivery;
   readonly seal: FreezeWatch;
@@ -27,15 +27,15 @@ interface ReadinessOptions {
 
 /** What `/health/ready` looks at. Trouble with the relay is shown and does not make the service unready: mail waits. */
 export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<Record<string, Check>>> {
-  const { config, services, delivery } = options;
+  const { config, deps, delivery } = options;
   const readModels = readModelCheck(options);
   return async () => {
-    const free = services.disk.freeBytes();
+    const free = deps.disk.freeBytes();
     // Anybody may ask, so the relay's own words, which may name it, stay in the log.
     const fault = delivery.relayFault;
     const relay = fault === null ? takingDetail(config) : RELAY_DETAILS[fault.trouble];
     return {
-      store: await storeCheck(services),
+      store: await storeCheck(deps),
       read_models: readModels(),
       disk: { ok: free >= config.diskFreeBytesMin, required: true, detail: `${free} bytes free` },
       ...(await standingChecks(options)),
@@ -49,12 +49,9 @@ function takingDetail(config: Config): string {
 }
 
 /** Only where there is something to say: most logs were neither sealed nor restored. */
-async function standingChecks({
-  services,
-  seal,
-}: ReadinessOptions): Promise<Readonly<Record<string, Check>>> {
+async function standingChecks({ deps, seal }: ReadinessOptions): Promise<Readonly<Record<string, Check>>> {
   // A store that does not answer has its own check.
-  const found = await services.standing.get().catch(() => null);
+  const found = await deps.standing.get().catch(() => null);
   const held = heldDetail(found?.instance ?? null);
   return {
     ...((await seal.isFrozen()) ? { seal: { ok: false, required: true, detail: SEALED } } : {}),
@@ -70,7 +67,7 @@ export function heldDetail(instance: InstanceState): string | null {
   return `what was not done before is held ${since}: \`postledger delivery resume\` lets it go on`;
 }
 
-async function storeCheck({ store }: Services): Promise<Check> {
+async function storeCheck({ store }: Dependencies): Promise<Check> {
   try {
     await store.head({ timeoutMs: STORE_MS_MAX });
     return { ok: true, required: true, detail: "answering" };
@@ -80,8 +77,8 @@ async function storeCheck({ store }: Services): Promise<Check> {
 }
 
 /** Not ready when one has failed, or none has been level with the log for a while. */
-function readModelCheck({ readers, services }: ReadinessOptions): () => Check {
-  const { clock } = services;
+function readModelCheck({ readers, deps }: ReadinessOptions): () => Check {
+  const { clock } = deps;
   const levelAt = new Map<string, number>();
   return () => {
     const now = clock.monotonicMs();

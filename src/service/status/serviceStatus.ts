@@ -1,7 +1,7 @@
 import { version } from "../../../package.json";
 import { projections } from "../../../projections/index.ts";
 import { countReady } from "../../../projections/mailQueue.ts";
-import type { Services } from "../../commands/dependencies.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { counted } from "../../kernel/text/text.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
@@ -38,7 +38,7 @@ const WAITING_MAX = 10_000;
 
 interface StatusOptions {
   readonly config: Config;
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly readers: Readers;
   readonly delivery: MailDelivery;
   readonly logId: string;
@@ -65,7 +65,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
       ...readModels,
       ...verificationChecks(config),
       content,
-      diskCheck(options.services.disk.freeBytes(), config),
+      diskCheck(options.deps.disk.freeBytes(), config),
       ...scanner,
       relay,
       workersCheck(options),
@@ -94,8 +94,8 @@ function configurationCheck(config: Config): Check {
 }
 
 /** A store that does not answer is all that there is to say of the log. */
-async function logChecks({ config, services, logId }: StatusOptions): Promise<readonly Check[]> {
-  const { store, standing } = services;
+async function logChecks({ config, deps, logId }: StatusOptions): Promise<readonly Check[]> {
+  const { store, standing } = deps;
   const began = performance.now();
   try {
     await store.head({ timeoutMs: STORE_MS_MAX });
@@ -115,26 +115,26 @@ async function logChecks({ config, services, logId }: StatusOptions): Promise<re
   }
 }
 
-async function readModelChecks({ readers, services }: StatusOptions): Promise<readonly Check[]> {
+async function readModelChecks({ readers, deps }: StatusOptions): Promise<readonly Check[]> {
   const checks = readers.status().map(async ({ name, state, position, isCaughtUp, failure }) => {
     if (failure !== null) return stoppedReadModel(name, failure);
     if (isCaughtUp) return readModelLag(name, null, true);
     const projection = projections.find((one) => one.name === name);
     invariant(projection, "what is read is one of ours");
     if (state !== "absent")
-      return readModelLag(name, await behindSince(services.store, projection, position), true);
+      return readModelLag(name, await behindSince(deps.store, projection, position), true);
     return warning(`read model ${name}`, "not built yet", "wait: it follows by itself");
   });
   return Promise.all(checks);
 }
 
-function workersCheck({ config, readers, services, delivery, inFlight }: StatusOptions): Check {
+function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptions): Check {
   const name = "delivery workers";
   if (!config.deliveryEnabled) {
     return warning(name, "off: mail is accepted and not delivered here", "set DELIVERY=on where it is to be");
   }
   const due = readers.reader("due");
-  const waiting = countReady(due, services.clock.now(), WAITING_MAX);
+  const waiting = countReady(due, deps.clock.now(), WAITING_MAX);
   const detail = `${counted(inFlight().deliveries, "delivery", "deliveries")} under way, ${counted(waiting, "message", "messages")} due`;
   const fault = delivery.relayFault;
   const refusal = delivery.recentRefusal;

@@ -8,7 +8,7 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-const used = () => world.services.quota.used(world.workspaceId, world.clock.now());
+const used = () => world.deps.quota.used(world.workspaceId, world.clock.now());
 
 /** Sends while appends to messages' streams fail. */
 async function sendInTrouble(failure: StoreFailure): Promise<void> {

@@ -3,7 +3,7 @@ import { cp, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
-import type { Services } from "../../../src/commands/dependencies.ts";
+import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmail } from "../../../src/commands/email/readEmail.ts";
 import { resumeLog } from "../../../src/commands/instance/freezeAndResume.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
@@ -29,7 +29,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }), MS_MAX);
 /** A log and what a command or another process opens it with. */
 interface Place {
   readonly env: Readonly<Record<string, string>>;
-  readonly log: Services;
+  readonly log: Dependencies;
 }
 
 /** What a log says of its own copies, which is not the same in all of them. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Services } from "../../../src/commands/dependencies.ts";
+import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
 import type { SendOutcome } from "../../../src/commands/email/sendOutcome.ts";
-import { makeServices } from "../../../src/commands/makeDependencies.ts";
+import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import type { SendEmailBody } from "../../../src/http/email/emailSchemas.ts";
 import { sendRequest } from "../../../src/http/email/sendRequest.ts";
 import { systemCommandContext } from "../../../src/service/openAdapters.ts";
@@ -69,15 +69,15 @@ describe.each(await testStores())("one key that races on $name", (store) => {
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
     expect(answers.filter(({ headers }) => !headers.has("idempotent-replayed"))).toHaveLength(1);
   };
-  const used = async (limits: Services, { workspaceId }: Tenant) => ({
+  const used = async (limits: Dependencies, { workspaceId }: Tenant) => ({
     messages: await limits.quota.used(workspaceId, Date.now()),
     bytes: await limits.storage.used(workspaceId),
   });
 
   test("is one message where the last of the day is in one instance's hand", async () => {
     const tenant = await limited({ messagesPerDay: 40 });
-    const [one, two] = [makeServices(service.log), makeServices(service.log)];
-    const sendOther = (instance: Services) => sendAt(instance, tenant, newKey(), message());
+    const [one, two] = [makeDependencies(service.log), makeDependencies(service.log)];
+    const sendOther = (instance: Dependencies) => sendAt(instance, tenant, newKey(), message());
     // It has a block of two, of which one is left.
     expect((await sendOther(one)).kind).toBe("accepted");
     for (let left = 38; left > 0; left -= 1) expect((await sendOther(two)).kind).toBe("accepted");
@@ -100,7 +100,7 @@ describe.each(await testStores())("one key that races on $name", (store) => {
         expectOneMessage(await Promise.all(times(racers, () => tenant.send(key, body()))));
         // No block is in hand so near the limit, so the log alone says what is used.
         if (limits.messagesPerDay === 1) {
-          expect(await used(makeServices(service.log), tenant)).toEqual(used1);
+          expect(await used(makeDependencies(service.log), tenant)).toEqual(used1);
         }
         expect((await tenant.send(newKey(), body())).json.code).toBe(refusal);
         if (racers > RACERS && round >= 3) break;
@@ -134,16 +134,16 @@ describe.each(await testStores())("one key that races on $name", (store) => {
     test("is one message for requests at several holders of the log", async () => {
       for (let round = 0; round < ROUNDS; round += 1) {
         const tenant = await limited(limits);
-        const instances = times(3, () => makeServices(service.log));
+        const instances = times(3, () => makeDependencies(service.log));
         const key = newKey();
         const outcomes = await Promise.all(
-          times(RACERS, (index) => sendAt(instances[index % 3] as Services, tenant, key, body())),
+          times(RACERS, (index) => sendAt(instances[index % 3] as Dependencies, tenant, key, body())),
         );
         expect(outcomes.map(({ kind }) => kind)).toEqual(outcomes.map(() => "accepted"));
         const receipts = outcomes.map((outcome) => "receipt" in outcome && JSON.stringify(outcome.receipt));
         expect(new Set(receipts).size).toBe(1);
         if (limits.messagesPerDay === 1) {
-          expect(await used(makeServices(service.log), tenant)).toEqual(used1);
+          expect(await used(makeDependencies(service.log), tenant)).toEqual(used1);
         }
         for (const instance of instances) {
           expect(await sendAt(instance, tenant, newKey(), body())).toMatchObject({ code: refusal });
@@ -154,11 +154,14 @@ describe.each(await testStores())("one key that races on $name", (store) => {
     test("ends the same for requests with other content at several holders of the log", async () => {
       for (let round = 0; round < ROUNDS; round += 1) {
         const tenant = await limited(limits);
-        const instances = times(3, () => makeServices(service.log));
+        const instances = times(3, () => makeDependencies(service.log));
         const key = newKey();
         const outcomes = await Promise.all(
           times(RACERS, (index) =>
-            sendAt(instances[index % 3] as Services, tenant, key, { ...body(), subject: `At ${index % 3}` }),
+            sendAt(instances[index % 3] as Dependencies, tenant, key, {
+              ...body(),
+              subject: `At ${index % 3}`,
+            }),
           ),
         );
         const kinds = outcomes.map(({ kind }) => kind);
@@ -187,12 +190,12 @@ describe.each(await testStores())("one key that races on $name", (store) => {
 
 /** A send at one holder of the log, as its HTTP side would ask for it. */
 function sendAt(
-  services: Services,
+  deps: Dependencies,
   { workspaceId }: Tenant,
   idempotencyKey: string,
   body: Record<string, unknown>,
 ): Promise<SendOutcome> {
   const context = { ...systemCommandContext("test"), workspaceId };
   const request = sendRequest(body as SendEmailBody);
-  return sendEmail(services, { ...request, workspaceId, idempotencyKey, context });
+  return sendEmail(deps, { ...request, workspaceId, idempotencyKey, context });
 }

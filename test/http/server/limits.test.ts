@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { makeServices } from "../../../src/commands/makeDependencies.ts";
+import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { setLimits } from "../../support/limits.ts";
 import { rawRequest } from "../../support/servers/rawRequest.ts";
@@ -88,7 +88,9 @@ describe.each(stores)("limits on $name", (store) => {
   test("the storage allowance holds for instances that race", async () => {
     const { workspaceId } = await service.tenant({ sender: null });
     await setLimits(service.log, workspaceId, { storageBytes: 1_000 });
-    const ledgers = [makeServices(service.log), makeServices(service.log)].map(({ storage }) => storage);
+    const ledgers = [makeDependencies(service.log), makeDependencies(service.log)].map(
+      ({ storage }) => storage,
+    );
     const context = { at: Date.now(), correlationId: "test", actor: "test" };
     const holders = Array.from({ length: 80 }, () => `attachment-${newId()}`);
     const reserve = (holder: string, index: number) =>

@@ -7,9 +7,9 @@ import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { emailAggregate } from "../../../src/commands/aggregates.ts";
 import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
-import type { Services } from "../../../src/commands/dependencies.ts";
+import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
-import { makeServices } from "../../../src/commands/makeDependencies.ts";
+import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { markVerified, newSender, senderIdOf } from "../../../src/commands/sender/manageSender.ts";
 import type { StorageLedger } from "../../../src/commands/storage/storageLedger.ts";
 import { transact } from "../../../src/commands/transact.ts";
@@ -72,7 +72,7 @@ export interface AttachmentWorld {
   readonly content: ContentStore;
   readonly clock: TestClock;
   readonly storage: TestLedger;
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly workspaceId: string;
   /** What looks into files; can be replaced. */
   inspect: AttachmentInspector["inspect"];
@@ -102,8 +102,8 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
   const storage = testLedger();
   const inspector = openInspector({ clamavUrl: null });
   const running: { readonly wake: () => void; readonly stop: () => Promise<void> }[] = [];
-  const services: Services = {
-    ...makeServices({
+  const deps: Dependencies = {
+    ...makeDependencies({
       store,
       content,
       clock,
@@ -119,15 +119,15 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
     storage,
   };
   const at = (): CommandContext => ({ at: clock.now(), correlationId: "test", actor: "test" });
-  const workspaceId = await newWorkspace(services, "shop", at());
+  const workspaceId = await newWorkspace(deps, "shop", at());
   const address = (text: string) => {
     const parsed = parseAddress(text);
     if ("invalid" in parsed) throw new Error(parsed.invalid);
     return parsed;
   };
   const name = { kind: "address", address: address(SENDER) } as const;
-  await newSender(services, { workspaceId, name }, at());
-  await markVerified(services, senderIdOf(services.keys, workspaceId, name), "operator", {
+  await newSender(deps, { workspaceId, name }, at());
+  await markVerified(deps, senderIdOf(deps.keys, workspaceId, name), "operator", {
     ...at(),
     workspaceId,
   });
@@ -138,16 +138,16 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
     content,
     clock,
     storage,
-    services,
+    deps,
     workspaceId,
     inspect: inspector.inspect,
     async start() {
-      const { instance, wake } = await startInstance(services);
+      const { instance, wake } = await startInstance(deps);
       running.push({ wake, stop: () => instance.stop() });
       return instance;
     },
     upload: ({ bytes, ...file }, chunks) =>
-      uploadAttachment(services, {
+      uploadAttachment(deps, {
         ...file,
         chunks: chunks ?? [bytes],
         workspaceId,
@@ -160,7 +160,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
     },
     async accept(files, parts = { text: "Hello" }) {
       sends += 1;
-      const result = await sendEmail(services, {
+      const result = await sendEmail(deps, {
         workspaceId,
         idempotencyKey: `key-${sends}`,
         request: { sends },
@@ -204,13 +204,13 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
   return world;
 }
 
-async function startInstance(services: Services) {
+async function startInstance(deps: Dependencies) {
   const directory = mkdtempSync(join(tmpdir(), "attachments-"));
   const place = { databases: sqliteReadDatabases, directory, projections: [attachments, messageFiles] };
   const readers = openReaders(place);
   const troubles: AttachmentInstance["troubles"] = [];
   const shared = {
-    services,
+    deps,
     attachments: readers.reader("attachments"),
     actor: "worker:test",
     random: () => 0,
@@ -226,7 +226,7 @@ async function startInstance(services: Services) {
   const stopping = new AbortController();
   const following = followReadModels({
     ...place,
-    store: services.store,
+    store: deps.store,
     logId: "log",
     retryMs: 1,
     signal: stopping.signal,
@@ -236,7 +236,7 @@ async function startInstance(services: Services) {
     },
   });
   const caughtUp = async () => {
-    const head = await services.store.head();
+    const head = await deps.store.head();
     for (const { name } of place.projections) {
       if (!(await readers.waitForPosition(name, head, 5_000))) throw new Error("the read model stands still");
     }

@@ -74,9 +74,9 @@ describe("taking a file", () => {
     expect(world.storage.held).toEqual(new Map([[attachmentStream(first), 600]]));
     const second = await world.upload(txt(401));
     expect(second).toMatchObject({ kind: "refused", code: "STORAGE_LIMIT_EXCEEDED" });
-    expect(await world.services.storage.used(world.workspaceId)).toBe(600);
+    expect(await world.deps.storage.used(world.workspaceId)).toBe(600);
     await world.uploaded(txt(400));
-    await deleteAttachment(world.services, first, world.context());
+    await deleteAttachment(world.deps, first, world.context());
     await world.uploaded(txt(600));
     let folders = 0;
     for await (const _ of world.content.folders()) folders += 1;
@@ -184,7 +184,7 @@ describe("checks", () => {
     const id = await world.uploaded();
     const instance = await world.start();
     await asked.promise;
-    await deleteAttachment(world.services, id, world.context());
+    await deleteAttachment(world.deps, id, world.context());
     answer.resolve({ kind: "sound" });
     await instance.stop();
     await world.untilUpload(id, "AttachmentExpired", "AttachmentBytesRemoved");
@@ -238,7 +238,7 @@ describe("retention", () => {
       throw away();
     };
     // The deletion itself is in the log, and holds.
-    expect(await deleteAttachment(world.services, id, world.context())).toBe("deleted");
+    expect(await deleteAttachment(world.deps, id, world.context())).toBe("deleted");
     expect(await world.folders(id)).toBe(1);
     const instance = await world.start();
     await until(() => faults === 2 && instance.troubles.length === 1);
@@ -280,7 +280,7 @@ describe("retention", () => {
     await untilFilesExpired(id);
     expect(await world.content.get(folder, sha256)).toBeNull();
     expect(world.storage.held.size).toBe(0);
-    const content = await contentOf(world.services, id, await readStory(world.store, id));
+    const content = await contentOf(world.deps, id, await readStory(world.store, id));
     expect(content?.html).toBe(long.html);
     expect(content?.attachments).toHaveLength(3);
   });

@@ -49,7 +49,7 @@ describe("a sweep", () => {
   });
 
   test("leaves an accepted message's folder for good, and takes others of the same message", async () => {
-    const { workspaceId, services } = world;
+    const { workspaceId, deps } = world;
     expect((await world.send("order-1", 0)).kind).toBe("accepted");
     const id = emailId(workspaceId, "order-1");
     expect((await world.send("order-1", 1)).kind).toBe("conflict");
@@ -57,7 +57,7 @@ describe("a sweep", () => {
     expect(await world.files()).toHaveLength(3);
     world.clock.advance(1_000 * CONTENT_SWEEP_AGE_MS);
     expect(await world.sweeper().sweep()).toMatchObject({ checked: 3, removed: 2 });
-    const view = await readEmail(services, workspaceId, id);
+    const view = await readEmail(deps, workspaceId, id);
     expect(view?.content?.html).toBe(world.htmlOf("order-1", 0));
   });
 
@@ -91,7 +91,7 @@ describe("a sweep", () => {
     await world.check(id);
     const attachments = [{ kind: "upload", id } as const];
     expect((await world.send("order-1", 0, { attachments })).kind).toBe("accepted");
-    await deleteAttachment(world.services, id, {
+    await deleteAttachment(world.deps, id, {
       ...systemCommandContext("test"),
       workspaceId: world.workspaceId,
     });
@@ -249,13 +249,13 @@ describe("a send", () => {
         if (isSlow) pass();
         return sha256;
       };
-      const services = world.servicesOver({ content: { ...world.content, put } });
-      const failure = await world.send("order-1", 0, { services }).catch((error: unknown) => error);
+      const deps = world.depsOver({ content: { ...world.content, put } });
+      const failure = await world.send("order-1", 0, { deps }).catch((error: unknown) => error);
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ failure: "unavailable" });
       expect(await world.store.lastRevision(emailStream(emailId(world.workspaceId, "order-1")))).toBeNull();
       isSlow = false;
-      expect(await world.send("order-1", 0, { services })).toMatchObject({
+      expect(await world.send("order-1", 0, { deps })).toMatchObject({
         kind: "accepted",
         replayed: false,
       });
@@ -275,8 +275,8 @@ describe("an upload", () => {
         },
       };
     };
-    const services = world.servicesOver({ content: { ...world.content, writer } });
-    expect(await world.upload(services).catch((error: unknown) => error)).toBeInstanceOf(StoreError);
+    const deps = world.depsOver({ content: { ...world.content, writer } });
+    expect(await world.upload(deps).catch((error: unknown) => error)).toBeInstanceOf(StoreError);
     expect(await world.files()).toEqual([]);
   });
 });

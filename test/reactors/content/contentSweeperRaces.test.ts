@@ -143,10 +143,10 @@ function attachmentsOf(variant: number, { uploadId }: Learnt): readonly Requeste
 
 /** How many files a message keeps: it has all of its bytes, unless it was erased or never accepted. */
 async function filesOfMessage(world: SweptWorld, name: string, learnt: Learnt): Promise<number> {
-  const { workspaceId, services, content } = world;
+  const { workspaceId, deps, content } = world;
   const { accepted, erased } = learnt;
   const id = emailId(workspaceId, name);
-  const view = await readEmail(services, workspaceId, id);
+  const view = await readEmail(deps, workspaceId, id);
   if (accepted.has(name)) expect(view).not.toBeNull();
   if (view === null) return 0;
   const listed = view.content?.attachments ?? [];
@@ -161,10 +161,10 @@ async function filesOfMessage(world: SweptWorld, name: string, learnt: Learnt): 
 }
 
 /** How many files an upload keeps: it has its bytes as long as it can be sent. */
-async function filesOfUpload({ workspaceId, services, content }: SweptWorld, id: string): Promise<number> {
+async function filesOfUpload({ workspaceId, deps, content }: SweptWorld, id: string): Promise<number> {
   const bytes = await content.get(uploadFolder(workspaceId, id), sha256Of(Buffer.from(UPLOADED)));
   // Asked last: it may have been deleted while we looked.
-  const upload = await readAttachment(services, workspaceId, id);
+  const upload = await readAttachment(deps, workspaceId, id);
   if (upload?.status === "expired") return 0;
   expect(Buffer.from(bytes ?? []).toString()).toBe(UPLOADED);
   return 1;
@@ -215,14 +215,14 @@ async function race(
     await sweep();
   };
   const servicesFor = (end: Fate) =>
-    world.servicesOver({
+    world.depsOver({
       store: dyingStore(world.store, end, gate),
       content: hesitant(world.content, gate, end, sleep),
     });
   const send = async ({ key: name, variant, fate: end }: Send) => {
     await gate("to send");
     const attachments = attachmentsOf(variant, learnt);
-    const options = { services: servicesFor(end), attachments };
+    const options = { deps: servicesFor(end), attachments };
     const outcome = await outcomeOf(world.send(name, variant, options));
     if (outcome?.kind === "accepted") learnt.accepted.set(name, variant);
     if (outcome?.kind === "refused") expect(outcome.code).toBe("ATTACHMENT_EXPIRED");
@@ -249,7 +249,7 @@ async function race(
     await gate(one.kind);
     if (one.kind === "pass") return world.clock.advance(one.minutes * MINUTE_MS);
     if (one.kind === "delete")
-      return deleteAttachment(world.services, learnt.uploadId, {
+      return deleteAttachment(world.deps, learnt.uploadId, {
         ...systemCommandContext("test"),
         workspaceId,
       });

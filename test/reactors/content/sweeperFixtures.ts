@@ -6,12 +6,12 @@ import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { emailAggregate } from "../../../src/commands/aggregates.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
 import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
-import type { Services } from "../../../src/commands/dependencies.ts";
+import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/contentAge.ts";
 import type { RequestedAttachment } from "../../../src/commands/email/resolveAttachments.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
 import type { SendOutcome } from "../../../src/commands/email/sendOutcome.ts";
-import { makeServices } from "../../../src/commands/makeDependencies.ts";
+import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
@@ -36,7 +36,7 @@ import { type TestClock, testClock } from "../email/deliveryFixtures.ts";
 const HTML_CHARACTERS = 262_200;
 
 interface SendOptions {
-  readonly services?: Services;
+  readonly deps?: Dependencies;
   readonly attachments?: readonly RequestedAttachment[];
 }
 
@@ -48,15 +48,15 @@ export interface SweptWorld {
   readonly clock: TestClock;
   readonly store: EventStore;
   readonly content: ContentStore;
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly workspaceId: string;
   /** Services over other parts: a process that dies, or a store that hesitates. */
-  servicesOver(parts: Partial<Pick<Services, "store" | "content">>): Services;
+  depsOver(parts: Partial<Pick<Dependencies, "store" | "content">>): Dependencies;
   sweeper(options?: Partial<OrphanedContentSweeperOptions>): OrphanedContentSweeper;
   /** Sends content that is too large for an event; `variant` makes it another request. */
   send(key: string, variant: number, options?: SendOptions): Promise<SendOutcome>;
   /** Uploads a file, not yet checked. */
-  upload(services?: Services): Promise<UploadOutcome>;
+  upload(deps?: Dependencies): Promise<UploadOutcome>;
   /** Checks an upload, so that it can be sent. */
   check(id: string): Promise<void>;
   htmlOf(key: string, variant: number): string;
@@ -111,8 +111,8 @@ export async function sweptWorld(): Promise<SweptWorld> {
   const store = memoryEventStore();
   const content = clocked(directoryContentStore(root), clock);
   const keys = instanceKeys(newDataKey());
-  const servicesOver: SweptWorld["servicesOver"] = (parts) =>
-    makeServices({
+  const depsOver: SweptWorld["depsOver"] = (parts) =>
+    makeDependencies({
       store,
       content,
       ...parts,
@@ -126,22 +126,22 @@ export async function sweptWorld(): Promise<SweptWorld> {
       limitsDefault: readConfig({}).limitsDefault,
       recent: null,
     });
-  const services = servicesOver({});
+  const deps = depsOver({});
   const system = (): CommandContext => ({ at: clock.now(), correlationId: "test", actor: "test" });
-  const workspaceId = await newWorkspace(services, "shop", system());
+  const workspaceId = await newWorkspace(deps, "shop", system());
   const context = (): WorkspaceCommandContext => ({ ...system(), workspaceId });
   const from = addressOf("shop@example.com");
   const name = { kind: "address", address: from } as const;
-  const added = await newSender(services, { workspaceId, name }, context());
-  if (added) await markVerified(services, added.id, "operator", context());
+  const added = await newSender(deps, { workspaceId, name }, context());
+  if (added) await markVerified(deps, added.id, "operator", context());
   const htmlOf = (key: string, variant: number) => `${key} ${variant} ${"ü".repeat(HTML_CHARACTERS)}`;
   return {
     clock,
     store,
     content,
-    services,
+    deps,
     workspaceId,
-    servicesOver,
+    depsOver,
     htmlOf,
     sweeper: (options = {}) =>
       orphanedContentSweeper({
@@ -156,7 +156,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
         },
         ...options,
       }),
-    send: (key, variant, { services: over = services, attachments = [] } = {}) =>
+    send: (key, variant, { deps: over = deps, attachments = [] } = {}) =>
       sendEmail(over, {
         workspaceId,
         idempotencyKey: key,
@@ -173,7 +173,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
         attachments,
         context: context(),
       }),
-    upload: (over = services) =>
+    upload: (over = deps) =>
       uploadAttachment(over, {
         workspaceId,
         filename: "notes.txt",
@@ -181,7 +181,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
         chunks: [Buffer.from(UPLOADED.slice(0, 8)), Buffer.from(UPLOADED.slice(8))],
         context: context(),
       }),
-    check: (id) => checkAttachment(services, id, context()),
+    check: (id) => checkAttachment(deps, id, context()),
     async erase(id) {
       const event = { type: "EmailContentErased" as const, data: { reason: "requested" } };
       const aggregate = { ...emailAggregate, stream: emailStream(id) };

@@ -5,11 +5,11 @@ import { due } from "../../../projections/mailQueue.ts";
 import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggregates.ts";
-import type { Services } from "../../../src/commands/dependencies.ts";
+import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readStory } from "../../../src/commands/email/emailHistory.ts";
 import { type RecentEmails, recentEmails } from "../../../src/commands/email/recentEmailCache.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
-import { makeServices } from "../../../src/commands/makeDependencies.ts";
+import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
@@ -162,7 +162,7 @@ export function watchedStore(store: EventStore = memoryEventStore()): WatchedSto
 /** One instance that delivers, with its own read model. */
 export interface Instance {
   readonly delivery: MailDelivery;
-  readonly services: Services;
+  readonly deps: Dependencies;
   /** What was told of the relay. */
   readonly reports: readonly RelayReport[];
   readonly troubles: { readonly error: unknown; readonly id: string }[];
@@ -186,7 +186,7 @@ export interface DeliveryWorld {
   readonly store: WatchedStore;
   readonly clock: TestClock;
   readonly relay: ScriptedRelay;
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly workspaceId: string;
   freeBytes: number;
   start(options?: InstanceOptions): Promise<Instance>;
@@ -226,8 +226,8 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const keys = instanceKeys(newDataKey());
   const running: Instance[] = [];
   const recent = recentEmails();
-  const servicesOver = (over: EventStore, remembered: RecentEmails | null): Services =>
-    makeServices({
+  const depsOver = (over: EventStore, remembered: RecentEmails | null): Dependencies =>
+    makeDependencies({
       recent: remembered,
       store: over,
       content,
@@ -240,7 +240,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       diskFreeBytesMin: 1_000,
       limitsDefault: readConfig({}).limitsDefault,
     });
-  const services = servicesOver(store, recent);
+  const deps = depsOver(store, recent);
   const context = (): WorkspaceCommandContext => ({
     at: clock.now(),
     correlationId: "test",
@@ -248,12 +248,12 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
     workspaceId,
   });
   const forgetAll = (sender = senderId) => {
-    for (const known of [services, ...running.map((instance) => instance.services)]) {
+    for (const known of [deps, ...running.map((instance) => instance.deps)]) {
       known.workspaces.forget(workspaceId);
       known.senders.forget(sender);
     }
   };
-  const workspaceId = await newWorkspace(services, "shop", {
+  const workspaceId = await newWorkspace(deps, "shop", {
     at: clock.now(),
     correlationId: "t",
     actor: "t",
@@ -261,20 +261,20 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const senderId = keys.hashAddress(workspaceId, SENDER.canonical);
   for (const sender of [SENDER, addressOf("news@example.com")]) {
     const name = { kind: "address", address: sender } as const;
-    const added = await newSender(services, { workspaceId, name }, context());
-    if (added) await markVerified(services, added.id, "operator", context());
+    const added = await newSender(deps, { workspaceId, name }, context());
+    if (added) await markVerified(deps, added.id, "operator", context());
   }
 
   const world: DeliveryWorld = {
     store,
     clock,
     relay,
-    services,
+    deps,
     workspaceId,
     freeBytes: 1_000_000,
     async start({ worker = "w1", hasAccepted = worker === "w1", ...options } = {}) {
       const { sessionsMax = 2, policy = {}, bounceDomains = true, store: over = store } = options;
-      const own = servicesOver(over, hasAccepted ? recent : null);
+      const own = depsOver(over, hasAccepted ? recent : null);
       const instance = await startInstance(own, relay.transport(worker, sessionsMax), {
         worker,
         policy: { ...DELIVERY_POLICY, ...policy },
@@ -284,7 +284,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       return instance;
     },
     async accept(key, { to = "ana@example.org", from = SENDER.sent } = {}) {
-      const result = await sendEmail(services, {
+      const result = await sendEmail(deps, {
         workspaceId,
         idempotencyKey: key,
         request: { key },
@@ -345,9 +345,9 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       forgetAll(id);
     },
     async addDomain(domain) {
-      const added = await newSender(services, { workspaceId, name: { kind: "domain", domain } }, context());
+      const added = await newSender(deps, { workspaceId, name: { kind: "domain", domain } }, context());
       if (added === null) throw new Error("there is no such workspace");
-      await markVerified(services, added.id, "operator", context());
+      await markVerified(deps, added.id, "operator", context());
       return added.id;
     },
     async close() {
@@ -365,7 +365,7 @@ interface Settings {
 }
 
 async function startInstance(
-  services: Services,
+  deps: Dependencies,
   transport: MailTransport,
   { worker, policy, bounceDomains }: Settings,
 ): Promise<Instance> {
@@ -375,10 +375,10 @@ async function startInstance(
   const troubles: Instance["troubles"] = [];
   const reports: RelayReport[] = [];
   const delivery = new MailDelivery({
-    relayNews: new RelayNews(services.clock, (report) => reports.push(report)),
-    refusalNews: new RefusalNews(services.clock, () => {}),
+    relayNews: new RelayNews(deps.clock, (report) => reports.push(report)),
+    refusalNews: new RefusalNews(deps.clock, () => {}),
     isLevel: () => true,
-    services,
+    deps,
     transport,
     due: readers.reader("due"),
     policy,
@@ -391,7 +391,7 @@ async function startInstance(
   const stopping = new AbortController();
   const following = followReadModels({
     ...place,
-    store: services.store,
+    store: deps.store,
     logId: "log",
     retryMs: 1,
     signal: stopping.signal,
@@ -401,7 +401,7 @@ async function startInstance(
     },
   });
   const caughtUp = async () => {
-    const head = await services.store.head();
+    const head = await deps.store.head();
     if (!(await readers.waitForPosition("due", head, 5_000))) throw new Error("the read model stands still");
   };
   await caughtUp();
@@ -416,7 +416,7 @@ async function startInstance(
   };
   return {
     delivery,
-    services,
+    deps,
     troubles,
     reports,
     caughtUp,

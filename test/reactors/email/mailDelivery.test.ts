@@ -38,7 +38,7 @@ async function quietTime(ms: number): Promise<void> {
 const lastEvent = async (id: string) => (await world.events(id)).at(-1) as EmailEvent;
 /** The last event as it is told: what the log has sealed can be read while the content is there. */
 const lastTold = async (id: string) =>
-  (await readEmail(world.services, world.workspaceId, id))?.events.at(-1)?.event.data;
+  (await readEmail(world.deps, world.workspaceId, id))?.events.at(-1)?.event.data;
 const unavailable = () => new StoreError("unavailable", "the store is away");
 
 describe("a message", () => {
@@ -496,7 +496,7 @@ describe("what holds a message back", () => {
     const read: string[] = [];
     world.store.beforeRead = (stream) => void read.push(stream);
     await world.accept("order-1001");
-    const senderId = world.services.keys.hashAddress(world.workspaceId, "shop@example.com");
+    const senderId = world.deps.keys.hashAddress(world.workspaceId, "shop@example.com");
     expect(read.filter((stream) => stream.startsWith("sender-"))).toEqual([`sender-${senderId}`]);
   });
 

@@ -8,7 +8,7 @@ import { erasures } from "../../../projections/erasures.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { checkpointFile } from "../../../src/adapters/system/checkpointFile.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
-import type { Services } from "../../../src/commands/dependencies.ts";
+import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmailState } from "../../../src/commands/email/readEmail.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
 import { readErasure, requestPersonErasure } from "../../../src/commands/erasure/erasureRequests.ts";
@@ -81,7 +81,7 @@ async function startWorld() {
     async send(to: string, parts: { readonly uploads?: readonly string[]; readonly files?: number } = {}) {
       sends += 1;
       const { filename, content_type: contentType, content } = direct(txt(20));
-      const result = await sendEmail(world.services, {
+      const result = await sendEmail(world.deps, {
         workspaceId: world.workspaceId,
         idempotencyKey: `erasure-${sends}`,
         request: { sends },
@@ -102,7 +102,7 @@ async function startWorld() {
     },
     async readyUpload() {
       const id = await world.uploaded();
-      await checkAttachment(world.services, id, world.context());
+      await checkAttachment(world.deps, id, world.context());
       return id;
     },
     async end() {
@@ -117,7 +117,7 @@ async function startWorld() {
 type World = Awaited<ReturnType<typeof startWorld>>;
 
 /** The services of a process that dies at its `calls`-th call of the log, the content store or the outbox. */
-function dying(services: Services, calls: number) {
+function dying(deps: Dependencies, calls: number) {
   let left = calls;
   const alive = <Args extends readonly unknown[], Result>(call: (...args: Args) => Result) => {
     return (...args: Args): Result => {
@@ -126,7 +126,7 @@ function dying(services: Services, calls: number) {
       return call(...args);
     };
   };
-  const { store, content } = services;
+  const { store, content } = deps;
   const dyingStore: EventStore = {
     ...store,
     append: alive(async (...args) => store.append(...args)),
@@ -135,8 +135,8 @@ function dying(services: Services, calls: number) {
     scrub: alive(async (...args) => store.scrub(...args)),
   };
   const removed: string[] = [];
-  const dyingServices: Services = {
-    ...services,
+  const dyingServices: Dependencies = {
+    ...deps,
     store: dyingStore,
     content: { ...content, removeOwner: alive(async (owner) => content.removeOwner(owner)) },
     outbox: {
@@ -146,12 +146,12 @@ function dying(services: Services, calls: number) {
       }),
     },
   };
-  return { services: dyingServices, removed, isDead: () => left < 0 };
+  return { deps: dyingServices, removed, isDead: () => left < 0 };
 }
 
-function worker(world: World, services: Services, troubles: unknown[] = []): RowWorker {
+function worker(world: World, deps: Dependencies, troubles: unknown[] = []): RowWorker {
   return personErasure({
-    services,
+    deps,
     erasures: world.readers.reader("erasures"),
     emails: world.readers.reader("emails"),
     messageFiles: world.readers.reader("message-files"),
@@ -173,12 +173,12 @@ async function peopled() {
   const delivered = await world.send("Ana@example.org");
   await world.addEmailEvents(delivered, ...sent);
   const other = await world.send("ben@example.org", { uploads: [shared] });
-  const { services, workspaceId } = world;
+  const { deps, workspaceId } = world;
   const ana = { workspaceId, address: address("ana@example.org"), note: "asked" };
-  await addSuppression(services, ana, world.context());
-  await removeSuppression(services, workspaceId, ana.address, world.context());
-  await addSuppression(services, ana, world.context());
-  const requestId = await requestPersonErasure(services, ana.address, world.context());
+  await addSuppression(deps, ana, world.context());
+  await removeSuppression(deps, workspaceId, ana.address, world.context());
+  await addSuppression(deps, ana, world.context());
+  const requestId = await requestPersonErasure(deps, ana.address, world.context());
   const firstOf = async (stream: string) => (await world.store.read(stream, 0, 1))[0];
   return {
     world,
@@ -192,7 +192,7 @@ async function peopled() {
       }
       expect((await readEmailState(world.store, waiting))?.status).toBe("canceled");
       expect((await firstOf(attachmentStream(upload)))?.type).toBe("AttachmentErased");
-      const hash = services.keys.hashAddress(workspaceId, ana.address.canonical);
+      const hash = deps.keys.hashAddress(workspaceId, ana.address.canonical);
       expect((await firstOf(suppressionStream(hash)))?.type).toBe("RecipientSuppressed");
       expect((await firstOf(emailStream(other)))?.revision).toBe(0);
       expect((await firstOf(attachmentStream(shared)))?.type).toBe("AttachmentUploaded");
@@ -222,15 +222,15 @@ describe("a request to erase a person", () => {
     let deaths = 0;
     for (let calls = 0; ; calls += 1) {
       const { world, isCompleted, check } = await peopled();
-      const first = dying(world.services, calls);
-      const dead = worker(world, first.services);
+      const first = dying(world.deps, calls);
+      const dead = worker(world, first.deps);
       dead.start();
       await until(async () => first.isDead() || (await isCompleted()), "the first worker's end");
       await dead.stop(0);
       const wasEnough = !first.isDead();
       const second = worker(world, {
-        ...world.services,
-        outbox: dying(world.services, 1_000).services.outbox,
+        ...world.deps,
+        outbox: dying(world.deps, 1_000).deps.outbox,
       });
       second.start();
       await until(isCompleted, "the second worker to finish");
@@ -246,7 +246,7 @@ describe("a request to erase a person", () => {
   test("is worked on by several at once", async () => {
     const { world, isCompleted, check } = await peopled();
     const troubles: unknown[] = [];
-    const workers = [1, 2, 3].map(() => worker(world, world.services, troubles));
+    const workers = [1, 2, 3].map(() => worker(world, world.deps, troubles));
     for (const one of workers) one.start();
     await until(isCompleted, "the request to be completed");
     for (const one of workers) await one.stop(5_000);
@@ -266,7 +266,7 @@ describe("a request to erase a person", () => {
       },
     };
     const troubles: unknown[] = [];
-    const one = worker(world, { ...world.services, store }, troubles);
+    const one = worker(world, { ...world.deps, store }, troubles);
     one.start();
     await until(async () => {
       // Far less than its patience, more than its first rest.
@@ -288,9 +288,9 @@ describe("a request to erase a person", () => {
 });
 
 describe("what was erased", () => {
-  const startEraser = (path: string, services: Services, troubles: unknown[] = []) => {
+  const startEraser = (path: string, deps: Dependencies, troubles: unknown[] = []) => {
     const eraser = erasedContentCleanup({
-      services,
+      deps,
       checkpoint: checkpointFile(path, "log"),
       actor: "worker:test",
       intervalMs: 5,
@@ -312,8 +312,8 @@ describe("what was erased", () => {
     for (const instance of ["a", "b"]) {
       const path = join(world.directory, `${instance}.json`);
       for (const expected of [ids, []]) {
-        const { services, removed } = dying(world.services, Number.POSITIVE_INFINITY);
-        const eraser = startEraser(path, services);
+        const { deps, removed } = dying(world.deps, Number.POSITIVE_INFINITY);
+        const eraser = startEraser(path, deps);
         const head = await world.store.head();
         await until(
           () => checkpointFile(path, "log").load() >= head || removed.length > ids.length,
@@ -342,7 +342,7 @@ describe("what was erased", () => {
       },
     };
     const troubles: unknown[] = [];
-    const eraser = startEraser(path, { ...world.services, store }, troubles);
+    const eraser = startEraser(path, { ...world.deps, store }, troubles);
     await until(() => isCleared(world, sound), "the sound one to be cleared");
     await until(() => troubles.length > 1, "the broken one to be tried again");
     expect(await isCleared(world, broken)).toBe(false);
@@ -351,7 +351,7 @@ describe("what was erased", () => {
     const [first] = await world.store.read(emailStream(broken), 2, 10);
     expect(checkpointFile(path, "log").load() < (first?.position ?? LOG_START)).toBe(true);
     isBroken = false;
-    const next = startEraser(path, { ...world.services, store });
+    const next = startEraser(path, { ...world.deps, store });
     await until(() => isCleared(world, broken), "the broken one to be cleared");
     await next.stop();
     await world.end();
@@ -367,7 +367,7 @@ describe("what was erased", () => {
     expect(checkpointFile(path, "other").load()).toBe(LOG_START);
     const id = await world.send("ana@example.org");
     await world.addEmailEvents(id, ...sent, erased);
-    const eraser = startEraser(path, world.services);
+    const eraser = startEraser(path, world.deps);
     await until(() => isCleared(world, id), "it to be cleared");
     await eraser.stop();
     await world.end();
@@ -375,9 +375,9 @@ describe("what was erased", () => {
 });
 
 describe("content retention", () => {
-  const retaining = (world: World, services: Services = world.services, troubles: unknown[] = []) => {
+  const retaining = (world: World, deps: Dependencies = world.deps, troubles: unknown[] = []) => {
     const retention = contentRetention({
-      services,
+      deps,
       emails: world.watchedEmails(),
       actor: "worker:test",
       random: () => 0,
@@ -411,8 +411,8 @@ describe("content retention", () => {
     expect((await world.store.read(emailStream(old), 0, 1))[0]?.revision).toBe(1);
     expect(await isErased(world, waiting)).toBe(false);
     // The operator says one day: from now on that counts for what is there.
-    await setLimits(world.services, world.workspaceId, { contentRetentionDays: 1 });
-    world.services.workspaces.forget(world.workspaceId);
+    await setLimits(world.deps, world.workspaceId, { contentRetentionDays: 1 });
+    world.deps.workspaces.forget(world.workspaceId);
     await until(() => isErased(world, young), "the young one to be erased");
     // What ends late goes when it has ended.
     await world.addEmailEvents(waiting, ...sent);
@@ -428,7 +428,7 @@ describe("content retention", () => {
     for (const id of ids) await world.addEmailEvents(id, ...sent);
     world.pass(31 * DAY_MS);
     const troubles: unknown[] = [];
-    const workers = [retaining(world, world.services, troubles), retaining(world, world.services, troubles)];
+    const workers = [retaining(world, world.deps, troubles), retaining(world, world.deps, troubles)];
     await until(async () => {
       const all = await Promise.all(ids.map((id) => isErased(world, id)));
       return all.every((one) => one);

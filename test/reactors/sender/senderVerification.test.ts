@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { senders } from "../../../projections/senders.ts";
 import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import type { Services } from "../../../src/commands/dependencies.ts";
+import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { suppressRecipient } from "../../../src/commands/email/mailAttempts.ts";
-import { makeServices } from "../../../src/commands/makeDependencies.ts";
+import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { readSender } from "../../../src/commands/sender/readSender.ts";
 import { requestSenderVerification } from "../../../src/commands/sender/requestSenderVerification.ts";
@@ -55,14 +55,14 @@ interface Instance {
 let store: WatchedStore;
 let clock: TestClock;
 let relay: ScriptedRelay;
-let services: Services;
+let deps: Dependencies;
 let workspaceId: string;
 let running: Instance[];
 const keys = instanceKeys(newDataKey());
 
 /** A service of its own over the one log. */
-function newServices(): Services {
-  return makeServices({
+function newDeps(): Dependencies {
+  return makeDependencies({
     recent: null,
     store,
     content: memoryContentStore(),
@@ -81,9 +81,9 @@ beforeEach(async () => {
   store = watchedStore();
   clock = testClock();
   relay = scriptedRelay();
-  services = newServices();
+  deps = newDeps();
   running = [];
-  workspaceId = await newWorkspace(services, "shop", context());
+  workspaceId = await newWorkspace(deps, "shop", context());
 });
 afterEach(async () => {
   for (const instance of running) await instance.stop();
@@ -96,7 +96,7 @@ const context = () => ({ at: clock.now(), correlationId: "test", actor: "test", 
 async function start(worker: string): Promise<Instance> {
   const directory = mkdtempSync(join(tmpdir(), "sender-verification-"));
   const place = { databases: sqliteReadDatabases, directory, projections: [senders] };
-  const own = newServices();
+  const own = newDeps();
   const readers = openReaders(place);
   const stopping = new AbortController();
   const following = followReadModels({
@@ -110,9 +110,9 @@ async function start(worker: string): Promise<Instance> {
   await readers.waitForPosition("senders", await store.head(), 5_000);
   const troubles: unknown[] = [];
   const verification = new SenderVerification({
-    relayNews: new RelayNews(services.clock, () => {}),
+    relayNews: new RelayNews(deps.clock, () => {}),
     isLevel: () => true,
-    services: own,
+    deps: own,
     transport: relay.transport(worker, 4),
     mails: readers.reader("senders"),
     from: FROM,
@@ -149,12 +149,12 @@ const addressOf = (text: string) => {
 /** Adds an address and answers its id. */
 async function add(text: string, inWorkspace = workspaceId): Promise<string> {
   const name = { kind: "address", address: addressOf(text) } as const;
-  const added = await newSender(services, { workspaceId: inWorkspace, name }, context());
+  const added = await newSender(deps, { workspaceId: inWorkspace, name }, context());
   if (added === null) throw new Error("there is no such workspace");
   return added.id;
 }
 
-async function ask(id: string, through = services, inWorkspace = workspaceId) {
+async function ask(id: string, through = deps, inWorkspace = workspaceId) {
   const view = await readSender(through, inWorkspace, id);
   if (view === null) throw new Error("there is no such sender");
   return requestSenderVerification(through, view, { ...context(), workspaceId: inWorkspace });
@@ -175,7 +175,7 @@ const untilMail = (id: string, ...types: readonly string[]) =>
   }, types.join(", "));
 const mails = () => relay.sent.map(({ message }) => message);
 const tokenIn = (mail: MailMessage) => /verify\/([\w-]+)/.exec(mail.text ?? "")?.[1] ?? "";
-const confirm = (mail: MailMessage) => confirmVerificationLink(services, tokenIn(mail), context());
+const confirm = (mail: MailMessage) => confirmVerificationLink(deps, tokenIn(mail), context());
 
 describe("a verification mail", () => {
   test("is sent once, and its link verifies", async () => {
@@ -323,7 +323,7 @@ describe("a verification mail", () => {
 
   test("for a sender that the operator has verified since is not sent", async () => {
     const id = await requested();
-    await markVerified(services, id, "operator", context());
+    await markVerified(deps, id, "operator", context());
     await start("w1");
     const other = await requested("other@example.com");
     await untilMail(other, "Started", "Sent");
@@ -333,13 +333,13 @@ describe("a verification mail", () => {
 });
 
 describe("two instances that are asked at once", () => {
-  const both = () => [newServices(), newServices()];
+  const both = () => [newDeps(), newDeps()];
   const outcomes = (asked: readonly { readonly kind: string }[]) =>
     asked.filter(({ kind }) => kind === "requested");
 
   test("allow one mail for an address", async () => {
     const id = await add("shop@example.com");
-    const [one, other] = both() as [Services, Services];
+    const [one, other] = both() as [Dependencies, Dependencies];
     const asked = await Promise.all(
       Array.from({ length: 40 }, (_, index) => ask(id, index % 2 ? one : other)),
     );
@@ -349,7 +349,7 @@ describe("two instances that are asked at once", () => {
   test("allow 20 a UTC day for a workspace, whatever it asks for", async () => {
     const ids: string[] = [];
     for (let index = 0; index < 30; index += 1) ids.push(await add(`box${index}@example.com`));
-    const [one, other] = both() as [Services, Services];
+    const [one, other] = both() as [Dependencies, Dependencies];
     const asked = await Promise.all(ids.map((id, index) => ask(id, index % 2 ? one : other)));
     expect(outcomes(asked)).toHaveLength(20);
     const limited = asked.find(({ kind }) => kind === "limited");
@@ -361,9 +361,8 @@ describe("two instances that are asked at once", () => {
 
   test("allow five a UTC day to each workspace for an address, and 20 to all", async () => {
     const workspaces = [workspaceId];
-    for (const name of ["b", "c", "d", "e", "f"])
-      workspaces.push(await newWorkspace(services, name, context()));
-    const [one, other] = both() as [Services, Services];
+    for (const name of ["b", "c", "d", "e", "f"]) workspaces.push(await newWorkspace(deps, name, context()));
+    const [one, other] = both() as [Dependencies, Dependencies];
     const ids = await Promise.all(
       workspaces.map((workspace, index) =>
         add(index % 2 ? "SHOP@example.com" : "shop@example.com", workspace),

@@ -27,7 +27,7 @@ beforeEach(async () => {
   following = follow(place, world.store, [storage]);
   await following.caughtUp();
   reaper = staleReservations({
-    services: world.services,
+    deps: world.deps,
     holders: following.readers.reader("storage"),
     worker: "reaper",
     intervalMs: 1,
@@ -44,10 +44,10 @@ afterEach(async () => {
 
 function reserve(holder: string, bytes: number): Promise<boolean> {
   const context = { at: world.clock.now(), correlationId: "test", actor: "test" };
-  return world.services.storage.reserve(world.workspaceId, holder, bytes, context);
+  return world.deps.storage.reserve(world.workspaceId, holder, bytes, context);
 }
 
-const used = () => world.services.storage.used(world.workspaceId);
+const used = () => world.deps.storage.used(world.workspaceId);
 
 describe("a reservation whose time is over", () => {
   test("is released when its holder never came to be, and kept when it did", async () => {

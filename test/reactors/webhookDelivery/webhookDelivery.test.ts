@@ -295,7 +295,7 @@ describe("an endpoint", () => {
       const known = how === "enabled" ? await world.register("shop") : null;
       if (known) await world.disable(known);
       // From here on this instance remembers the endpoints as they are now.
-      await instance.services.webhooks.get(world.workspaceId);
+      await instance.deps.webhooks.get(world.workspaceId);
       if (known) await world.enable(known);
       const id = known ?? (await world.register("shop"));
       const [delivery = ""] = await happenings(id, 1);

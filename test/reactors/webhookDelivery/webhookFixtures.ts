@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { webhookDeliveries } from "../../../projections/webhookDeliveries.ts";
 import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import type { Services } from "../../../src/commands/dependencies.ts";
+import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { suppressRecipient } from "../../../src/commands/email/mailAttempts.ts";
-import { makeServices } from "../../../src/commands/makeDependencies.ts";
+import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import {
   deleteWebhookEndpoint,
@@ -98,7 +98,7 @@ function scriptedEndpoints(clock: TestClock): ScriptedEndpoints {
 
 /** One instance that delivers, with its own read model and its own memory of endpoints. */
 export interface WebhookInstance {
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly troubles: { readonly error: unknown; readonly id: string }[];
   /** Endpoints that it has disabled by itself. */
   readonly disabled: readonly DisabledEndpoint[];
@@ -126,7 +126,7 @@ export interface WebhookTestWorld {
   readonly store: WatchedStore;
   readonly clock: TestClock;
   readonly endpoints: ScriptedEndpoints;
-  readonly services: Services;
+  readonly deps: Dependencies;
   readonly workspaceId: string;
   freeBytes: number;
   start(options?: WebhookInstanceOptions): Promise<WebhookInstance>;
@@ -168,8 +168,8 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
   const workspaceId = newId();
   const running: WebhookInstance[] = [];
   const streams = new Map<string, string>();
-  const servicesOver = (over: EventStore): Services =>
-    makeServices({
+  const depsOver = (over: EventStore): Dependencies =>
+    makeDependencies({
       recent: null,
       store: over,
       content: memoryContentStore(),
@@ -182,7 +182,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
       diskFreeBytesMin: 1_000,
       limitsDefault: readConfig({}).limitsDefault,
     });
-  const services = servicesOver(store);
+  const deps = depsOver(store);
   const context = (): WorkspaceCommandContext => ({
     at: clock.now(),
     correlationId: "test",
@@ -195,11 +195,11 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     store,
     clock,
     endpoints,
-    services,
+    deps,
     workspaceId,
     freeBytes: 1_000_000,
     async start({ worker = "w1", policy = {}, store: over = store, isCurrent } = {}) {
-      const instance = await startInstance(servicesOver(over), endpoints.transport(worker), {
+      const instance = await startInstance(depsOver(over), endpoints.transport(worker), {
         worker,
         policy: { ...WEBHOOK_POLICY, ...policy },
         ...(isCurrent ? { isCurrent } : {}),
@@ -210,17 +210,17 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     async register(name, eventTypes = null) {
       const url = `https://${name}.example.org/`;
       const endpoint = { workspaceId, url, description: null, eventTypes, context: context() };
-      const result = await registerWebhook(services, endpoint);
+      const result = await registerWebhook(deps, endpoint);
       if (result.kind !== "registered") throw new Error(`not registered: ${result.kind}`);
       return result.id;
     },
-    update: (id, change) => updateWebhookEndpoint(services, named(id), change, context()),
-    disable: (id) => disableWebhookEndpoint(services, named(id), "manual", context()),
-    enable: (id) => enableWebhookEndpoint(services, named(id), context()),
-    delete: (id) => deleteWebhookEndpoint(services, named(id), context()),
+    update: (id, change) => updateWebhookEndpoint(deps, named(id), change, context()),
+    disable: (id) => disableWebhookEndpoint(deps, named(id), "manual", context()),
+    enable: (id) => enableWebhookEndpoint(deps, named(id), context()),
+    delete: (id) => deleteWebhookEndpoint(deps, named(id), context()),
     async disabledReason(id) {
-      services.webhooks.forget(workspaceId);
-      return (await services.webhooks.get(workspaceId)).endpoints.get(id)?.disabledReason ?? null;
+      deps.webhooks.forget(workspaceId);
+      return (await deps.webhooks.get(workspaceId)).endpoints.get(id)?.disabledReason ?? null;
     },
     async happen() {
       const address = `${newId()}@example.net`;
@@ -233,7 +233,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
       return id;
     },
     async test(id) {
-      const outcome = await testWebhookEndpoint(services, named(id), context());
+      const outcome = await testWebhookEndpoint(deps, named(id), context());
       return outcome.kind === "requested" ? outcome.deliveryId : null;
     },
     async redeliver(id) {
@@ -292,7 +292,7 @@ interface Settings {
 }
 
 async function startInstance(
-  services: Services,
+  deps: Dependencies,
   transport: WebhookTransport,
   { worker, policy, isCurrent }: Settings,
 ): Promise<WebhookInstance> {
@@ -302,11 +302,11 @@ async function startInstance(
   const db = readers.reader(webhookDeliveries.name);
   const troubles: WebhookInstance["troubles"] = [];
   const isAtHead = async () =>
-    readers.waitForPosition(webhookDeliveries.name, await services.store.head(), 5_000);
+    readers.waitForPosition(webhookDeliveries.name, await deps.store.head(), 5_000);
   const disabled: DisabledEndpoint[] = [];
   const delivery = new WebhookDelivery({
     isLevel: () => true,
-    services,
+    deps,
     transport,
     deliveries: db,
     isCurrent: isCurrent ?? isAtHead,
@@ -320,7 +320,7 @@ async function startInstance(
   const stopping = new AbortController();
   const following = followReadModels({
     ...place,
-    store: services.store,
+    store: deps.store,
     logId: "log",
     retryMs: 1,
     signal: stopping.signal,
@@ -343,7 +343,7 @@ async function startInstance(
     rmSync(directory, { recursive: true, force: true });
   };
   return {
-    services,
+    deps,
     troubles,
     disabled,
     wake: () => delivery.wake(),
@@ -358,7 +358,7 @@ async function startInstance(
       const { signal } = stopping;
       const [result] = await rebuildReadModels({
         ...place,
-        store: services.store,
+        store: deps.store,
         logId: "log",
         owner: false,
         signal,
