@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { firstCurl } from "../../src/service/firstRun.ts";
+import { parsePage } from "./markdownPage.ts";
+import { pageFaults } from "./pageRules.ts";
+import { type Clone, cloneRepository } from "./pageRunner.ts";
+import { PAGES } from "./pages.ts";
+
+const PAGE_MS_MAX = 120_000;
+const README_LINES_MAX = 150;
+const COLUMNS_MAX = 130;
+
+let clone: Clone;
+beforeAll(async () => {
+  clone = await cloneRepository();
+});
+afterAll(() => clone.remove());
+
+describe("what a reader types in, page by page", () => {
+  test.each(PAGES.map((page) => [page.path, page] as const))(
+    "works as %s says",
+    async (_, page) => {
+      expect(await clone.follow(page)).toEqual([]);
+    },
+    PAGE_MS_MAX,
+  );
+
+  test("is run, but for what is marked with a reason", () => {
+    const notRun = PAGES.flatMap(({ path, blocks }) =>
+      blocks.flatMap(({ notRun: reason, text }) =>
+        reason === null ? [] : [`${path}: ${reason}: ${text.split("\n")[0]}`],
+      ),
+    );
+    console.log(`${notRun.length} blocks of the documentation are not run:\n  ${notRun.join("\n  ")}`);
+    expect(notRun.filter((line) => !/: (needs|npx|this|runs for|production) /.test(line))).toEqual([]);
+  });
+});
+
+describe("a page", () => {
+  test.each(PAGES.map((page) => [page.path, page] as const))("%s links to what is there", (_, page) => {
+    expect(pageFaults(page)).toEqual([]);
+  });
+
+  test("is not too wide, and the README not too long", () => {
+    const wide = PAGES.flatMap(({ path, text }) =>
+      text.split("\n").flatMap((line, index) => {
+        const isTable = /^\s*\|/.test(line);
+        return line.length > COLUMNS_MAX && !isTable ? [`${path}:${index + 1}`] : [];
+      }),
+    );
+    expect(wide).toEqual([]);
+    const readme = PAGES.find(({ path }) => path === "README.md");
+    expect(readme?.text.trimEnd().split("\n").length).toBeLessThanOrEqual(README_LINES_MAX);
+  });
+
+  test("the README sends its first mail as the service itself tells you to", () => {
+    const [first] = PAGES[0]?.blocks.filter(({ text }) => text.startsWith("curl")) ?? [];
+    const printed = firstCurl("http://127.0.0.1:3000", "data").replace(/hello-\d+/, "hello-0001");
+    expect(first?.text).toBe(printed);
+  });
+});
+
+/** A page of its own, with what is planted. */
+function planted(...lines: readonly string[]) {
+  return parsePage("docs/planted.md", ["# Planted", "", ...lines, ""].join("\n"));
+}
+
+const sh = (...lines: readonly string[]) => ["```sh", ...lines, "```", ""];
+const printing = (language: string, ...lines: readonly string[]) => [
+  `\`\`\`${language}`,
+  ...lines,
+  "```",
+  "",
+];
+
+describe("a wrong page is found out:", () => {
+  const READY = "curl http://127.0.0.1:3000/health/live";
+  test.each([
+    ["a command that is not there", [...sh("bun run postledger workspcae list")], "exit status 2"],
+    ["one that fails in the middle", [...sh("false", "true")], "exit status 1"],
+    [
+      "an exit status that is another",
+      ["<!-- exit status: 2 -->", ...sh("true")],
+      "exit status 0 in place of 2",
+    ],
+    ["a path that is not there", [...sh("curl http://127.0.0.1:3000/api/v1/nothing")], "answered 404"],
+    ["a request without a key", [...sh("curl http://127.0.0.1:3000/api/v1/emails")], "answered 401"],
+    [
+      "a member that is missing",
+      [...sh(READY), ...printing("json", '{ "status": "ok", "age": 1 }')],
+      "no age",
+    ],
+    ["a member that is not shown", [...sh(READY), ...printing("json", "{}")], "does not show status"],
+    ["another value", [...sh(READY), ...printing("json", '{ "status": "well" }')], 'in place of "well"'],
+    [
+      "another kind",
+      [...sh("echo 1.0 at 7"), ...printing("text", "1.0 at noon")],
+      "no line like: 1.0 at noon",
+    ],
+    [
+      "one id where there are two",
+      [
+        ...sh("echo 0b7e2d3a-58c4-5f0e-9d0b-8a2f6c1e4d37", "echo c1f455c1-1eaf-58ea-8710-5342809e3edd"),
+        ...printing("text", "0b7e2d3a-58c4-5f0e-9d0b-8a2f6c1e4d37", "0b7e2d3a-58c4-5f0e-9d0b-8a2f6c1e4d37"),
+      ],
+      "no line like",
+    ],
+  ])(
+    "%s",
+    async (_, lines, fault) => {
+      expect((await clone.follow(planted(...lines), 0)).join("\n")).toContain(fault);
+    },
+    PAGE_MS_MAX,
+  );
+
+  test.each([
+    ["a file that is not there", ["See [it](nothing.md)."], "there is no docs/nothing.md"],
+    ["a heading that is not there", ["See [it](../README.md#nothing)."], "has no such heading"],
+    ["a heading of its own that is not there", ["See [it](#nothing)."], "it has no such heading"],
+    ["a block without a language", [...printing("", "x")], "is none of ours"],
+    ["a command in another block", [...printing("text", "curl http://x")], "a command that is not run"],
+    ["output of nothing", [...printing("json", "{}")], "no command prints this"],
+    ["a remark in a command", [...sh("true # well")], "belong into the text"],
+    ["a command by name", ["Use `postledger workspcae list`."], "there is no command"],
+  ])("%s", (_, lines, fault) => {
+    expect(pageFaults(planted(...lines)).join("\n")).toContain(fault);
+  });
+});
