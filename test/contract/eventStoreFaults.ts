@@ -12,7 +12,9 @@ const GRACE_MS = 1_000;
 /** A TCP proxy in front of the server, which can hold its answers back and drop connections. */
 async function startProxy(targetPort: number) {
   const pairs = new Set<readonly [Socket, Socket]>();
-  const state = { isHolding: false, heldBytes: 0 };
+  const state = { isHolding: false };
+  const dead = new Set<Socket>();
+  let held: (() => void)[] = [];
   const server = createServer((client) => {
     const target = connect(targetPort, "127.0.0.1");
     const pair = [client, target] as const;
@@ -24,7 +26,8 @@ async function startProxy(targetPort: number) {
     for (const socket of pair) socket.on("error", end).on("close", end);
     client.on("data", (bytes) => target.write(bytes));
     target.on("data", (bytes) => {
-      if (state.isHolding) state.heldBytes += bytes.length;
+      if (dead.has(client)) return;
+      if (state.isHolding) held.push(() => client.write(bytes));
       else client.write(bytes);
     });
   });
@@ -39,10 +42,20 @@ async function startProxy(targetPort: number) {
     hold: () => {
       state.isHolding = true;
     },
+    /** Gives out what was held back. */
+    release: () => {
+      state.isHolding = false;
+      for (const write of held.splice(0)) write();
+    },
     /** Drops every connection; new ones are let through. */
     dropAndPass: () => {
       state.isHolding = false;
+      held = [];
       drop();
+    },
+    /** No answer comes through the connections that there are, for good, though they stay open. */
+    deaden: () => {
+      for (const [client] of pairs) dead.add(client);
     },
     close: () => {
       drop();
@@ -119,6 +132,50 @@ export function eventStoreDbFaults(server: EventStoreDbServer): void {
       });
     });
     proxy.close();
+  });
+
+  it("the time-out of one append is not that of another on the same connection", async () => {
+    const proxy = await startProxy(server.port);
+    const store = await open(proxy.url);
+    await closing([store], async () => {
+      await mustAppend(store, fresh("warm"), [newEvent()], "noStream");
+      proxy.hold();
+      const patient = store.append(fresh("patient"), [newEvent()], "noStream");
+      const hasty = store.append(fresh("hasty"), [newEvent()], "noStream", { timeoutMs: 200 });
+      expect((await refusal(hasty)).failure).toBe("outcomeUnknown");
+      proxy.release();
+      expect(await patient).toMatchObject({ outcome: "appended", revision: 0 });
+    });
+    proxy.close();
+  });
+
+  it("a connection that has gone dead is given up for a new one, and what it carried is written once", async () => {
+    const proxy = await startProxy(server.port);
+    const [direct, store] = [await open(), await open(proxy.url, 8_000)];
+    await closing([direct, store], async () => {
+      await mustAppend(store, fresh("warm"), [newEvent()], "noStream");
+      proxy.deaden();
+      const streams = Array.from({ length: 20 }, () => fresh("dead"));
+      const results = await Promise.all(
+        streams.map((stream) => store.append(stream, [newEvent(), newEvent()], "noStream")),
+      );
+      expect(results.map(({ outcome }) => outcome)).toEqual(streams.map(() => "appended"));
+      for (const stream of streams) expect((await direct.read(stream, 0, 10)).length).toBe(2);
+    });
+    proxy.close();
+  });
+
+  it("many large appends at once wait for each other, and small ones come through", async () => {
+    const store = await open(server.url, 20_000);
+    await closing([store], async () => {
+      const large = () => newEvent("Large", { filler: "x".repeat(700_000) });
+      const results = await Promise.all(
+        Array.from({ length: 60 }, (_, n) =>
+          store.append(fresh("large"), [n % 2 === 0 ? large() : newEvent()], "noStream"),
+        ),
+      );
+      expect(results.every(({ outcome }) => outcome === "appended")).toBe(true);
+    });
   });
 
   it("with nobody listening every call is unavailable by its deadline", async () => {

@@ -64,7 +64,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   clamav: [],
   directory: [],
   dns: [],
-  eventstoredb: ["@eventstore/db-client"],
+  eventstoredb: ["@eventstore/db-client", "@grpc/grpc-js"],
   files: ["file-type", "yauzl"],
   https: [],
   liquidjs: ["liquidjs"],

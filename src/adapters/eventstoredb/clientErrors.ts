@@ -1,33 +1,59 @@
 import {
   AccessDeniedError,
   InvalidArgumentError,
-  MaxAppendSizeExceededError,
   NotLeaderError,
   StreamDeletedError,
 } from "@eventstore/db-client";
+import { status } from "@grpc/grpc-js";
 import { StoreError } from "../../ports/eventStore.ts";
 
 /**
  * What a failed attempt tells: `refused` will be refused again, `notDone` did nothing and may succeed later,
  * and after `unknown` the attempt may have been carried out or not.
  */
-type FailureNature = "tooLarge" | "refused" | "notDone" | "unknown";
+export type FailureNature = "tooLarge" | "refused" | "notDone" | "unknown";
 
-const INVALID_ARGUMENT_CODE = 3;
-const PERMISSION_DENIED_CODE = 7;
+/** Codes of a call that the server will refuse again. */
+const REFUSALS: ReadonlySet<unknown> = new Set([
+  status.INVALID_ARGUMENT,
+  status.PERMISSION_DENIED,
+  status.UNAUTHENTICATED,
+]);
 
 /** What gRPC says when it had no connection to send on, and the server when it did not take the request. */
 const NOT_SENT =
   /no connection established|name resolution failed|channel closed before call started|waiting for lb pick|failed to discover|server is not ready|server is too busy/i;
 
+/** The stream had been answered on before it broke: what it still carried may be written or not. */
+export class AppendStreamLostError extends Error {
+  override readonly name = "AppendStreamLostError";
+}
+
+/** The attempt was given up before anything of it was sent. */
+export class NotSentError extends Error {
+  override readonly name = "NotSentError";
+}
+
+/** The server's word on one append, where that is neither its revision nor the one that stood in the way. */
+export class AppendFailedError extends Error {
+  override readonly name = "AppendFailedError";
+  constructor(
+    readonly nature: FailureNature,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
 /** Sorts what a call of the vendor's client threw. Whatever is not known to be harmless is `unknown`. */
 export function natureOf(error: unknown): FailureNature {
-  if (error instanceof MaxAppendSizeExceededError) return "tooLarge";
+  if (error instanceof AppendFailedError) return error.nature;
+  if (error instanceof AppendStreamLostError) return "unknown";
+  if (error instanceof NotSentError) return natureOf(error.cause) === "refused" ? "refused" : "notDone";
   if (error instanceof NotLeaderError) return "notDone";
   if (error instanceof AccessDeniedError || error instanceof StreamDeletedError) return "refused";
   if (error instanceof InvalidArgumentError) return "refused";
-  const code = (error as { code?: unknown } | null)?.code;
-  if (code === INVALID_ARGUMENT_CODE || code === PERMISSION_DENIED_CODE) return "refused";
+  if (REFUSALS.has((error as { code?: unknown } | null)?.code)) return "refused";
   // A dropped connection carries the same code (14) as one that never was: only the text tells them apart.
   return NOT_SENT.test(String(error)) ? "notDone" : "unknown";
 }

@@ -1,4 +1,5 @@
-import { type Credentials, EventStoreDBClient } from "@eventstore/db-client";
+import { EventStoreDBClient } from "@eventstore/db-client";
+import { BatchAppends } from "./append/batchAppends.ts";
 import { pause } from "./deadline.ts";
 
 /** A disposal that takes longer than this is left to the vendor. */
@@ -11,25 +12,20 @@ const DISPOSE_MS_MAX = 1_000;
 export interface Connection {
   readonly appends: EventStoreDBClient;
   readonly reads: EventStoreDBClient;
-  /**
-   * Goes with every append: only then does the vendor send it as a call of its own, which honours a
-   * deadline and names the leader, instead of into its batch, which does neither (a batch also keeps its
-   * promises in one map for the whole process). Absent for TLS without a user name; the batch it is then.
-   */
-  readonly appendCredentials: Credentials | undefined;
+  /** Every append goes through here, on the channel of `appends`. */
+  readonly batches: BatchAppends;
 }
 
 /** Opens nothing yet: the first call connects. Throws when `url` is not a connection string. */
 export function openConnection(url: string): Connection {
-  return {
-    appends: EventStoreDBClient.connectionString(url),
-    reads: EventStoreDBClient.connectionString(url),
-    appendCredentials: credentialsOf(url),
-  };
+  const appends = EventStoreDBClient.connectionString(url);
+  const reads = EventStoreDBClient.connectionString(url);
+  return { appends, reads, batches: new BatchAppends(appends) };
 }
 
 /** Ends the calls under way and closes the channels. */
-export async function closeConnection({ appends, reads }: Connection): Promise<void> {
+export async function closeConnection({ appends, reads, batches }: Connection): Promise<void> {
+  batches.close();
   const closed = Promise.all([closeClient(appends), closeClient(reads)]);
   await Promise.race([closed, pause(DISPOSE_MS_MAX)]);
 }
@@ -40,13 +36,4 @@ async function closeClient(client: EventStoreDBClient): Promise<void> {
   const owner = client as unknown as { getChannel(): Promise<{ close(): void }> };
   const channel = await owner.getChannel().catch(() => null);
   channel?.close();
-}
-
-function credentialsOf(url: string): Credentials | undefined {
-  const [, username, password] = /^[^:]+:\/\/([^:@/]+):([^@]+)@/.exec(url.trim()) ?? [];
-  if (username !== undefined && password !== undefined) {
-    return { username: decodeURIComponent(username), password: decodeURIComponent(password) };
-  }
-  // The vendor sends no credentials without TLS: these only choose the kind of call.
-  return /[?&]tls=false\b/i.test(url) ? { username: "insecure", password: "insecure" } : undefined;
 }

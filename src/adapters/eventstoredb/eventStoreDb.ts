@@ -13,12 +13,12 @@ import type {
   Truncation,
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
-import { append, probeRevision } from "./append.ts";
+import { append, probeRevision } from "./append/append.ts";
+import { OrderedAppends } from "./append/orderedAppends.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { readFaults } from "./integrityFaults.ts";
 import { followLog, readLog } from "./logReads.ts";
-import { OrderedAppends } from "./orderedAppends.ts";
 import { readHead } from "./readHead.ts";
 import { scavengeAll } from "./scavenge.ts";
 import { readForwards, readNewest } from "./streamReads.ts";

@@ -1,6 +1,6 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import { type ExpectedRevision, StoreError, type Truncation } from "../../ports/eventStore.ts";
-import { append } from "./append.ts";
+import { append } from "./append/append.ts";
 import type { Connection } from "./connection.ts";
 import { type Deadline, leftMs } from "./deadline.ts";
 import { type LogReading, readLog } from "./logReads.ts";

@@ -1,41 +1,30 @@
 import {
-  type AppendExpectedRevision,
-  type EventData,
-  NO_STREAM,
-  type AppendResult as VendorResult,
-  WrongExpectedVersionError,
-} from "@eventstore/db-client";
-import {
   type AppendResult,
   type ExpectedRevision,
   type NewEvent,
   StoreError,
-} from "../../ports/eventStore.ts";
-import { messageOf, natureOf, unavailable } from "./clientErrors.ts";
-import type { Connection } from "./connection.ts";
-import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "./deadline.ts";
-import { encodeEvents } from "./eventEncoding.ts";
-import { positionText } from "./positions.ts";
-import { readHead } from "./readHead.ts";
-import { readMetadata, readNewest, truncatedBefore } from "./streamReads.ts";
+} from "../../../ports/eventStore.ts";
+import { AppendFailedError, messageOf, natureOf, unavailable } from "../clientErrors.ts";
+import type { Connection } from "../connection.ts";
+import { backoffMs, type Deadline, leftMs, pause } from "../deadline.ts";
+import { positionText } from "../positions.ts";
+import { readHead } from "../readHead.ts";
+import { readMetadata, readNewest, truncatedBefore } from "../streamReads.ts";
+import { type AppendAnswer, encodeAppend } from "./batchAppendFormat.ts";
 
 /** The server gives up a write after 2 s by itself; a longer silence means that the answer is lost. */
 const ATTEMPT_MS_MAX = 2_500;
-/** We wait this much longer than the vendor may, because its own late answer says whether anything was sent. */
-const ANSWER_GRACE_MS = 200;
 /** No stream ever has this revision, so an append that expects it is told the real one and writes nothing. */
 const IMPOSSIBLE_REVISION = Number.MAX_SAFE_INTEGER;
 
 export interface Append {
   readonly stream: string;
-  readonly events: EventData[];
+  readonly events: readonly NewEvent[];
   readonly expected: ExpectedRevision;
 }
 
-/** The answer of the server, or the revision that stood in the way. */
-export type Answer =
-  | { readonly outcome: "written"; readonly result: VendorResult }
-  | { readonly outcome: "lost"; readonly actual: number | null };
+/** What an attempt ended with that told what became of the append. */
+export type Answer = Exclude<AppendAnswer, { outcome: "failed" }>;
 
 /**
  * Appends, and repeats the same append (same ids, same expectation) until there is a definite answer: the
@@ -43,21 +32,12 @@ export type Answer =
  */
 export async function append(
   connection: Connection,
-  request: {
-    readonly stream: string;
-    readonly events: readonly NewEvent[];
-    readonly expected: ExpectedRevision;
-  },
+  request: Append,
   deadline: Deadline,
 ): Promise<AppendResult> {
-  const { stream, expected } = request;
-  const answer = await settle(
-    connection,
-    { stream, expected, events: encodeEvents(request.events) },
-    deadline,
-  );
+  const answer = await settle(connection, request, deadline);
   if (answer.outcome === "lost" && answer.actual !== null)
-    await untilReadable(connection, stream, answer.actual, deadline);
+    await untilReadable(connection, request.stream, answer.actual, deadline);
   return appendedOf(connection, answer, deadline);
 }
 
@@ -68,10 +48,10 @@ export async function appendedOf(
   deadline: Deadline,
 ): Promise<AppendResult> {
   if (answer.outcome === "lost") return { outcome: "wrongExpectedRevision", actual: answer.actual };
-  const { nextExpectedRevision, position } = answer.result;
+  const { revision, position } = answer;
   return {
     outcome: "appended",
-    revision: Number(nextExpectedRevision),
+    revision,
     // The server no longer knows the position of a repeated append whose events are truncated by now.
     position: position ? positionText(position) : await readHead(connection.reads, deadline),
   };
@@ -87,7 +67,7 @@ export async function probeRevision(
   deadline: Deadline,
 ): Promise<number | null> {
   const event = { id: crypto.randomUUID(), type: "RevisionProbed", data: {}, metadata: {} };
-  const probe: Append = { stream, events: encodeEvents([event]), expected: IMPOSSIBLE_REVISION };
+  const probe: Append = { stream, events: [event], expected: IMPOSSIBLE_REVISION };
   const answer = await settle(connection, probe, deadline).catch((error: unknown) => {
     // Nothing can have been written, whatever became of the attempts.
     throw new StoreError("unavailable", messageOf(error), { cause: error });
@@ -96,11 +76,14 @@ export async function probeRevision(
   return answer.actual;
 }
 
-async function settle(connection: Connection, request: Append, deadline: Deadline): Promise<Answer> {
+async function settle({ batches }: Connection, request: Append, deadline: Deadline): Promise<Answer> {
+  const { stream, events, expected } = request;
+  const encoded = encodeAppend(stream, events, expected);
   let mayBeWritten = false;
   for (let attempt = 0; ; attempt += 1) {
     try {
-      return await attemptOnce(connection, request, Math.min(ATTEMPT_MS_MAX, leftMs(deadline)));
+      const timeMs = Math.min(ATTEMPT_MS_MAX, leftMs(deadline));
+      return definite(await batches.attempt(encoded, timeMs));
     } catch (error) {
       const nature = natureOf(error);
       if (nature === "tooLarge") throw new StoreError("tooLarge", messageOf(error), { cause: error });
@@ -112,24 +95,10 @@ async function settle(connection: Connection, request: Append, deadline: Deadlin
   }
 }
 
-/** Asks the server once. Throws whatever the vendor does, and AttemptTimedOutError. */
-export async function attemptOnce(
-  { appends, appendCredentials }: Connection,
-  { stream, events, expected }: Append,
-  timeMs: number,
-): Promise<Answer> {
-  const expectedRevision: AppendExpectedRevision = expected === "noStream" ? NO_STREAM : BigInt(expected);
-  const credentials = appendCredentials ? { credentials: appendCredentials } : {};
-  const options = { expectedRevision, requiresLeader: true, deadline: Math.ceil(timeMs), ...credentials };
-  try {
-    const sent = appends.appendToStream(stream, events, options);
-    const result = await settleWithin(timeMs + ANSWER_GRACE_MS, sent);
-    return { outcome: "written", result };
-  } catch (error) {
-    if (!(error instanceof WrongExpectedVersionError)) throw error;
-    const { actualVersion } = error;
-    return { outcome: "lost", actual: typeof actualVersion === "bigint" ? Number(actualVersion) : null };
-  }
+/** Throws {@link AppendFailedError} for an answer that settles nothing. */
+export function definite(answer: AppendAnswer): Answer {
+  if (answer.outcome === "failed") throw new AppendFailedError(answer.nature, answer.message);
+  return answer;
 }
 
 function givenUp({ stream }: Append, mayBeWritten: boolean, error: unknown): StoreError {

@@ -1,12 +1,13 @@
-import { type AppendResult, type NewEvent, StoreError } from "../../ports/eventStore.ts";
-import { type Append, append, appendedOf, attemptOnce } from "./append.ts";
-import type { Connection } from "./connection.ts";
-import { type Deadline, leftMs } from "./deadline.ts";
-import { encodeEvents } from "./eventEncoding.ts";
+import { type AppendResult, type NewEvent, StoreError } from "../../../ports/eventStore.ts";
+import type { Connection } from "../connection.ts";
+import { type Deadline, leftMs } from "../deadline.ts";
+import { type Append, append, appendedOf, definite } from "./append.ts";
+import { type EncodedAppend, encodeAppend } from "./batchAppendFormat.ts";
 
 /** An append that waits for its answer, or to be sent. */
 interface Waiting {
-  readonly request: Append & { readonly plain: readonly NewEvent[] };
+  readonly request: Append;
+  readonly encoded: EncodedAppend;
   readonly deadline: Deadline;
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: unknown) => void;
@@ -15,26 +16,22 @@ interface Waiting {
 /**
  * Appends that come to stand in the log in the order of their calls, without each waiting for the one before: they
  * go as one stream of requests, which the server takes up in turn, so a connection that breaks loses the end of it
- * and nothing in between. What was lost is repeated one by one, in order, before anything new is sent. For one process
- * that does nothing else: the vendor keeps the answers' takers in one map for all of its clients.
+ * and nothing in between. What was lost is repeated one by one, in order, before anything new is sent. The store that
+ * it works through must append nothing else.
  */
 export class OrderedAppends {
-  private readonly connection: Connection;
   /** Sent and not ended, one way or the other. */
   private underWay = 0;
   /** Sent without an answer so far, in the order of the calls. */
   private readonly unanswered: Waiting[] = [];
   /** Not sent yet. */
   private unsent: Waiting[] = [];
-  /** While it is being opened, the vendor's stream may send a second request before the first: so one goes alone. */
-  private isOpen = false;
   private isMending = false;
+  /** Streams that had broken when everything sent so far was settled. */
+  private breaksMended = 0;
   private failure: StoreError | null = null;
 
-  constructor(private readonly regular: Connection) {
-    // Credentials with the call would make it a request of its own.
-    this.connection = { ...regular, appendCredentials: undefined };
-  }
+  constructor(private readonly connection: Connection) {}
 
   append(
     stream: string,
@@ -42,16 +39,17 @@ export class OrderedAppends {
     expected: Append["expected"],
     deadline: Deadline,
   ): Promise<AppendResult> {
+    const encoded = encodeAppend(stream, events, expected);
     return new Promise((resolve, reject) => {
-      const request = { stream, expected, events: encodeEvents(events), plain: events };
-      this.unsent.push({ request, deadline, resolve, reject });
+      this.unsent.push({ request: { stream, events, expected }, encoded, deadline, resolve, reject });
       this.sendOn();
     });
   }
 
   private sendOn(): void {
     if (this.failure !== null) for (const { reject } of this.unsent.splice(0)) reject(this.failure);
-    while (!this.isMending && (this.isOpen || this.underWay === 0)) {
+    if (this.underWay === 0 && !this.isMending) this.breaksMended = this.connection.batches.breaks;
+    while (!this.isMending && this.breaksMended === this.connection.batches.breaks) {
       const next = this.unsent.shift();
       if (next === undefined) return;
       void this.send(next);
@@ -62,13 +60,12 @@ export class OrderedAppends {
     this.underWay += 1;
     this.unanswered.push(waiting);
     try {
-      const answer = await attemptOnce(this.connection, waiting.request, leftMs(waiting.deadline));
-      this.isOpen = !this.isMending;
+      const { batches } = this.connection;
+      const answer = definite(await batches.attempt(waiting.encoded, leftMs(waiting.deadline)));
       this.unanswered.splice(this.unanswered.indexOf(waiting), 1);
-      await appendedOf(this.regular, answer, waiting.deadline).then(waiting.resolve, waiting.reject);
+      await appendedOf(this.connection, answer, waiting.deadline).then(waiting.resolve, waiting.reject);
     } catch {
       this.isMending = true;
-      this.isOpen = false;
     }
     this.underWay -= 1;
     if (this.isMending && this.underWay === 0) await this.mend();
@@ -78,10 +75,9 @@ export class OrderedAppends {
   /** Nothing is under way: repeats in order what has no answer. */
   private async mend(): Promise<void> {
     for (const { request, deadline, resolve, reject } of this.unanswered.splice(0)) {
-      const { stream, plain: events, expected } = request;
       if (this.failure !== null) reject(this.failure);
       else
-        await append(this.regular, { stream, events, expected }, deadline).then(resolve, (error: unknown) => {
+        await append(this.connection, request, deadline).then(resolve, (error: unknown) => {
           this.failure = new StoreError("unavailable", "an append before this one was lost", {
             cause: error,
           });

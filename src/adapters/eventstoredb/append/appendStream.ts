@@ -1,0 +1,101 @@
+import type { ClientDuplexStream } from "@grpc/grpc-js";
+import { AppendStreamLostError } from "../clientErrors.ts";
+import { type AppendAnswer, decodeAnswer, type EncodedAppend, requestOf } from "./batchAppendFormat.ts";
+
+/** What may be under way on one stream at once. One append always may. */
+const UNDER_WAY_MAX = 1_024;
+const UNDER_WAY_BYTES_MAX = 8 * 1_024 * 1_024;
+
+export type AppendCall = ClientDuplexStream<Buffer, Buffer>;
+
+/** One attempt at an append, as a stream carries it. Exactly one of the two is called, at most once. */
+export interface CarriedAppend {
+  readonly append: EncodedAppend;
+  answered(answer: AppendAnswer): void;
+  /** The stream has ended without an answer. `mayBeWritten` is false only when nothing can have reached the server. */
+  lost(error: Error): void;
+}
+
+/**
+ * One call of the server's BatchAppend: requests go out in the order of {@link send}, answers come in any order.
+ * It ends once, by whatever comes first of error, end and close, and then all that it carries is lost.
+ */
+export class AppendStream {
+  private readonly underWay = new Map<string, CarriedAppend>();
+  private readonly prefix = crypto.randomUUID().slice(0, -12);
+  private requests = 0;
+  private bytes = 0;
+  private hasEnded = false;
+  /** Whether the server has answered anything. */
+  private wasHeard = false;
+  /** Since when requests wait and nothing has come, in ms of `performance.now()`. */
+  private silentSince: number | null = null;
+
+  constructor(
+    private readonly call: AppendCall,
+    private readonly owner: { answered(): void; ended(stream: AppendStream, error: Error): void },
+  ) {
+    call.on("data", (bytes: Buffer) => this.receive(bytes));
+    // A lost server shows as any of these three.
+    call.on("error", (error: Error) => this.end(error));
+    call.on("end", () => this.end(new Error("the server ended the stream of appends")));
+    call.on("close", () => this.end(new Error("the stream of appends was closed")));
+  }
+
+  hasRoomFor({ length }: EncodedAppend): boolean {
+    if (this.underWay.size === 0) return true;
+    return this.underWay.size < UNDER_WAY_MAX && this.bytes + length <= UNDER_WAY_BYTES_MAX;
+  }
+
+  /** Sends a request, and gives its correlation id. */
+  send(carried: CarriedAppend): string {
+    this.requests += 1;
+    const correlationId = `${this.prefix}${this.requests.toString(16).padStart(12, "0")}`;
+    this.underWay.set(correlationId, carried);
+    this.bytes += carried.append.length;
+    this.silentSince ??= performance.now();
+    this.call.write(requestOf(carried.append, correlationId));
+    return correlationId;
+  }
+
+  /** Nobody waits for this answer any more. */
+  forget(correlationId: string): void {
+    const carried = this.underWay.get(correlationId);
+    if (carried === undefined) return;
+    this.underWay.delete(correlationId);
+    this.bytes -= carried.append.length;
+  }
+
+  /** How long the server has left requests without any answer, in ms. */
+  silenceMs(): number {
+    return this.silentSince === null ? 0 : performance.now() - this.silentSince;
+  }
+
+  /** Gives the stream up: what it carries is lost. */
+  end(error: Error): void {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    this.call.cancel();
+    const lost = [...this.underWay.values()];
+    this.underWay.clear();
+    this.owner.ended(this, error);
+    const told = this.wasHeard ? new AppendStreamLostError(error.message, { cause: error }) : error;
+    for (const carried of lost) carried.lost(told);
+  }
+
+  private receive(bytes: Buffer): void {
+    if (this.hasEnded) return;
+    try {
+      const { correlationId, answer } = decodeAnswer(bytes);
+      const carried = this.underWay.get(correlationId);
+      this.forget(correlationId);
+      this.wasHeard = true;
+      this.silentSince = this.underWay.size > 0 ? performance.now() : null;
+      // Nobody has waited for an answer that comes too late.
+      carried?.answered(answer);
+      this.owner.answered();
+    } catch (error) {
+      this.end(new Error("the server's answer to an append cannot be read", { cause: error }));
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import type { EventStoreDBClient } from "@eventstore/db-client";
+import { type CallOptions, Client, type Metadata, status } from "@grpc/grpc-js";
+import { NotSentError } from "../clientErrors.ts";
+import { AttemptTimedOutError, backoffMs, pause } from "../deadline.ts";
+import { type AppendCall, AppendStream } from "./appendStream.ts";
+import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
+
+/**
+ * The server gives up a write after 2 s by itself. When it says nothing for so long, to any request, the connection
+ * is a dead one.
+ */
+const SILENCE_MS_MAX = 2_400;
+
+/** What the vendor's client does with channels and keeps to itself. */
+interface VendorInternals {
+  /** Finds the node to talk to when there is no channel. */
+  getGRPCClient(kind: typeof Client, name: string): Promise<Client>;
+  callArguments(
+    base: { readonly requiresLeader: boolean },
+    options: { readonly deadline: number },
+  ): [Metadata, CallOptions];
+  /** Gives the channel up when `error` says that another node, or another connection, is needed. */
+  handleError(client: Client, error: Error): Promise<void>;
+}
+
+/**
+ * Attempts at appends, all on one stream of requests, which is opened with the first of them and again after it has
+ * broken. A stream that breaks fails what it carried and what waited for it; a failed append touches no other.
+ */
+export class BatchAppends {
+  private readonly vendor: VendorInternals;
+  private readonly waiting = new Set<Attempt>();
+  private stream: AppendStream | null = null;
+  private isOpening = false;
+  private isClosed = false;
+  /** Streams that have broken since the server last answered. */
+  private failures = 0;
+  /** Streams that have broken, or could not be opened, since the beginning. */
+  private streamsLost = 0;
+
+  constructor(client: EventStoreDBClient) {
+    this.vendor = client as unknown as VendorInternals;
+  }
+
+  /**
+   * How often attempts were lost. It moves before any of them is told, so whoever sends in order can send nothing
+   * new before it has mended what was lost.
+   */
+  get breaks(): number {
+    return this.streamsLost;
+  }
+
+  /**
+   * Asks the server once. Throws {@link NotSentError}, {@link AttemptTimedOutError}, and what ended the stream.
+   */
+  attempt(append: EncodedAppend, timeMs: number): Promise<AppendAnswer> {
+    return new Promise((resolve, reject) => {
+      const attempt: Attempt = {
+        append,
+        sentOn: null,
+        correlationId: "",
+        timer: setTimeout(() => this.late(attempt, timeMs), timeMs),
+        answered: (answer) => {
+          clearTimeout(attempt.timer);
+          resolve(answer);
+        },
+        lost: (error) => {
+          clearTimeout(attempt.timer);
+          reject(error);
+        },
+      };
+      if (this.isClosed) return attempt.lost(new NotSentError("the store is closed"));
+      this.waiting.add(attempt);
+      this.sendOn();
+    });
+  }
+
+  /** Fails what is under way. */
+  close(): void {
+    this.isClosed = true;
+    this.stream?.end(new Error("the store is closed"));
+    this.failWaiting(new Error("the store is closed"));
+  }
+
+  private sendOn(): void {
+    if (this.waiting.size === 0) return;
+    const { stream } = this;
+    if (stream === null) {
+      if (!this.isOpening) void this.open();
+      return;
+    }
+    for (const attempt of this.waiting) {
+      if (!stream.hasRoomFor(attempt.append)) return;
+      this.waiting.delete(attempt);
+      attempt.sentOn = stream;
+      attempt.correlationId = stream.send(attempt);
+    }
+  }
+
+  private async open(): Promise<void> {
+    this.isOpening = true;
+    try {
+      if (this.failures > 0) await pause(backoffMs(this.failures - 1));
+      const client = await this.vendor.getGRPCClient(Client, "batchAppend");
+      if (this.isClosed) return;
+      const [metadata, options] = this.vendor.callArguments(
+        { requiresLeader: true },
+        { deadline: Number.POSITIVE_INFINITY },
+      );
+      const call: AppendCall = client.makeBidiStreamRequest(
+        BATCH_APPEND_PATH,
+        (request: Buffer) => request,
+        (answer: Buffer) => answer,
+        metadata,
+        options,
+      );
+      this.stream = new AppendStream(call, {
+        answered: () => {
+          this.failures = 0;
+          this.sendOn();
+        },
+        ended: (_stream, error) => void this.ended(client, error),
+      });
+    } catch (error) {
+      this.failures += 1;
+      this.streamsLost += 1;
+      this.failWaiting(error);
+    } finally {
+      this.isOpening = false;
+    }
+    this.sendOn();
+  }
+
+  private async ended(client: Client, error: Error): Promise<void> {
+    this.stream = null;
+    this.failures += 1;
+    this.streamsLost += 1;
+    this.failWaiting(error);
+    // The next stream must not begin on a channel that is about to be given up.
+    this.isOpening = true;
+    await this.vendor.handleError(client, error).catch(() => {});
+    this.isOpening = false;
+    this.sendOn();
+  }
+
+  private failWaiting(error: unknown): void {
+    const attempts = [...this.waiting];
+    this.waiting.clear();
+    for (const attempt of attempts) attempt.lost(new NotSentError(String(error), { cause: error }));
+  }
+
+  private late(attempt: Attempt, timeMs: number): void {
+    const message = `no answer in ${Math.ceil(timeMs)} ms`;
+    if (this.waiting.delete(attempt)) {
+      attempt.lost(new NotSentError(message));
+      return;
+    }
+    const { sentOn, correlationId } = attempt;
+    sentOn?.forget(correlationId);
+    attempt.lost(new AttemptTimedOutError(message));
+    if (sentOn !== null && sentOn === this.stream && sentOn.silenceMs() >= SILENCE_MS_MAX) {
+      sentOn.end(Object.assign(new Error(message), { code: status.UNAVAILABLE, details: message }));
+    }
+    this.sendOn();
+  }
+}
+
+interface Attempt {
+  readonly append: EncodedAppend;
+  /** Null while it waits to be sent. */
+  sentOn: AppendStream | null;
+  correlationId: string;
+  readonly timer: ReturnType<typeof setTimeout>;
+  answered(answer: AppendAnswer): void;
+  lost(error: Error): void;
+}
