@@ -42,10 +42,10 @@ const EVENTS = [
   "EmailAttachmentsExpired",
 ] as const satisfies readonly EmailEvent["type"][];
 
-/** One row for each message that has files, until they are removed; and who was sent which upload, for good. */
-export const messageFiles: Projection = {
-  name: "message-files",
-  version: 2,
+/** The messages that have files, until these are removed; and the recipients of each upload, kept for good. */
+export const attachmentUse: Projection = {
+  name: "attachment-use",
+  version: 1,
   events: EVENTS,
   tables: [
     {
@@ -66,7 +66,7 @@ export const messageFiles: Projection = {
   apply,
 };
 
-/** Messages that have ended and are past their files' retention at `now`, less those of the given ids. */
+/** Ended messages whose files are past their retention at `now`, without the given ids. */
 export function messagesWithOldFiles(
   db: ReadDatabase,
   now: EpochMs,
@@ -80,7 +80,7 @@ export function messagesWithOldFiles(
     .map((row) => ({ id: String(row.id), workspaceId: String(row.workspace_id) }));
 }
 
-/** Uploads that a recipient was sent, after `after` in the order of their ids, and whether others were sent them too. */
+/** Uploads that a recipient was sent, in the order of their ids after `after`, and whether others were sent them too. */
 export function uploadsSentTo(
   db: ReadDatabase,
   recipientHash: string,

@@ -1,14 +1,14 @@
 import { apiKeys } from "./apiKeys.ts";
 import { attachments } from "./attachments.ts";
-import { messageFiles } from "./attachmentUse.ts";
+import { attachmentUse } from "./attachmentUse.ts";
 import { auditLog } from "./auditLog.ts";
 import { emails } from "./emails.ts";
 import { erasures } from "./erasures.ts";
-import { due } from "./mailQueue.ts";
+import { mailQueue } from "./mailQueue.ts";
 import type { Projection } from "./projection.ts";
 import { senders } from "./senders.ts";
 import { stopsAtNewerFormat } from "./stopAtNewerFormat.ts";
-import { storage } from "./storageReservations.ts";
+import { storageReservations } from "./storageReservations.ts";
 import { suppressions } from "./suppressions.ts";
 import { templates } from "./templates.ts";
 import { webhookDeliveries } from "./webhookDeliveries.ts";
@@ -19,13 +19,13 @@ const all: readonly Projection[] = [
   webhookEndpoints,
   suppressions,
   senders,
-  due,
+  mailQueue,
   webhookDeliveries,
   attachments,
-  messageFiles,
+  attachmentUse,
   apiKeys,
   templates,
-  storage,
+  storageReservations,
   erasures,
   auditLog,
 ];

@@ -6,14 +6,15 @@ export interface ProjectionTable {
   readonly columns: string;
   /** The columns that identify a row: rows are compared by them when a read model is verified. */
   readonly key: readonly string[];
-  /** Further CREATE INDEX statements. */
+  /** CREATE INDEX statements, none of them UNIQUE: a file may have rows before it has an index. */
   readonly indexes?: readonly string[];
 }
 
 /**
- * A read model as a function of the log. `apply` is deterministic and looks at nothing but the event and its
- * own rows: no clock, no randomness, no positions. Raise `version` whenever a rebuild would give other rows, and whenever
- * a table, a column or an index changes: those are made with a new file alone, and a file is kept while its version is.
+ * A read model as a function of the log. `apply` is deterministic and looks at nothing but the event and its own rows:
+ * no clock, no randomness, no positions. Raise `version` whenever a rebuild would give other rows, and whenever a table
+ * or a column changes: a file is kept as long as its version is the same. Indexes need no new version: a file that is
+ * there gets them when it is opened for writing.
  */
 export interface Projection {
   /** Lower-case with dashes: names the database file and the command-line argument. */

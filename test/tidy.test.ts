@@ -244,7 +244,7 @@ describe("a planted violation is found:", () => {
     ["src/kernel/a.ts", 'import { Type } from "@sinclair/typebox/compiler";'],
     ["src/domain/email/a.ts", 'import { b } from "./b.ts"; import { c } from "../../kernel/c.ts";'],
     ["projections/a.ts", 'import { emailCodec } from "../src/domain/email/events.ts";'],
-    ["projections/index.ts", 'import { due } from "./due.ts";'],
+    ["projections/index.ts", 'import { mailQueue } from "./mailQueue.ts";'],
     ["src/reactors/email/a.ts", 'import { readyEmails } from "../../../projections/mailQueue.ts";'],
     ["src/http/apiKey/a.ts", 'import { SCOPES } from "../../domain/apiKey/scopes.ts";'],
     ["src/adapters/sqlite/a.ts", 'import { DatabaseSync } from "node:sqlite";'],

@@ -10,6 +10,7 @@ import {
   type ReadDatabases,
 } from "../ports/readDatabase.ts";
 import { type Catalog, databaseFileOf, type GenerationEntry } from "./catalog.ts";
+import { updateIndexes } from "./updateIndexes.ts";
 
 /** Where read models live and of which log they speak. */
 export interface ReadModelPlace {
@@ -40,10 +41,8 @@ export function createTables(db: ReadDatabaseFile, projection: Projection, logId
   db.begin();
   db.run(META_TABLE);
   db.run("INSERT INTO meta VALUES (1, ?, ?, ?, ?)", logId, projection.name, projection.version, LOG_START);
-  for (const table of projection.tables) {
-    db.run(`CREATE TABLE ${table.name} (${table.columns})`);
-    for (const index of table.indexes ?? []) db.run(index);
-  }
+  for (const { name, columns } of projection.tables) db.run(`CREATE TABLE ${name} (${columns})`);
+  updateIndexes(db, projection);
   db.commit();
 }
 
@@ -71,7 +70,7 @@ export interface OpenGeneration {
   readonly checkpoint: Position;
 }
 
-function fits(meta: GenerationMeta, projection: Projection, logId: string, head: Position): boolean {
+function isUsable(meta: GenerationMeta, projection: Projection, logId: string, head: Position): boolean {
   return (
     meta.logId === logId &&
     meta.projection === projection.name &&
@@ -92,12 +91,12 @@ export function openGeneration(
 ): OpenGeneration | undefined {
   if (entry.version !== projection.version) return undefined;
   const path = join(place.directory, entry.file);
-  const db = unlessUnfit(() => place.databases.open(path, "write"));
-  return db && fitting(place, { entry, db }, projection, head);
+  const db = unlessUnusable(() => place.databases.open(path, "write"));
+  return db && usableGeneration(place, { entry, db }, projection, head);
 }
 
-/** The generation if it can be gone on with. Else it is closed; also when that can't be told now, which throws. */
-function fitting(
+/** The generation, with its indexes, if it can be continued. Else its file is closed, also when this throws. */
+function usableGeneration(
   { logId }: ReadModelPlace,
   { entry, db }: Pick<OpenGeneration, "entry" | "db">,
   projection: Projection,
@@ -105,16 +104,20 @@ function fitting(
 ): OpenGeneration | undefined {
   let generation: OpenGeneration | undefined;
   try {
-    const meta = unlessUnfit(() => readMeta(db));
-    if (meta && fits(meta, projection, logId, head)) generation = { entry, db, checkpoint: meta.checkpoint };
+    generation = unlessUnusable(() => {
+      const meta = readMeta(db);
+      if (!isUsable(meta, projection, logId, head)) return undefined;
+      updateIndexes(db, projection);
+      return { entry, db, checkpoint: meta.checkpoint };
+    });
     return generation;
   } finally {
     if (!generation) db.close();
   }
 }
 
-/** What `work` gives; undefined when the file is missing parts or damaged. Another time may tell `unavailable`. */
-function unlessUnfit<Result>(work: () => Result): Result | undefined {
+/** The result of `work`; undefined when the file is incomplete or damaged. Rethrows `unavailable`: a retry may help. */
+function unlessUnusable<Result>(work: () => Result): Result | undefined {
   try {
     return work();
   } catch (error) {
@@ -216,7 +219,7 @@ export function resumeGeneration(
     if (!isOurs || entry.status !== "building") continue;
     const path = join(place.directory, entry.file);
     const db = catalog.claim(entry, () => place.databases.resume(path));
-    const generation = db && fitting(place, { entry, db }, projection, head);
+    const generation = db && usableGeneration(place, { entry, db }, projection, head);
     if (generation) return generation;
     if (db) catalog.remove(entry);
   }

@@ -63,7 +63,7 @@ interface WorkingOnLog extends Working {
 /** Everything of a service that acts by itself. What reaches out works only where delivery is on. */
 export function makeWorkers(config: Config, logger: Logger, { deps, readers, logId }: WorkingOnLog): Workers {
   const transport = openTransport(config);
-  const relayNews = new RelayNews(deps.clock, relayLog(config, logger, readers.reader("due")));
+  const relayNews = new RelayNews(deps.clock, relayLog(config, logger, readers.reader("mail-queue")));
   const mailing = { deps, readers, transport, relayNews };
   const delivery = mailDelivery(config, logger, mailing);
   const verification = senderVerification(config, logger, mailing);
@@ -130,9 +130,10 @@ interface Mailing extends Working {
 function staleReservationsOf(logger: Logger, { deps, readers }: Working) {
   return staleReservations({
     deps,
-    holders: readers.reader("storage"),
+    reservations: readers.reader("storage-reservations"),
     worker: newId(),
-    onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "looking for holders of storage failed"),
+    onTrouble: (error) =>
+      logger.warn({ reason: reasonOf(error) }, "looking for stale storage reservations failed"),
   });
 }
 
@@ -140,8 +141,8 @@ function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: M
   return new MailDelivery({
     ...mailing,
     refusalNews: new RefusalNews(mailing.deps.clock, refusalLog(config, logger)),
-    due: readers.reader("due"),
-    isLevel: levelOf(readers, "due"),
+    mailQueue: readers.reader("mail-queue"),
+    isLevel: levelOf(readers, "mail-queue"),
     policy: config.deliveryPolicy,
     bounceDomains: config.bounceDomains,
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
@@ -215,8 +216,8 @@ function workOnErasures(
       ...shared,
       emails,
       erasures: readers.reader("erasures"),
-      messageFiles: readers.reader("message-files"),
-      areCurrent: async () => (await isCurrent("emails")) && (await isCurrent("message-files")),
+      attachmentUse: readers.reader("attachment-use"),
+      areCurrent: async () => (await isCurrent("emails")) && (await isCurrent("attachment-use")),
       breathe: () => new Promise((resolve) => setImmediate(resolve)),
       scrubReadModels: () => scrubReadModels(sqliteReadDatabases, directory),
     }),
@@ -233,8 +234,8 @@ function workOnAttachments(logger: Logger, { deps, readers }: Working): readonly
     onTrouble: (error: unknown, id: string) =>
       logger.warn({ id, reason: reasonOf(error) }, "work on an attachment was interrupted"),
   };
-  const messageFiles = readers.reader("message-files");
-  return [attachmentChecks(shared), attachmentRetention({ ...shared, messageFiles })];
+  const attachmentUse = readers.reader("attachment-use");
+  return [attachmentChecks(shared), attachmentRetention({ ...shared, attachmentUse })];
 }
 
 /** Null where there is no address to mail links from. */

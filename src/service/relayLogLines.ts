@@ -62,11 +62,15 @@ export function refusalLog(config: Config, logger: Logger): (report: RefusalRepo
 /** Messages that are counted for a line; more are told as this many. */
 const WAITING_MAX = 10_000;
 
-/** Writes what an operator should know of the relay to the log. `due` says how much mail waits for it. */
-export function relayLog(config: Config, logger: Logger, due: ReadDatabase): (report: RelayReport) => void {
+/** Writes what an operator should know of the relay to the log. `mailQueue` says how much mail waits for it. */
+export function relayLog(
+  config: Config,
+  logger: Logger,
+  mailQueue: ReadDatabase,
+): (report: RelayReport) => void {
   const relay = relayPlace(config);
   return (report) => {
-    const waiting = waitingNow(due);
+    const waiting = waitingNow(mailQueue);
     if (report.kind === "began") {
       const { trouble, reason } = report.fault;
       logger.warn(
@@ -87,9 +91,9 @@ export function relayLog(config: Config, logger: Logger, due: ReadDatabase): (re
 }
 
 /** Null while the read model cannot be asked. */
-function waitingNow(due: ReadDatabase): number | null {
+function waitingNow(mailQueue: ReadDatabase): number | null {
   try {
-    return countReady(due, systemClock.now(), WAITING_MAX);
+    return countReady(mailQueue, systemClock.now(), WAITING_MAX);
   } catch (error) {
     if (error instanceof ReadDatabaseError) return null;
     throw error;

@@ -125,13 +125,13 @@ describe.each(await testStores())("doctor, on $name", (store) => {
 describe("a read model's lag", () => {
   test("is a warning only where something follows the log and does not keep up", () => {
     const secondsAgo = (seconds: number) => Date.now() - seconds * 1_000;
-    expect(readModelLag("due", secondsAgo(60), true)).toMatchObject({
+    expect(readModelLag("mail-queue", secondsAgo(60), true)).toMatchObject({
       status: "warning",
       detail: expect.stringMatching(/^60\.\d s behind the log: it lacks what was written since 2\S+Z$/),
     });
-    expect(readModelLag("due", secondsAgo(1), true).status).toBe("ok");
-    expect(readModelLag("due", secondsAgo(60), false).status).toBe("ok");
-    expect(readModelLag("due", "unknown", true).status).toBe("warning");
+    expect(readModelLag("mail-queue", secondsAgo(1), true).status).toBe("ok");
+    expect(readModelLag("mail-queue", secondsAgo(60), false).status).toBe("ok");
+    expect(readModelLag("mail-queue", "unknown", true).status).toBe("warning");
   });
 });
 

@@ -251,7 +251,7 @@ describe("as-of", () => {
     ["an unknown format", ["projection", "as-of", "1h", "emails", "--format", "xml"], "--format takes"],
     [
       "an unknown table",
-      ["projection", "as-of", "1h", "emails", "--table", "due"],
+      ["projection", "as-of", "1h", "emails", "--table", "mail_queue"],
       "emails has no table due",
     ],
     [
@@ -261,10 +261,10 @@ describe("as-of", () => {
     ],
     [
       "a folder that is not there",
-      ["projection", "as-of", "1h", "due", "--out", "/nowhere/x"],
+      ["projection", "as-of", "1h", "mail-queue", "--out", "/nowhere/x"],
       "cannot be written",
     ],
-    ["one moment to compare", ["projection", "diff", "1h", "due"], "missing required argument 'name'"],
+    ["one moment to compare", ["projection", "diff", "1h", "mail-queue"], "missing required argument 'name'"],
     ["an unknown one to verify", ["projection", "verify", "mails"], "there is no projection mails"],
   ])("with %s is refused", async (_what, words, message) => {
     const command = projectionCommands.find(({ name }) => name === words.slice(0, 2).join(" "));
@@ -279,7 +279,7 @@ test(
   "diff tells what came, went and changed",
   async () => {
     const moments = [rfc3339(NOON), rfc3339(NOON + 60_000)];
-    const lines = await run("projection", "diff", ...moments, "due");
+    const lines = await run("projection", "diff", ...moments, "mail-queue");
     expect(lines.exitCode).toBe(0);
     const told = lines.out
       .trimEnd()

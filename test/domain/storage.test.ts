@@ -23,7 +23,7 @@ const held = (holder: string, bytes: number): StorageEvent => ({
 const released = (holder: string): StorageEvent => ({ type: "StorageReleased", data: { holder } });
 const confirmed = (...holders: string[]): StorageEvent => ({ type: "StorageConfirmed", data: { holders } });
 const reserve = (holder: string, bytes: number, limit: number) => (state: Storage) =>
-  reserveStorage(state, { holder, bytes, until: NOW, limit });
+  reserveStorage(state, { owner: holder, bytes, until: NOW, limit });
 
 describe("storage", () => {
   test("is reserved up to the limit itself", () => {
@@ -37,7 +37,7 @@ describe("storage", () => {
   });
 
   test("is not kept from a request by others that race for its message", () => {
-    const request = { holder: "email-m/2", bytes: 50, until: NOW, racingBytes: 60 };
+    const request = { owner: "email-m/2", bytes: 50, until: NOW, racingBytes: 60 };
     given(held("a", 40), held("email-m/1", 60))
       .when((state) => reserveStorage(state, { ...request, limit: 100 }))
       .then("reserved", held("email-m/2", 50));
@@ -102,7 +102,7 @@ const steps = fc.array(
 );
 
 function decide(state: Storage, [kind, holder, bytes]: readonly [string, string, number], limit: number) {
-  if (kind === "reserve") return reserveStorage(state, { holder, bytes, until: NOW, limit });
+  if (kind === "reserve") return reserveStorage(state, { owner: holder, bytes, until: NOW, limit });
   return kind === "release" ? releaseStorage(state, holder) : confirmStorage(state, [holder]);
 }
 

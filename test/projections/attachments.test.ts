@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { attachments, endedUploads, listAttachments, pendingUploads } from "../../projections/attachments.ts";
-import { messageFiles, messagesWithOldFiles } from "../../projections/attachmentUse.ts";
+import { attachmentUse, messagesWithOldFiles } from "../../projections/attachmentUse.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import type { AttachmentEvent } from "../../src/domain/attachment/events.ts";
@@ -98,8 +98,8 @@ function withFiles(events: readonly EmailEvent[]): readonly EmailEvent[] {
   );
 }
 
-describe("message-files", () => {
-  beforeEach(openFor(messageFiles));
+describe("attachment-use", () => {
+  beforeEach(openFor(attachmentUse));
 
   test("has a message exactly as long as its files are to go, whatever happens to it", () => {
     let number = 0;
@@ -115,12 +115,12 @@ describe("message-files", () => {
         const state = all.reduce<EmailState>(emailDecider.evolve, null);
         const isListed = (now: number) =>
           messagesWithOldFiles(db, now, [], 1_000).some((row) => row.id === id);
-        project(messageFiles, `email-${id}`, all);
+        project(attachmentUse, `email-${id}`, all);
         // Where the content was erased they go with it; whoever looks here is too late by then, and finds nothing.
         expect(isListed(UNTIL - 1)).toBe(false);
         expect(isListed(UNTIL)).toBe(canLoseAttachments(state, UNTIL));
         const gone = expireAttachments(state, UNTIL).events;
-        project(messageFiles, `email-${id}`, gone);
+        project(attachmentUse, `email-${id}`, gone);
         if (gone.length > 0) expect(isListed(UNTIL)).toBeFalse();
       }),
       { numRuns: 150 },
@@ -134,7 +134,7 @@ describe("message-files", () => {
       { type: "EmailDeliveryStarted", data: claim },
       { type: "EmailSuppressed", data: { attempt: 1, reason: "suppressed_since" } },
     ];
-    project(messageFiles, "email-m", events);
+    project(attachmentUse, "email-m", events);
     expect(messagesWithOldFiles(db, UNTIL, [], 10).map(({ id }) => id)).toEqual(["m"]);
   });
 });

@@ -5,9 +5,9 @@ import { projections } from "../../projections/index.ts";
 import {
   agedEmails,
   allDueAt,
-  due,
   type LeasedEmail,
   leasedEmails,
+  mailQueue,
   nextReadyAt,
   readyEmails,
   waitingEmails,
@@ -271,9 +271,9 @@ describe("the rows of random logs (properties):", () => {
     });
   });
 
-  test("due holds exactly the messages that have not ended, each at its time", () => {
+  test("the mail queue holds exactly the messages that have not ended, each at its time", () => {
     forEveryLog((messages, db) => {
-      const rows = (db.due as ReadDatabaseFile).all("SELECT * FROM due ORDER BY id");
+      const rows = (db["mail-queue"] as ReadDatabaseFile).all("SELECT * FROM mail_queue ORDER BY id");
       const expected = messages.flatMap((message): SqlRow[] => {
         const { state, revision } = expectedOf(message);
         if (isTerminal(state.status)) return [];
@@ -300,7 +300,7 @@ describe("the rows of random logs (properties):", () => {
   });
 
   test("no row of a message holds an address or a position", () => {
-    for (const { tables } of [emails, due, suppressions, senders, webhookEndpoints])
+    for (const { tables } of [emails, mailQueue, suppressions, senders, webhookEndpoints])
       for (const { columns } of tables) expect(columns).not.toMatch(/position|address|"to"/);
   });
 
@@ -445,7 +445,7 @@ describe("the queries (properties):", () => {
     fc.assert(
       fc.property(told, fc.array(moments, { minLength: 5, maxLength: 5 }), (messages, looks) => {
         project(interleaved(messages.map(logOf)), (db) => {
-          for (const look of looks) checkLook(db.due as ReadDatabaseFile, messages, look);
+          for (const look of looks) checkLook(db["mail-queue"] as ReadDatabaseFile, messages, look);
         });
       }),
       RUNS,

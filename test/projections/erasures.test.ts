@@ -237,7 +237,7 @@ describe("erasures", () => {
 
 describe("messages", () => {
   const emails = projections.find(({ name }) => name === "emails") as Projection;
-  const messageFiles = projections.find(({ name }) => name === "message-files") as Projection;
+  const attachmentUse = projections.find(({ name }) => name === "attachment-use") as Projection;
   const accepted = (id: string, seconds: number, more: object = {}): RecordedEvent => {
     const acceptedAt = new Date(at(seconds).at).toISOString();
     const hashes = { fingerprint: "f", contentEventId: "c", contentDigest: "d", contentBytes: 1 };
@@ -309,7 +309,7 @@ describe("messages", () => {
 
   test("tell which uploads went to whom, and to nobody else", () => {
     const files = { attachmentBytes: 1, directBytes: 0, attachmentsUntil: "2030-01-02T00:00:00.000Z" };
-    const db = built(messageFiles, [
+    const db = built(attachmentUse, [
       accepted("a", 1, { ...files, uploadIds: ["u1", "u2"] }),
       accepted("b", 2, { ...files, recipientHash: "r2", uploadIds: ["u2"] }),
       accepted("c", 3, { ...files, uploadIds: ["u1"] }),

@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { due, heldEmails, leasedEmails, nextReadyAt, readyEmails } from "../../projections/mailQueue.ts";
+import {
+  heldEmails,
+  leasedEmails,
+  mailQueue,
+  nextReadyAt,
+  readyEmails,
+} from "../../projections/mailQueue.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { heldVerificationMails, readyVerificationMails, senders } from "../../projections/senders.ts";
 import {
@@ -66,7 +72,7 @@ describe("messages that were not done when the log was restored", () => {
   const ready = () => readyEmails(model.db, LATER, [], 10).map(({ id }) => id);
 
   beforeEach(() => {
-    model = new Model(due);
+    model = new Model(mailQueue);
     for (const id of ["1", "2", "3"]) model.tell(`email-${id}`, "EmailQueued", accepted);
     model.tell("email-2", "EmailDeliveryStarted", claim);
     model.tell("email-3", "EmailSent", { attempt: 1, transport: "smtp", reply: "250" });

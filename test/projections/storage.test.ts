@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { overdueHolders, storage } from "../../projections/storageReservations.ts";
+import { overdueReservations, storageReservations } from "../../projections/storageReservations.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { type StorageEvent, storageStream } from "../../src/domain/storage/events.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
@@ -14,22 +14,22 @@ const reserved = (holder: string, bytes: number, at = NOW): StorageEvent => ({
 /** The rows after these events of one workspace's stream, null for those that can't be read any more, and who is overdue at `NOW`. */
 function project(events: readonly (StorageEvent | null)[]) {
   const db = sqliteReadDatabases.open(":memory:", "build");
-  createTables(db, storage, "log");
+  createTables(db, storageReservations, "log");
   events.forEach((event, revision) => {
     if (event === null) return;
     const { type, data } = event;
     const id = crypto.randomUUID();
-    storage.apply({ stream: storageStream("shop"), revision, id, type, data, metadata: {} }, db);
+    storageReservations.apply({ stream: storageStream("shop"), revision, id, type, data, metadata: {} }, db);
   });
-  const rows = db.all("SELECT * FROM storage ORDER BY holder").map((row) => ({ ...row }));
-  const overdue = overdueHolders(db, NOW, 10).map(({ holder }) => holder);
+  const rows = db.all("SELECT * FROM storage_reservations ORDER BY owner").map((row) => ({ ...row }));
+  const overdue = overdueReservations(db, NOW, 10).map(({ owner }) => owner);
   db.close();
   return { rows, overdue };
 }
 
-const row = (holder: string, bytes: number, until: number | null, revision: number) => ({
+const row = (owner: string, bytes: number, until: number | null, revision: number) => ({
   workspace_id: "shop",
-  holder,
+  owner,
   bytes,
   until,
   revision,

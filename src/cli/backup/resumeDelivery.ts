@@ -49,7 +49,7 @@ function* waiting(
   }
 }
 
-const NEEDED: ReadonlySet<string> = new Set(["due", "senders", "webhook-deliveries"]);
+const NEEDED: ReadonlySet<string> = new Set(["mail-queue", "senders", "webhook-deliveries"]);
 
 type Models = ReadonlyMap<string, ReadDatabaseFile>;
 
@@ -73,9 +73,11 @@ async function release(open: OpenForCommand, models: Models): Promise<Released |
   const { deps } = open;
   const { instance } = await deps.standing.get();
   if (!instance?.isHeld) return null;
-  const [due, senders, webhooks] = ["due", "senders", "webhook-deliveries"].map((name) => models.get(name));
-  if (!due || !senders || !webhooks) return "notYetKnown";
-  const emails = heldEmails(due);
+  const [mailQueue, senders, webhooks] = ["mail-queue", "senders", "webhook-deliveries"].map((name) =>
+    models.get(name),
+  );
+  if (!mailQueue || !senders || !webhooks) return "notYetKnown";
+  const emails = heldEmails(mailQueue);
   const webhookDeliveries = heldWebhooks(webhooks);
   const verificationMails = heldVerificationMails(senders);
   const restored = await resumeLog(deps.store, systemCommandContext("cli"));
@@ -85,9 +87,9 @@ async function release(open: OpenForCommand, models: Models): Promise<Released |
   return { restored, emails: emails.held, webhookDeliveries, verificationMails, mayRepeat };
 }
 
-async function resumeDeferred({ deps }: OpenForCommand, due: ReadDatabase) {
+async function resumeDeferred({ deps }: OpenForCommand, mailQueue: ReadDatabase) {
   const total = { resumed: 0, mayRepeat: 0 };
-  for (const { id, workspaceId } of waiting(due, deps.clock.now())) {
+  for (const { id, workspaceId } of waiting(mailQueue, deps.clock.now())) {
     const context = { ...systemCommandContext("cli"), workspaceId };
     const { outcome, ambiguous } = await resumeEmail(deps.store, id, context);
     if (outcome === "resumed") total.resumed += 1;
@@ -102,8 +104,9 @@ async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown">
   try {
     const released = await release(open, models);
     if (released === "notYetKnown") return released;
-    const due = models.get("due");
-    const total = due === undefined ? { resumed: 0, mayRepeat: 0 } : await resumeDeferred(open, due);
+    const mailQueue = models.get("mail-queue");
+    const total =
+      mailQueue === undefined ? { resumed: 0, mayRepeat: 0 } : await resumeDeferred(open, mailQueue);
     return { ...total, released };
   } finally {
     for (const db of models.values()) db.close();

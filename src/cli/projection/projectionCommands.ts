@@ -80,7 +80,7 @@ const rebuild: Command = {
       help: "begin at the start of the log (default: go on with what an interrupted rebuild has left)",
     },
   ],
-  examples: ["postledger projection rebuild", "postledger projection rebuild emails due"],
+  examples: ["postledger projection rebuild", "postledger projection rebuild emails mail-queue"],
   run: (invocation) =>
     interruptible("the same command goes on from here within a day", async (signal) => {
       const bar = readingBar("rebuild");

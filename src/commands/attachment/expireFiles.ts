@@ -32,8 +32,8 @@ export async function expireEmailFiles(
   if (!canLoseAttachments(state, context.at)) return;
   await removeFiles(deps, id, { story, email: state });
   if (state.directBytes > 0) {
-    const holder = `${emailStream(id)}/${state.contentEventId}`;
-    await deps.storage.release(state.workspaceId, holder, context);
+    const owner = `${emailStream(id)}/${state.contentEventId}`;
+    await deps.storage.release(state.workspaceId, owner, context);
   }
   const aggregate = { ...emailAggregate, stream: emailStream(id) };
   await transact(deps.store, aggregate, (now) => expireAttachments(now, context.at), context);

@@ -18,7 +18,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { type SenderAuthority, senderAuthority } from "../sender/authorizingSender.ts";
 import { CONTENT_ALLOWANCE_USED_UP } from "../storage/contentAllowance.ts";
-import { directFilesHolder } from "../storage/reservationOwner.ts";
+import { directFilesOwner } from "../storage/reservationOwner.ts";
 import { renderForSend } from "../template/renderForSend.ts";
 import { toNewEvents } from "../transact.ts";
 import { directBytes, type FileFacts, fileFacts } from "./attachmentFacts.ts";
@@ -187,8 +187,8 @@ async function renderedContent(deps: Dependencies, send: SendEmail): Promise<Ren
 async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, context, id } = send;
   const bytes = directBytes(send.resolved);
-  const holder = directFilesHolder(id, send.contentEventId);
-  if (bytes > 0 && !(await deps.storage.reserve(workspaceId, holder, bytes, context))) {
+  const owner = directFilesOwner(id, send.contentEventId);
+  if (bytes > 0 && !(await deps.storage.reserve(workspaceId, owner, bytes, context))) {
     return STORAGE_EXCEEDED;
   }
   let used = false;
@@ -209,7 +209,7 @@ async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<Sen
     }
   } finally {
     // Where the outcome is unknown the reservation waits for whoever sweeps them up.
-    if (!used && bytes > 0) await deps.storage.release(workspaceId, holder, context);
+    if (!used && bytes > 0) await deps.storage.release(workspaceId, owner, context);
   }
 }
 

@@ -13,9 +13,9 @@ import { messageOf } from "./reservationOwner.ts";
 const PAGE_EVENTS = 500;
 /** Decisions that share one append. */
 const BATCH_DECISIONS_MAX = 256;
-/** The stream is counted anew after so many events, and one for every four holders: what a start has to read. */
+/** The stream is counted anew after so many events, and one for every four owners: what a start has to read. */
 const COUNT_AFTER_EVENTS = 1_000;
-const HOLDERS_PER_EVENT = 4;
+const OWNERS_PER_EVENT = 4;
 /** Holders in one event of a count: some 150 kB. */
 const COUNTED_MAX = 1_000;
 
@@ -66,7 +66,7 @@ export class StorageAccount {
     context: CommandContext,
   ): Promise<"reserved" | "exceeded"> {
     return this.decide(
-      (state) => reserveStorage(state, { ...request, racingBytes: this.racingBytes(state, request.holder) }),
+      (state) => reserveStorage(state, { ...request, racingBytes: this.racingBytes(state, request.owner) }),
       context,
     );
   }
@@ -141,26 +141,26 @@ export class StorageAccount {
   private noteRacers(event: StorageEvent): void {
     if (event.type === "StorageReserved") this.noteRacer(event.data.holder);
     else if (event.type === "StorageCounted")
-      for (const { holder } of event.data.open) this.noteRacer(holder);
+      for (const { holder: owner } of event.data.open) this.noteRacer(owner);
   }
 
-  private noteRacer(holder: string): void {
-    const message = messageOf(holder);
+  private noteRacer(owner: string): void {
+    const message = messageOf(owner);
     if (message === null) return;
     const racers = this.racers.get(message);
-    if (racers === undefined) this.racers.set(message, new Set([holder]));
-    else racers.add(holder);
+    if (racers === undefined) this.racers.set(message, new Set([owner]));
+    else racers.add(owner);
   }
 
-  /** What other requests for the holder's message have reserved. */
-  private racingBytes(state: Storage, holder: string): number {
-    const message = messageOf(holder);
+  /** What other requests for the owner's message have reserved. */
+  private racingBytes(state: Storage, owner: string): number {
+    const message = messageOf(owner);
     const racers = message === null ? undefined : this.racers.get(message);
     let bytes = 0;
     for (const racer of racers ?? []) {
       const held = reservationOf(state, racer);
       if (held === undefined) racers?.delete(racer);
-      else if (racer !== holder) bytes += held.bytes;
+      else if (racer !== owner) bytes += held.bytes;
     }
     return bytes;
   }
@@ -168,7 +168,7 @@ export class StorageAccount {
   private countWhenLong(context: CommandContext | undefined): void {
     const { state, first, revision } = this.known ?? NOTHING;
     if (context === undefined || revision === null || this.isCounting || revision < this.countAt) return;
-    const enough = COUNT_AFTER_EVENTS + (state.settled.size + state.recent.size) / HOLDERS_PER_EVENT;
+    const enough = COUNT_AFTER_EVENTS + (state.settled.size + state.recent.size) / OWNERS_PER_EVENT;
     if (revision - first < enough) return;
     this.isCounting = true;
     this.countAt = revision + COUNT_AFTER_EVENTS;
@@ -182,11 +182,11 @@ export class StorageAccount {
     context: CommandContext,
     { state, revision }: { readonly state: Storage; readonly revision: number },
   ): Promise<void> {
-    const holders = [...openReservations(state)].map(([holder]) => holder);
+    const owners = [...openReservations(state)].map(([owner]) => owner);
     try {
-      for (let from = 0; from < holders.length || from === 0; from += COUNTED_MAX) {
-        const some = holders.slice(from, from + COUNTED_MAX);
-        const before = from + COUNTED_MAX < holders.length ? undefined : revision + 1;
+      for (let from = 0; from < owners.length || from === 0; from += COUNTED_MAX) {
+        const some = owners.slice(from, from + COUNTED_MAX);
+        const before = from + COUNTED_MAX < owners.length ? undefined : revision + 1;
         await this.decide((now) => countStorage(now, some, before), context);
       }
       await this.store.truncateBefore(this.stream, revision + 1);

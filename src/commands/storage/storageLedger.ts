@@ -12,14 +12,14 @@ import { StorageAccount } from "./storageAccount.ts";
 /** The storage allowance of every workspace: who holds how many bytes of temporary files. */
 export interface StorageLedger {
   /**
-   * Reserves room for `holder`, `email-<id>/<content event id>` or `attachment-<id>`; false when the allowance
-   * cannot take it. `bytes` takes the place of what the holder has already. Throws `StoreError`.
+   * Reserves room for `owner`, `email-<id>/<content event id>` or `attachment-<id>`; false when the allowance
+   * cannot take it. `bytes` takes the place of what the owner has already. Throws `StoreError`.
    */
-  reserve(workspaceId: string, holder: string, bytes: number, context: CommandContext): Promise<boolean>;
-  /** Lets go of what `holder` has reserved. Repeatable. */
-  release(workspaceId: string, holder: string, context: CommandContext): Promise<void>;
-  /** Notes that these holders exist: they keep what they have until it is released. Repeatable. */
-  confirm(workspaceId: string, holders: readonly string[], context: CommandContext): Promise<void>;
+  reserve(workspaceId: string, owner: string, bytes: number, context: CommandContext): Promise<boolean>;
+  /** Lets go of what `owner` has reserved. Repeatable. */
+  release(workspaceId: string, owner: string, context: CommandContext): Promise<void>;
+  /** Notes that these owners exist: they keep what they have until it is released. Repeatable. */
+  confirm(workspaceId: string, owners: readonly string[], context: CommandContext): Promise<void>;
   /** Bytes that are reserved now. */
   used(workspaceId: string): Promise<number>;
 }
@@ -30,7 +30,7 @@ export interface StorageLedgerOptions {
   readonly limitsDefault: WorkspaceLimits;
 }
 
-/** Long after any request must have ended: a holder that does not exist by then never will. */
+/** Long after any request must have ended: an owner that does not exist by then never will. */
 const HOLD_MS = 15 * MINUTE_MS;
 /** Workspaces whose allowance is kept in memory. */
 const ACCOUNTS_MAX = 1_000;
@@ -44,20 +44,20 @@ export function storageLedger({ store, workspaces, limitsDefault }: StorageLedge
     return account;
   };
   return {
-    async reserve(workspaceId, holder, bytes, context) {
+    async reserve(workspaceId, owner, bytes, context) {
       const limit = limitsOf(await workspaces.get(workspaceId), limitsDefault).storageBytes;
-      const request = { holder, bytes, until: context.at + HOLD_MS, limit };
+      const request = { owner, bytes, until: context.at + HOLD_MS, limit };
       const outcome = await accountOf(workspaceId).reserve(request, { ...context, workspaceId });
       return outcome === "reserved";
     },
-    async release(workspaceId, holder, context) {
-      await accountOf(workspaceId).decide((state) => releaseStorage(state, holder), {
+    async release(workspaceId, owner, context) {
+      await accountOf(workspaceId).decide((state) => releaseStorage(state, owner), {
         ...context,
         workspaceId,
       });
     },
-    async confirm(workspaceId, holders, context) {
-      await accountOf(workspaceId).decide((state) => confirmStorage(state, holders), {
+    async confirm(workspaceId, owners, context) {
+      await accountOf(workspaceId).decide((state) => confirmStorage(state, owners), {
         ...context,
         workspaceId,
       });

@@ -4,57 +4,58 @@ import type { StorageEvent } from "./events.ts";
 import { reservationOf, type Storage } from "./state.ts";
 
 export interface ReserveRequest {
-  readonly holder: string;
-  /** All that the holder shall have; what it has already is replaced. */
+  /** `attachment-<id>` or `email-<id>/<content event id>`. */
+  readonly owner: string;
+  /** The whole reservation of the owner: replaces what it has. */
   readonly bytes: number;
   readonly until: EpochMs;
   /** The workspace's allowance, in bytes. */
   readonly limit: number;
-  /** What requests hold that race for the same message: one of them at most comes to be, so it does not count. */
+  /** Reservations of racing requests for the same message. They do not count: at most one of them succeeds. */
   readonly racingBytes?: number;
 }
 
-/** Never takes what comes to be over the limit. What the holder has already gives no events. */
+/** Reserves up to the limit. A repeat gives no events. */
 export function reserveStorage(
   state: Storage,
-  { holder, bytes, until, limit, racingBytes = 0 }: ReserveRequest,
+  { owner, bytes, until, limit, racingBytes = 0 }: ReserveRequest,
 ): Decision<"reserved" | "exceeded", StorageEvent> {
-  const held = reservationOf(state, holder);
+  const held = reservationOf(state, owner);
   if (held?.bytes === bytes) return { outcome: "reserved", events: [] };
   if (state.used - racingBytes - (held?.bytes ?? 0) + bytes > limit)
     return { outcome: "exceeded", events: [] };
-  const data = { holder, bytes, until: rfc3339(until) };
+  const data = { holder: owner, bytes, until: rfc3339(until) };
   return { outcome: "reserved", events: [{ type: "StorageReserved", data }] };
 }
 
-/** What is not held gives no events. */
-export function releaseStorage(state: Storage, holder: string): Decision<"released", StorageEvent> {
-  if (reservationOf(state, holder) === undefined) return { outcome: "released", events: [] };
-  return { outcome: "released", events: [{ type: "StorageReleased", data: { holder } }] };
+/** Releases a reservation. Without one there are no events. */
+export function releaseStorage(state: Storage, owner: string): Decision<"released", StorageEvent> {
+  if (reservationOf(state, owner) === undefined) return { outcome: "released", events: [] };
+  return { outcome: "released", events: [{ type: "StorageReleased", data: { holder: owner } }] };
 }
 
-/** The holders exist: nobody needs to look for them again. Those that hold nothing, or were seen before, are left out. */
+/** Marks reservations as confirmed: their owners exist. Leaves out owners without a reservation and confirmed ones. */
 export function confirmStorage(
   state: Storage,
-  holders: readonly string[],
+  owners: readonly string[],
 ): Decision<"confirmed", StorageEvent> {
-  const news = holders.filter((holder) => (reservationOf(state, holder)?.until ?? null) !== null);
+  const news = owners.filter((owner) => (reservationOf(state, owner)?.until ?? null) !== null);
   if (news.length === 0) return { outcome: "confirmed", events: [] };
   return { outcome: "confirmed", events: [{ type: "StorageConfirmed", data: { holders: news } }] };
 }
 
 /**
- * Says once more what those of `holders` have that hold anything. `before` is given with the last of them: then all
- * that is held was said at that revision or later.
+ * Records the reservations of `owners` again, so that the stream can be truncated. `before` is given with the last
+ * page: every open reservation was recorded at that revision or later.
  */
 export function countStorage(
   state: Storage,
-  holders: readonly string[],
+  owners: readonly string[],
   before?: number,
 ): Decision<"counted", StorageEvent> {
-  const open = holders.flatMap((holder) => {
-    const held = reservationOf(state, holder);
-    return held === undefined ? [] : [{ holder, bytes: held.bytes, until: held.until }];
+  const open = owners.flatMap((owner) => {
+    const held = reservationOf(state, owner);
+    return held === undefined ? [] : [{ holder: owner, bytes: held.bytes, until: held.until }];
   });
   return {
     outcome: "counted",

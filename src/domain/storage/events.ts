@@ -1,26 +1,26 @@
 import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 
-/** What one holder has: an upload, or the direct files of one request. */
+/** The reservation of one owner: an upload, or the direct files of one request. */
 const Reservation = {
-  /** `attachment-<id>` or `email-<id>/<content event id>`. */
+  /** The owner: `attachment-<id>` or `email-<id>/<content event id>`. */
   holder: Type.String(),
   bytes: Type.Integer({ minimum: 0 }),
 };
 
 const schemas = {
-  /** A holder that does not exist by `until` (RFC 3339) never will. */
+  /** An owner that does not exist by `until` (RFC 3339) never will. */
   StorageReserved: Type.Object({ ...Reservation, until: Type.String() }),
   StorageReleased: Type.Object({ holder: Type.String() }),
-  /** These holders were seen to exist: they keep what they have until it is released. */
+  /** These owners were seen to exist: their reservations last until they are released. */
   StorageConfirmed: Type.Object({ holders: Type.Array(Type.String()) }),
   /**
-   * Some of what is held, said once more; `until` is null for what was confirmed. After all that was held at one
-   * time was said again, the events before are not needed.
+   * Some of the open reservations, recorded again; `until` is null for confirmed ones. Once all reservations of one
+   * time were recorded again, the events before are not needed.
    */
   StorageCounted: Type.Object({
     open: Type.Array(Type.Object({ ...Reservation, until: Type.Union([Type.String(), Type.Null()]) })),
-    /** On the last event of a count: whoever was last spoken of below this revision holds nothing. */
+    /** On the last event of a count: an owner whose last event is below this revision has no reservation. */
     before: Type.Optional(Type.Integer({ minimum: 0 })),
   }),
 };

@@ -2,48 +2,48 @@ import { never } from "../../kernel/assert.ts";
 import type { Decider } from "../../kernel/event/decider.ts";
 import type { StorageEvent } from "./events.ts";
 
-/** What a holder has. `until` is null once the holder was seen to exist. */
+/** A reservation of storage. `until` is null once its owner was seen to exist. */
 export interface Reservation {
   readonly bytes: number;
   readonly until: string | null;
 }
 
 /**
- * A workspace's allowance as it is used. A workspace may have a hundred thousand holders, so the state is kept in
- * two layers, and an event copies the small one: `recent` holds what has changed since `settled`, null for what
- * is gone. Look things up with {@link reservationOf} and {@link openReservations}.
+ * The storage that a workspace uses. There may be a hundred thousand reservations, so they are kept in two layers, and
+ * an event copies the small one: `recent` has what changed since `settled`, null for a released reservation. Look them
+ * up with {@link reservationOf} and {@link openReservations}.
  */
 export interface Storage {
   readonly settled: ReadonlyMap<string, Reservation>;
   readonly recent: ReadonlyMap<string, Reservation | null>;
-  /** The sum of all that is held. */
+  /** The bytes of all open reservations. */
   readonly used: number;
 }
 
 const RECENT_MIN = 64;
 
-/** What `holder` has; undefined when it has nothing. */
-export function reservationOf({ settled, recent }: Storage, holder: string): Reservation | undefined {
-  const changed = recent.get(holder);
-  return changed === undefined ? settled.get(holder) : (changed ?? undefined);
+/** The reservation of `owner`; undefined when it has none. */
+export function reservationOf({ settled, recent }: Storage, owner: string): Reservation | undefined {
+  const changed = recent.get(owner);
+  return changed === undefined ? settled.get(owner) : (changed ?? undefined);
 }
 
-/** Everything that is held, each holder with what it has. */
+/** All open reservations by owner. */
 export function* openReservations({ settled, recent }: Storage): Iterable<readonly [string, Reservation]> {
   for (const entry of settled) if (!recent.has(entry[0])) yield entry;
-  for (const [holder, reservation] of recent) if (reservation !== null) yield [holder, reservation];
+  for (const [owner, reservation] of recent) if (reservation !== null) yield [owner, reservation];
 }
 
-type Change = readonly [holder: string, reservation: Reservation | null];
+type Change = readonly [owner: string, reservation: Reservation | null];
 
 function changed(state: Storage, changes: readonly Change[]): Storage {
   let { used } = state;
   const recent = new Map(state.recent);
-  for (const [holder, reservation] of changes) {
-    const before = recent.get(holder);
-    const had = before === undefined ? state.settled.get(holder) : before;
+  for (const [owner, reservation] of changes) {
+    const before = recent.get(owner);
+    const had = before === undefined ? state.settled.get(owner) : before;
     used += (reservation?.bytes ?? 0) - (had?.bytes ?? 0);
-    recent.set(holder, reservation);
+    recent.set(owner, reservation);
   }
   const next = { settled: state.settled, recent, used };
   // The larger the whole, the rarer it is copied: both layers cost about the same.
@@ -54,23 +54,23 @@ function changed(state: Storage, changes: readonly Change[]): Storage {
 function evolve(state: Storage, event: StorageEvent): Storage {
   switch (event.type) {
     case "StorageReserved": {
-      const { holder, bytes, until } = event.data;
-      return changed(state, [[holder, { bytes, until }]]);
+      const { holder: owner, bytes, until } = event.data;
+      return changed(state, [[owner, { bytes, until }]]);
     }
     case "StorageReleased":
       return changed(state, [[event.data.holder, null]]);
     case "StorageConfirmed":
       return changed(
         state,
-        event.data.holders.flatMap((holder): Change[] => {
-          const held = reservationOf(state, holder);
-          return held === undefined ? [] : [[holder, { ...held, until: null }]];
+        event.data.holders.flatMap((owner): Change[] => {
+          const held = reservationOf(state, owner);
+          return held === undefined ? [] : [[owner, { ...held, until: null }]];
         }),
       );
     case "StorageCounted":
       return changed(
         state,
-        event.data.open.map(({ holder, bytes, until }) => [holder, { bytes, until }]),
+        event.data.open.map(({ holder: owner, bytes, until }) => [owner, { bytes, until }]),
       );
     default:
       return never(event);

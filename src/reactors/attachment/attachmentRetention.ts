@@ -9,8 +9,8 @@ export interface AttachmentRetentionOptions extends Pick<RowWork, "actor" | "ran
   readonly deps: Dependencies;
   /** The read model `attachments`. */
   readonly attachments: ReadDatabase;
-  /** The read model `message-files`. */
-  readonly messageFiles: ReadDatabase;
+  /** The read model `attachment-use`. */
+  readonly attachmentUse: ReadDatabase;
 }
 
 /** Removals that are under way at once, of each kind. */
@@ -21,7 +21,7 @@ const REMOVALS_MAX = 2;
  * files of messages that have ended and are past their retention.
  */
 export function attachmentRetention(options: AttachmentRetentionOptions): RowWorker {
-  const { deps, attachments, messageFiles, ...rest } = options;
+  const { deps, attachments, attachmentUse, ...rest } = options;
   const shared = { ...rest, clock: deps.clock, concurrencyMax: REMOVALS_MAX };
   const workers = [
     rowWorker({
@@ -31,7 +31,7 @@ export function attachmentRetention(options: AttachmentRetentionOptions): RowWor
     }),
     rowWorker({
       ...shared,
-      find: (now, without, limit) => messagesWithOldFiles(messageFiles, now, without, limit),
+      find: (now, without, limit) => messagesWithOldFiles(attachmentUse, now, without, limit),
       act: (id, context) => expireEmailFiles(deps, id, context),
     }),
   ];

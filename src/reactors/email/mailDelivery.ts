@@ -37,8 +37,8 @@ import { whyWaiting } from "./whyWaiting.ts";
 export interface MailDeliveryOptions {
   readonly deps: Dependencies;
   readonly transport: MailTransport;
-  /** The read model `due`. */
-  readonly due: ReadDatabase;
+  /** The read model `mail-queue`. */
+  readonly mailQueue: ReadDatabase;
   /** See {@link DeparturesOptions.isLevel}. */
   readonly isLevel: DeparturesOptions["isLevel"];
   readonly policy: DeliveryPolicy;
@@ -128,10 +128,10 @@ export class MailDelivery {
 
   /** Why a message has not ended, as far as this instance knows. `delivers`: whether it was started. */
   whyWaiting(delivers: boolean): (view: EmailView) => Promise<Waiting | null> {
-    const { deps, due, policy } = this.options;
+    const { deps, mailQueue, policy } = this.options;
     return whyWaiting({
       deps,
-      due,
+      mailQueue,
       policy,
       delivers,
       hasRoom: () => this.hasRoom(),
@@ -233,7 +233,7 @@ export class MailDelivery {
   /** Rows of the read model; none while it cannot be read or is damaged: its follower sees to that. */
   private readDue<Row>(query: (db: ReadDatabase) => readonly Row[]): readonly Row[] {
     try {
-      return query(this.options.due);
+      return query(this.options.mailQueue);
     } catch (error) {
       if (!(error instanceof ReadDatabaseError)) throw error;
       if (error.failure !== "unavailable") this.context.onTrouble(error, "");

@@ -26,8 +26,8 @@ export interface PersonErasureOptions extends Pick<RowWork, "actor" | "random" |
   readonly erasures: ReadDatabase;
   /** The read model `emails`. */
   readonly emails: ReadDatabase;
-  /** The read model `message-files`. */
-  readonly messageFiles: ReadDatabase;
+  /** The read model `attachment-use`. */
+  readonly attachmentUse: ReadDatabase;
   /** Waits for a moment until both hold what is in the log now; false when they do not. */
   readonly areCurrent: () => Promise<boolean>;
   /** Gives other work of the process a turn. */
@@ -190,11 +190,11 @@ function counted(counts: MessageCounts, email: Email, erasureId: string): Messag
 }
 
 /** An upload that others were sent as well is theirs too: it stays, and is named. */
-async function eraseUploads({ deps, messageFiles, request, context }: Erasing) {
+async function eraseUploads({ deps, attachmentUse, request, context }: Erasing) {
   let uploadsErased = 0;
   const uploadsKept: string[] = [];
   for (let after = ""; ; ) {
-    const page = uploadsSentTo(messageFiles, request.erasure.recipientHash, after, PAGE_UPLOADS);
+    const page = uploadsSentTo(attachmentUse, request.erasure.recipientHash, after, PAGE_UPLOADS);
     for (const { id, isShared } of page) {
       if (isShared) uploadsKept.push(id);
       else if (await erasePersonsUpload(deps, id, request.id, context)) uploadsErased += 1;

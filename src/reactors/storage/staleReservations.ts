@@ -1,6 +1,6 @@
-import { overdueHolders, type StorageHolder } from "../../../projections/storageReservations.ts";
+import { overdueReservations, type ReservationOwner } from "../../../projections/storageReservations.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { holderExists } from "../../commands/storage/reservationOwner.ts";
+import { reservationOwnerExists } from "../../commands/storage/reservationOwner.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
@@ -9,26 +9,26 @@ import { type PeriodicWork, type PeriodicWorker, periodicWorker } from "../worke
 
 export interface StaleReservationsOptions extends Pick<PeriodicWork, "onTrouble"> {
   readonly deps: Pick<Dependencies, "store" | "clock" | "storage">;
-  /** The read model `storage`. */
-  readonly holders: ReadDatabase;
+  /** The read model `storage-reservations`. */
+  readonly reservations: ReadDatabase;
   /** Names this instance in the events it writes. */
   readonly worker: string;
   readonly intervalMs?: number;
 }
 
 const INTERVAL_MS = 30 * SECOND_MS;
-/** Holders that are looked for in one go. */
-const HOLDERS_MAX = 500;
+/** Reservations that are looked at in one round. */
+const RESERVATIONS_MAX = 500;
 
 /**
- * Settles reservations of storage whose time is over: what its owner came to use is confirmed, the rest is released.
+ * Settles overdue storage reservations: confirms those whose owner exists, and releases the others.
  * Instances may look at the same time: the second one's answer changes nothing.
  */
 export function staleReservations(options: StaleReservationsOptions): PeriodicWorker {
-  const { deps, holders, worker, onTrouble, intervalMs = INTERVAL_MS } = options;
+  const { deps, reservations, worker, onTrouble, intervalMs = INTERVAL_MS } = options;
   const { store, clock, storage } = deps;
 
-  const settle = async (workspaceId: string, overdue: readonly StorageHolder[]) => {
+  const settle = async (workspaceId: string, overdue: readonly ReservationOwner[]) => {
     const context: CommandContext = {
       at: clock.now(),
       correlationId: worker,
@@ -36,15 +36,15 @@ export function staleReservations(options: StaleReservationsOptions): PeriodicWo
       workspaceId,
     };
     const present: string[] = [];
-    for (const { holder } of overdue) {
-      if (await holderExists(store, holder)) present.push(holder);
-      else await storage.release(workspaceId, holder, context);
+    for (const { owner } of overdue) {
+      if (await reservationOwnerExists(store, owner)) present.push(owner);
+      else await storage.release(workspaceId, owner, context);
     }
     if (present.length > 0) await storage.confirm(workspaceId, present, context);
   };
 
   /** What cannot be read of one workspace must not keep the others waiting; a store that is away ends the round. */
-  const trySettle = async (workspaceId: string, overdue: readonly StorageHolder[]) => {
+  const trySettle = async (workspaceId: string, overdue: readonly ReservationOwner[]) => {
     try {
       await settle(workspaceId, overdue);
     } catch (error) {
@@ -54,7 +54,7 @@ export function staleReservations(options: StaleReservationsOptions): PeriodicWo
   };
 
   const round = async () => {
-    const overdue = overdueHolders(holders, clock.now(), HOLDERS_MAX);
+    const overdue = overdueReservations(reservations, clock.now(), RESERVATIONS_MAX);
     const byWorkspace = Map.groupBy(overdue, ({ workspaceId }) => workspaceId);
     for (const [workspaceId, found] of byWorkspace) await trySettle(workspaceId, found);
   };

@@ -387,7 +387,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
           databases: sqliteReadDatabases,
           directory,
           projections: projections.filter(({ name }) =>
-            ["attachments", "emails", "suppressions", "webhook-deliveries", "message-files"].includes(name),
+            ["attachments", "emails", "suppressions", "webhook-deliveries", "attachment-use"].includes(name),
           ),
           store: service.log.store,
           signal: AbortSignal.timeout(SETTLED_MS_MAX),

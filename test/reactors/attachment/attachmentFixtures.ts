@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { attachments } from "../../../projections/attachments.ts";
-import { messageFiles } from "../../../projections/attachmentUse.ts";
+import { attachmentUse } from "../../../projections/attachmentUse.ts";
 import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { emailAggregate } from "../../../src/commands/aggregates.ts";
@@ -206,7 +206,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
 
 async function startInstance(deps: Dependencies) {
   const directory = mkdtempSync(join(tmpdir(), "attachments-"));
-  const place = { databases: sqliteReadDatabases, directory, projections: [attachments, messageFiles] };
+  const place = { databases: sqliteReadDatabases, directory, projections: [attachments, attachmentUse] };
   const readers = openReaders(place);
   const troubles: AttachmentInstance["troubles"] = [];
   const shared = {
@@ -218,7 +218,7 @@ async function startInstance(deps: Dependencies) {
   };
   const workers = [
     attachmentChecks(shared),
-    attachmentRetention({ ...shared, messageFiles: readers.reader("message-files") }),
+    attachmentRetention({ ...shared, attachmentUse: readers.reader("attachment-use") }),
   ];
   const wake = () => {
     for (const worker of workers) worker.wake();

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { due } from "../../../projections/mailQueue.ts";
+import { mailQueue } from "../../../projections/mailQueue.ts";
 import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggregates.ts";
@@ -370,7 +370,7 @@ async function startInstance(
   { worker, policy, bounceDomains }: Settings,
 ): Promise<Instance> {
   const directory = mkdtempSync(join(tmpdir(), "mail-delivery-"));
-  const place = { databases: sqliteReadDatabases, directory, projections: [due] };
+  const place = { databases: sqliteReadDatabases, directory, projections: [mailQueue] };
   const readers = openReaders(place);
   const troubles: Instance["troubles"] = [];
   const reports: RelayReport[] = [];
@@ -380,7 +380,7 @@ async function startInstance(
     isLevel: () => true,
     deps,
     transport,
-    due: readers.reader("due"),
+    mailQueue: readers.reader("mail-queue"),
     policy,
     bounceDomains,
     readSpacingMs: 0,
@@ -402,7 +402,8 @@ async function startInstance(
   });
   const caughtUp = async () => {
     const head = await deps.store.head();
-    if (!(await readers.waitForPosition("due", head, 5_000))) throw new Error("the read model stands still");
+    if (!(await readers.waitForPosition("mail-queue", head, 5_000)))
+      throw new Error("the read model stands still");
   };
   await caughtUp();
   delivery.start();

@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { messageFiles } from "../../../projections/attachmentUse.ts";
+import { attachmentUse } from "../../../projections/attachmentUse.ts";
 import { emails } from "../../../projections/emails.ts";
 import { erasures } from "../../../projections/erasures.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
@@ -49,7 +49,7 @@ function address(text: string): Address {
 async function startWorld() {
   const world = await attachmentWorld();
   const directory = mkdtempSync(join(tmpdir(), "erasure-"));
-  const place = { databases: sqliteReadDatabases, directory, projections: [emails, erasures, messageFiles] };
+  const place = { databases: sqliteReadDatabases, directory, projections: [emails, erasures, attachmentUse] };
   const readers = openReaders(place);
   const stopping = new AbortController();
   const onEvent: Parameters<typeof followReadModels>[0]["onEvent"] = (event) => readers.receive(event);
@@ -154,7 +154,7 @@ function worker(world: World, deps: Dependencies, troubles: unknown[] = []): Row
     deps,
     erasures: world.readers.reader("erasures"),
     emails: world.readers.reader("emails"),
-    messageFiles: world.readers.reader("message-files"),
+    attachmentUse: world.readers.reader("attachment-use"),
     areCurrent: world.areCurrent,
     breathe: async () => {},
     scrubReadModels: async () => [],

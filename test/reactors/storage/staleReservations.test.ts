@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { storage } from "../../../projections/storageReservations.ts";
-import { directFilesHolder } from "../../../src/commands/storage/reservationOwner.ts";
+import { storageReservations } from "../../../projections/storageReservations.ts";
+import { directFilesOwner } from "../../../src/commands/storage/reservationOwner.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { MINUTE_MS } from "../../../src/kernel/time.ts";
@@ -24,11 +24,11 @@ beforeEach(async () => {
   world = await deliveryWorld();
   place = newPlace();
   troubles = [];
-  following = follow(place, world.store, [storage]);
+  following = follow(place, world.store, [storageReservations]);
   await following.caughtUp();
   reaper = staleReservations({
     deps: world.deps,
-    holders: following.readers.reader("storage"),
+    reservations: following.readers.reader("storage-reservations"),
     worker: "reaper",
     intervalMs: 1,
     onTrouble: (error) => troubles.push(error),
@@ -54,11 +54,11 @@ describe("a reservation whose time is over", () => {
     const id = await world.accept("accepted");
     const { contentEventId } = await world.state(id);
     const upload = `attachment-${newId()}`;
-    await reserve(directFilesHolder(id, contentEventId), 1);
+    await reserve(directFilesOwner(id, contentEventId), 1);
     await reserve(upload, 10);
     // A request that lost the race for this very message, one for a message that never was, and a lost upload.
-    await reserve(directFilesHolder(id, newId()), 100);
-    await reserve(directFilesHolder(newId(), newId()), 1_000);
+    await reserve(directFilesOwner(id, newId()), 100);
+    await reserve(directFilesOwner(newId(), newId()), 1_000);
     await reserve(`attachment-${newId()}`, 10_000);
     const context = { at: world.clock.now(), correlationId: "test", actor: "test" };
     await world.store.append(
@@ -69,9 +69,14 @@ describe("a reservation whose time is over", () => {
     world.clock.advance(HOLD_MS);
     await until(async () => (await used()) === 11, "the holders that never came to be to let go");
 
-    const isSeen = () => rowsOf(place, storage).storage?.every(({ until: time }) => time === null) ?? false;
+    const isSeen = () =>
+      rowsOf(place, storageReservations).storage_reservations?.every(({ until: time }) => time === null) ??
+      false;
     await until(isSeen, "the others to be confirmed");
-    expect(rowsOf(place, storage).storage).toMatchObject([{ bytes: 10 }, { bytes: 1 }]);
+    expect(rowsOf(place, storageReservations).storage_reservations).toMatchObject([
+      { bytes: 10 },
+      { bytes: 1 },
+    ]);
     expect(troubles).toEqual([]);
   });
 
