@@ -63,7 +63,14 @@ describe.each(await testStores())("doctor, on $name", (store) => {
         ]);
         expect(checks.get("service")?.detail).toContain(`running at ${service.url}`);
         expect(checks.get("configuration")?.detail).toContain(`mail to 127.0.0.1:${port}, delivery on`);
-        for (const name of ["log", "log format", "master key", "read model due", "disk", "delivery workers"])
+        for (const name of [
+          "log",
+          "log format",
+          "master key",
+          "read model mail-queue",
+          "disk",
+          "delivery workers",
+        ])
           expect(checks.get(name)).toMatchObject({ status: "ok", action: null });
         expect(checks.get("first key")).toEqual({
           name: "first key",

@@ -252,7 +252,7 @@ describe("as-of", () => {
     [
       "an unknown table",
       ["projection", "as-of", "1h", "emails", "--table", "mail_queue"],
-      "emails has no table due",
+      "emails has no table mail_queue",
     ],
     [
       "several tables in one CSV",

@@ -230,9 +230,11 @@ describe.each(stores)("releases on one log on %s", (name) => {
         };
         // What a running service knows of the log's state may be a second old.
         await until(look, "doctor to know the log's format");
-        expect(findings.get("read model due")).toContain(told);
-        expect(findings.get("read model due")).toContain("LogFormatRaised, stream instance, revision 1");
-        expect(findings.get("read model due")).toContain("start the service again");
+        expect(findings.get("read model mail-queue")).toContain(told);
+        expect(findings.get("read model mail-queue")).toContain(
+          "LogFormatRaised, stream instance, revision 1",
+        );
+        expect(findings.get("read model mail-queue")).toContain("start the service again");
       }
       const refusal = await start("old", ROOT, "off").catch(String);
       expect(refusal).toContain("the log holds events of a newer version of this program");

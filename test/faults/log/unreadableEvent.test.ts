@@ -52,7 +52,7 @@ function expectNamed({ exitCode, text }: Awaited<ReturnType<typeof doctor>>): vo
   const findings = JSON.parse(text) as readonly Finding[];
   const stopped = findings.filter(({ status }) => status === "failed");
   const names = stopped.map(({ name }) => name);
-  expect(names).toEqual(expect.arrayContaining(["read model emails", "read model due"]));
+  expect(names).toEqual(expect.arrayContaining(["read model emails", "read model mail-queue"]));
   for (const { name, detail, action } of stopped) {
     expect(detail).toContain(`projection ${name.slice("read model ".length)} stopped at EmailSent`);
     expect(detail).toContain(`stream ${emailStream(id)}, revision 2`);
