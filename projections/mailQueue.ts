@@ -48,6 +48,12 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   else applyToEmail(event, db);
 }
 
+/** How one message follows another in an index by time: rows that are due at once follow in the order of the log. */
+interface QueuePlace {
+  readonly dueAt: EpochMs;
+  readonly row: number;
+}
+
 /**
  * The queue of mail delivery: one row for each message that has not ended. After a restoration of the log, messages
  * from before it are `held` instead of `ready`, until the operator resumes them.
@@ -65,9 +71,12 @@ export const mailQueue: Projection = {
         held INTEGER NOT NULL`,
       key: ["id"],
       indexes: [
-        "CREATE INDEX mail_queue_by_time ON mail_queue (state, due_at)",
-        "CREATE INDEX mail_queue_by_age ON mail_queue (state, accepted_at)",
-        "CREATE INDEX mail_queue_held ON mail_queue (held) WHERE held = 1",
+        "CREATE INDEX mail_queue_ready ON mail_queue (due_at) WHERE state = 'ready'",
+        // Steps from sender to sender and from workspace to workspace, over whatever one of them has waiting.
+        "CREATE INDEX mail_queue_by_sender ON mail_queue (workspace_id, authority_id, sender_id, due_at) WHERE state = 'ready'",
+        "CREATE INDEX mail_queue_by_age ON mail_queue (workspace_id, accepted_at) WHERE state = 'ready'",
+        "CREATE INDEX mail_queue_leased ON mail_queue (state) WHERE state = 'leased'",
+        "CREATE INDEX mail_queue_held ON mail_queue (held, due_at) WHERE held = 1",
       ],
     },
   ],
@@ -94,32 +103,106 @@ function dueEmail(row: SqlRow): DueEmail {
   };
 }
 
-/** The messages that have been ready longest. `without` are ids of messages, workspaces and senders to leave out. */
-export function readyEmails(
-  db: ReadDatabase,
-  now: EpochMs,
-  without: readonly string[],
-  limit: number,
-): readonly DueEmail[] {
-  const sql = `WITH excluded AS MATERIALIZED (SELECT value FROM json_each(?))
-    SELECT id, workspace_id, sender_id, authority_id, revision FROM mail_queue WHERE state = 'ready' AND due_at <= ?
-    AND workspace_id NOT IN excluded AND sender_id NOT IN excluded AND authority_id NOT IN excluded
-    AND id NOT IN excluded
-    ORDER BY due_at LIMIT ?`;
-  return db.all(sql, JSON.stringify(without), now, limit).map(dueEmail);
+/** Whether more than so many messages are ready. Looks at one row more than that. */
+export function hasMoreReadyThan(db: ReadDatabase, now: EpochMs, count: number): boolean {
+  const sql = "SELECT 1 AS found FROM mail_queue WHERE state = 'ready' AND due_at <= ? LIMIT 1 OFFSET ?";
+  return db.get(sql, now, count) !== undefined;
 }
 
-/** Messages accepted before `acceptedBefore`, due or not: their lifetime may be over. */
-export function agedEmails(
+/** The messages that have been ready longest. Looks at `limit` rows. */
+export function readyEmails(db: ReadDatabase, now: EpochMs, limit: number): readonly DueEmail[] {
+  const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM mail_queue
+    WHERE state = 'ready' AND due_at <= ? ORDER BY due_at LIMIT ?`;
+  return db.all(sql, now, limit).map(dueEmail);
+}
+
+/** The first workspace behind `after`, by id, that has a message ready or deferred; null behind the last. One row. */
+export function nextWaitingWorkspace(db: ReadDatabase, after: string): string | null {
+  const sql = `SELECT workspace_id FROM mail_queue INDEXED BY mail_queue_by_sender WHERE state = 'ready' AND workspace_id > ?
+    ORDER BY workspace_id LIMIT 1`;
+  const row = db.get(sql, after);
+  return row === undefined ? null : String(row.workspace_id);
+}
+
+/** Whose messages of a workspace wait behind one another. */
+export interface MailQueueKey {
+  readonly authorityId: string;
+  readonly senderId: string;
+}
+
+/** Stands behind every id: they are hexadecimal. */
+export const BEHIND_ALL_IDS = "~";
+
+/** The messages of one sender that wait, and when the first of them is due. */
+export interface SenderQueue extends MailQueueKey {
+  readonly workspaceId: string;
+  readonly dueAt: EpochMs;
+}
+
+/** The first queue of a workspace behind `after`; null behind the last. One row. */
+export function nextSenderQueue(
   db: ReadDatabase,
+  workspaceId: string,
+  after: MailQueueKey,
+): SenderQueue | null {
+  const sql = `SELECT authority_id, sender_id, due_at FROM mail_queue INDEXED BY mail_queue_by_sender
+    WHERE state = 'ready' AND workspace_id = ? AND (authority_id, sender_id, due_at) > (?, ?, ?)
+    ORDER BY authority_id, sender_id, due_at LIMIT 1`;
+  // With the time, which is behind all there are: without it SQLite would step over the whole queue before.
+  const row = db.get(sql, workspaceId, after.authorityId, after.senderId, Number.MAX_SAFE_INTEGER);
+  if (row === undefined) return null;
+  return {
+    workspaceId,
+    authorityId: String(row.authority_id),
+    senderId: String(row.sender_id),
+    dueAt: Number(row.due_at),
+  };
+}
+
+/** A message of a queue, and its place there. */
+export interface QueuedEmail extends DueEmail, QueuePlace {}
+
+/** The messages of a queue that have been ready longest, behind `after` where it is given. Looks at `limit` rows. */
+export function readyEmailsOf(
+  db: ReadDatabase,
+  { workspaceId, authorityId, senderId }: SenderQueue,
+  page: { readonly now: EpochMs; readonly after: QueuePlace | null; readonly limit: number },
+): readonly QueuedEmail[] {
+  const { dueAt, row } = page.after ?? { dueAt: Number.MIN_SAFE_INTEGER, row: 0 };
+  const sql = `SELECT rowid, id, workspace_id, sender_id, authority_id, revision, due_at
+    FROM mail_queue INDEXED BY mail_queue_by_sender
+    WHERE state = 'ready' AND workspace_id = ? AND authority_id = ? AND sender_id = ? AND due_at <= ?
+      AND (due_at, rowid) > (?, ?) ORDER BY due_at, rowid LIMIT ?`;
+  return db
+    .all(sql, workspaceId, authorityId, senderId, page.now, dueAt, row, page.limit)
+    .map((found) => ({ ...dueEmail(found), dueAt: Number(found.due_at), row: Number(found.rowid) }));
+}
+
+/** A workspace, and when the oldest of its messages that wait was accepted. */
+export interface WaitingWorkspace {
+  readonly workspaceId: string;
+  readonly acceptedAt: EpochMs;
+}
+
+/** The first workspace behind `after`, by id, that has a message ready or deferred; null behind the last. One row. */
+export function nextWorkspaceByAge(db: ReadDatabase, after: string): WaitingWorkspace | null {
+  const sql = `SELECT workspace_id, accepted_at FROM mail_queue INDEXED BY mail_queue_by_age
+    WHERE state = 'ready' AND workspace_id > ? ORDER BY workspace_id, accepted_at LIMIT 1`;
+  const row = db.get(sql, after);
+  if (row === undefined) return null;
+  return { workspaceId: String(row.workspace_id), acceptedAt: Number(row.accepted_at) };
+}
+
+/** The oldest messages of a workspace that wait since before `acceptedBefore`, due or not. Looks at `limit` rows. */
+export function agedEmailsOf(
+  db: ReadDatabase,
+  workspaceId: string,
   acceptedBefore: EpochMs,
-  without: readonly string[],
   limit: number,
 ): readonly DueEmail[] {
-  const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM mail_queue
-    WHERE state = 'ready' AND accepted_at <= ?
-    AND workspace_id NOT IN (SELECT value FROM json_each(?)) ORDER BY accepted_at LIMIT ?`;
-  return db.all(sql, acceptedBefore, JSON.stringify(without), limit).map(dueEmail);
+  const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM mail_queue INDEXED BY mail_queue_by_age
+    WHERE state = 'ready' AND workspace_id = ? AND accepted_at <= ? ORDER BY accepted_at LIMIT ?`;
+  return db.all(sql, workspaceId, acceptedBefore, limit).map(dueEmail);
 }
 
 /** When the next message becomes due after `now`; null when none waits. */
@@ -154,35 +237,32 @@ export function leasedEmails(db: ReadDatabase, limit: number): readonly LeasedEm
     .map((row) => ({ id: String(row.id), attempt: Number(row.attempt), leaseMs: Number(row.lease_ms) }));
 }
 
-/** The position of a message in the order of waiting messages. */
-export interface WaitingEmail {
-  readonly dueAt: EpochMs;
+/** A message that waits, whose it is, and its place among those that wait. */
+export interface WaitingEmail extends QueuePlace {
   readonly id: string;
-}
-
-/** A waiting message and its workspace. */
-interface WaitingMessage extends WaitingEmail {
   readonly workspaceId: string;
 }
 
-/** A page of deferred or held messages after `after`, in the order of their times. */
-export function waitingEmails(
-  db: ReadDatabase,
-  after: WaitingEmail,
-  limit: number,
-): readonly WaitingMessage[] {
-  const sql = `SELECT id, workspace_id, due_at FROM mail_queue WHERE state IN ('ready', 'held') AND (due_at, id) > (?, ?)
-    ORDER BY due_at, id LIMIT ?`;
-  return db.all(sql, after.dueAt, after.id, limit).map((row) => ({
+/**
+ * Messages that wait for a time after `after`, deferred or held: a page in the order of their times. Looks at `limit`
+ * rows of each kind, and at those that were claimed when the log was restored.
+ */
+export function waitingEmails(db: ReadDatabase, after: QueuePlace, limit: number): readonly WaitingEmail[] {
+  const page = (where: string) => `SELECT * FROM (SELECT rowid AS place, id, workspace_id, due_at FROM mail_queue
+    WHERE ${where} AND (due_at, rowid) > (?1, ?2) ORDER BY due_at, rowid LIMIT ?3)`;
+  const sql = `${page("state = 'ready'")} UNION ALL ${page("held = 1 AND state = 'held'")}
+    ORDER BY due_at, place LIMIT ?3`;
+  return db.all(sql, after.dueAt, after.row, limit).map((row) => ({
     dueAt: Number(row.due_at),
+    row: Number(row.place),
     id: String(row.id),
     workspaceId: String(row.workspace_id),
   }));
 }
 
-/** The position after every message that is due at `now`: `~` sorts after every uuid. */
-export function allDueAt(now: EpochMs): WaitingEmail {
-  return { dueAt: now, id: "~" };
+/** Behind every message that is due at `now`. */
+export function allDueAt(now: EpochMs): QueuePlace {
+  return { dueAt: now, row: Number.MAX_SAFE_INTEGER };
 }
 
 /** How many messages are held since a restoration, and how many of them were claimed at that time. */

@@ -69,7 +69,7 @@ describe("messages that were not done when the log was restored", () => {
     ambiguous: true,
     nextAttemptAt: AT,
   };
-  const ready = () => readyEmails(model.db, LATER, [], 10).map(({ id }) => id);
+  const ready = () => readyEmails(model.db, LATER, 10).map(({ id }) => id);
 
   beforeEach(() => {
     model = new Model(mailQueue);

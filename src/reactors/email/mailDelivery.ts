@@ -1,9 +1,10 @@
 import {
-  agedEmails,
+  agedEmailsOf,
   type DueEmail,
   leasedEmails,
   nextReadyAt,
-  readyEmails,
+  nextWorkspaceByAge,
+  type WaitingWorkspace,
 } from "../../../projections/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readStory } from "../../commands/email/emailHistory.ts";
@@ -28,6 +29,7 @@ import {
   emailDelivery,
   momentOf,
 } from "./deliverEmail.ts";
+import { FairMailQueue } from "./fairMailQueue.ts";
 import type { Refusal, RefusalNews } from "./refusalReports.ts";
 import { RelayBreaker, type RelayPass } from "./relayCircuitBreaker.ts";
 import type { RelayNews } from "./relayOutageReports.ts";
@@ -56,13 +58,17 @@ export interface MailDeliveryOptions {
   readonly refusalNews: RefusalNews;
 }
 
-/** Claims and aged messages that one round of housekeeping looks at. */
+/** Claims, and aged messages, that one round of housekeeping looks at. */
 const HOUSEKEEPING_MAX = 1_000;
+/** Of these, aged messages of one workspace, those that rest after a fault apart: what it has beyond waits a round. */
+const AGED_OF_WORKSPACE_MAX = 100;
+/** Workspaces whose oldest message one round of housekeeping looks at: the next one goes on behind them. */
+const AGED_WORKSPACES_MAX = 256;
 /** Leases are looked at this often; a claim is given up at most this late. */
 const HOUSEKEEPING_MS = 250;
 /** News of the read model bring a look forward, but not more often than this. */
 const HOUSEKEEPING_MS_MIN = 25;
-/** Messages whose time may be over are looked for this often. */
+/** Between two looks for messages whose time may be over, when all workspaces have been looked at. */
 const AGED_MS = 5_000;
 /** How long a paused workspace or an unavailable sender is left alone. */
 const HOLD_MS = 1_000;
@@ -83,6 +89,9 @@ export class MailDelivery {
   /** Of messages that housekeeping could not see to. */
   private readonly rests: RowRests;
   private isHouseStale = false;
+  private readonly queue = new FairMailQueue();
+  /** The last workspace whose messages' age was looked at. */
+  private agedAfter = "";
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: MailDeliveryOptions) {
@@ -119,9 +128,11 @@ export class MailDelivery {
       stopping,
       onTrouble,
       inFlightMax: transport.sessionsMax,
-      ready: (now, without, limit) => this.readDue((db) => readyEmails(db, now, without, limit)),
-      nextReadyAt: (now) => this.readDue((db) => [nextReadyAt(db, now)])[0] ?? null,
+      ready: (now, held, limit) =>
+        this.readDue((db) => this.queue.look(db, { now, held, limit })) ?? { items: [], more: "none" },
+      nextReadyAt: (now) => this.readDue((db) => nextReadyAt(db, now)),
       enter: () => (this.context.departures.isOpen && this.hasRoom() ? this.breaker.enter() : null),
+      holdersOf: ({ workspaceId, senderId, authorityId }) => [workspaceId, senderId, authorityId],
       handle: (due, pass) => this.handle(due, pass),
     });
   }
@@ -230,14 +241,14 @@ export class MailDelivery {
     senders.forget(authorityId);
   }
 
-  /** Rows of the read model; none while it cannot be read or is damaged: its follower sees to that. */
-  private readDue<Row>(query: (db: ReadDatabase) => readonly Row[]): readonly Row[] {
+  /** What the read model says; null while it cannot be read or is damaged: its follower sees to that. */
+  private readDue<Result>(query: (db: ReadDatabase) => Result): Result | null {
     try {
       return query(this.options.mailQueue);
     } catch (error) {
       if (!(error instanceof ReadDatabaseError)) throw error;
       if (error.failure !== "unavailable") this.context.onTrouble(error, "");
-      return [];
+      return null;
     }
   }
 
@@ -248,7 +259,8 @@ export class MailDelivery {
       try {
         if (await this.context.departures.ask()) await this.endLeases();
         const now = this.context.clock.monotonicMs();
-        if (this.context.departures.isOpen && now - agedAt >= AGED_MS) {
+        const isTime = this.agedAfter !== "" || now - agedAt >= AGED_MS;
+        if (this.context.departures.isOpen && isTime) {
           agedAt = now;
           await this.endAged();
         }
@@ -263,7 +275,7 @@ export class MailDelivery {
 
   private endLeases(): Promise<void> {
     const { store, policy } = this.context;
-    const leased = this.readDue((db) => leasedEmails(db, HOUSEKEEPING_MAX));
+    const leased = this.readDue((db) => leasedEmails(db, HOUSEKEEPING_MAX)) ?? [];
     return this.forEach(this.leases.expired(leased), async ({ id, attempt }) => {
       // What our own workers are at has not been lost.
       if (this.work.isInFlight(id)) return;
@@ -279,20 +291,33 @@ export class MailDelivery {
     });
   }
 
-  private endAged(): Promise<void> {
+  /** Looks at the oldest messages of so many workspaces, each for as long as its own: all have their turn. */
+  private async endAged(): Promise<void> {
+    let left = HOUSEKEEPING_MAX;
+    for (let looked = 0; looked < AGED_WORKSPACES_MAX && left > 0; looked += 1) {
+      const next = this.readDue((db) => nextWorkspaceByAge(db, this.agedAfter));
+      this.agedAfter = next?.workspaceId ?? "";
+      if (next === null) return;
+      left -= await this.endAgedOf(next);
+    }
+  }
+
+  /** Answers how many messages it has looked at. */
+  private async endAgedOf({ workspaceId, acceptedAt }: WaitingWorkspace): Promise<number> {
     const { store, policy, clock } = this.context;
-    const held = this.work.heldNow;
-    const aged = this.readDue((db) =>
-      agedEmails(db, clock.now() - policy.lifetimeMs, held, HOUSEKEEPING_MAX),
-    );
-    return this.forEach(aged, async (due) => {
-      const workspace = await this.options.deps.workspaces.get(due.workspaceId);
-      if (workspace?.paused) return;
+    const acceptedBefore = clock.now() - policy.lifetimeMs;
+    if (acceptedAt > acceptedBefore) return 0;
+    const workspace = await this.options.deps.workspaces.get(workspaceId);
+    if (workspace?.paused) return 0;
+    const limit = AGED_OF_WORKSPACE_MAX + [...this.rests.busy()].length;
+    const aged = this.readDue((db) => agedEmailsOf(db, workspaceId, acceptedBefore, limit)) ?? [];
+    await this.forEach(aged, async (due) => {
       const story = await readStory(store, due.id);
       const moment = momentOf(this.context, story.state, workspace);
       if (nextAction(story.state, moment, policy).kind !== "expire") return;
       await expireEmail(store, { id: due.id, ...story }, commandContextOf(this.context, due));
     });
+    return aged.length;
   }
 
   /** A message that cannot be read must not keep the others waiting; a store that is away ends the round. */

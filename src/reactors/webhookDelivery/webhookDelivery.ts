@@ -79,9 +79,13 @@ export class WebhookDelivery {
       stopping,
       onTrouble: options.onTrouble,
       inFlightMax: IN_FLIGHT_MAX,
-      ready: (now, without, limit) => this.read((db) => readyWebhooks(db, now, without, limit)) ?? [],
+      ready: (now, without, limit) => {
+        const items = this.read((db) => readyWebhooks(db, now, [...without], limit)) ?? [];
+        return { items, more: items.length === limit ? "afterThese" : "none" };
+      },
       nextReadyAt: (now) => this.read((db) => nextWebhookReadyAt(db, now)),
       enter: () => (this.mayBegin() ? NO_PASS : null),
+      holdersOf: ({ endpointId }) => [endpointId],
       admission: {
         holderOf: ({ endpointId }) => endpointId,
         admits: ({ endpointId }) => this.gate.ask(endpointId),

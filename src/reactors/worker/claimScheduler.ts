@@ -28,6 +28,13 @@ export interface Admission<Item> {
   readonly admits: (item: Item) => Admitted;
 }
 
+/** What a look at the read model shows. */
+export interface Look<Item> {
+  readonly items: readonly Item[];
+  /** Whether more is due: shown once these are done, or shown by the next look, which goes on where this one ended. */
+  readonly more: "none" | "afterThese" | "next";
+}
+
 export interface DueWorkOptions<Item extends DueItem, Pass extends WorkPass> {
   readonly clock: Clock;
   /** In [0, 1). */
@@ -35,12 +42,14 @@ export interface DueWorkOptions<Item extends DueItem, Pass extends WorkPass> {
   readonly inFlightMax: number;
   /** Aborts when nothing more is to be begun. */
   readonly stopping: AbortSignal;
-  /** What has been due longest, less the given items and what belongs to the given holders. */
-  readonly ready: (now: EpochMs, without: readonly string[], limit: number) => readonly Item[];
+  /** What is due, less the given items and what belongs to the given holders. */
+  readonly ready: (now: EpochMs, without: ReadonlySet<string>, limit: number) => Look<Item>;
   /** When the next item becomes due that is not so at `now`; null when none waits. */
   readonly nextReadyAt: (now: EpochMs) => EpochMs | null;
   /** Null: nothing can be worked on now. */
   readonly enter: () => Pass | null;
+  /** Those whose items are left alone while they are on hold. */
+  readonly holdersOf: (item: Item) => readonly string[];
   /** Where holders have bounds of their own. */
   readonly admission?: Admission<Item>;
   /**
@@ -55,6 +64,8 @@ export interface DueWorkOptions<Item extends DueItem, Pass extends WorkPass> {
 const CANDIDATES_MAX = 512;
 /** A look is taken at least this often; when there is news, also while there is enough at hand. */
 const LOOK_MS = 250;
+/** Between two looks of which the first showed nothing new, and the second goes on where it ended. */
+const NEXT_LOOK_MS = 15;
 /** How long a place rests after a fault of the store. */
 const FAULT_REST_MS = 250;
 /** How long an item is left alone whose work failed, when the store was not at fault: twice as long every time. */
@@ -86,6 +97,8 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   private readonly sleep: AbortableSleep;
   private candidates: Item[] = [];
   private isStale = true;
+  /** The last look showed nothing new, and the next is to go on where it ended. */
+  private goesOn = false;
   /** By the monotonic clock. */
   private refilledAt = 0;
   /** When the next item becomes due that was not so at the last look. */
@@ -133,11 +146,6 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
       this.isStale = true;
     }
     this.sleep.wakeAll();
-  }
-
-  /** The holders and items that are left alone. */
-  get heldNow(): readonly string[] {
-    return [...this.held.keys()];
   }
 
   /** How many items are worked on now. */
@@ -208,10 +216,15 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     for (;;) {
       const item = this.candidates.pop();
       if (item === undefined) return null;
-      if (this.isHandled(item) || this.held.has(item.id)) continue;
+      if (this.isHandled(item) || this.isHeld(item)) continue;
       if (this.inFlight.has(item.id)) this.passedOver.add(item.id);
       else if (this.admits(item)) return item;
     }
+  }
+
+  private isHeld(item: Item): boolean {
+    if (this.held.size === 0) return false;
+    return this.held.has(item.id) || this.options.holdersOf(item).some((holder) => this.held.has(holder));
   }
 
   private admits(item: Item): boolean {
@@ -240,11 +253,13 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     if (admission) for (const item of this.candidates) this.aside.delete(admission.holderOf(item));
     const now = clock.now();
     this.letGo();
-    const items = ready(now, [...this.held.keys(), ...this.aside.keys()], CANDIDATES_MAX);
+    const without = new Set([...this.held.keys(), ...this.aside.keys()]);
+    const { items, more } = ready(now, without, CANDIDATES_MAX);
     this.nextDueAt = nextReadyAt(now) ?? Number.POSITIVE_INFINITY;
     // A page of nothing but what we are at tells all that it can until the read model moves.
     const hasNews = items.some((item) => !this.inFlight.has(item.id) && !this.isHandled(item));
-    this.isStale = items.length === CANDIDATES_MAX && hasNews;
+    this.isStale = more !== "none" && (hasNews || more === "next");
+    this.goesOn = more === "next" && !hasNews;
     this.refilledAt = clock.monotonicMs();
     this.candidates = shuffled(items, random);
   }
@@ -262,6 +277,10 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   /** Sleeps until there is work or a place for it, until something becomes due, or for a moment. */
   private async untilWork(): Promise<void> {
     const { clock } = this.options;
+    if (this.goesOn) {
+      this.goesOn = false;
+      return this.pauses.pause(NEXT_LOOK_MS);
+    }
     const dueInMs = Math.max(1, this.nextDueAt - clock.now());
     await this.sleep.sleep(Math.min(dueInMs, LOOK_MS), { wakeable: true });
     if (this.nextDueAt <= clock.now() || this.nextUnheldAt <= clock.monotonicMs()) this.isStale = true;

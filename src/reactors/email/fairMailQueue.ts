@@ -1,0 +1,163 @@
+import { LRUCache } from "lru-cache";
+import {
+  BEHIND_ALL_IDS,
+  type DueEmail,
+  hasMoreReadyThan,
+  type MailQueueKey,
+  nextSenderQueue,
+  nextWaitingWorkspace,
+  type QueuedEmail,
+  readyEmails,
+  readyEmailsOf,
+  type SenderQueue,
+} from "../../../projections/mailQueue.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import type { Look } from "../worker/claimScheduler.ts";
+
+/** Steps from sender to sender, or from workspace to workspace, that one look takes; each of them reads one row. */
+export const LOOK_STEPS_MAX = 256;
+/** Messages of one sender, and of one workspace, that a look shows before others have had their turn. */
+const OF_SENDER_MAX = 32;
+const OF_WORKSPACE_MAX = 64;
+/** Workspaces of which it is remembered at which sender the next look goes on. */
+const PLACES_MAX = 10_000;
+
+const FIRST: MailQueueKey = { authorityId: "", senderId: "" };
+
+/** What to show, and what to leave out. */
+export interface LookRequest {
+  readonly now: EpochMs;
+  /** Ids of messages, workspaces and senders that are left alone. */
+  readonly held: ReadonlySet<string>;
+  readonly limit: number;
+}
+
+/** What one look has seen so far. */
+interface Seen extends LookRequest {
+  readonly db: ReadDatabase;
+  readonly items: DueEmail[];
+  /** Queues with more to show, and the last message of each that was shown. */
+  cut: { readonly queue: SenderQueue; readonly after: QueuedEmail }[];
+  steps: number;
+  /** False when something was left for the next look, which goes on there. */
+  isRound: boolean;
+}
+
+/**
+ * Shows what mail is ready. When that is more than one look shows, workspaces take turns, and in each of them its
+ * senders: neither a long backlog nor mail that may not leave stands in front of the others' mail. A look reads at most
+ * {@link LOOK_STEPS_MAX} rows, three times as many as it shows, and three times the messages that are left alone by id.
+ */
+export class FairMailQueue {
+  /** The workspace that had the last turn. */
+  private workspaceId = "";
+  /** The sender that had the last turn, of workspaces with more senders than had one. */
+  private readonly places = new LRUCache<string, MailQueueKey>({ max: PLACES_MAX });
+
+  look(db: ReadDatabase, request: LookRequest): Look<DueEmail> {
+    const { now, held, limit } = request;
+    if (!hasMoreReadyThan(db, now, limit)) {
+      const items = readyEmails(db, now, limit).filter((email) => !isHeld(email, held));
+      return { items, more: "none" };
+    }
+    const seen: Seen = { ...request, db, items: [], cut: [], steps: 0, isRound: true };
+    this.takeTurns(seen);
+    fillUp(seen);
+    if (!seen.isRound) return { items: seen.items, more: "next" };
+    return { items: seen.items, more: seen.cut.length > 0 ? "afterThese" : "none" };
+  }
+
+  /** Goes round the workspaces once, or as far as it may. */
+  private takeTurns(seen: Seen): void {
+    const begun = this.workspaceId;
+    let isBehindEnd = false;
+    while (mayGoOn(seen)) {
+      seen.steps += 1;
+      const next = nextWaitingWorkspace(seen.db, this.workspaceId);
+      if (next === null) {
+        if (isBehindEnd || begun === "") return;
+        isBehindEnd = true;
+        this.workspaceId = "";
+      } else if (isBehindEnd && next > begun) {
+        this.workspaceId = begun;
+        return;
+      } else {
+        this.workspaceId = next;
+        if (!seen.held.has(next)) this.takeTurnOf(next, seen);
+      }
+    }
+    seen.isRound = false;
+  }
+
+  /** Goes round the senders of a workspace once, or as far as it may. */
+  private takeTurnOf(workspaceId: string, seen: Seen): void {
+    const begun = this.places.get(workspaceId) ?? FIRST;
+    const itemsMax = Math.min(seen.limit, seen.items.length + OF_WORKSPACE_MAX);
+    let place = begun;
+    let isBehindEnd = false;
+    while (mayGoOn(seen) && seen.items.length < itemsMax) {
+      seen.steps += 1;
+      const queue = nextSenderQueue(seen.db, workspaceId, place);
+      if (queue === null) {
+        if (isBehindEnd || begun === FIRST) return;
+        isBehindEnd = true;
+        place = FIRST;
+      } else {
+        if (isBehindEnd && isBehind(queue, begun)) return;
+        place = takeFrom(queue, seen);
+      }
+    }
+    seen.isRound = false;
+    this.places.set(workspaceId, place);
+  }
+}
+
+function mayGoOn({ steps, items, limit }: Seen): boolean {
+  return steps < LOOK_STEPS_MAX && items.length < limit;
+}
+
+function isBehind(queue: MailQueueKey, other: MailQueueKey): boolean {
+  if (queue.authorityId !== other.authorityId) return queue.authorityId > other.authorityId;
+  return queue.senderId > other.senderId;
+}
+
+function isHeld({ id, workspaceId, senderId, authorityId }: DueEmail, held: ReadonlySet<string>): boolean {
+  return held.has(id) || held.has(workspaceId) || held.has(senderId) || held.has(authorityId);
+}
+
+/** Shows what a queue has, if anything may go, and answers behind which place the next is. */
+function takeFrom(queue: SenderQueue, seen: Seen): MailQueueKey {
+  if (seen.held.has(queue.authorityId)) return { ...queue, senderId: BEHIND_ALL_IDS };
+  if (!seen.held.has(queue.senderId) && queue.dueAt <= seen.now) show(seen, queue, OF_SENDER_MAX);
+  return queue;
+}
+
+/** Shows messages of a queue, so many at least where it has them, and remembers when it has more. */
+function show(seen: Seen, queue: SenderQueue, atLeast: number, behind: QueuedEmail | null = null): void {
+  const wanted = Math.min(atLeast, seen.limit - seen.items.length);
+  let after = behind;
+  let shown = 0;
+  // Messages that are left alone one by one stand together, as the oldest: their pages grow.
+  for (let limit = wanted; shown < wanted; limit *= 2) {
+    const page = readyEmailsOf(seen.db, queue, { now: seen.now, after, limit });
+    const free = page.filter(({ id }) => !seen.held.has(id)).slice(0, wanted - shown);
+    seen.items.push(...free);
+    shown += free.length;
+    after = (shown === wanted ? free : page).at(-1) ?? after;
+    if (page.length < limit && shown < wanted) return;
+  }
+  if (after !== null) seen.cut.push({ queue, after });
+}
+
+/** There is room when few have work: then those show more of theirs. */
+function fillUp(seen: Seen): void {
+  while (seen.cut.length > 0 && seen.items.length < seen.limit) {
+    const share = Math.ceil((seen.limit - seen.items.length) / seen.cut.length);
+    const cut = seen.cut.splice(0);
+    for (const { queue, after } of cut) {
+      if (seen.items.length < seen.limit) show(seen, queue, share, after);
+      else seen.cut.push({ queue, after });
+    }
+  }
+}

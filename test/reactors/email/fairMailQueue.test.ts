@@ -1,0 +1,240 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  agedEmailsOf,
+  allDueAt,
+  mailQueue,
+  nextReadyAt,
+  nextWorkspaceByAge,
+  waitingEmails,
+} from "../../../projections/mailQueue.ts";
+import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
+import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { DELIVERY_POLICY } from "../../../src/domain/email/decisions.ts";
+import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
+import { type EpochMs, HOUR_MS, rfc3339, SECOND_MS } from "../../../src/kernel/time.ts";
+import { FairMailQueue, LOOK_STEPS_MAX } from "../../../src/reactors/email/fairMailQueue.ts";
+import { type CountedReads, countedReads } from "../../support/stores/countedReads.ts";
+import { until } from "../../support/until.ts";
+import { type DeliveryWorld, deliveryWorld } from "./deliveryFixtures.ts";
+
+const START = Date.parse("2030-01-01T12:00:00Z");
+const NOW = START + HOUR_MS;
+const LIMIT = 512;
+const BACKLOG = 20_000;
+/** What one look reads at most: its steps, what it shows or passes over, and whether there is more than that. */
+const ROWS_MAX = LOOK_STEPS_MAX + 3 * LIMIT;
+
+const LOOKS_MAX = 200;
+
+let db: CountedReads;
+beforeEach(() => {
+  db = countedReads(mailQueue);
+});
+afterEach(() => db.close());
+
+interface Waiting {
+  readonly workspace: string;
+  readonly sender?: string;
+  readonly domain?: string;
+  readonly at?: EpochMs;
+}
+
+let accepted = 0;
+
+function accept({ workspace, sender = `${workspace}1`, domain = sender, at = START }: Waiting): string {
+  accepted += 1;
+  const id = `m${accepted}`;
+  const facts = {
+    recipientHash: "h",
+    fingerprint: "f",
+    contentEventId: "c",
+    contentDigest: "d",
+    contentBytes: 1,
+  };
+  const data = {
+    ...facts,
+    workspaceId: workspace,
+    senderId: sender,
+    authorityId: domain,
+    acceptedAt: rfc3339(at),
+  };
+  mailQueue.apply({ stream: `email-${id}`, revision: 1, id, type: "EmailQueued", data, metadata: {} }, db);
+  return id;
+}
+
+function acceptMany(count: number, waiting: (number: number) => Waiting): void {
+  for (let number = 0; number < count; number += 1) accept(waiting(number));
+}
+
+/** Looks until the message is shown, and answers how many looks that took; each reads a bounded number of rows. */
+function looksUntil(id: string, held: readonly string[], rowsMax = ROWS_MAX): number {
+  const queue = new FairMailQueue();
+  for (let looks = 1; looks <= LOOKS_MAX; looks += 1) {
+    db.rowsLookedAt = 0;
+    const { items, more } = queue.look(db, { now: NOW, held: new Set(held), limit: LIMIT });
+    expect(db.rowsLookedAt).toBeLessThanOrEqual(rowsMax);
+    if (items.some((item) => item.id === id)) return looks;
+    expect(more).not.toBe("none");
+  }
+  throw new Error(`not shown in ${LOOKS_MAX} looks`);
+}
+
+describe("one message behind the 20,000 of another workspace is shown at the first look", () => {
+  const shown = (held: readonly string[], waiting: (number: number) => Waiting) => {
+    acceptMany(BACKLOG, waiting);
+    return looksUntil(accept({ workspace: "b" }), held);
+  };
+
+  test("while that is paused", () => {
+    expect(shown(["a"], () => ({ workspace: "a" }))).toBe(1);
+  });
+
+  test("while its sender is disabled", () => {
+    expect(shown(["a1"], () => ({ workspace: "a" }))).toBe(1);
+  });
+
+  test("while its domain is disabled, from however many addresses it sends", () => {
+    expect(shown(["d"], (n) => ({ workspace: "a", sender: `s${n}`, domain: "d" }))).toBe(1);
+  });
+
+  test("while all of it may go", () => {
+    expect(shown([], () => ({ workspace: "a" }))).toBe(1);
+  });
+
+  test("while all of it may go, from as many addresses", () => {
+    expect(shown([], (n) => ({ workspace: "a", sender: `s${n}` }))).toBe(1);
+  });
+});
+
+describe("nothing starves", () => {
+  test("behind as many disabled addresses of its own workspace", () => {
+    acceptMany(BACKLOG, (n) => ({ workspace: "a", sender: `s${n}` }));
+    const held = Array.from({ length: BACKLOG }, (_, n) => `s${n}`);
+    const id = accept({ workspace: "a", sender: "z" });
+    expect(looksUntil(id, held)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 2)) + 1);
+  });
+
+  test("behind as many workspaces", () => {
+    acceptMany(BACKLOG, (n) => ({ workspace: `w${n}` }));
+    const held = Array.from({ length: BACKLOG }, (_, n) => `w${n}`);
+    const id = accept({ workspace: "x" });
+    expect(looksUntil(id, held)).toBeLessThanOrEqual(Math.ceil((BACKLOG + 1) / (LOOK_STEPS_MAX - 1)) + 1);
+  });
+
+  test("behind messages of its own sender that are left alone one by one", () => {
+    const resting = Array.from({ length: 300 }, () => accept({ workspace: "a" }));
+    acceptMany(BACKLOG, () => ({ workspace: "a", sender: "other" }));
+    const id = accept({ workspace: "a" });
+    expect(looksUntil(id, [...resting, "other"], ROWS_MAX + 3 * resting.length)).toBe(1);
+  });
+
+  test("every workspace has its share of a look, and one alone the whole of it", () => {
+    acceptMany(BACKLOG, (n) => ({ workspace: n % 10 === 0 ? "b" : "a" }));
+    const look = (held: readonly string[]) =>
+      new FairMailQueue().look(db, { now: NOW, held: new Set(held), limit: LIMIT });
+    const both = look([]);
+    expect(both.items.filter(({ workspaceId }) => workspaceId === "b")).toHaveLength(LIMIT / 2);
+    const alone = look(["a"]);
+    expect(alone.items).toHaveLength(LIMIT);
+    expect(alone.more).toBe("afterThese");
+    expect(new Set(alone.items.map(({ id }) => id)).size).toBe(LIMIT);
+  });
+});
+
+test("pages of what waits are read without looking at what is before them", () => {
+  acceptMany(BACKLOG, (n) => ({ workspace: "a", at: START + n }));
+  const page = waitingEmails(db, allDueAt(START + BACKLOG / 2), 100);
+  expect(page.map(({ dueAt }) => dueAt - START - BACKLOG / 2)).toEqual(
+    Array.from({ length: 100 }, (_, n) => n + 1),
+  );
+  expect(db.rowsLookedAt).toBeLessThanOrEqual(102);
+});
+
+test("when the next message becomes ready is found in one row, whatever is ready", () => {
+  acceptMany(BACKLOG, () => ({ workspace: "a" }));
+  accept({ workspace: "b", at: NOW + SECOND_MS });
+  expect(nextReadyAt(db, NOW)).toBe(NOW + SECOND_MS);
+  expect(db.rowsLookedAt).toBe(1);
+});
+
+function addressOf(text: string) {
+  const address = parseAddress(text);
+  if ("invalid" in address) throw new Error(text);
+  return address;
+}
+
+/** A workspace beside the world's own, and how it sends. */
+async function otherWorkspace({ deps, clock }: DeliveryWorld) {
+  const occasion = { at: clock.now(), correlationId: "t", actor: "t" };
+  const workspaceId = await newWorkspace(deps, "other", occasion);
+  const context = { ...occasion, workspaceId };
+  const from = addressOf("other@example.net");
+  const name = { kind: "address", address: from } as const;
+  const sender = await newSender(deps, { workspaceId, name }, context);
+  await markVerified(deps, sender?.id ?? "", "operator", context);
+  return async (key: string): Promise<string> => {
+    const result = await sendEmail(deps, {
+      workspaceId,
+      idempotencyKey: key,
+      request: { key },
+      from,
+      to: addressOf("ana@example.org"),
+      content: { from: from.sent, to: "ana@example.org", subject: "Hello", text: "Hello" },
+      template: null,
+      attachments: [],
+      context,
+    });
+    if (result.kind !== "accepted") throw new Error(result.kind);
+    return result.receipt.id;
+  };
+}
+
+async function acceptAll(world: DeliveryWorld, count: number): Promise<void> {
+  for (let at = 0; at < count; at += 1_000) {
+    await Promise.all(Array.from({ length: 1_000 }, (_, index) => world.accept(`order-${at + index}`)));
+  }
+}
+
+test("whose mail waits too long is found workspace by workspace, however much each has", () => {
+  acceptMany(BACKLOG, (n) => ({ workspace: n % 2 === 0 ? "a" : "b", at: START + n }));
+  expect(nextWorkspaceByAge(db, "a")).toEqual({ workspaceId: "b", acceptedAt: START + 1 });
+  expect(nextWorkspaceByAge(db, "b")).toBeNull();
+  expect(agedEmailsOf(db, "b", NOW, 100)).toHaveLength(100);
+  expect(db.rowsLookedAt).toBe(101);
+});
+
+describe("beside the messages of a paused workspace", () => {
+  let world: DeliveryWorld;
+  beforeEach(async () => {
+    world = await deliveryWorld();
+  });
+  afterEach(() => world.close());
+
+  test("another's mail is delivered, and its own when it goes on", async () => {
+    await acceptAll(world, BACKLOG);
+    await world.pause();
+    const send = await otherWorkspace(world);
+    const instance = await world.start({ sessionsMax: 4 });
+    for (let nth = 1; nth <= 3; nth += 1) {
+      await send(`other-${nth}`);
+      await until(() => world.relay.sent.length === nth, "the other workspace's mail to be sent");
+    }
+    expect(world.relay.sent.every(({ message }) => message.from === "other@example.net")).toBe(true);
+    await world.unpause();
+    world.pass(2 * SECOND_MS);
+    await until(() => world.relay.sent.length > 50, "the paused workspace's mail to go on");
+    expect(instance.troubles).toEqual([]);
+  });
+
+  test("another's mail ends when its time is over, also without a relay", async () => {
+    await acceptAll(world, 2_000);
+    await world.pause();
+    const id = await (await otherWorkspace(world))("other-1");
+    world.relay.refuse = () => "connection refused";
+    world.clock.advance(DELIVERY_POLICY.lifetimeMs + HOUR_MS);
+    world.freeBytes = 0;
+    await world.start();
+    await world.untilEvents(id, "EmailFailed");
+  });
+});

@@ -1,0 +1,36 @@
+import { DatabaseSync } from "node:sqlite";
+import type { Projection } from "../../../projections/projection.ts";
+import type { ReadDatabase, SqlRow } from "../../../src/ports/readDatabase.ts";
+
+/** A read model in memory that counts the rows its queries step over, those too that they do not answer. */
+export interface CountedReads extends ReadDatabase {
+  rowsLookedAt: number;
+  close(): void;
+}
+
+/** Every `WHERE` asks a function of ours first, so it is called once for each row that a query stands on. */
+export function countedReads({ tables }: Projection): CountedReads {
+  const db = new DatabaseSync(":memory:");
+  for (const { name, columns, indexes = [] } of tables) {
+    db.exec(`CREATE TABLE ${name} (${columns})`);
+    for (const index of indexes) db.exec(index);
+  }
+  const counted: CountedReads = {
+    rowsLookedAt: 0,
+    run: (sql, ...values) => void db.prepare(sql).run(...values),
+    get: (sql, ...values) => prepared(sql).get(...values) as SqlRow | undefined,
+    all: (sql, ...values) => prepared(sql).all(...values) as SqlRow[],
+    close: () => db.close(),
+  };
+  db.function("looked_at", () => {
+    counted.rowsLookedAt += 1;
+    return 1;
+  });
+  const statements = new Map<string, ReturnType<DatabaseSync["prepare"]>>();
+  const prepared = (sql: string) => {
+    const statement = statements.get(sql) ?? db.prepare(sql.replaceAll("WHERE ", "WHERE looked_at() AND "));
+    statements.set(sql, statement);
+    return statement;
+  };
+  return counted;
+}
