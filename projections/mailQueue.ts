@@ -248,7 +248,9 @@ export interface WaitingEmail extends QueuePlace {
  * rows of each kind, and at those that were claimed when the log was restored.
  */
 export function waitingEmails(db: ReadDatabase, after: QueuePlace, limit: number): readonly WaitingEmail[] {
-  const page = (where: string) => `SELECT * FROM (SELECT rowid AS place, id, workspace_id, due_at FROM mail_queue
+  const page = (
+    where: string,
+  ) => `SELECT * FROM (SELECT rowid AS place, id, workspace_id, due_at FROM mail_queue
     WHERE ${where} AND (due_at, rowid) > (?1, ?2) ORDER BY due_at, rowid LIMIT ?3)`;
   const sql = `${page("state = 'ready'")} UNION ALL ${page("held = 1 AND state = 'held'")}
     ORDER BY due_at, place LIMIT ?3`;

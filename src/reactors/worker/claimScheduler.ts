@@ -279,7 +279,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
     const { clock } = this.options;
     if (this.goesOn) {
       this.goesOn = false;
-      return this.pauses.pause(NEXT_LOOK_MS);
+      return this.sleep.sleep(NEXT_LOOK_MS);
     }
     const dueInMs = Math.max(1, this.nextDueAt - clock.now());
     await this.sleep.sleep(Math.min(dueInMs, LOOK_MS), { wakeable: true });
