@@ -11,7 +11,7 @@ import { stopsAtNewerFormat } from "./stopAtNewerFormat.ts";
 import { storageReservations } from "./storageReservations.ts";
 import { suppressions } from "./suppressions.ts";
 import { templates } from "./templates.ts";
-import { webhookDeliveries } from "./webhookDeliveries.ts";
+import { webhookDeliveries } from "./webhookDeliveries/webhookDeliveries.ts";
 import { webhookEndpoints } from "./webhookEndpoints.ts";
 
 const all: readonly Projection[] = [

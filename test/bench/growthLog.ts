@@ -4,6 +4,7 @@ import { suppressionStream } from "../../src/domain/suppression/events.ts";
 import { templateStream } from "../../src/domain/template/events.ts";
 import { webhooksStream } from "../../src/domain/webhook/events.ts";
 import { webhookDeliveryStream } from "../../src/domain/webhookDelivery/events.ts";
+import { webhookEventType } from "../../src/domain/webhookEventTypes.ts";
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../src/kernel/event/eventMetadata.ts";
 import { newId, webhookDeliveryId } from "../../src/kernel/ids.ts";
@@ -13,18 +14,13 @@ import { type GrowthWorkspace, type Story, storyMaker } from "./growthStories.ts
 import { seededRandom } from "./httpLoad.ts";
 
 const TEMPLATES = 5;
-/** What the endpoints of a grown log are told of; the last one is told of nothing that happens. */
+/** What the endpoints of a grown log subscribe to. The last one never receives anything. */
 const SUBSCRIPTIONS = [["email.bounced"], ["email.failed"], ["webhook.test"]] as const;
 
 interface Endpoint {
   readonly id: string;
   readonly types: readonly string[];
 }
-
-const TOLD_AS: Readonly<Record<string, string>> = {
-  EmailBounced: "email.bounced",
-  EmailFailed: "email.failed",
-};
 
 async function appendNew(store: EventStore, stream: string, events: readonly NewEvent[]): Promise<number> {
   const result = await store.append(stream, events, "noStream");
@@ -59,8 +55,8 @@ async function appendCalls(
 ): Promise<number> {
   let count = 0;
   for (const [eventRevision, event] of story.events.entries()) {
-    const eventType = TOLD_AS[event.type];
-    if (eventType === undefined) continue;
+    const eventType = webhookEventType(event.type);
+    if (eventType === null) continue;
     for (const { id: endpointId, types } of endpoints) {
       if (!types.includes(eventType)) continue;
       const { workspaceId } = context;

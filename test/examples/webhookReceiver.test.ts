@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
 import { Webhook as SvixWebhook } from "svix";
-import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhook/events.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../src/domain/webhookEventTypes.ts";
 import type { NameServer } from "../support/servers/nameServer.ts";
 import { ROOT } from "../support/service.ts";
 import { testStores } from "../support/stores/stores.ts";

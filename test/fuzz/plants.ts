@@ -36,7 +36,7 @@ export const FUZZ_PLANTS = {
   "any-delivery": {
     finds: "leak",
     requests: 20_000,
-    file: "projections/webhookDeliveries.ts",
+    file: "projections/webhookDeliveries/queries.ts",
     from: "SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?",
     to: "SELECT * FROM deliveries WHERE (endpoint_id = ? OR true) AND id = ?",
   },

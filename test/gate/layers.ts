@@ -19,8 +19,8 @@ const KERNEL = /^src\/kernel\//;
 const PORTS = /^src\/ports\//;
 const DOMAIN = /^src\/domain\//;
 const DOMAIN_EVENTS = /^src\/domain\/\w+\/events\.ts$/;
-/** The list of all codecs is the one file that knows the events of every noun. */
-const EVENT_CODECS = /^src\/domain\/eventCodecs\.ts$/;
+/** The lists over the events of all nouns. */
+const EVENT_LISTS = /^src\/domain\/(eventCodecs|webhookEventTypes)\.ts$/;
 const COMMANDS = /^src\/commands\//;
 const PROJECTIONS = /^projections\//;
 /** A read model with its queries; not the list of all of them, nor what they are made of. */
@@ -34,13 +34,13 @@ const LAYERS: readonly Layer[] = [
     own: [],
     modules: ["@sinclair/typebox", "nanoid", "ipaddr.js", "node:crypto", "node:url", "node:zlib"],
   },
-  { name: "the list of codecs", files: EVENT_CODECS, own: [DOMAIN_EVENTS, KERNEL], modules: [] },
+  { name: "lists of events", files: EVENT_LISTS, own: [DOMAIN_EVENTS, KERNEL], modules: [] },
   { name: "domain", files: DOMAIN, own: [KERNEL], modules: ["@sinclair/typebox"] },
   { name: "ports", files: PORTS, own: [KERNEL], modules: [] },
   {
     name: "projections",
     files: PROJECTIONS,
-    own: [DOMAIN_EVENTS, EVENT_CODECS, /^src\/ports\/readDatabase\.ts$/, KERNEL],
+    own: [DOMAIN_EVENTS, EVENT_LISTS, /^src\/ports\/readDatabase\.ts$/, KERNEL],
     modules: [],
   },
   { name: "commands", files: COMMANDS, own: [DOMAIN, PORTS, KERNEL], modules: ["lru-cache", "node:crypto"] },
@@ -127,7 +127,7 @@ const ROOMS: readonly Rooms[] = [
   {
     layer: "src/domain",
     folders: [...NOUNS, "apiKeyUse", "serviceRegister", "verificationAllowance"],
-    beside: ["eventCodecs.ts"],
+    beside: ["eventCodecs.ts", "webhookEventTypes.ts"],
   },
   { layer: "test/http", folders: [...NOUNS, "usage", "health", "home", "server", "reference"], beside: [] },
   { layer: "test/reactors", folders: [...NOUNS, "content", "worker"], beside: [] },

@@ -12,8 +12,8 @@ import {
   heldWebhooks,
   nextWebhookReadyAt,
   readyWebhooks,
-  webhookDeliveries,
-} from "../../projections/webhookDeliveries.ts";
+} from "../../projections/webhookDeliveries/queries.ts";
+import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { webhookDeliveryId } from "../../src/kernel/ids.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";

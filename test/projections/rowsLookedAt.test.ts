@@ -4,11 +4,8 @@ import { emails, emailsToRecipient, listEmails } from "../../projections/emails.
 import { type Found, type ListPlace, ROWS_LOOKED_AT_MAX } from "../../projections/keysetList.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
-import {
-  failedWebhooks,
-  listWebhookDeliveries,
-  webhookDeliveries,
-} from "../../projections/webhookDeliveries.ts";
+import { failedWebhooks, listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
+import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, ReadDatabaseFile, SqlValue } from "../../src/ports/readDatabase.ts";

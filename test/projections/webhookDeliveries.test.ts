@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { webhookDeliveries } from "../../projections/webhookDeliveries.ts";
+import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import {
   deleteEndpoint,

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { listWebhookDeliveries, webhookDeliveries } from "../../projections/webhookDeliveries.ts";
+import { listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
+import { webhookDeliveries } from "../../projections/webhookDeliveries/webhookDeliveries.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
 import { emailStream } from "../../src/domain/email/events.ts";

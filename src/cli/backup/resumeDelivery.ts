@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { allDueAt, heldEmails, waitingEmails } from "../../../projections/mailQueue.ts";
 import { heldVerificationMails } from "../../../projections/senders.ts";
-import { heldWebhooks } from "../../../projections/webhookDeliveries.ts";
+import { heldWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
 import { resumeEmail } from "../../commands/email/mailAttempts.ts";
 import { resumeLog } from "../../commands/instance/freezeAndResume.ts";
 import type { Restoration } from "../../domain/instance/state.ts";

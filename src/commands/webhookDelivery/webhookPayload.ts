@@ -3,6 +3,8 @@ import { type EmailState, emailDecider } from "../../domain/email/state.ts";
 import { suppressionCodec } from "../../domain/suppression/events.ts";
 import { webhookCodec } from "../../domain/webhook/events.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
+import { isPublished } from "../../domain/webhookEventTypes.ts";
+import { never } from "../../kernel/assert.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -10,7 +12,7 @@ import { type EmailStory, readStory, type StoryEvent } from "../email/emailHisto
 import { contentOf } from "../email/readEmail.ts";
 import { saltOf, withReplies } from "../email/relayReplyTexts.ts";
 
-/** Of all payloads, as `http/webhookEventSchemas` describes them. */
+/** The version of all payloads. `http/webhook/webhookEventSchemas` describes them. */
 const VERSION = 1;
 
 /** What an endpoint is sent (Standard Webhooks): the type, the event's own time, and what it tells. */
@@ -55,9 +57,13 @@ function stateAfter({ events }: EmailStory, { sequence }: StoryEvent): EmailStat
   return until.reduce(emailDecider.evolve, emailDecider.initialState);
 }
 
-/** What an event of a message adds to what is told of it always. */
+/** What the payload of a message's event has beside what every one of them has. */
 function emailFacts({ event }: StoryEvent): Readonly<Record<string, unknown>> {
+  if (!isPublished(event)) return {};
   switch (event.type) {
+    case "EmailQueued":
+    case "EmailCanceled":
+      return {};
     case "EmailSent":
       return {
         attempt: event.data.attempt,
@@ -86,7 +92,7 @@ function emailFacts({ event }: StoryEvent): Readonly<Record<string, unknown>> {
     case "EmailSuppressed":
       return { reason: event.data.reason };
     default:
-      return {};
+      return never(event);
   }
 }
 

@@ -46,20 +46,3 @@ export const webhookCodec = makeCodec(schemas);
 export function webhooksStream(workspaceId: string): string {
   return `webhooks-${workspaceId}`;
 }
-
-/** What an endpoint can ask for. */
-export const WEBHOOK_EVENT_TYPES = [
-  "email.queued",
-  "email.sent",
-  "email.delivery_delayed",
-  "email.bounced",
-  "email.failed",
-  "email.suppressed",
-  "email.canceled",
-  "suppression.created",
-  "suppression.deleted",
-  "webhook.disabled",
-  "webhook.test",
-] as const;
-
-export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];

@@ -1,5 +1,5 @@
 import type { WebhookEndpointRow } from "../../../projections/webhookEndpoints.ts";
-import { WEBHOOK_EVENT_TYPES } from "../../domain/webhook/events.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { invalid, refusedFor } from "../server/problem.ts";
 

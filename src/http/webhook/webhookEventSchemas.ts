@@ -1,5 +1,5 @@
 import { type TProperties, Type } from "@sinclair/typebox";
-import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from "../../domain/webhook/events.ts";
+import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from "../../domain/webhookEventTypes.ts";
 import { AnyName, DateTime, Nullable, Uuid } from "../body/commonSchemas.ts";
 import { EmailStatus } from "../email/emailSchemas.ts";
 import { SuppressionReason } from "../suppression/suppressionSchemas.ts";
@@ -139,7 +139,7 @@ function eventSchema(type: WebhookEventType) {
   );
 }
 
-/** Every payload by its type, with what it tells. The bodies that endpoints get are made by `commands/webhookPayload`. */
+/** The schema of every payload by its type. `commands/webhookDelivery/webhookPayload` builds the payloads. */
 export const webhookEvents = WEBHOOK_EVENT_TYPES.map((type) => {
   return { type, summary: FACTS[type].summary, schema: eventSchema(type) };
 });

@@ -1,4 +1,4 @@
-import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries.ts";
+import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
 import type { WebhookStoryEvent } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import type { AnswerKeeping } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";

@@ -1,12 +1,12 @@
 import { Elysia } from "elysia";
+import { MISSED_KEPT_MS } from "../../../projections/webhookDeliveries/fanOut.ts";
 import {
   failedWebhooks,
   isMissed,
   listWebhookDeliveries,
-  MISSED_KEPT_MS,
   type WebhookDeliveryRow,
   webhookDelivery,
-} from "../../../projections/webhookDeliveries.ts";
+} from "../../../projections/webhookDeliveries/queries.ts";
 import { webhookEndpoint } from "../../../projections/webhookEndpoints.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { recoverWebhooks } from "../../commands/webhookDelivery/recoverWebhooks.ts";

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { WEBHOOK_EVENT_TYPES } from "../../domain/webhook/events.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { Cursor, DateTime, Limit, NoQuery, Nullable, pageSchema, Uuid } from "../body/commonSchemas.ts";
 import type { Operations } from "../server/operation.ts";
 import { WebhookEventBody } from "../webhook/webhookEventSchemas.ts";

@@ -1,4 +1,4 @@
-import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries.ts";
+import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { disableFailedEndpoint, type FailureReason } from "../../commands/webhook/manageWebhooks.ts";
 import {

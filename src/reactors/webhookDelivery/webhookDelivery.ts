@@ -4,7 +4,7 @@ import {
   nextWebhookReadyAt,
   readyWebhooks,
   type WebhookDeliveryRow,
-} from "../../../projections/webhookDeliveries.ts";
+} from "../../../projections/webhookDeliveries/queries.ts";
 import { disableFailedEndpoint } from "../../commands/webhook/manageWebhooks.ts";
 import { expireWebhookLease, readWebhookDelivery } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import { toldEvent } from "../../commands/webhookDelivery/webhookPayload.ts";

@@ -1,4 +1,4 @@
-import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhook/events.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import type { Answer, TestProcess } from "../../support/service.ts";
 import { BEHAVIOURS, type Behaviour, type WebhookReceivers } from "./webhookReceivers.ts";
 

@@ -55,13 +55,13 @@ export const WEBHOOK_PLANTS = {
   },
   /** One endpoint of each workspace is never owed anything. */
   "deaf-fan-out": {
-    file: "projections/webhookDeliveries.ts",
+    file: "projections/webhookDeliveries/fanOut.ts",
     from: 'FROM endpoints WHERE workspace_id = ?";',
     to: 'FROM endpoints WHERE workspace_id = ? ORDER BY active, id LIMIT -1 OFFSET 1";',
   },
   /** What an endpoint did not ask for goes to it all the same. */
   "no-filter": {
-    file: "projections/webhookDeliveries.ts",
+    file: "projections/webhookDeliveries/fanOut.ts",
     from: "if (types !== null && !types.includes(type)) continue;",
     to: "",
   },
@@ -78,7 +78,7 @@ export const WEBHOOK_PLANTS = {
   /** An endpoint that is younger than what is remembered counts as deleted. */
   "hasty-skip": {
     file: "src/reactors/webhookDelivery/deliverWebhook.ts",
-    from: "const endpoint = await endpointOf(services, row);",
+    from: "const endpoint = await endpointOf(deps, row);",
     to: "const endpoint = Math.random() < 0.1 ? undefined : await endpointOf(services, row);",
   },
 } as const satisfies Record<string, Plant>;

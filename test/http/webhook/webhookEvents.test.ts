@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhook/events.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { webhookFault } from "../../gate/documentedAnswers.ts";
 import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";

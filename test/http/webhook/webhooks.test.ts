@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { WEBHOOK_EVENT_TYPES, webhooksStream } from "../../../src/domain/webhook/events.ts";
+import { webhooksStream } from "../../../src/domain/webhook/events.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import type { Answer, Caller } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../../support/tenants.ts";

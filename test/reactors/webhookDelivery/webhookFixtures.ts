@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { webhookDeliveries } from "../../../projections/webhookDeliveries.ts";
+import { webhookDeliveries } from "../../../projections/webhookDeliveries/webhookDeliveries.ts";
 import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";

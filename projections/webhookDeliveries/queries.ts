@@ -1,0 +1,175 @@
+import type { EpochMs } from "../../src/kernel/time.ts";
+import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
+import {
+  createdIn,
+  equals,
+  type Found,
+  findRows,
+  type ListPlace,
+  newerThan,
+  OLDEST_FIRST,
+} from "../keysetList.ts";
+import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
+
+/** A delivery, and the place in the log of its event. */
+export interface WebhookDeliveryRow {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly endpointId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly eventStream: string;
+  readonly eventRevision: number;
+  readonly createdAt: string;
+  readonly status: "pending" | "attempting" | "delivered" | "exhausted" | "skipped";
+  readonly attempts: number;
+  readonly updatedAt: string;
+  /** The number of events in the stream of the delivery. */
+  readonly revision: number;
+  /** When the next attempt is due, if it waits for one. */
+  readonly dueAt: EpochMs | null;
+}
+
+function deliveryRow(row: SqlRow): WebhookDeliveryRow {
+  return {
+    id: String(row.id),
+    workspaceId: String(row.workspace_id),
+    endpointId: String(row.endpoint_id),
+    eventId: String(row.event_id),
+    eventType: String(row.event_type),
+    eventStream: String(row.event_stream),
+    eventRevision: Number(row.event_revision),
+    createdAt: String(row.created_at),
+    status: row.status as WebhookDeliveryRow["status"],
+    attempts: Number(row.attempts),
+    updatedAt: String(row.updated_at),
+    revision: Number(row.events),
+    dueAt: row.state === "ready" || row.state === "held" ? Number(row.due_at) : null,
+  };
+}
+
+/** Whether its endpoint was disabled at the time of the event, and nobody has asked for a delivery since. */
+export function isMissed({ status, revision }: WebhookDeliveryRow): boolean {
+  return status === "skipped" && revision === 0;
+}
+
+/** At most so many deliveries of one endpoint are read at once: a long backlog leaves room for the others. */
+const OF_ENDPOINT_MAX = 32;
+
+/** Due deliveries, the first of each endpoint. `without` are ids of deliveries and endpoints to leave out. */
+export function readyWebhooks(
+  db: ReadDatabase,
+  now: EpochMs,
+  without: readonly string[],
+  limit: number,
+): readonly WebhookDeliveryRow[] {
+  const sql = `WITH excluded AS MATERIALIZED (SELECT value FROM json_each(?2))
+    SELECT deliveries.* FROM backlogs CROSS JOIN deliveries ON deliveries.id IN
+      (SELECT id FROM deliveries WHERE endpoint_id = backlogs.endpoint_id AND state = 'ready' AND due_at <= ?1
+        AND id NOT IN excluded ORDER BY due_at LIMIT ${OF_ENDPOINT_MAX})
+    WHERE backlogs.due_at <= ?1 AND backlogs.endpoint_id NOT IN excluded
+    ORDER BY backlogs.due_at LIMIT ?3`;
+  return db.all(sql, now, JSON.stringify(without), limit).map(deliveryRow);
+}
+
+/** When the next delivery becomes due of an endpoint that has none due at `now`; null when there is none. */
+export function nextWebhookReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | null {
+  const row = db.get("SELECT min(due_at) AS at FROM backlogs WHERE due_at > ?", now);
+  return row === undefined || row.at === null ? null : Number(row.at);
+}
+
+/** A claim that has no outcome yet. */
+export interface LeasedWebhook {
+  readonly id: string;
+  readonly attempt: number;
+  readonly leaseMs: number;
+}
+
+export function leasedWebhooks(db: ReadDatabase, limit: number): readonly LeasedWebhook[] {
+  return db
+    .all("SELECT id, attempts, lease_ms FROM deliveries WHERE state = 'leased' LIMIT ?", limit)
+    .map((row) => ({ id: String(row.id), attempt: Number(row.attempts), leaseMs: Number(row.lease_ms) }));
+}
+
+/** An endpoint without a successful delivery for a while. */
+export interface FailingEndpoint {
+  readonly workspaceId: string;
+  readonly endpointId: string;
+}
+
+/** Endpoints with at least so many failures, of at least two events, and no success since before `before`. */
+export function failingEndpoints(
+  db: ReadDatabase,
+  before: string,
+  failuresMin: number,
+  limit: number,
+): readonly FailingEndpoint[] {
+  const sql = `SELECT endpoints.workspace_id, endpoints.id FROM failing JOIN endpoints ON endpoints.id = endpoint_id
+    WHERE since <= ? AND failures >= ? AND events >= 2 AND active = 1 LIMIT ?`;
+  return db
+    .all(sql, before, failuresMin, limit)
+    .map((row) => ({ workspaceId: String(row.workspace_id), endpointId: String(row.id) }));
+}
+
+/** Which deliveries of an endpoint to list. */
+export interface WebhookDeliveryQuery {
+  readonly endpointId: string;
+  readonly status?: string;
+  readonly eventType?: string;
+  readonly createdFrom?: string;
+  readonly createdBefore?: string;
+  /** The last row of the page before. */
+  readonly after?: ListPlace;
+  readonly limit: number;
+}
+
+/** Deliveries of one endpoint, newest first. */
+export function listWebhookDeliveries(
+  db: ReadDatabase,
+  query: WebhookDeliveryQuery,
+): Found<WebhookDeliveryRow> {
+  const { endpointId, status, eventType, after, limit } = query;
+  const isFailed = status !== undefined && FAILED_STATUSES.includes(status);
+  const { rows, next } = findRows(db, {
+    ...listOf(endpointId),
+    columns: "*",
+    index: isFailed ? "deliveries_failed" : "deliveries_by_time",
+    along: [
+      ...equals("endpoint_id", endpointId),
+      ...(isFailed ? [{ sql: IS_FAILED, values: [] }] : []),
+      ...createdIn(query),
+    ],
+    wanted: [...equals("status", status), ...equals("event_type", eventType)],
+    limit,
+    ...(after === undefined ? {} : { after }),
+  });
+  return { rows: rows.map(deliveryRow), next };
+}
+
+function listOf(endpointId: string) {
+  return { table: "deliveries", of: "endpoint_id", owner: endpointId };
+}
+
+/** The deliveries of an endpoint since a time that failed for good: oldest first, those after `after`. */
+export function failedWebhooks(
+  db: ReadDatabase,
+  { endpointId, since }: { readonly endpointId: string; readonly since: string },
+  after: ListPlace | null,
+  limit: number,
+): readonly WebhookDeliveryRow[] {
+  const page = after && newerThan(listOf(endpointId), after);
+  const sql = `SELECT * FROM deliveries INDEXED BY deliveries_failed WHERE endpoint_id = ? AND created_at >= ?
+    AND ${IS_FAILED} ${page ? `AND ${page.sql}` : ""} ${OLDEST_FIRST} LIMIT ?`;
+  return db.all(sql, endpointId, since, ...(page?.values ?? []), limit).map(deliveryRow);
+}
+
+/** One delivery of an endpoint; null when it has none of this id. */
+export function webhookDelivery(db: ReadDatabase, endpointId: string, id: string): WebhookDeliveryRow | null {
+  const row = db.get("SELECT * FROM deliveries WHERE endpoint_id = ? AND id = ?", endpointId, id);
+  return row === undefined ? null : deliveryRow(row);
+}
+
+/** How many deliveries are held since a restoration of the log. */
+export function heldWebhooks(db: ReadDatabase): number {
+  return Number(db.get("SELECT count(*) AS held FROM deliveries WHERE held = 1 AND state <> 'done'")?.held);
+}

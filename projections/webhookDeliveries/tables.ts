@@ -1,0 +1,48 @@
+import type { ProjectionTable } from "../projection.ts";
+
+/** The statuses of deliveries that failed for good. Few do, so a partial index finds them. */
+export const FAILED_STATUSES: readonly string[] = ["exhausted", "skipped"];
+export const IS_FAILED = `status IN (${FAILED_STATUSES.map((status) => `'${status}'`).join(", ")})`;
+
+/** SQL: the endpoint was disabled when the event happened, and nobody has asked for a delivery since. */
+export const IS_MISSED = "status = 'skipped' AND events = 0";
+
+export const TABLES: readonly ProjectionTable[] = [
+  {
+    name: "endpoints",
+    columns: "id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, event_types TEXT, active INTEGER NOT NULL",
+    key: ["id"],
+    indexes: ["CREATE INDEX endpoints_of ON endpoints (workspace_id, active)"],
+  },
+  {
+    name: "deliveries",
+    columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, endpoint_id TEXT NOT NULL, event_id TEXT NOT NULL,
+        event_type TEXT NOT NULL, event_stream TEXT NOT NULL, event_revision INTEGER NOT NULL,
+        created_at TEXT NOT NULL, status TEXT NOT NULL, state TEXT NOT NULL, due_at INTEGER NOT NULL,
+        attempts INTEGER NOT NULL, events INTEGER NOT NULL, lease_ms INTEGER NOT NULL, updated_at TEXT NOT NULL,
+        held INTEGER NOT NULL`,
+    key: ["id"],
+    indexes: [
+      "CREATE INDEX deliveries_ready ON deliveries (endpoint_id, due_at) WHERE state = 'ready'",
+      "CREATE INDEX deliveries_leased ON deliveries (id) WHERE state = 'leased'",
+      "CREATE INDEX deliveries_held ON deliveries (held) WHERE held = 1",
+      `CREATE INDEX deliveries_missed ON deliveries (endpoint_id, created_at) WHERE ${IS_MISSED}`,
+      "CREATE INDEX deliveries_by_time ON deliveries (endpoint_id, created_at)",
+      `CREATE INDEX deliveries_failed ON deliveries (endpoint_id, created_at) WHERE ${IS_FAILED}`,
+    ],
+  },
+  {
+    // When the first ready delivery of an endpoint is due; null while none is. However long the queue of one endpoint
+    // is, it is one row for whoever looks for work for the others.
+    name: "backlogs",
+    columns: "endpoint_id TEXT PRIMARY KEY, due_at INTEGER",
+    key: ["endpoint_id"],
+    indexes: ["CREATE INDEX backlogs_due ON backlogs (due_at) WHERE due_at IS NOT NULL"],
+  },
+  {
+    name: "failing",
+    columns: `endpoint_id TEXT PRIMARY KEY, since TEXT NOT NULL, failures INTEGER NOT NULL,
+        event_id TEXT NOT NULL, events INTEGER NOT NULL`,
+    key: ["endpoint_id"],
+  },
+];

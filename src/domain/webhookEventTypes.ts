@@ -1,0 +1,64 @@
+import type { EmailEvent } from "./email/events.ts";
+import type { SuppressionEvent } from "./suppression/events.ts";
+import type { WebhookEvent } from "./webhook/events.ts";
+
+/** The types of the events in the log that may have a webhook event. */
+type SourceType = (EmailEvent | SuppressionEvent | WebhookEvent)["type"];
+
+/**
+ * The webhook event of each event in the log; null: endpoints do not receive it. The compiler asks for every event of a
+ * message, a suppression and an endpoint. To add a webhook event, name it here: the payload (`webhookPayload`) and its
+ * schema (`webhookEventSchemas`) then do not compile until they describe it.
+ */
+const TYPES = {
+  EmailContentStored: null,
+  EmailQueued: "email.queued",
+  EmailDeliveryStarted: null,
+  EmailSent: "email.sent",
+  EmailDeferred: "email.delivery_delayed",
+  EmailBounced: "email.bounced",
+  EmailFailed: "email.failed",
+  EmailSuppressed: "email.suppressed",
+  EmailCanceled: "email.canceled",
+  EmailAttachmentsExpired: null,
+  EmailContentErasureRequested: null,
+  EmailContentErased: null,
+  SuppressionAddressStored: null,
+  RecipientSuppressed: "suppression.created",
+  RecipientUnsuppressed: "suppression.deleted",
+  SuppressionAddressErased: null,
+  WebhookEndpointRegistered: null,
+  WebhookEndpointUpdated: null,
+  WebhookEndpointDisabled: "webhook.disabled",
+  WebhookEndpointEnabled: null,
+  WebhookEndpointSecretRotated: null,
+  WebhookEndpointDeleted: null,
+  WebhookTestRequested: "webhook.test",
+} as const satisfies Readonly<Record<SourceType, `${string}.${string}` | null>>;
+
+type Published = { [Type in SourceType]: (typeof TYPES)[Type] extends null ? never : Type }[SourceType];
+
+/** The event types that a webhook endpoint can subscribe to. */
+export type WebhookEventType = (typeof TYPES)[Published];
+
+/** Those of the given events that endpoints receive. */
+export type PublishedEvent<Event extends { readonly type: SourceType }> = Extract<Event, { type: Published }>;
+
+const byLogType: ReadonlyMap<string, WebhookEventType | null> = new Map(Object.entries(TYPES));
+
+/** All of them, in the order in which they are documented. */
+export const WEBHOOK_EVENT_TYPES: readonly WebhookEventType[] = [...byLogType.values()].filter(
+  (type) => type !== null,
+);
+
+/** The webhook event of an event type in the log; null when endpoints do not receive it. */
+export function webhookEventType(logType: string): WebhookEventType | null {
+  return byLogType.get(logType) ?? null;
+}
+
+/** Whether endpoints receive this event. */
+export function isPublished<Event extends { readonly type: SourceType }>(
+  event: Event,
+): event is PublishedEvent<Event> {
+  return webhookEventType(event.type) !== null;
+}
