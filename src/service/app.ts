@@ -26,6 +26,7 @@ import { watchFreeze } from "../reactors/instance/freezeWatch.ts";
 import { openReaders, type Readers } from "../readModels/readers.ts";
 import { makeWorkers, type Workers } from "./backgroundJobs.ts";
 import { type Config, ConfigError } from "./config/config.ts";
+import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
 import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { basePathOf, makeControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
@@ -53,6 +54,8 @@ export interface RunningApp {
   readonly isWithoutWorkspace: boolean;
   /** What to tell of mail that waits for its operator since the log was restored; null where none does. */
   readonly held: string | null;
+  /** A link that logs in to the dashboard of a workspace; null: of the only one. */
+  dashboardLink(workspaceId: string | null): Promise<DashboardLinkAnswer>;
   /** What `stop` would have to finish now. */
   inFlight(): { readonly requests: number; readonly deliveries: number };
   /** Stops accepting, finishes what is in flight within `drainTimeoutMs`, closes. */
@@ -131,13 +134,14 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
       return leave(ground, logger);
     });
   });
-  const controllers = makeControllers(config, { deps, readers, seal, ...workers });
+  const controllers = await makeControllers(config, { deps, readers, seal, ...workers });
   port.answer({ ...doorOptions(config, logger), controllers, requests, isClosed: () => seal.isFrozen() });
   const inFlight = () => ({ requests: port.pending(), deliveries: workers.inFlightCount() });
   const { delivery } = workers;
   const status = serviceStatus({ config, deps, readers, delivery, logId, url: port.url, inFlight });
   const settled = async () => (await seal.isFrozen()) && isSettled;
-  const control = await openLocalControl(config.dataDir, { status, settled });
+  const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
+  const control = await openLocalControl(config.dataDir, { status, settled, dashboardLink: makeLink });
   // Not before it listens: a service that cannot must not have claimed anything.
   workers.start();
   const verifying = verifyOnSchedule(config, logger, copyOf(config, incarnation));
@@ -146,6 +150,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     isWithoutWorkspace,
     held,
     hasBootstrapKey: hasBootstrapKey(config.dataDir),
+    dashboardLink: makeLink,
     inFlight,
     async stop() {
       await control.close();

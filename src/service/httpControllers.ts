@@ -5,6 +5,7 @@ import type { Dependencies } from "../commands/dependencies.ts";
 import { apiKeysController } from "../http/apiKey/apiKeyRoutes.ts";
 import { attachmentsController } from "../http/attachment/attachmentRoutes.ts";
 import { auditLogController } from "../http/audit/auditLogRoutes.ts";
+import { dashboardController } from "../http/dashboard/frame/dashboardController.tsx";
 import { emailsController } from "../http/email/emailRoutes.ts";
 import { erasuresController } from "../http/erasure/erasureRoutes.ts";
 import { healthController } from "../http/health/healthRoutes.ts";
@@ -38,10 +39,10 @@ interface Serving {
 }
 
 /** The door's controllers, each with the read model that it asks. */
-export function makeControllers(
+export async function makeControllers(
   config: Config,
   { deps, readers, delivery, seal }: Serving,
-): readonly AnyElysia[] {
+): Promise<readonly AnyElysia[]> {
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
   const readModel = (name: string): ReadModel => ({
@@ -91,7 +92,16 @@ export function makeControllers(
     senderPagesController(deps),
     templatesController({ deps, basePath, templates: readModel("templates") }),
     healthController(readiness),
-    homeController({ readiness, version, url: config.baseUrl.href.replace(/\/$/, ""), basePath }),
+    await dashboardController({
+      deps,
+      basePath,
+      url: config.baseUrl,
+      version,
+      readiness,
+      readModel,
+      isFrozen: () => seal.isFrozen(),
+    }),
+    homeController({ readiness, version, basePath }),
     referenceController({
       basePath,
       document: openApiDocument({ operations, baseUrl: config.baseUrl, version }),

@@ -25,6 +25,8 @@ export interface LocalAnswers {
   status(): Promise<unknown>;
   /** Whether the log was sealed and nothing is under way here that could still be written to it. */
   settled(): Promise<boolean>;
+  /** A link that logs in to the dashboard of a workspace; null: of the only one. */
+  dashboardLink(workspaceId: string | null): Promise<unknown>;
 }
 
 /** Listens for commands until it is closed. */
@@ -51,11 +53,14 @@ export async function openLocalControl(dataDir: string, answers: LocalAnswers): 
     idleTimeout: ANSWER_SECONDS_MAX,
     async fetch(request) {
       if (!isToken(request, token)) return new Response(null, { status: 401 });
-      switch (new URL(request.url).pathname) {
+      const { pathname, searchParams } = new URL(request.url);
+      switch (pathname) {
         case "/status":
           return Response.json(await answers.status());
         case "/settled":
           return Response.json(await answers.settled());
+        case "/dashboard-link":
+          return Response.json(await answers.dashboardLink(searchParams.get("workspace")));
         default:
           return new Response(null, { status: 404 });
       }

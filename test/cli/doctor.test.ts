@@ -174,7 +174,11 @@ describe("doctor", () => {
         await Bun.sleep(SLOW_ANSWER_MS);
         return found;
       };
-      const control = await openLocalControl(itsDir, { status, settled: async () => true });
+      const control = await openLocalControl(itsDir, {
+        status,
+        settled: async () => true,
+        dashboardLink: async () => null,
+      });
       try {
         expect(await askService(itsDir, "/status", TEST_MS_MAX)).toEqual({ kind: "answered", body: found });
       } finally {

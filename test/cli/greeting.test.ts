@@ -4,8 +4,8 @@ import { greeting } from "../../src/cli/service/greeting.ts";
 import { readConfig } from "../../src/service/config/config.ts";
 
 const url = new URL("http://127.0.0.1:3000/");
-const FIRST_RUN = { url, hasBootstrapKey: true, isWithoutWorkspace: false };
-const EMPTY_LOG = { url, hasBootstrapKey: false, isWithoutWorkspace: true };
+const FIRST_RUN = { url, hasBootstrapKey: true, isWithoutWorkspace: false, logInLink: null };
+const EMPTY_LOG = { url, hasBootstrapKey: false, isWithoutWorkspace: true, logInLink: null };
 
 const shown = (env: Readonly<Record<string, string>>, started = FIRST_RUN) =>
   greeting(readConfig(env), started);

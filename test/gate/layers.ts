@@ -55,7 +55,7 @@ const LAYERS: readonly Layer[] = [
     name: "http",
     files: /^src\/http\//,
     own: [COMMANDS, DOMAIN, QUERIES, PORTS, KERNEL],
-    modules: ["elysia", "@sinclair/typebox", "busboy", "rate-limiter-flexible", "node:stream"],
+    modules: ["elysia", "@sinclair/typebox", "busboy", "hono", "rate-limiter-flexible", "node:stream"],
   },
 ];
 
@@ -107,7 +107,7 @@ interface Rooms {
 const ROOMS: readonly Rooms[] = [
   {
     layer: "src/http",
-    folders: [...NOUNS, "usage", "health", "home", "server", "body", "lists", "reference"],
+    folders: [...NOUNS, "usage", "health", "home", "dashboard", "server", "body", "lists", "reference"],
     beside: [],
   },
   {
@@ -129,13 +129,20 @@ const ROOMS: readonly Rooms[] = [
     folders: [...NOUNS, "apiKeyUse", "serviceRegister", "verificationAllowance"],
     beside: ["eventCodecs.ts", "webhookEventTypes.ts"],
   },
-  { layer: "test/http", folders: [...NOUNS, "usage", "health", "home", "server", "reference"], beside: [] },
+  {
+    layer: "test/http",
+    folders: [...NOUNS, "usage", "health", "home", "dashboard", "server", "reference"],
+    beside: [],
+  },
   { layer: "test/reactors", folders: [...NOUNS, "content", "worker"], beside: [] },
 ];
 
 const TESTS = /^test\//;
 const SQLITE = "node:sqlite";
 const FILE_NAME = /^[a-z][A-Za-z0-9]*(\.test)?\.ts$/;
+/** Templates, which are nowhere else, and the scripts that browsers get as they are. */
+const TEMPLATE = /^(src\/http\/dashboard\/\w+\/[a-z][A-Za-z0-9]*|test\/http\/dashboard\/\w+\.test)\.tsx$/;
+const BROWSER_SCRIPT = /^src\/http\/dashboard\/browser\/[a-z][A-Za-z0-9]*\.js$/;
 const LIST_OF_PROJECTIONS = "projections/index.ts";
 /** Put together from parts, so that this file does not break its own rule. */
 const UNFINISHED = new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "X".repeat(3)].join("|")})\\b`);
@@ -188,7 +195,8 @@ function referenceFault(path: string, { kind, specifier }: ModuleReference): str
 
 function nameFaults(path: string): readonly string[] {
   const name = path.slice(path.lastIndexOf("/") + 1);
-  const faults = FILE_NAME.test(name) ? [] : ["its name is not in camelCase"];
+  const isNamed = FILE_NAME.test(name) || TEMPLATE.test(path) || BROWSER_SCRIPT.test(path);
+  const faults = isNamed ? [] : ["its name is not in camelCase"];
   if (name === "index.ts" && path !== LIST_OF_PROJECTIONS) return [...faults, "there are no barrels"];
   const isLayered = LAYERS.some(({ files }) => files.test(path)) || path.startsWith("src/adapters/");
   if (isLayered || COMPOSITION.test(path) || TESTS.test(path)) return faults;

@@ -35,13 +35,18 @@ async function runTests(): Promise<Run> {
   const junit = await readFile(outfile, "utf8").catch(() => "");
   const answers = readAnswers(answersFile);
   await rm(directory, { recursive: true, force: true });
-  const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: ROOT })].sort();
+  const files = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync({ cwd: ROOT })].sort();
   return { ...readTestReport(junit, files), exitCode, answers };
 }
 
 function eventStoreDbLine({ ran, skipped }: TestReport["eventStoreDb"]): string {
   if (ran === 0) return `EventStoreDB: its half did NOT run (${skipped} tests skipped)`;
   return `EventStoreDB: its half ran (${ran} tests${skipped === 0 ? "" : `, ${skipped} skipped`})`;
+}
+
+function browserLine({ ran, skipped }: TestReport["browser"]): string {
+  if (ran === 0) return `Browser: its tests did NOT run (${skipped} skipped): no Chromium, see CHROMIUM_PATH`;
+  return `Browser: its tests ran (${ran}${skipped === 0 ? "" : `, ${skipped} skipped`})`;
 }
 
 /** Prints who provoked what, and answers what the contract or the document promises and no test has seen. */
@@ -68,6 +73,7 @@ for (const file of report.silentFiles) console.log(`failed: no test of ${file} h
 for (const fault of unseen) console.log(`failed: ${fault}`);
 if (brokenRuns > 0) console.log(`failed: bun test ended with exit status ${report.exitCode}`);
 console.log(eventStoreDbLine(report.eventStoreDb));
+console.log(browserLine(report.browser));
 const skipped = report.skipped === 0 ? "" : `, ${report.skipped} skipped`;
 console.log(`${passed} passed, ${failed} failed${skipped}`);
 process.exit(failed > 0 || report.passed + report.failed === 0 ? 1 : 0);

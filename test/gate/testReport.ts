@@ -5,6 +5,8 @@ export interface TestReport {
   readonly skipped: number;
   /** How many tests that need a real EventStoreDB have run, and how many were left out. */
   readonly eventStoreDb: { readonly ran: number; readonly skipped: number };
+  /** The same of tests in a real browser. */
+  readonly browser: { readonly ran: number; readonly skipped: number };
   /** Test files of which the report holds no test: they broke before their first, or hold none. */
   readonly silentFiles: readonly string[];
 }
@@ -39,12 +41,14 @@ function* testCases(junit: string): Iterable<TestCase> {
 export function readTestReport(junit: string, files: readonly string[]): TestReport {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const eventStoreDb = { ran: 0, skipped: 0 };
+  const browser = { ran: 0, skipped: 0 };
   const heardOf = new Set<string>();
   for (const { suite, file, ending } of testCases(junit)) {
     counts[ending] += 1;
     heardOf.add(file);
+    if (file.startsWith("test/browser/")) browser[ending === "skipped" ? "skipped" : "ran"] += 1;
     if (/eventstoredb/i.test(`${suite} ${file}`)) eventStoreDb[ending === "skipped" ? "skipped" : "ran"] += 1;
   }
   const silentFiles = files.filter((file) => !heardOf.has(file));
-  return { ...counts, eventStoreDb, silentFiles };
+  return { ...counts, eventStoreDb, browser, silentFiles };
 }

@@ -61,6 +61,7 @@ export function callerOf(url: string, apiKey: string): Caller {
       const response = await fetch(url + path, {
         method,
         headers: Object.fromEntries(given),
+        redirect: "manual",
         ...(body === undefined ? {} : { body: payload as string }),
       });
       const text = await response.text();

@@ -5,6 +5,7 @@ import { resumeCommands } from "../backup/resumeDelivery.ts";
 import { erasureCommands } from "../erasure/erasureCommands.ts";
 import { logCommands } from "../log/logExport.ts";
 import { projectionCommands } from "../projection/projectionCommands.ts";
+import { dashboardCommands } from "../service/dashboardCommands.ts";
 import { operationCommands } from "../service/doctor.ts";
 import { serve } from "../service/serve.ts";
 import { workspaceControls } from "../workspace/limitAndPauseCommands.ts";
@@ -36,6 +37,12 @@ const KEEP = "Keep and check it:";
 export const commandGroups: readonly CommandGroup[] = [
   { noun: "serve", heading: RUN, summary: serveCommand.summary, commands: [serveCommand] },
   { noun: "doctor", heading: RUN, summary: "", commands: operationCommands },
+  {
+    noun: "dashboard",
+    heading: RUN,
+    summary: "See in a browser what the service does: links that log in",
+    commands: dashboardCommands,
+  },
   {
     noun: "workspace",
     heading: USE,

@@ -13,12 +13,11 @@ export type Asked =
   | { readonly kind: "answered"; readonly body: unknown }
   | { readonly kind: "silent" | "busy" | "none" };
 
+/** What a service can be asked. */
+type ControlPath = "/status" | "/settled" | `/dashboard-link${string}`;
+
 /** Asks the service that runs on a data directory. */
-export async function askService(
-  dataDir: string,
-  path: "/status" | "/settled",
-  timeoutMs: number,
-): Promise<Asked> {
+export async function askService(dataDir: string, path: ControlPath, timeoutMs: number): Promise<Asked> {
   const address = await serviceAddress(dataDir);
   const body = address && (await answerOf(address, path, timeoutMs));
   if (body !== null) return { kind: "answered", body };

@@ -2,16 +2,24 @@ import { join, resolve } from "node:path";
 import { version } from "../../../package.json";
 import type { RunningApp } from "../../service/app.ts";
 import { type Config, DATA_DIR_DEFAULT } from "../../service/config/config.ts";
+import { dashboardUrl } from "../../service/dashboardLink.ts";
 import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/firstRun.ts";
 import { basePathOf } from "../../service/httpControllers.ts";
 import { isEmbedded, isOutbox, relayPlace } from "../../service/openAdapters.ts";
 
-type Started = Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithoutWorkspace">;
+interface Started extends Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithoutWorkspace"> {
+  /** Logs in to the dashboard once; null where none was made. */
+  readonly logInLink: string | null;
+}
 
-/** What a person at a terminal needs to know when the service has started. Nothing secret is in it. */
+/**
+ * What a person at a terminal needs to know when the service has started. Its only secret is a link that works once and
+ * for minutes: it goes to the terminal and nowhere else.
+ */
 export function greeting(config: Config, started: Started): string {
   const url = started.url.origin + basePathOf(config);
   const facts = [
+    ["Dashboard", dashboardUrl(config)],
     ["Reference", `${url}/docs`],
     ["Data", dataPlace(config)],
     ["Mail", mailPlace(config)],
@@ -25,7 +33,7 @@ export function greeting(config: Config, started: Started): string {
 function nextSteps(
   config: Config,
   url: string,
-  { hasBootstrapKey, isWithoutWorkspace }: Started,
+  { hasBootstrapKey, isWithoutWorkspace, logInLink }: Started,
 ): readonly string[] {
   if (isWithoutWorkspace)
     return [
@@ -36,6 +44,7 @@ function nextSteps(
     ];
   if (!hasBootstrapKey) return [];
   return [
+    ...(logInLink === null ? [] : ["Open the dashboard, with a link that logs in once:", "", logInLink, ""]),
     "Send a first email:",
     "",
     firstCurl(url, config.dataDir),

@@ -14,7 +14,7 @@ export async function serve(config: Config): Promise<void> {
   const stopAsked = firstSignal(logger);
   const app = await startApp(config, logger);
   const isGreeted = process.stdout.isTTY === true;
-  if (isGreeted) process.stdout.write(greeting(config, app));
+  if (isGreeted) process.stdout.write(greeting(config, { ...app, logInLink: await logInLink(app) }));
   logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");
   for (const warning of startWarnings(config, { ...app, isGreeted })) logger.warn(warning);
   const signal = await stopAsked;
@@ -27,6 +27,13 @@ export async function serve(config: Config): Promise<void> {
       "stopped before every delivery had ended: what remains is tried again when its lease ends",
     );
   else logger.info("stopped");
+}
+
+/** A link to the dashboard, for as long as an installation is new; null later, and where it has several workspaces. */
+async function logInLink(app: RunningApp): Promise<string | null> {
+  if (!app.hasBootstrapKey) return null;
+  const answer = await app.dashboardLink(null);
+  return answer.kind === "link" ? answer.url : null;
 }
 
 /** Waits for the first signal; from then on a later one ends the process. */

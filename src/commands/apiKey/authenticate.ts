@@ -33,11 +33,23 @@ export async function authenticate(
   const hash = deps.keys.hashApiKey(token);
   const key = await deps.apiKeys.get(keyId);
   if (key === null || !equalInConstantTime(hash, key.hash)) return "unknown";
+  return admitted(deps, keyId, key);
+}
+
+/**
+ * The principal of a key that was shown before, as a session has it; null when the key opens nothing any more. At most
+ * a second old.
+ */
+export async function principalOfKey(deps: Dependencies, keyId: string): Promise<Principal | null> {
+  const key = await deps.apiKeys.get(keyId);
+  const principal = key === null ? null : admitted(deps, keyId, key);
+  return typeof principal === "string" ? null : principal;
+}
+
+function admitted(deps: Dependencies, keyId: string, key: ApiKey): Principal | "revoked" | "expired" {
   const { workspaceId, scopes, senders, clients, revoked } = key;
   const now = deps.clock.now();
-  if (isUsable(key, now)) {
-    deps.keyUse.note(keyId, now);
-    return { keyId, workspaceId, scopes, senders, clients };
-  }
-  return revoked ? "revoked" : "expired";
+  if (!isUsable(key, now)) return revoked ? "revoked" : "expired";
+  deps.keyUse.note(keyId, now);
+  return { keyId, workspaceId, scopes, senders, clients };
 }

@@ -67,7 +67,7 @@ export function announcesBody(headers: Headers): boolean {
  * The bytes of a body, within its bound. A small one that says its length is read in one go, which costs a send the
  * least, and has room for all of it from the start; of others only what has come is counted.
  */
-async function readBytes(request: Request, body: IncomingBody, bytesMax: number): Promise<Uint8Array> {
+export async function readBytes(request: Request, body: IncomingBody, bytesMax: number): Promise<Uint8Array> {
   const length = contentLengthOf(request.headers);
   if (length !== null && length > bytesMax) throw tooLarge(bytesMax);
   if (length === null || length > SMALL_BODY_BYTES_MAX) {

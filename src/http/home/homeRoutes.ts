@@ -1,33 +1,32 @@
 import { Elysia } from "elysia";
+import { DASHBOARD_PATH } from "../dashboard/frame/dashboardRoute.ts";
 import { type Checks, healthStatus } from "../health/healthRoutes.ts";
 import { routes } from "../server/routes.ts";
-import { homePage, PAGE_HEADERS } from "./homePage.ts";
 
 interface HomeOptions {
   readonly readiness: () => Promise<Checks>;
   readonly version: string;
-  /** Where callers reach the service, without a slash at the end. */
-  readonly url: string;
   /** The path of BASE_URL, "" or "/prefix". */
   readonly basePath: string;
 }
 
-/** What runs at this address, for whoever opens it: a page, or JSON. Nothing in it needs a key or tells where others are. */
-export function homeController({ readiness, version, url, basePath }: HomeOptions) {
+/** What runs at this address: people are led on to the dashboard, programs get JSON. Nothing in it needs a key. */
+export function homeController({ readiness, version, basePath }: HomeOptions) {
+  const dashboard = basePath + DASHBOARD_PATH;
   const links = {
+    dashboard,
     docs: basePath + routes.docs.path,
     openapi: basePath + routes.openApi.path,
     live: basePath + routes.live.path,
     ready: basePath + routes.ready.path,
   };
   return new Elysia({ normalize: false }).get(routes.home.path, async ({ request, set }) => {
-    const checks = await readiness();
-    const status = healthStatus(checks);
     set.headers.vary = "Accept";
     if (prefersJson(request.headers.get("accept") ?? ""))
-      return { name: "Postledger", version, status, links };
-    Object.assign(set.headers, PAGE_HEADERS);
-    return homePage({ version, url, status, checks, links });
+      return { name: "Postledger", version, status: healthStatus(await readiness()), links };
+    set.status = 303;
+    set.headers.location = dashboard;
+    return "";
   });
 }
 

@@ -13,6 +13,7 @@ const TITLES: Readonly<Record<OperationAnswer["status"], string>> = {
   201: "Created",
   202: "Accepted",
   204: "Done; there is nothing to say",
+  303: "Look elsewhere",
   304: "Not changed",
   404: "There is no such page",
   410: "The page is no longer there",

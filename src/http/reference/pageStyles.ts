@@ -47,13 +47,3 @@ details { margin: .4rem 0; } summary { cursor: pointer; }
 @media (max-width: 56rem) { body { display: block; } nav { position: static; height: auto; max-height: 40vh; border-right: 0;
   border-bottom: 1px solid var(--line); } main { padding: 1.5rem 1.25rem 4rem; } }
 `;
-
-/** The style of the page at the service's own address. */
-export const HOME_STYLE = `${BASE_STYLE}
-main { max-width: 46rem; margin: 0 auto; padding: 3rem 1.5rem 4rem; }
-h2 { margin: 2.2rem 0 .5rem; font-size: 1.1rem; }
-.state { font-weight: 600; }
-.ok { color: var(--post); } .degraded { color: var(--link); } .unavailable { color: var(--delete); }
-dl { display: grid; grid-template-columns: 9rem minmax(0, 1fr); gap: .25rem .8rem; margin: .6rem 0; }
-dt { color: var(--soft); } dd { margin: 0; }
-`;

@@ -17,27 +17,29 @@ const Home = Type.Object(
     version: Type.String(),
     status: HealthStatus,
     links: Type.Object(
-      { docs: Type.String(), openapi: Type.String(), live: Type.String(), ready: Type.String() },
+      {
+        dashboard: Type.String(),
+        docs: Type.String(),
+        openapi: Type.String(),
+        live: Type.String(),
+        ready: Type.String(),
+      },
       { additionalProperties: false, description: "Paths on this host." },
     ),
   },
   { $id: "Home", additionalProperties: false },
 );
 const Negotiated = Type.Object({ Vary: Type.String(), "Cache-Control": Type.String() });
+const LedOn = Type.Object({ Location: Type.String(), Vary: Type.String() });
 
 /** The service's description of itself. */
 export const referenceOperations = {
   home: {
     summary: "Say what runs here",
-    description: "A page for people; JSON for whoever accepts that rather than HTML.",
+    description: "JSON for whoever accepts that rather than HTML; people are led on to the dashboard.",
     tag: "Reference",
-    success: {
-      status: 200,
-      schema: Type.String(),
-      contentType: "text/html; charset=utf-8",
-      headers: Negotiated,
-    },
-    also: [{ status: 200, schema: Home, headers: Negotiated }],
+    success: { status: 200, schema: Home, headers: Negotiated },
+    also: [{ status: 303, schema: null, description: "To the dashboard.", headers: LedOn }],
     problems: [],
   },
   openApi: {

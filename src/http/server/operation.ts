@@ -4,7 +4,7 @@ import type { RouteName } from "./routes.ts";
 
 /** An answer other than the problems. `schema` is null where it has no body; `contentType` is JSON unless given. */
 export interface OperationAnswer {
-  readonly status: 200 | 201 | 202 | 204 | 304 | 404 | 410 | 503;
+  readonly status: 200 | 201 | 202 | 204 | 303 | 304 | 404 | 410 | 503;
   readonly schema: TSchema | null;
   readonly contentType?: string;
   readonly description?: string;

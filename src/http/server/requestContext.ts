@@ -4,7 +4,7 @@ import { invariant } from "../../kernel/assert.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type AddressRange, clientAddress } from "../../kernel/network/clientIp.ts";
 import type { BodyAdmissionControl, IncomingBody } from "../body/bodyAdmission.ts";
-import { PRIVATE_HEADERS } from "./problem.ts";
+import { PRIVATE_HEADERS, type Problem } from "./problem.ts";
 import type { RateLimits } from "./rateLimits.ts";
 
 /** What is known of a request beside what it says: filled in while it is answered. */
@@ -23,6 +23,10 @@ export interface RequestContext {
   readonly answerHeaders: Record<string, string>;
   /** The body, once somebody reads it. */
   body: IncomingBody | null;
+  /** How a log line names the path, where `routes` does not know it. */
+  route: string | null;
+  /** How a refusal is answered where a person is to read it; null: as `application/problem+json`. */
+  problemPage: ((problem: Problem) => Response) | null;
 }
 
 /** What all requests to one service share. */
@@ -49,6 +53,8 @@ export function openRequestContext(
     peer,
     answerHeaders: { "x-request-id": requestId, ...PRIVATE_HEADERS },
     body: null,
+    route: null,
+    problemPage: null,
   };
   contexts.set(request, opened);
   return opened;

@@ -131,8 +131,7 @@ export function makeFetch(
     if (!context.hasHungUp && (problem === null || problem.status >= 500))
       log.failed(context.requestId, reasonOf(error));
     const told = problem ?? new Problem("INTERNAL_ERROR");
-    context.code = told.code;
-    return problemResponse(told, context.requestId);
+    return answerProblem(told, context);
   };
   // Host names shorter than four characters have no path where Elysia looks for one by default.
   const handler = { standardHostname: false };
@@ -160,8 +159,7 @@ export function makeFetch(
       return await handle(routable(request, context));
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      context.code = error.code;
-      return problemResponse(error, context.requestId);
+      return answerProblem(error, context);
     } finally {
       // Not before the work is over, be it long after a 503: until then the bytes are in memory.
       context.body?.release();
@@ -217,9 +215,14 @@ function hasReadablePath(request: Request): boolean {
   }
 }
 
+/** A refusal as whoever asks can read it. */
+function answerProblem(problem: Problem, context: RequestContext): Response {
+  context.code = problem.code;
+  return context.problemPage?.(problem) ?? problemResponse(problem, context.requestId);
+}
+
 function unreadablePath(context: RequestContext): Response {
-  context.code = "NOT_FOUND";
-  return problemResponse(new Problem("NOT_FOUND"), context.requestId);
+  return answerProblem(new Problem("NOT_FOUND"), context);
 }
 
 /** Operations that tell of the process and its document, not of the log. */
@@ -238,13 +241,9 @@ function needsLog(request: Request, basePath: string): boolean {
 }
 
 function logFrozen(context: RequestContext): Response {
-  context.code = "INTERNAL_ERROR";
   const { answerHeaders: headers } = context;
   const detail = "the log is sealed: the service goes on in another place";
-  return problemResponse(
-    new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }),
-    context.requestId,
-  );
+  return answerProblem(new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }), context);
 }
 
 /** The request as Elysia can route it: with a whole URL, and HEAD as GET, which is answered alike but for the body. */
@@ -258,13 +257,9 @@ function routable(request: Request, context: RequestContext): Request {
 }
 
 function tooLate(context: RequestContext): Response {
-  context.code = "INTERNAL_ERROR";
   const { answerHeaders: headers } = context;
   const detail = "the request took too long";
-  return problemResponse(
-    new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }),
-    context.requestId,
-  );
+  return answerProblem(new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }), context);
 }
 
 function requestLine(
@@ -277,7 +272,7 @@ function requestLine(
   return {
     requestId: context.requestId,
     method: request.method,
-    path: loggedPath(path.startsWith(basePath) ? path.slice(basePath.length) : path),
+    path: context.route ?? loggedPath(path.startsWith(basePath) ? path.slice(basePath.length) : path),
     status: response.status,
     code: context.code,
     workspaceId: context.principal?.workspaceId ?? null,

@@ -85,6 +85,12 @@ export interface InstanceKeys {
   encryptSecret(plain: Uint8Array, of: SecretOwner): string;
   /** The inverse of `encryptSecret`. Secrets of the first format are not bound to an endpoint. */
   decryptSecret(encrypted: string, of: SecretOwner): Uint8Array | null;
+  /** Encrypts a text that a browser keeps: base64url. What was encrypted for one purpose cannot be decrypted for another. */
+  encryptForBrowser(purpose: string, text: string): string;
+  /** The inverse of {@link InstanceKeys.encryptForBrowser}; null when it was altered or is of another installation. */
+  decryptFromBrowser(purpose: string, encrypted: string): string | null;
+  /** What proves that a form was made for one session of the dashboard. */
+  formToken(sessionId: string): string;
 }
 
 /** No vowels, so that a code spells no word, and no characters that look alike. */
@@ -112,6 +118,8 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
   const verificationKey = deriveKey(dataKey, "sender verification");
   const secretKey = deriveKey(dataKey, "secret");
   const erasableKey = deriveKey(dataKey, "erasable text");
+  const browserKey = deriveKey(dataKey, "browser");
+  const formKey = deriveKey(dataKey, "dashboard form");
   const saltedKey = (salt: string) => new Bun.CryptoHasher("sha256", erasableKey).update(salt).digest();
   const hmac = (key: Uint8Array, text: string) =>
     new Bun.CryptoHasher("sha256", key).update(text).digest("hex");
@@ -134,5 +142,13 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
       encrypted.startsWith(BOUND_PREFIX)
         ? decrypt(secretKey, encrypted.slice(BOUND_PREFIX.length), contextOf(of))
         : decrypt(secretKey, encrypted),
+    encryptForBrowser(purpose, text) {
+      return Buffer.from(encrypt(browserKey, Buffer.from(text), purpose), "base64").toString("base64url");
+    },
+    decryptFromBrowser(purpose, encrypted) {
+      const plain = decrypt(browserKey, encrypted, purpose);
+      return plain === null ? null : new TextDecoder().decode(plain);
+    },
+    formToken: (sessionId) => hmac(formKey, sessionId),
   };
 }

@@ -1,0 +1,53 @@
+import type { DashboardLinkAnswer } from "../../service/dashboardLink.ts";
+import { type Command, CommandFailure, notFound } from "../program/command.ts";
+import { askService } from "./askRunningService.ts";
+
+const ASK_MS_MAX = 15_000;
+
+const link: Command = {
+  name: "dashboard link",
+  summary: "Print a link that logs in to the dashboard, once",
+  description:
+    "The link works for 15 minutes, and its session for 7 days at most. Whoever opens it may do everything in its workspace: give it to nobody. The service must run on this DATA_DIR.",
+  options: [
+    {
+      name: "workspace",
+      value: "<id>",
+      help: "which workspace it opens: see `workspace list` (default: the only one)",
+    },
+  ],
+  // Where the service is, is what its data directory says.
+  dataDirectory: "unused",
+  examples: ["postledger dashboard link", "postledger dashboard link --workspace <id>"],
+  async run({ config, option, print }) {
+    const answer = await ask(config.dataDir, option("workspace"));
+    if (answer.kind === "unknownWorkspace") notFound(`there is no workspace ${option("workspace")}`);
+    if (answer.kind === "noWorkspace") {
+      throw new CommandFailure(
+        "not_found",
+        "there is no workspace yet",
+        "make one: `postledger workspace create`",
+      );
+    }
+    if (answer.kind === "several") {
+      const listed = answer.workspaces.map(({ id, name }) => `  ${id}  ${name}`).join("\n");
+      throw new CommandFailure("refused", `name one of the workspaces:\n${listed}`, "add --workspace <id>");
+    }
+    const { url, workspaceName, workspaceId, expiresAt } = answer;
+    const value = { url, workspace_id: workspaceId, expires_at: expiresAt };
+    print(value, [url, "", `It opens the workspace ${workspaceName}, once, until ${expiresAt}.`]);
+    return 0;
+  },
+};
+
+async function ask(dataDir: string, workspaceId: string | undefined): Promise<DashboardLinkAnswer> {
+  const query = workspaceId === undefined ? "" : (`?workspace=${encodeURIComponent(workspaceId)}` as const);
+  const asked = await askService(dataDir, `/dashboard-link${query}`, ASK_MS_MAX);
+  if (asked.kind === "answered") return asked.body as DashboardLinkAnswer;
+  if (asked.kind === "none") {
+    throw new CommandFailure("refused", `no service runs on ${dataDir}`, "start it: `postledger serve`");
+  }
+  throw new CommandFailure("refused", `the service on ${dataDir} does not answer`, "try again in a moment");
+}
+
+export const dashboardCommands: readonly Command[] = [link];

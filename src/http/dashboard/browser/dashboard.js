@@ -1,0 +1,160 @@
+// What pages of the dashboard do in a browser. They can be read and used without it.
+
+const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+/** Times come in UTC: they are shown in the zone of whoever looks, with UTC on hover. */
+function showLocalTimes(root) {
+  for (const element of root.querySelectorAll("time[data-local]")) {
+    element.title = element.textContent.trim();
+    element.textContent = localTime.format(new Date(element.dateTime));
+    element.removeAttribute("data-local");
+  }
+}
+
+/** What needs a script is hidden until there is one. */
+function showButtons(root) {
+  for (const element of root.querySelectorAll("[data-copy], [data-keyboard-help]")) element.hidden = false;
+}
+
+/** Makes what has come ready: with the page, or later in its place. */
+function prepare(root) {
+  showLocalTimes(root);
+  showButtons(root);
+}
+
+async function copy(button) {
+  await navigator.clipboard.writeText(button.dataset.copy);
+  const label = button.textContent;
+  button.textContent = "Copied";
+  setTimeout(() => {
+    button.textContent = label;
+  }, 1500);
+}
+
+/** Shows a page that asks for a confirmation in a dialog, above the page that it was asked on. */
+async function openDialog(link) {
+  const response = await fetch(link.href, { headers: { "HX-Request": "true" } });
+  if (!response.ok) {
+    location.assign(link.href);
+    return;
+  }
+  const dialog = document.querySelector("#confirm");
+  dialog.innerHTML = await response.text();
+  prepare(dialog);
+  dialog.showModal();
+}
+
+// Where the person was in a list, for when they come back to it.
+const rowKey = () => `row of ${location.pathname}${location.search}`;
+const rows = () => [...document.querySelectorAll("a[data-row]")];
+
+function currentRow() {
+  return document.activeElement?.closest?.("tr")?.querySelector("a[data-row]") ?? null;
+}
+
+function walkRows(step) {
+  const all = rows();
+  if (all.length === 0) return;
+  const at = all.indexOf(currentRow());
+  const next = all[at === -1 ? (step > 0 ? 0 : all.length - 1) : at + step];
+  next?.focus();
+  next?.closest("tr").scrollIntoView({ block: "nearest" });
+}
+
+function rememberRow(link) {
+  sessionStorage.setItem(rowKey(), link.dataset.row);
+}
+
+function returnToRow() {
+  const id = sessionStorage.getItem(rowKey());
+  if (id === null) return;
+  sessionStorage.removeItem(rowKey());
+  rows()
+    .find((link) => link.dataset.row === id)
+    ?.focus();
+}
+
+/** Back to the list, as it was: with its filters, its page and its row. */
+function goBack() {
+  const link = document.querySelector("a[data-back]");
+  if (link === null) return false;
+  const from = document.referrer === "" ? null : new URL(document.referrer);
+  if (from?.pathname === new URL(link.href).pathname && history.length > 1) history.back();
+  else location.assign(link.href);
+  return true;
+}
+
+function isTyping(target) {
+  return target.closest?.("input:not([type=range]), textarea, select, [contenteditable]") != null;
+}
+
+function search() {
+  const box = document.querySelector("[data-search]");
+  box?.focus();
+  box?.select();
+  return box !== null;
+}
+
+const KEYS = {
+  j: () => walkRows(1),
+  k: () => walkRows(-1),
+  "/": search,
+  "?": () => document.querySelector("#keyboard-help").showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape") {
+    // A dialog closes by itself, and who types leaves the field first.
+    if (document.querySelector("dialog[open]")) return;
+    if (isTyping(event.target)) event.target.blur();
+    else goBack();
+    return;
+  }
+  if (isTyping(event.target) || document.querySelector("dialog[open]")) return;
+  const act = KEYS[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+  if (act === undefined || act() === false) return;
+  event.preventDefault();
+});
+
+document.addEventListener("click", (event) => {
+  const target = event.target.closest("a, button");
+  if (target === null) return;
+  if (target.matches("a[data-row]")) rememberRow(target);
+  if (target.matches("[data-copy]")) void copy(target);
+  if (target.matches("[data-keyboard-help]")) document.querySelector("#keyboard-help").showModal();
+  const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey;
+  if (target.matches("a[data-dialog]") && isPlain) {
+    event.preventDefault();
+    void openDialog(target);
+  }
+  const dialog = target.closest("dialog");
+  if (target.matches("[data-close]") && dialog !== null) {
+    event.preventDefault();
+    dialog.close();
+  }
+});
+
+// A form is sent once, however often its button is pressed.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.matches("[data-once]")) return;
+  if (form.dataset.sent === "true") event.preventDefault();
+  form.dataset.sent = "true";
+});
+window.addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form[data-sent]")) form.removeAttribute("data-sent");
+  returnToRow();
+});
+
+// Parts that have come later, and sessions that have ended meanwhile.
+document.addEventListener("htmx:after:swap", (event) => prepare(event.target));
+document.addEventListener("htmx:after:request", (event) => {
+  if (event.detail?.ctx?.response?.status === 401) location.reload();
+});
+
+prepare(document);
+for (const element of document.querySelectorAll("[data-time-zone]")) {
+  element.textContent = `Times are in your zone, ${zone}; point at one for UTC.`;
+}

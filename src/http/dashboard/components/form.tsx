@@ -1,0 +1,179 @@
+import type { Child, FC } from "hono/jsx";
+
+/** The name of the field that proves that a form was made for its session. */
+export const TOKEN_FIELD = "form_token";
+
+interface PostFormProps {
+  /** The whole address, as `visit.to` makes it. */
+  readonly action: string;
+  /** As `visit.formToken` says. */
+  readonly token: string;
+  readonly class?: string;
+  readonly children: Child;
+}
+
+/** A form that changes something. Every such form is made with this: without its token it is refused. */
+export const PostForm: FC<PostFormProps> = ({ action, token, class: className, children }) => (
+  <form method="post" action={action} class={className} data-once>
+    <input type="hidden" name={TOKEN_FIELD} value={token} />
+    {children}
+  </form>
+);
+
+interface FieldProps {
+  readonly name: string;
+  readonly label: string;
+  readonly value?: string;
+  readonly type?: "text" | "email" | "url" | "number" | "password" | "search" | "datetime-local";
+  /** What may stand in it, said before anybody gets it wrong. */
+  readonly hint?: string;
+  /** What is wrong with the value. */
+  readonly fault?: string | undefined;
+  readonly isRequired?: boolean;
+  readonly maxLength?: number;
+  readonly placeholder?: string;
+  /** As `autocomplete` of HTML; `off` unless given. */
+  readonly autocomplete?: string;
+}
+
+/** Ids of what describes a field. */
+function describedBy({ name, hint, fault }: Partial<AboutProps>): string | undefined {
+  const ids = [...(hint ? [`${name}-hint`] : []), ...(fault ? [`${name}-fault`] : [])];
+  return ids.length === 0 ? undefined : ids.join(" ");
+}
+
+interface AboutProps {
+  readonly name: string;
+  readonly hint: string | undefined;
+  readonly fault: string | undefined;
+}
+
+const About: FC<AboutProps> = ({ name, hint, fault }) => (
+  <>
+    {hint ? (
+      <span class="hint" id={`${name}-hint`}>
+        {hint}
+      </span>
+    ) : null}
+    {fault ? (
+      <span class="fault" id={`${name}-fault`}>
+        {fault}
+      </span>
+    ) : null}
+  </>
+);
+
+/** One line of text with its label, hint and fault. */
+export const Field: FC<FieldProps> = (props) => (
+  <p class="field">
+    <label for={props.name}>{props.label}</label>
+    <input
+      id={props.name}
+      name={props.name}
+      type={props.type ?? "text"}
+      value={props.value ?? ""}
+      required={props.isRequired}
+      maxlength={props.maxLength}
+      placeholder={props.placeholder}
+      autocomplete={props.autocomplete ?? "off"}
+      aria-describedby={describedBy(props)}
+      aria-invalid={props.fault ? "true" : undefined}
+      spellcheck={false}
+    />
+    <About name={props.name} hint={props.hint} fault={props.fault} />
+  </p>
+);
+
+interface TextAreaProps
+  extends Pick<FieldProps, "name" | "label" | "value" | "hint" | "fault" | "isRequired"> {
+  readonly rows?: number;
+  /** For code and JSON. */
+  readonly isCode?: boolean;
+}
+
+/** Several lines of text. */
+export const TextArea: FC<TextAreaProps> = (props) => (
+  <p class="field">
+    <label for={props.name}>{props.label}</label>
+    <textarea
+      id={props.name}
+      name={props.name}
+      rows={props.rows ?? 6}
+      required={props.isRequired}
+      class={props.isCode ? "code" : undefined}
+      aria-describedby={describedBy(props)}
+      aria-invalid={props.fault ? "true" : undefined}
+      spellcheck={!props.isCode}
+    >
+      {props.value ?? ""}
+    </textarea>
+    <About name={props.name} hint={props.hint} fault={props.fault} />
+  </p>
+);
+
+interface SelectProps extends Pick<FieldProps, "name" | "label" | "value" | "hint" | "fault"> {
+  readonly options: readonly { readonly value: string; readonly label: string }[];
+}
+
+/** One of a few. */
+export const Select: FC<SelectProps> = (props) => (
+  <p class="field">
+    <label for={props.name}>{props.label}</label>
+    <select id={props.name} name={props.name} aria-describedby={describedBy(props)}>
+      {props.options.map(({ value, label }) => (
+        <option value={value} selected={value === props.value}>
+          {label}
+        </option>
+      ))}
+    </select>
+    <About name={props.name} hint={props.hint} fault={props.fault} />
+  </p>
+);
+
+interface CheckBoxProps {
+  readonly name: string;
+  readonly value: string;
+  readonly label: Child;
+  readonly isChecked?: boolean;
+}
+
+export const CheckBox: FC<CheckBoxProps> = ({ name, value, label, isChecked }) => (
+  <label class="check">
+    <input type="checkbox" name={name} value={value} checked={isChecked} />
+    <span>{label}</span>
+  </label>
+);
+
+interface ConfirmationProps {
+  readonly title: string;
+  /** What happens, and what cannot be undone. */
+  readonly children: Child;
+  readonly action: string;
+  readonly token: string;
+  /** The word on the button: the verb of the title. */
+  readonly verb: string;
+  /** Where not doing it leads. */
+  readonly cancelTo: string;
+  readonly isDangerous?: boolean;
+}
+
+/**
+ * Asks once before something that cannot be undone. It is a page of its own, and with scripts a dialog: link to it with
+ * `<a href=… data-dialog>`.
+ */
+export const Confirmation: FC<ConfirmationProps> = (props) => (
+  <section class="confirmation">
+    <h1>{props.title}</h1>
+    <PostForm action={props.action} token={props.token}>
+      {props.children}
+      <p class="actions">
+        <button type="submit" class={props.isDangerous ? "danger" : "primary"}>
+          {props.verb}
+        </button>
+        <a class="button" href={props.cancelTo} data-close>
+          Cancel
+        </a>
+      </p>
+    </PostForm>
+  </section>
+);

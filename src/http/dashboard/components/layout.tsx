@@ -1,0 +1,171 @@
+import type { Child, FC } from "hono/jsx";
+import type { Assets } from "../frame/assets.ts";
+import type { Page, Visit } from "../frame/dashboardRoute.ts";
+import { NAVIGATION, type NavigationItem, sectionOf } from "../frame/navigation.ts";
+import { PostForm } from "./form.tsx";
+import { Icon, Mark } from "./icon.tsx";
+
+interface DocumentProps {
+  readonly title: string;
+  readonly assets: Assets;
+  /** The address of an asset's folder, ending in a slash. */
+  readonly assetsAt: string;
+  readonly files: readonly Parameters<Assets["fileOf"]>[0][];
+  readonly children: Child;
+}
+
+/** htmx adds no style of its own, which the page's policy would not let it, and runs nothing that stands in attributes. */
+const HTMX_CONFIG = JSON.stringify({ includeIndicatorCSS: false, history: false, extensions: "sse" });
+
+/** A whole HTML document. */
+export const Document: FC<DocumentProps> = ({ title, assets, assetsAt, files, children }) => (
+  <html lang="en">
+    <head>
+      <meta charset="utf-8" />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <meta name="htmx-config" content={HTMX_CONFIG} />
+      <title>{`${title} · Postledger`}</title>
+      <link rel="icon" href={assetsAt + assets.fileOf("icon.svg")} type="image/svg+xml" />
+      {files.map((name) =>
+        name.endsWith(".css") ? (
+          <link rel="stylesheet" href={assetsAt + assets.fileOf(name)} />
+        ) : (
+          <script src={assetsAt + assets.fileOf(name)} defer />
+        ),
+      )}
+    </head>
+    <body>{children}</body>
+  </html>
+);
+
+const PAGE_FILES = ["dashboard.css", "htmx.js", "hx-sse.js", "dashboard.js"] as const;
+
+interface LayoutProps {
+  readonly visit: Visit;
+  readonly page: Page;
+  /** The page's own path, below the dashboard's. */
+  readonly path: string;
+  /** What became of the form that has led here. */
+  readonly notice: string | null;
+  readonly assets: Assets;
+}
+
+/** A page within what stands on every page. */
+export const Layout: FC<LayoutProps> = ({ visit, page, path, notice, assets }) => (
+  <Document
+    title={page.title}
+    assets={assets}
+    assetsAt={visit.to("/assets/")}
+    files={[...PAGE_FILES, ...(page.assets ?? [])]}
+  >
+    <a class="skip" href="#content">
+      Skip to the content
+    </a>
+    <div class="frame">
+      <SideBar visit={visit} path={path} />
+      <main id="content" class={page.isWide ? "wide" : ""} tabindex={-1}>
+        <Above visit={visit} page={page} />
+        {notice === null ? null : (
+          <p class="notice" role="status">
+            {notice}
+          </p>
+        )}
+        {page.body}
+        <footer class="page-end">
+          <span data-time-zone>Times are in UTC.</span>
+        </footer>
+      </main>
+    </div>
+    <KeyboardHelp />
+    <dialog id="confirm" aria-label="Confirm" />
+  </Document>
+);
+
+const Above: FC<{ readonly visit: Visit; readonly page: Page }> = ({ visit, page: { above = [] } }) =>
+  above.length === 0 ? null : (
+    <nav class="above" aria-label="Breadcrumb">
+      {above.map(({ path, title }, index) => (
+        <a href={visit.to(path)} data-back={index === above.length - 1 ? "" : undefined}>
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
+
+const SideBar: FC<{ readonly visit: Visit; readonly path: string }> = ({ visit, path }) => (
+  <header class="side">
+    <a class="brand" href={visit.to("/")}>
+      <Mark />
+      <span>Postledger</span>
+    </a>
+    <p class="workspace" title={visit.workspaceId}>
+      <span class="label">Workspace</span>
+      {visit.workspaceName}
+    </p>
+    <nav aria-label="Pages">
+      {NAVIGATION.map((group) => (
+        <Group visit={visit} group={group} current={sectionOf(path)} />
+      ))}
+    </nav>
+    <div class="side-end">
+      <a href={visit.outside("/docs")}>API reference</a>
+      <button type="button" class="plain" data-keyboard-help hidden>
+        Keyboard <kbd>?</kbd>
+      </button>
+      <PostForm action={visit.to("/log-out")} token={visit.formToken}>
+        <button type="submit" class="plain">
+          Log out
+        </button>
+      </PostForm>
+    </div>
+  </header>
+);
+
+const Group: FC<{
+  readonly visit: Visit;
+  readonly group: readonly NavigationItem[];
+  readonly current: NavigationItem | null;
+}> = ({ visit, group, current }) => (
+  <ul>
+    {group
+      .filter(({ scope }) => scope === null || visit.may(scope))
+      .map((item) => (
+        <li>
+          <a href={visit.to(item.path)} aria-current={item === current ? "page" : undefined}>
+            <Icon path={item.icon} />
+            {item.title}
+          </a>
+        </li>
+      ))}
+  </ul>
+);
+
+const KEYS = [
+  ["J, K", "Next and previous row"],
+  ["Enter", "Open the row"],
+  ["Esc", "Back to the list, at the same row; close a dialog"],
+  ["/", "Search"],
+  ["?", "This help"],
+] as const;
+
+const KeyboardHelp: FC = () => (
+  <dialog id="keyboard-help" aria-labelledby="keyboard-help-title">
+    <h2 id="keyboard-help-title">Keyboard</h2>
+    <dl class="facts">
+      {KEYS.map(([keys, meaning]) => (
+        <div>
+          <dt>
+            {keys.split(", ").map((key) => (
+              <kbd>{key}</kbd>
+            ))}
+          </dt>
+          <dd>{meaning}</dd>
+        </div>
+      ))}
+    </dl>
+    <form method="dialog">
+      <button type="submit">Close</button>
+    </form>
+  </dialog>
+);

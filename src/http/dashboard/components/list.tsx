@@ -1,0 +1,126 @@
+import type { Child, FC } from "hono/jsx";
+
+interface Column<Row> {
+  readonly title: string;
+  readonly cell: (row: Row) => Child;
+  /** Digits stand below one another, at the right. */
+  readonly isNumber?: boolean;
+  /** Left out where there is no room for it. */
+  readonly isMinor?: boolean;
+}
+
+interface RowTableProps<Row> {
+  /** What the rows are, for people who do not see the table. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly idOf: (row: Row) => string;
+  /** The page of a row: its first cell is a link there. Null: it has none. */
+  readonly linkOf: ((row: Row) => string) | null;
+}
+
+/** A table of rows, each with a page of its own: J and K walk over them, Enter opens one. */
+export function RowTable<Row>({ label, columns, rows, idOf, linkOf }: RowTableProps<Row>) {
+  return (
+    <div class="table">
+      <table>
+        <caption class="unseen">{label}</caption>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th scope="col" class={cellClass(column)}>
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr id={`row-${idOf(row)}`}>
+              {columns.map((column, index) => (
+                <td class={cellClass(column)}>
+                  {index === 0 && linkOf !== null ? (
+                    <a href={linkOf(row)} data-row={idOf(row)}>
+                      {column.cell(row)}
+                    </a>
+                  ) : (
+                    column.cell(row)
+                  )}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function cellClass({ isNumber, isMinor }: Pick<Column<never>, "isNumber" | "isMinor">): string | undefined {
+  const names = [...(isNumber ? ["number"] : []), ...(isMinor ? ["minor"] : [])];
+  return names.length === 0 ? undefined : names.join(" ");
+}
+
+interface PagerProps {
+  /** Where the page after this one is; null on the last one. */
+  readonly nextTo: string | null;
+  /** Where the first page is; null on that one. */
+  readonly firstTo: string | null;
+}
+
+/** On to the next page of a list, and back to its first. Nobody counts the pages: there may be a million rows. */
+export const Pager: FC<PagerProps> = ({ nextTo, firstTo }) =>
+  nextTo === null && firstTo === null ? null : (
+    <nav class="pager" aria-label="Pages of the list">
+      {firstTo === null ? null : (
+        <a class="button" href={firstTo}>
+          Newest
+        </a>
+      )}
+      {nextTo === null ? (
+        <span class="soft">The end of the list</span>
+      ) : (
+        <a class="button" href={nextTo} rel="next">
+          Older
+        </a>
+      )}
+    </nav>
+  );
+
+interface EmptyProps {
+  readonly title: string;
+  /** What to do. */
+  readonly children: Child;
+}
+
+/** Stands where there is nothing yet, and says what to do about it. */
+export const Empty: FC<EmptyProps> = ({ title, children }) => (
+  <section class="empty">
+    <h2>{title}</h2>
+    {children}
+  </section>
+);
+
+/** Names and values of one thing, one below the other. */
+export const Facts: FC<{ readonly facts: readonly (readonly [name: string, value: Child])[] }> = ({
+  facts,
+}) => (
+  <dl class="facts">
+    {facts.map(([name, value]) => (
+      <div>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);
+
+/** A text to copy as it stands. */
+export const Copyable: FC<{ readonly text: string; readonly label: string }> = ({ text, label }) => (
+  <span class="copyable">
+    <code>{text}</code>
+    <button type="button" class="plain" data-copy={text} aria-label={`Copy ${label}`} hidden>
+      Copy
+    </button>
+  </span>
+);

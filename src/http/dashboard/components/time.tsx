@@ -1,0 +1,41 @@
+import type { FC } from "hono/jsx";
+import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
+
+/** `2026-11-22 04:19:37 UTC`: with its year, its seconds and its zone. */
+function inUtc(at: string): string {
+  return `${at.slice(0, 10)} ${at.slice(11, 19)} UTC`;
+}
+
+/** A time: in UTC, which a script turns into local time with UTC on hover. `at` is RFC 3339 or in ms. */
+export const Time: FC<{ readonly at: string | EpochMs }> = ({ at }) => {
+  const text = typeof at === "number" ? rfc3339(at) : at;
+  return (
+    <time datetime={text} data-local>
+      {inUtc(text)}
+    </time>
+  );
+};
+
+const UNITS = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1_000],
+] as const;
+
+/** A length of time as people say it, in its largest unit: "4 minutes". */
+export function lengthOfTime(ms: number): string {
+  const [unit, unitMs] = UNITS.find(([, size]) => ms >= size) ?? ["second", 1_000];
+  const count = Math.max(0, Math.round(ms / unitMs));
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}
+
+/** How far off a time is as of `now`: "4 minutes ago", "in 2 hours"; the time itself on hover. */
+export const Ago: FC<{ readonly at: EpochMs; readonly now: EpochMs }> = ({ at, now }) => {
+  const length = lengthOfTime(Math.abs(now - at));
+  return (
+    <time datetime={rfc3339(at)} title={inUtc(rfc3339(at))}>
+      {at > now ? `in ${length}` : `${length} ago`}
+    </time>
+  );
+};

@@ -1,0 +1,298 @@
+import { Elysia } from "elysia";
+import { revokeKey } from "../../../commands/workspace/manageWorkspace.ts";
+import { limitsOf } from "../../../domain/workspace/limits.ts";
+import { equalInConstantTime } from "../../../kernel/crypto/derivedKeys.ts";
+import { isClientIn } from "../../../kernel/network/clientIp.ts";
+import { healthStatus } from "../../health/healthRoutes.ts";
+import { Problem } from "../../server/problem.ts";
+import { bodyOf, clientOf, commandContextOf, requestContextOf } from "../../server/requestContext.ts";
+import { TOKEN_FIELD } from "../components/form.tsx";
+import { Layout } from "../components/layout.tsx";
+import { BarePage } from "../login/logInPage.tsx";
+import { makeLogIn } from "../login/logInRoutes.tsx";
+import { type Assets, loadAssets } from "./assets.ts";
+import type { DashboardOptions } from "./dashboardOptions.ts";
+import { dashboardRoutes } from "./dashboardPages.ts";
+import {
+  DASHBOARD_PATH,
+  type DashboardRoute,
+  formBytesMax,
+  type Page,
+  routeTable,
+  type Visit,
+} from "./dashboardRoute.ts";
+import { readForm } from "./formBody.ts";
+import { makeNotices, noticeOf, seeOther } from "./notices.ts";
+import { htmlResponse } from "./pageHeaders.ts";
+import { ProblemBody } from "./problemPage.tsx";
+import { isFromOwnPage } from "./sameOrigin.ts";
+import { type LoggedIn, makeSessions } from "./sessions.ts";
+
+/** What the pages are shown with. */
+interface Frame extends DashboardOptions {
+  readonly assets: Assets;
+  readonly sessions: ReturnType<typeof makeSessions>;
+  readonly notices: ReturnType<typeof makeNotices>;
+  readonly table: ReturnType<typeof routeTable>;
+  readonly logIn: ReturnType<typeof makeLogIn>;
+  /** The address of the dashboard's first page. */
+  readonly home: string;
+}
+
+/** The dashboard: pages for people, from the same commands and read models as the API. */
+export async function dashboardController(options: DashboardOptions) {
+  const { deps, basePath, url } = options;
+  const home = `${basePath}${DASHBOARD_PATH}`;
+  const cookies = { cookiePath: home, isSecure: url.protocol === "https:" };
+  const assets = await loadAssets();
+  const sessions = makeSessions({ deps, ...cookies });
+  const frame: Frame = {
+    ...options,
+    assets,
+    sessions,
+    home,
+    notices: makeNotices(deps.keys, cookies),
+    table: routeTable([...dashboardRoutes(options), ...frameRoutes(options, sessions)]),
+    logIn: makeLogIn({ ...options, sessions, assets }, healthStatus),
+  };
+  const answer = async ({ request }: { request: Request }) => answerRequest(frame, request);
+  return new Elysia({ normalize: false })
+    .all(DASHBOARD_PATH, answer, { parse: "none" })
+    .all(`${DASHBOARD_PATH}/*`, answer, { parse: "none" });
+}
+
+/** What belongs to no page. */
+function frameRoutes({ deps }: DashboardOptions, sessions: Frame["sessions"]): readonly DashboardRoute[] {
+  return [
+    {
+      method: "POST",
+      path: "/log-out",
+      scope: null,
+      async answer({ session, to, commandContext }) {
+        const cookie = sessions.end(session);
+        // Whoever has a copy of the cookie is out too, on every instance.
+        if (session.hasOwnKey) await revokeKey(deps, session.keyId, commandContext());
+        const response = seeOther(to("/log-in"));
+        response.headers.set("set-cookie", cookie);
+        return response;
+      },
+    },
+  ];
+}
+
+async function answerRequest(frame: Frame, request: Request): Promise<Response> {
+  const url = new URL(request.url, "http://localhost");
+  const path = url.pathname.slice(frame.home.length).replace(/\/$/, "") || "/";
+  const context = requestContextOf(request);
+  context.route = `${DASHBOARD_PATH}/…`;
+  context.problemPage = (problem) => problemPage(frame, request, problem, null);
+  const open = await answerOpen(frame, request, path);
+  if (open !== null) return open;
+  if (await frame.isFrozen()) throw frozen();
+  const found = frame.table.find(request.method, path);
+  if ("route" in found) context.route = DASHBOARD_PATH + found.route.path;
+  const loggedIn = await frame.sessions.of(request);
+  if (loggedIn === null) return toLogIn(frame, request, url);
+  const visit = await visitOf(frame, request, {
+    ...loggedIn,
+    url,
+    params: "route" in found ? found.params : {},
+  });
+  context.problemPage = (problem) => problemPage(frame, request, problem, { visit, path });
+  if (!("route" in found)) throw noSuchPage(request, found.methods);
+  await admit(frame, request, visit, found.route);
+  return answerPage(frame, visit, { path, route: found.route });
+}
+
+/** What is answered to anybody: files, and the log-in. Null for everything else. */
+async function answerOpen(frame: Frame, request: Request, path: string): Promise<Response | null> {
+  const isGet = request.method === "GET";
+  if (isGet && path.startsWith("/assets/")) {
+    // A file says itself how long it is good for.
+    delete requestContextOf(request).answerHeaders["cache-control"];
+    const file = frame.assets.answer(path.slice("/assets/".length), request);
+    if (file === null) throw new Problem("NOT_FOUND");
+    return file;
+  }
+  if (path !== "/log-in") return null;
+  if (isGet) return frame.logIn.show(request);
+  if (request.method !== "POST") throw noSuchPage(request, ["GET", "POST"]);
+  if (!isFromOwnPage(request, frame.url.host)) throw fromElsewhere();
+  return frame.logIn.submit(request);
+}
+
+function noSuchPage(request: Request, methods: readonly string[]): Problem {
+  if (methods.length === 0) return new Problem("NOT_FOUND", { detail: "There is no such page." });
+  const allow = methods.includes("GET") ? [...methods, "HEAD"] : methods;
+  return new Problem("METHOD_NOT_ALLOWED", {
+    detail: `this page does not take ${request.method}`,
+    headers: { allow: allow.join(", ") },
+  });
+}
+
+function frozen(): Problem {
+  const detail = "the log is frozen: the service goes on in another place";
+  return new Problem("INTERNAL_ERROR", { unavailable: true, detail });
+}
+
+function fromElsewhere(): Problem {
+  return new Problem("FORBIDDEN", { detail: "the form was not sent from a page of this service" });
+}
+
+/**
+ * Where somebody without a session goes. A link on another site brings no SameSite=Strict cookie, so the page is asked
+ * for once more, from here; who asks again without one has none.
+ */
+function toLogIn(frame: Frame, request: Request, url: URL): Response {
+  if (request.method !== "GET") {
+    const problem = new Problem("UNAUTHORIZED", {
+      detail: "your session has ended, and nothing was changed: log in, then do it once more",
+    });
+    return problemPage(frame, request, problem, null);
+  }
+  // A script cannot show a page for logging in where a part of another page belongs: it loads the page again.
+  if (request.headers.has("hx-request")) return new Response(null, { status: 401 });
+  if (request.headers.get("sec-fetch-site") === "cross-site") {
+    return htmlResponse(
+      '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0"><title>Postledger</title>',
+      200,
+      {},
+    );
+  }
+  const next = url.pathname + url.search;
+  const query = new URLSearchParams({
+    ...(next === frame.home ? {} : { next }),
+    ...(frame.sessions.isShown(request) ? { ended: "" } : {}),
+  });
+  return seeOther(`${frame.home}/log-in${query.size === 0 ? "" : `?${query}`}`);
+}
+
+interface Asking extends LoggedIn {
+  readonly url: URL;
+  readonly params: Visit["params"];
+}
+
+async function visitOf(frame: Frame, request: Request, asking: Asking): Promise<Visit> {
+  const { deps, basePath, home, sessions } = frame;
+  const { session, principal, url, params } = asking;
+  requestContextOf(request).principal = principal;
+  const { workspaceId, scopes } = principal;
+  const workspace = await deps.workspaces.get(workspaceId);
+  return {
+    request,
+    params,
+    query: url.searchParams,
+    form: new URLSearchParams(),
+    session,
+    principal,
+    formToken: sessions.formToken(session),
+    workspaceId,
+    workspaceName: workspace?.name ?? workspaceId,
+    may: (scope) => scopes.has(scope),
+    to: (path) => (path === "/" ? home : home + path),
+    outside: (path) => basePath + path,
+    commandContext: () => commandContextOf(request, deps),
+  };
+}
+
+/** As the API: how often the key comes, from where, and what it may. Throws where it may not. */
+async function admit(frame: Frame, request: Request, visit: Visit, route: DashboardRoute): Promise<void> {
+  const { deps } = frame;
+  const { principal, workspaceId } = visit;
+  const limits = limitsOf(await deps.workspaces.get(workspaceId), deps.limitsDefault);
+  const { rateLimits } = requestContextOf(request).server;
+  const { retryAfterSeconds } = await rateLimits.count(principal, limits);
+  if (principal.clients !== null && !isClientIn(clientOf(request) ?? "", principal.clients)) {
+    throw new Problem("FORBIDDEN", { detail: "this key is not accepted from this computer's address" });
+  }
+  if (route.scope !== null && !visit.may(route.scope)) {
+    throw new Problem("FORBIDDEN", { detail: `this needs a key with the scope ${route.scope}` });
+  }
+  if (retryAfterSeconds !== null) {
+    throw new Problem("RATE_LIMITED", { headers: { "retry-after": String(retryAfterSeconds) } });
+  }
+}
+
+interface Answering {
+  readonly path: string;
+  readonly route: DashboardRoute;
+}
+
+async function answerPage(frame: Frame, visit: Visit, { path, route }: Answering): Promise<Response> {
+  const { request, session, formToken } = visit;
+  let asked = visit;
+  if (route.method === "POST") {
+    if (!isFromOwnPage(request, frame.url.host)) throw fromElsewhere();
+    const form = await readForm(request, bodyOf(request), formBytesMax(route));
+    if (!equalInConstantTime(form.get(TOKEN_FIELD) ?? "", formToken)) {
+      throw new Problem("FORBIDDEN", {
+        detail:
+          "the form is of another session, or too old: go back, load the page again and send it once more",
+      });
+    }
+    asked = { ...visit, form };
+  }
+  const answer = await route.answer(asked);
+  const notice = frame.notices.take(request, session);
+  const response =
+    answer instanceof Response ? answer : pageResponse(frame, visit, { page: answer, path, notice });
+  const left = noticeOf(response);
+  const cookies = [
+    ...(route.isBackground ? [] : [frame.sessions.renewed(session)]),
+    left === null ? null : frame.notices.leave(session, left),
+    notice === null || answer instanceof Response ? null : frame.notices.forget,
+  ].filter((cookie) => cookie !== null);
+  for (const cookie of cookies) response.headers.append("set-cookie", cookie);
+  return response;
+}
+
+interface Shown {
+  readonly page: Page;
+  readonly path: string;
+  readonly notice: string | null;
+}
+
+function pageResponse(frame: Frame, visit: Visit, { page, path, notice }: Shown): Response {
+  // Where a script asks for a page to show it in a dialog, what stands around it is there already.
+  const isPart = visit.request.headers.has("hx-request");
+  const html = isPart
+    ? String(page.body)
+    : `<!doctype html>${<Layout visit={visit} page={page} path={path} notice={notice} assets={frame.assets} />}`;
+  return htmlResponse(html, page.status ?? 200, { vary: "HX-Request" });
+}
+
+/** A problem as a page: with the navigation where it is known who asks. */
+function problemPage(
+  frame: Frame,
+  request: Request,
+  problem: Problem,
+  asking: { readonly visit: Visit; readonly path: string } | null,
+): Response {
+  const { requestId } = requestContextOf(request);
+  const title =
+    problem.status === 404 ? "Not found" : problem.status === 403 ? "Not allowed" : "That did not work";
+  const body = <ProblemBody problem={problem} requestId={requestId} homeAt={frame.home} />;
+  const html =
+    asking === null ? (
+      <BarePage title={title} assets={frame.assets} assetsAt={`${frame.home}/assets/`}>
+        {body}
+      </BarePage>
+    ) : (
+      <Layout
+        visit={asking.visit}
+        page={{
+          title,
+          body: (
+            <>
+              <h1>{title}</h1>
+              {body}
+            </>
+          ),
+        }}
+        path={asking.path}
+        notice={null}
+        assets={frame.assets}
+      />
+    );
+  return htmlResponse(`<!doctype html>${html}`, problem.status, problem.options.headers ?? {});
+}

@@ -1,0 +1,100 @@
+import type { Child } from "hono/jsx";
+import type { Principal } from "../../../commands/apiKey/authenticate.ts";
+import type { Scope } from "../../../domain/apiKey/scopes.ts";
+import type { WorkspaceCommandContext } from "../../../kernel/event/eventMetadata.ts";
+import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
+import type { AssetName } from "./assets.ts";
+import type { Session } from "./sessions.ts";
+
+/** Where the dashboard is, below the path of BASE_URL. */
+export const DASHBOARD_PATH = "/dashboard";
+
+/** One request of somebody who is logged in, as a page sees it. */
+export interface Visit {
+  readonly request: Request;
+  /** What stands in the variable parts of the path, by name. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  /** The fields of the form that was sent; none with a GET. */
+  readonly form: URLSearchParams;
+  readonly session: Session;
+  readonly principal: Principal;
+  /** Goes into every form that changes something: see `PostForm`. */
+  readonly formToken: string;
+  readonly workspaceId: string;
+  /** Of the workspace. */
+  readonly workspaceName: string;
+  /** Whether the key may do what this scope stands for: what it may not is not shown. */
+  may(scope: Scope): boolean;
+  /** The address of a page of the dashboard, by its path: `to("/messages")`. */
+  to(path: string): string;
+  /** The address of anything else of the service: `outside("/docs")`. */
+  outside(path: string): string;
+  /** The command context of this request: its actor is the session's key. */
+  commandContext(): WorkspaceCommandContext;
+}
+
+/** What a page shows, within the layout. */
+export interface Page {
+  readonly title: string;
+  /** 200 unless given. */
+  readonly status?: number;
+  /** Pages above this one, the topmost first: Esc goes to the last of them. */
+  readonly above?: readonly { readonly path: string; readonly title: string }[];
+  /** Scripts and styles that only this page needs. */
+  readonly assets?: readonly AssetName[];
+  /** Wide pages use the whole width. */
+  readonly isWide?: boolean;
+  readonly body: Child;
+}
+
+/** A page, or an action: its method, its path below {@link DASHBOARD_PATH}, and the scope that its key must hold. */
+export interface DashboardRoute {
+  readonly method: "GET" | "POST";
+  /** Variable parts begin with a colon: `/messages/:id`. */
+  readonly path: string;
+  /** Null: every key may. */
+  readonly scope: Scope | null;
+  /** The longest form, in bytes; that of a small one unless given. */
+  readonly formBytesMax?: number;
+  /** Asked for by a script and not by a person: it keeps no session alive. */
+  readonly isBackground?: true;
+  answer(visit: Visit): Promise<Page | Response>;
+}
+
+/** The longest form that a route takes, in bytes. */
+export function formBytesMax(route: DashboardRoute): number {
+  return route.formBytesMax ?? SMALL_BODY_BYTES_MAX;
+}
+
+/** Finds routes by method and path. */
+export interface RouteTable {
+  /** The route of a path below {@link DASHBOARD_PATH}; the methods that the path takes where this one is none of them. */
+  find(
+    method: string,
+    path: string,
+  ):
+    | { readonly route: DashboardRoute; readonly params: Readonly<Record<string, string>> }
+    | { readonly methods: readonly string[] };
+}
+
+export function routeTable(routes: readonly DashboardRoute[]): RouteTable {
+  const compiled = routes.map((route) => ({
+    route,
+    pattern: new RegExp(`^${route.path.replace(/:([a-zA-Z]+)/g, "(?<$1>[^/]+)")}$`),
+  }));
+  return {
+    find(method, path) {
+      const matching = compiled.flatMap(({ route, pattern }) => {
+        const match = pattern.exec(path);
+        return match === null ? [] : [{ route, params: decodedParams(match.groups ?? {}) }];
+      });
+      const found = matching.find(({ route }) => route.method === method);
+      return found ?? { methods: [...new Set(matching.map(({ route }) => route.method))] };
+    },
+  };
+}
+
+function decodedParams(groups: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(groups).map(([name, part]) => [name, decodeURIComponent(part)]));
+}

@@ -1,0 +1,29 @@
+import type { IncomingBody } from "../../body/bodyAdmission.ts";
+import { mediaTypeOf, readBytes, requireIdentity } from "../../body/jsonBody.ts";
+import { Problem } from "../../server/problem.ts";
+
+/** More fields than any form of ours has. */
+const FIELDS_MAX = 500;
+
+/** The fields of a form as browsers send it. */
+export async function readForm(
+  request: Request,
+  body: IncomingBody,
+  bytesMax: number,
+): Promise<URLSearchParams> {
+  if (mediaTypeOf(request.headers) !== "application/x-www-form-urlencoded") {
+    throw new Problem("INVALID_REQUEST", {
+      detail: "the Content-Type must be application/x-www-form-urlencoded",
+    });
+  }
+  requireIdentity(request.headers);
+  const form = new URLSearchParams(new TextDecoder().decode(await readBytes(request, body, bytesMax)));
+  if (form.size > FIELDS_MAX)
+    throw new Problem("INVALID_REQUEST", { detail: "the form has too many fields" });
+  return form;
+}
+
+/** The text of a field, with line ends as everywhere else: browsers send CRLF (HTML, form submission). */
+export function fieldOf(form: URLSearchParams, name: string): string {
+  return (form.get(name) ?? "").replaceAll("\r\n", "\n");
+}

@@ -1,0 +1,32 @@
+import type { Scope } from "../../../domain/apiKey/scopes.ts";
+
+/** A page that the navigation leads to. */
+export interface NavigationItem {
+  /** Below the dashboard's own path. */
+  readonly path: string;
+  readonly title: string;
+  /** Null: every key may see it. */
+  readonly scope: Scope | null;
+  /** What its icon draws, on a grid of 24 by 24 (SVG path data). */
+  readonly icon: string;
+}
+
+/** The navigation, in groups, in the order in which it is shown. */
+export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
+  [
+    {
+      path: "/",
+      title: "Overview",
+      scope: null,
+      icon: "M4 20V10m6 10V4m6 16v-7m-14 7h18",
+    },
+  ],
+];
+
+/** The item that a page belongs to: the one whose path its own begins with, the longest of them. */
+export function sectionOf(path: string): NavigationItem | null {
+  const items = NAVIGATION.flat().filter(
+    (item) => path === item.path || (item.path !== "/" && path.startsWith(`${item.path}/`)),
+  );
+  return items.sort((a, b) => b.path.length - a.path.length)[0] ?? null;
+}

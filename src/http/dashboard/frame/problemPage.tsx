@@ -1,0 +1,46 @@
+import type { FC } from "hono/jsx";
+import type { Problem } from "../../server/problem.ts";
+import { problemFacts } from "../../server/problemCodes.ts";
+
+interface ProblemBodyProps {
+  readonly problem: Problem;
+  readonly requestId: string;
+  readonly homeAt: string;
+}
+
+/** What to do next, by status. */
+function nextStep({ status, code }: Problem): string {
+  if (status === 404) return "It may belong to another workspace, or the address may have been cut.";
+  if (code === "FORBIDDEN") return "Log in with a key that may, or ask whoever manages the keys.";
+  if (status === 429) return "Wait a moment, then load the page again.";
+  if (status >= 500)
+    return "Load the page again in a moment. Whatever was sent may or may not have been done: look before you send it again.";
+  return "Go back, change it, and try again.";
+}
+
+/** What happened to a request that failed, and what to do next. */
+export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }) => (
+  <section class="problem">
+    <p class="problem-title">{titleOf(problem)}</p>
+    {problem.message === titleOf(problem) ? null : <p>{sentence(problem.message)}</p>}
+    <p>{nextStep(problem)}</p>
+    <p class="actions">
+      <a class="button" href={homeAt}>
+        To the overview
+      </a>
+    </p>
+    <p class="soft">
+      Request <code>{requestId}</code>, status {problem.status}: the service's log names it too.
+    </p>
+  </section>
+);
+
+function titleOf({ code }: Problem): string {
+  return problemFacts(code).title;
+}
+
+/** Details are ends of sentences: they begin with a small letter and have no full stop. */
+function sentence(text: string): string {
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}

@@ -1,0 +1,92 @@
+import type { Child, FC } from "hono/jsx";
+import { Field } from "../components/form.tsx";
+import { Mark } from "../components/icon.tsx";
+import { Document } from "../components/layout.tsx";
+import type { Assets } from "../frame/assets.ts";
+
+export interface LogInPageProps {
+  readonly assets: Assets;
+  readonly assetsAt: string;
+  /** Where the form goes. */
+  readonly action: string;
+  /** Where a log-in leads: an address of the dashboard. */
+  readonly next: string;
+  /** Why nobody was let in; null before anybody has tried. */
+  readonly fault: string | null;
+  /** What has led here: the end of a session, say. */
+  readonly notice: string | null;
+  /** How the service is. */
+  readonly health: { readonly isWell: boolean; readonly text: string };
+  readonly version: string;
+  readonly docsAt: string;
+}
+
+/** The page before the dashboard. */
+export const LogInPage: FC<LogInPageProps> = (props) => (
+  <Document
+    title="Log in"
+    assets={props.assets}
+    assetsAt={props.assetsAt}
+    files={["dashboard.css", "logIn.js"]}
+  >
+    <main class="log-in">
+      <Brand />
+      <h1>Log in</h1>
+      {props.notice === null ? null : (
+        <p class="notice" role="status">
+          {props.notice}
+        </p>
+      )}
+      <form method="post" action={props.action} data-log-in>
+        <input type="hidden" name="next" value={props.next} />
+        <Field
+          name="secret"
+          label="API key or log-in link"
+          type="password"
+          isRequired
+          maxLength={2_000}
+          autocomplete="current-password"
+          fault={props.fault ?? undefined}
+        />
+        <p class="actions">
+          <button type="submit" class="primary">
+            Log in
+          </button>
+        </p>
+      </form>
+      <p class="soft">
+        On the machine that runs the service, <code>postledger dashboard link</code> prints a link that logs
+        in once. Elsewhere, paste an API key: the dashboard then shows and does what that key may.
+      </p>
+      <p class="log-in-end">
+        <span class={`status ${props.health.isWell ? "good" : "bad"}`}>{props.health.text}</span>
+        <span>
+          <a href={props.docsAt}>API reference</a> · version {props.version}
+        </span>
+      </p>
+    </main>
+  </Document>
+);
+
+const Brand: FC = () => (
+  <p class="brand">
+    <Mark />
+    <span>Postledger</span>
+  </p>
+);
+
+interface BarePageProps extends Pick<LogInPageProps, "assets" | "assetsAt"> {
+  readonly title: string;
+  readonly children: Child;
+}
+
+/** A page for somebody who is not logged in, or whose request went wrong before anybody knew who it is. */
+export const BarePage: FC<BarePageProps> = ({ title, assets, assetsAt, children }) => (
+  <Document title={title} assets={assets} assetsAt={assetsAt} files={["dashboard.css"]}>
+    <main class="log-in">
+      <Brand />
+      <h1>{title}</h1>
+      {children}
+    </main>
+  </Document>
+);

@@ -1,0 +1,143 @@
+import { type AuthenticationFault, authenticate } from "../../../commands/apiKey/authenticate.ts";
+import { type RedeemOutcome, redeemLogInLink } from "../../../commands/apiKey/redeemLogInLink.ts";
+import type { Dependencies } from "../../../commands/dependencies.ts";
+import { isClientIn } from "../../../kernel/network/clientIp.ts";
+import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
+import type { Checks, healthStatus } from "../../health/healthRoutes.ts";
+import { clientOf, requestContextOf } from "../../server/requestContext.ts";
+import type { Assets } from "../frame/assets.ts";
+import { DASHBOARD_PATH } from "../frame/dashboardRoute.ts";
+import { readForm } from "../frame/formBody.ts";
+import { seeOther } from "../frame/notices.ts";
+import { htmlResponse } from "../frame/pageHeaders.ts";
+import type { Sessions } from "../frame/sessions.ts";
+import { makeLogInAttempts } from "./logInAttempts.ts";
+import { LogInPage } from "./logInPage.tsx";
+
+interface LogInOptions {
+  readonly deps: Dependencies;
+  readonly sessions: Sessions;
+  readonly assets: Assets;
+  /** The path of BASE_URL, "" or "/prefix". */
+  readonly basePath: string;
+  readonly version: string;
+  readonly readiness: () => Promise<Checks>;
+}
+
+/** The page that logs in, and the form that it sends. */
+export interface LogIn {
+  show(request: Request): Promise<Response>;
+  submit(request: Request): Promise<Response>;
+}
+
+/** Why nobody was let in, and what to do. Whoever has not the whole secret is told nothing of what exists. */
+const KEY_FAULTS: Readonly<Record<AuthenticationFault, string>> = {
+  missing: "Paste an API key or a log-in link.",
+  noBearer: "This is no API key and no log-in link.",
+  malformed:
+    "This is no API key and no log-in link: a key begins with pl_ and has 53 characters. Was it cut when it was copied?",
+  unknown: "This service does not know the key: it may be of another installation.",
+  revoked: "The key was revoked. Use another one.",
+  expired: "The key has expired. Use another one.",
+};
+
+const LINK_FAULTS: Readonly<Record<Exclude<RedeemOutcome["kind"], "redeemed">, string>> = {
+  unknown: "This is no API key and no log-in link of this service. Was it cut when it was copied?",
+  expired: "The link has expired. Make another one: postledger dashboard link",
+  used: "The link was used already. Make another one: postledger dashboard link",
+};
+
+const HEALTH: Readonly<Record<ReturnType<typeof healthStatus>, string>> = {
+  ok: "All is well",
+  degraded: "It works; something beside it is not well",
+  unavailable: "It cannot do its work now",
+};
+
+/** Somebody who is let in, by a key. */
+interface Admitted {
+  readonly keyId: string;
+  readonly hasOwnKey: boolean;
+}
+
+export function makeLogIn(options: LogInOptions, health: typeof healthStatus): LogIn {
+  const { sessions, assets, basePath, version, readiness } = options;
+  const attempts = makeLogInAttempts();
+  const home = `${basePath}${DASHBOARD_PATH}`;
+  const page = async (next: string, status: number, told: { fault?: string; notice?: string }) => {
+    const state = health(await readiness());
+    return htmlResponse(
+      `<!doctype html>${(
+        <LogInPage
+          assets={assets}
+          assetsAt={`${home}/assets/`}
+          action={`${home}/log-in`}
+          next={next}
+          fault={told.fault ?? null}
+          notice={told.notice ?? null}
+          health={{ isWell: state === "ok", text: HEALTH[state] }}
+          version={version}
+          docsAt={`${basePath}/docs`}
+        />
+      )}`,
+      status,
+      {},
+    );
+  };
+  return {
+    async show(request) {
+      const query = new URL(request.url, "http://localhost").searchParams;
+      const notice = query.has("ended") ? { notice: "Your session has ended. Log in again to go on." } : {};
+      return page(nextOf(query.get("next"), home), 200, notice);
+    },
+    async submit(request) {
+      const form = await readForm(
+        request,
+        requestContextOf(request).server.bodies.open(""),
+        SMALL_BODY_BYTES_MAX,
+      );
+      const next = nextOf(form.get("next"), home);
+      const client = clientOf(request);
+      const waitSeconds = await attempts.begin(client);
+      if (waitSeconds !== null) {
+        const fault = `Too many log-ins have failed. Try again in ${waitSeconds} seconds.`;
+        const answer = await page(next, 429, { fault });
+        answer.headers.set("retry-after", String(waitSeconds));
+        return answer;
+      }
+      const admitted = await admit(options.deps, request, (form.get("secret") ?? "").trim());
+      if (typeof admitted === "string") return page(next, 401, { fault: admitted });
+      await attempts.succeed(client);
+      const { keyId, hasOwnKey } = admitted;
+      const response = seeOther(next);
+      response.headers.set("set-cookie", sessions.begin(keyId, { hasOwnKey }));
+      return response;
+    },
+  };
+}
+
+/** Whoever a secret lets in, or why nobody. A pasted link counts by what stands behind its #. */
+async function admit(deps: Dependencies, request: Request, secret: string): Promise<Admitted | string> {
+  if (secret === "" || secret.startsWith("pl_")) return admitByKey(deps, request, secret);
+  const { requestId } = requestContextOf(request);
+  const token = secret.slice(secret.lastIndexOf("#") + 1);
+  const context = { at: deps.clock.now(), correlationId: requestId, actor: "cli" };
+  const outcome = await redeemLogInLink(deps, token, context);
+  if (outcome.kind !== "redeemed") return LINK_FAULTS[outcome.kind];
+  return { keyId: outcome.keyId, hasOwnKey: true };
+}
+
+async function admitByKey(deps: Dependencies, request: Request, key: string): Promise<Admitted | string> {
+  const principal = await authenticate(deps, key === "" ? null : `Bearer ${key}`);
+  if (typeof principal === "string") return KEY_FAULTS[principal];
+  const { keyId, clients } = principal;
+  if (clients !== null && !isClientIn(clientOf(request) ?? "", clients)) {
+    return "The key is not accepted from this computer's address.";
+  }
+  return { keyId, hasOwnKey: false };
+}
+
+/** Where a log-in leads: only ever to a page of the dashboard, whatever an address says. */
+function nextOf(wanted: string | null, home: string): string {
+  const isOwn = wanted !== null && (wanted === home || wanted.startsWith(`${home}/`));
+  return isOwn && /^[\x21-\x5b\x5d-\x7e]*$/.test(wanted) && !wanted.includes("/../") ? wanted : home;
+}

@@ -1,0 +1,74 @@
+import { LOG_IN_LINK_MS, newLogInToken } from "../commands/apiKey/redeemLogInLink.ts";
+import type { Dependencies } from "../commands/dependencies.ts";
+import { workspaceCodec } from "../domain/workspace/events.ts";
+import { type EpochMs, rfc3339 } from "../kernel/time.ts";
+import { type EventStore, LOG_START } from "../ports/eventStore.ts";
+import type { Config } from "./config/config.ts";
+
+/** What a service answers to whoever asks for a link that logs in to the dashboard. */
+export type DashboardLinkAnswer =
+  | {
+      readonly kind: "link";
+      readonly url: string;
+      readonly workspaceId: string;
+      readonly workspaceName: string;
+      readonly expiresAt: string;
+    }
+  /** There is more than one workspace, and none was named. */
+  | { readonly kind: "several"; readonly workspaces: readonly NamedWorkspace[] }
+  | { readonly kind: "unknownWorkspace" }
+  | { readonly kind: "noWorkspace" };
+
+interface NamedWorkspace {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Workspaces that are named to somebody who has to choose; more are told as these. */
+const NAMED_MAX = 50;
+
+/** Makes a link that logs in once, to the named workspace or to the only one there is. */
+export async function dashboardLink(
+  deps: Dependencies,
+  config: Pick<Config, "baseUrl">,
+  workspaceId: string | null,
+): Promise<DashboardLinkAnswer> {
+  const known = workspaceId === null ? await workspacesOf(deps.store) : await named(deps, workspaceId);
+  const [first, ...others] = known;
+  if (first === undefined) return { kind: workspaceId === null ? "noWorkspace" : "unknownWorkspace" };
+  if (others.length > 0) return { kind: "several", workspaces: known };
+  const now: EpochMs = deps.clock.now();
+  const token = newLogInToken(deps.keys, first.id, now);
+  return {
+    kind: "link",
+    url: `${dashboardUrl(config)}/log-in#${token}`,
+    workspaceId: first.id,
+    workspaceName: first.name,
+    expiresAt: rfc3339(now + LOG_IN_LINK_MS),
+  };
+}
+
+/** Where a browser finds the dashboard. A service that listens everywhere is found on its own machine by that name. */
+export function dashboardUrl({ baseUrl }: Pick<Config, "baseUrl">): string {
+  const url = new URL(baseUrl);
+  if (url.hostname === "0.0.0.0" || url.hostname === "[::]") url.hostname = "localhost";
+  return `${url.href.replace(/\/$/, "")}/dashboard`;
+}
+
+async function named(deps: Dependencies, id: string): Promise<readonly NamedWorkspace[]> {
+  const workspace = await deps.workspaces.get(id);
+  return workspace === null ? [] : [{ id, name: workspace.name }];
+}
+
+async function workspacesOf(store: EventStore): Promise<readonly NamedWorkspace[]> {
+  const found: NamedWorkspace[] = [];
+  for await (const { events } of store.readAll(LOG_START, { types: ["WorkspaceCreated"] })) {
+    for (const recorded of events) {
+      const event = workspaceCodec.decode(recorded);
+      if (event.type !== "WorkspaceCreated") continue;
+      found.push({ id: recorded.stream.slice("workspace-".length), name: event.data.name });
+      if (found.length === NAMED_MAX) return found;
+    }
+  }
+  return found;
+}

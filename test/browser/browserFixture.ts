@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { source as axeSource } from "axe-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { TestApp } from "../support/service.ts";
+
+/** Where a Chromium is: CHROMIUM_PATH, Debian's, or one on the PATH; null where there is none. */
+function chromiumPath(): string | null {
+  const { CHROMIUM_PATH } = process.env;
+  if (CHROMIUM_PATH) return CHROMIUM_PATH;
+  if (existsSync("/usr/bin/chromium")) return "/usr/bin/chromium";
+  return Bun.which("chromium") ?? Bun.which("chromium-browser") ?? Bun.which("google-chrome");
+}
+
+const executablePath = chromiumPath();
+/** How long a page may take for what a test waits for, in ms. */
+const WAIT_MS_MAX = 10_000;
+const START_MS_MAX = 60_000;
+
+/** A window of the browser, and what went wrong in it. */
+export interface Window {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Errors of scripts and refusals of the page's policy, as the browser's console has them. */
+  readonly errors: readonly string[];
+}
+
+export interface WindowOptions {
+  readonly colorScheme?: "light" | "dark";
+  readonly width?: number;
+  readonly height?: number;
+  readonly javaScriptEnabled?: boolean;
+}
+
+/** A browser that tests share; each opens windows of its own, which know nothing of one another. */
+export interface TestBrowser {
+  open(options?: WindowOptions): Promise<Window>;
+}
+
+/**
+ * Tests in a real Chromium. Where none is found they are skipped, and the run of all tests says how many. Every name
+ * has the word "browser" in it, by which they are counted.
+ */
+export function describeInBrowser(name: string, tests: (browser: TestBrowser) => void): void {
+  describe.skipIf(executablePath === null)(`in a browser: ${name}`, () => {
+    let browser: Browser;
+    const contexts: BrowserContext[] = [];
+    beforeAll(async () => {
+      browser = await chromium.launch({
+        executablePath: executablePath ?? "",
+        // Tests run as whoever runs them, in containers as root: there Chromium has no sandbox to set up.
+        args: ["--no-sandbox", "--disable-dev-shm-usage"],
+      });
+    }, START_MS_MAX);
+    afterAll(async () => {
+      await Promise.all(contexts.map((context) => context.close()));
+      await browser?.close();
+    });
+    tests({
+      async open({ colorScheme = "light", width = 1280, height = 860, javaScriptEnabled = true } = {}) {
+        const context = await browser.newContext({
+          colorScheme,
+          javaScriptEnabled,
+          viewport: { width, height },
+          timezoneId: "Europe/Berlin",
+          locale: "en-GB",
+        });
+        contexts.push(context);
+        context.setDefaultTimeout(WAIT_MS_MAX);
+        const page = await context.newPage();
+        const errors: string[] = [];
+        page.on("pageerror", (error) => errors.push(String(error)));
+        page.on("console", (message) => {
+          if (message.type() === "error") errors.push(message.text());
+        });
+        return { page, context, errors };
+      },
+    });
+  });
+}
+
+/** Logs in as a person does: by opening the link that the command prints. */
+export async function logInByLink(
+  page: Page,
+  app: TestApp,
+  workspaceId: string | null = null,
+): Promise<void> {
+  const answer = await app.app.dashboardLink(workspaceId);
+  if (answer.kind !== "link") throw new Error(`no link: ${answer.kind}`);
+  await page.goto(answer.url);
+  await page.waitForURL(/\/dashboard$/);
+}
+
+/** Logs in by pasting an API key. */
+export async function logInByKey(page: Page, url: string, apiKey: string): Promise<void> {
+  await page.goto(`${url}/dashboard/log-in`);
+  await page.getByLabel("API key or log-in link").fill(apiKey);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.waitForURL(/\/dashboard$/);
+}
+
+interface AxeFinding {
+  readonly id: string;
+  readonly impact: string | null;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/** Looks at a page as axe does; fails on what is serious or critical. */
+export async function expectAccessible(page: Page): Promise<void> {
+  // By the debugger and not as a script of the page, whose policy would refuse it.
+  await page.evaluate(axeSource);
+  const findings = await page.evaluate(async () => {
+    const axe = (globalThis as unknown as { axe: { run(): Promise<{ violations: readonly AxeFinding[] }> } })
+      .axe;
+    return (await axe.run()).violations;
+  });
+  const bad = findings.filter(({ impact }) => impact === "serious" || impact === "critical");
+  expect(
+    bad.map(({ id, nodes }) => ({
+      id,
+      nodes: nodes.slice(0, 5).map(({ html, failureSummary }) => [html, failureSummary]),
+    })),
+  ).toEqual([]);
+}
+
+/** Whether anything of a page stands out at the side. */
+export async function expectNoSideScroll(page: Page): Promise<void> {
+  const [content, width] = (await page.evaluate("[document.documentElement.scrollWidth, innerWidth]")) as [
+    number,
+    number,
+  ];
+  expect(content).toBeLessThanOrEqual(width);
+}
+
+/** Keeps a picture of a page where SCREENSHOTS_DIR says; does nothing without it. */
+export async function keepScreenshot(page: Page, name: string): Promise<void> {
+  const directory = process.env.SCREENSHOTS_DIR;
+  if (!directory) return;
+  mkdirSync(directory, { recursive: true });
+  await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true });
+}
+
+/**
+ * Looks at a page in light, in dark and on a phone: that it is accessible, that nothing stands out at the side, and
+ * that the browser had nothing to complain of. `name` is what its pictures are called.
+ */
+export async function expectGoodLooks(
+  browser: TestBrowser,
+  name: string,
+  visit: (page: Page) => Promise<void>,
+): Promise<void> {
+  const looks = [
+    { look: "light", options: { colorScheme: "light" } },
+    { look: "dark", options: { colorScheme: "dark" } },
+    { look: "phone", options: { colorScheme: "light", width: 390, height: 844 } },
+    { look: "narrow", options: { colorScheme: "dark", width: 360, height: 740 } },
+  ] as const;
+  for (const { look, options } of looks) {
+    const { page, context, errors } = await browser.open(options);
+    await visit(page);
+    await keepScreenshot(page, `${name}-${look}`);
+    await expectAccessible(page);
+    await expectNoSideScroll(page);
+    expect({ look, errors }).toEqual({ look, errors: [] });
+    await context.close();
+  }
+}

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestApp, type TestApp } from "../support/service.ts";
+import { describeInBrowser, expectGoodLooks, logInByKey, logInByLink } from "./browserFixture.ts";
+
+const TEST_MS_MAX = 60_000;
+
+describeInBrowser("the frame of the dashboard", (browser) => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startTestApp();
+  });
+  afterAll(() => app.remove());
+
+  test("the link logs in once, and leaves nothing of itself in the address or the history", async () => {
+    const { page, errors } = await browser.open();
+    const answer = await app.app.dashboardLink(null);
+    if (answer.kind !== "link") throw new Error(answer.kind);
+    await page.goto(answer.url);
+    await page.waitForURL(`${app.url}/dashboard`);
+    expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Overview");
+    await page.goBack();
+    expect(page.url()).not.toContain("#");
+    expect(errors).toEqual([]);
+    const other = await browser.open();
+    await other.page.goto(answer.url);
+    await other.page.getByText("The link was used already").waitFor();
+  });
+
+  test("a key logs in, log-out leads back, and the page is not to be seen again", async () => {
+    const { page } = await browser.open();
+    await logInByKey(page, app.url, app.apiKey);
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.waitForURL(/log-in$/);
+    await page.goto(`${app.url}/dashboard`);
+    await page.waitForURL(/log-in/);
+  });
+
+  test("a link on another site reaches the page that it names", async () => {
+    const { page } = await browser.open();
+    await logInByLink(page, app);
+    // Another host to the browser, though the same machine.
+    const elsewhere = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: () =>
+        new Response(`<a href="${app.url}/dashboard?from=mail">open</a>`, {
+          headers: { "content-type": "text/html" },
+        }),
+    });
+    try {
+      await page.goto(`http://localhost:${elsewhere.port}/`);
+      await page.getByText("open").click();
+      await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+    } finally {
+      await elsewhere.stop(true);
+    }
+  });
+
+  test("without scripts a key logs in and pages can be read", async () => {
+    const { page } = await browser.open({ javaScriptEnabled: false });
+    await logInByKey(page, app.url, app.apiKey);
+    expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Overview");
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.waitForURL(/log-in$/);
+  });
+
+  test("? shows the keys, Esc takes them away", async () => {
+    const { page } = await browser.open();
+    await logInByLink(page, app);
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog", { name: "Keyboard" }).waitFor({ state: "hidden" });
+  });
+
+  test(
+    "the log-in page looks well",
+    () =>
+      expectGoodLooks(browser, "log-in", async (page) => {
+        await page.goto(`${app.url}/dashboard/log-in`);
+      }),
+    TEST_MS_MAX,
+  );
+});

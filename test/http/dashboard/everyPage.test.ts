@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
+import type { DashboardOptions } from "../../../src/http/dashboard/frame/dashboardOptions.ts";
+import { dashboardRoutes } from "../../../src/http/dashboard/frame/dashboardPages.ts";
+import { askDashboard, logIn, type Visitor } from "../../support/dashboard.ts";
+import { ROOT } from "../../support/service.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
+
+const COMPRESSED_BYTES_MAX = 60_000;
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/** Every route, for tests that look at their method, path and scope alone: nothing of the service is asked. */
+const routes = dashboardRoutes(unused() as DashboardOptions);
+
+/** Stands for what is only used once a page is asked for. */
+function unused(): unknown {
+  return new Proxy(() => {}, { get: () => unused(), apply: () => unused() });
+}
+
+const pathOf = (path: string) => path.replace(/:[a-zA-Z]+/g, crypto.randomUUID());
+const pages = routes.filter(({ method }) => method === "GET");
+const actions = routes.filter(({ method }) => method === "POST");
+const guarded = routes.flatMap((route) => (route.scope === null ? [] : [{ ...route, scope: route.scope }]));
+
+describe("every page of the dashboard", () => {
+  let service: TestService;
+  let tenant: Tenant;
+  let visitor: Visitor;
+  beforeAll(async () => {
+    const [store] = await testStores();
+    if (store === undefined) throw new Error("there is a store");
+    service = await startService(store);
+    tenant = await service.tenant();
+    visitor = await logIn(service.url, tenant.apiKey);
+  });
+  afterAll(() => service.remove());
+
+  test.each(pages)("$path may load from this service alone, and be kept nowhere", async ({ path }) => {
+    const { headers, html } = await visitor.get(pathOf(path));
+    const policy = headers.get("content-security-policy") ?? "";
+    // What shows a mail has a policy of its own, which is narrower.
+    if (!policy.startsWith("sandbox")) expect(policy).toBe(POLICY);
+    expect(headers.get("cache-control")).toContain("no-store");
+    expect(headers.get("x-content-type-options")).toBe("nosniff");
+    expect(html).not.toMatch(/<script(?![^>]* src="\/)[^>]*>|<style\b| on[a-z]+="| style="|javascript:/i);
+    for (const [, address = ""] of html.matchAll(/(?:href|src|action)="([^"]*)"/g))
+      expect(address).toMatch(/^(\/(?!\/)|#)/);
+  });
+
+  test.each(routes)("$method $path needs a session", async ({ method, path }) => {
+    const { status } = await askDashboard(service.url, pathOf(path), { method });
+    expect(status).toBe(method === "GET" ? 303 : 401);
+  });
+
+  test.each(guarded)("$method $path is refused to a key without $scope", async ({ method, path, scope }) => {
+    const other = await tenant.withKey({ scopes: SCOPES.filter((one) => one !== scope) });
+    const asked = await logIn(service.url, other.apiKey);
+    const answer = method === "GET" ? await asked.get(pathOf(path)) : await asked.post(pathOf(path));
+    expect(answer.status).toBe(403);
+    expect(answer.html).toContain(scope);
+  });
+
+  test.each(actions)(
+    "POST $path is refused without the token of the session, and from elsewhere",
+    async ({ path }) => {
+      expect((await visitor.post(pathOf(path), null)).status).toBe(403);
+      const other = await logIn(service.url, tenant.apiKey);
+      const foreign = { form_token: await other.formToken() };
+      expect((await visitor.post(pathOf(path), foreign)).status).toBe(403);
+      for (const headers of [
+        { "sec-fetch-site": "cross-site" },
+        { "sec-fetch-site": "same-site" },
+        { origin: "https://evil.example" },
+        { origin: "null" },
+      ])
+        expect((await visitor.post(pathOf(path), {}, headers)).status).toBe(403);
+    },
+  );
+
+  test("that does not exist is a page that says so", async () => {
+    const { status, html } = await visitor.get("/no-such-page");
+    expect(status).toBe(404);
+    expect(html).toContain("<h1>Not found</h1>");
+    expect((await visitor.post("/")).status).toBe(405);
+  });
+
+  test("shows the pages that its key may see, and no others", async () => {
+    const { apiKey } = await tenant.withKey({ scopes: [] });
+    const { html } = await (await logIn(service.url, apiKey)).get("/");
+    const hidden = guarded.filter(({ method, path }) => method === "GET" && !path.includes(":"));
+    for (const { path } of hidden) expect(html).not.toContain(`href="/dashboard${path}"`);
+  });
+
+  test("comes with scripts and styles that are small, and kept for ever under a name of their content", async () => {
+    const files = new Set<string>();
+    for (const { path } of pages) {
+      const { html } = await visitor.get(pathOf(path));
+      for (const [, file = ""] of html.matchAll(/(?:href|src)="\/dashboard(\/assets\/[^"]+)"/g))
+        files.add(file);
+    }
+    expect(files.size).toBeGreaterThan(3);
+    let bytes = 0;
+    for (const file of files) {
+      const response = await fetch(`${service.url}/dashboard${file}`, {
+        headers: { "accept-encoding": "gzip" },
+        decompress: false,
+      });
+      expect(response.status).toBe(200);
+      expect(response.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+      bytes += (await response.arrayBuffer()).byteLength;
+    }
+    expect(bytes).toBeLessThan(COMPRESSED_BYTES_MAX);
+    expect((await askDashboard(service.url, "/assets/dashboard.000000000000.css")).status).toBe(404);
+  });
+});
+
+test("no template lets text through as it is", () => {
+  const folder = join(ROOT, "src/http/dashboard");
+  const templates = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".tsx"),
+  );
+  expect(templates.length).toBeGreaterThan(5);
+  for (const name of templates)
+    expect({ name, text: readFileSync(join(folder, name), "utf8") }).not.toMatchObject({
+      text: expect.stringMatching(/dangerouslySetInnerHTML|hono\/html|\braw\(/),
+    });
+});

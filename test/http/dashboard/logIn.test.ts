@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { LOG_IN_LINK_MS, newLogInToken } from "../../../src/commands/apiKey/redeemLogInLink.ts";
+import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
+import { SESSION_IDLE_MS_MAX, SESSION_MS_MAX } from "../../../src/http/dashboard/frame/sessions.ts";
+import { FAILURES_PER_CLIENT_MAX } from "../../../src/http/dashboard/login/logInAttempts.ts";
+import { apiKeyId, newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { askDashboard, logIn, submitLogIn } from "../../support/dashboard.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+
+/** A revocation holds everywhere within this time. */
+const REVOKED_MS_MAX = 1_000;
+
+describe.each(await testStores())("logging in on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  const tokenFor = (workspaceId = tenant.workspaceId, at = Date.now()) =>
+    newLogInToken(service.log.keys, workspaceId, at);
+
+  test("without a session every page leads to the log-in, and back from there", async () => {
+    const { status, location } = await askDashboard(service.url, "/messages?q=to%3Aana");
+    expect(status).toBe(303);
+    expect(location).toBe("/dashboard/log-in?next=%2Fdashboard%2Fmessages%3Fq%3Dto%253Aana");
+    const page = await askDashboard(service.url, (location ?? "").slice("/dashboard".length));
+    expect(page.html).toContain('name="next" value="/dashboard/messages?q=to%3Aana"');
+    const answer = await askDashboard(service.url, "/log-in", {
+      method: "POST",
+      body: new URLSearchParams({ secret: tenant.apiKey, next: "/dashboard/messages?q=to%3Aana" }),
+    });
+    expect(answer.location).toBe("/dashboard/messages?q=to%3Aana");
+  });
+
+  test.each([
+    "https://evil.example/",
+    "//evil.example",
+    "/dashboard/../docs",
+    "/dashboardx",
+    "/dashboard/\\evil",
+    "/",
+  ])("never leads out of the dashboard: %s", async (next) => {
+    const body = new URLSearchParams({ secret: tenant.apiKey, next });
+    const { location } = await askDashboard(service.url, "/log-in", { method: "POST", body });
+    expect(location).toBe("/dashboard");
+  });
+
+  test("an API key begins a session that no script reads and no other site's request carries", async () => {
+    const { headers } = await submitLogIn(service.url, tenant.apiKey);
+    const cookie = headers.get("set-cookie") ?? "";
+    for (const rule of ["HttpOnly", "SameSite=Strict", "Path=/dashboard"]) expect(cookie).toContain(rule);
+    expect(Number(/Max-Age=(\d+)/.exec(cookie)?.[1]) * 1_000).toBeWithin(
+      SESSION_MS_MAX - 5_000,
+      SESSION_MS_MAX + 1,
+    );
+    expect(cookie).not.toContain(tenant.apiKey);
+    expect(cookie).not.toContain(tenant.keyId);
+    const visitor = await logIn(service.url, tenant.apiKey);
+    expect((await visitor.get("/")).status).toBe(200);
+  });
+
+  test("a link logs in once, on whatever instance, and not when it is old or of nothing", async () => {
+    const token = tokenFor();
+    const racing = await Promise.all(
+      [1, 2, 3].map(() => submitLogIn(service.url, `http://x/dashboard/log-in#${token}`)),
+    );
+    expect(racing.map(({ status }) => status).sort()).toEqual([303, 401, 401]);
+    await service.restart();
+    const again = await submitLogIn(service.url, token);
+    expect({ status: again.status, told: again.html.includes("was used already") }).toEqual({
+      status: 401,
+      told: true,
+    });
+    const old = await submitLogIn(service.url, tokenFor(tenant.workspaceId, Date.now() - LOG_IN_LINK_MS));
+    expect(old.html).toContain("The link has expired");
+    expect((await submitLogIn(service.url, tokenFor(crypto.randomUUID()))).status).toBe(401);
+    expect((await submitLogIn(service.url, `${token.slice(0, -1)}A`)).status).toBe(401);
+  });
+
+  test("a session goes on when the service is started again, and ends with its key within a second", async () => {
+    const own = await tenant.withKey({});
+    const visitor = await logIn(service.url, own.apiKey);
+    await service.restart();
+    const ask = () => askDashboard(service.url, "/", { headers: { cookie: visitor.cookie } });
+    expect((await ask()).status).toBe(200);
+    await revokeKey(service.log, own.keyId, systemCommandContext("test"));
+    await until(async () => (await ask()).status === 303, "the end of the session", REVOKED_MS_MAX);
+    expect((await ask()).location).toBe("/dashboard/log-in?ended=");
+  });
+
+  test("log-out ends a session, also for whoever has a copy of its cookie", async () => {
+    for (const secret of [tenant.apiKey, tokenFor()]) {
+      const visitor = await logIn(service.url, secret);
+      const out = await visitor.post("/log-out");
+      expect(out.location).toBe("/dashboard/log-in");
+      expect(out.headers.get("set-cookie")).toContain("Max-Age=0");
+      expect((await visitor.get("/")).status).toBe(303);
+    }
+  });
+
+  test("log-out of a link's session revokes the key that was made for it", async () => {
+    const visitor = await logIn(service.url, tokenFor());
+    const keys = async () =>
+      (await tenant.call("GET", "/api/v1/api-keys")).json.data.filter(
+        ({ name, status }: { name: string; status: string }) =>
+          name === "dashboard log-in" && status === "active",
+      );
+    const before = (await keys()).length;
+    expect(before).toBeGreaterThan(0);
+    await visitor.post("/log-out");
+    expect((await keys()).length).toBe(before - 1);
+  });
+
+  test.each([
+    ["an idle one", SESSION_IDLE_MS_MAX, 0],
+    ["an old one", 0, SESSION_MS_MAX],
+  ])("%s ends by time", async (_name, idleMs, ageMs) => {
+    const now = Date.now();
+    const session = {
+      id: crypto.randomUUID(),
+      keyId: apiKeyId(tenant.apiKey),
+      hasOwnKey: false,
+      startedAt: now - Math.max(idleMs, ageMs),
+      seenAt: now - idleMs,
+    };
+    const { cookie } = await logIn(service.url, tenant.apiKey);
+    const [name = ""] = cookie.split("=");
+    const cookieOf = (of: object) =>
+      `${name}=${service.log.keys.encryptForBrowser("dashboard session", JSON.stringify(of))}`;
+    const ask = (of: object) => askDashboard(service.url, "/", { headers: { cookie: cookieOf(of) } });
+    expect((await ask(session)).status).toBe(303);
+    expect((await ask({ ...session, startedAt: now - 60_000, seenAt: now - 60_000 })).status).toBe(200);
+  });
+
+  test.each([
+    ["a key that nobody has", newApiKey().key, "does not know the key"],
+    ["half a key", "pl_half", "Was it cut"],
+    ["nothing", "", "Paste an API key"],
+    ["something else", "let me in", "no API key and no log-in link"],
+  ])("%s is told what to do, and not shown again", async (_name, secret, told) => {
+    const { status, html } = await submitLogIn(service.url, secret);
+    expect(status).toBe(401);
+    expect(html).toContain(told);
+    if (secret.length > 8) expect(html).not.toContain(secret);
+  });
+
+  test("a log-in that another site sends is refused", async () => {
+    const cross = await submitLogIn(service.url, tenant.apiKey, { "sec-fetch-site": "cross-site" });
+    expect(cross.status).toBe(403);
+    const foreign = await submitLogIn(service.url, tenant.apiKey, { origin: "https://evil.example" });
+    expect(foreign.status).toBe(403);
+    expect((await submitLogIn(service.url, tenant.apiKey, { origin: service.url })).status).toBe(303);
+  });
+
+  test("a link on another site is asked for once more from here, so that the cookie comes along", async () => {
+    const first = await askDashboard(service.url, "/", { headers: { "sec-fetch-site": "cross-site" } });
+    expect(first.status).toBe(200);
+    expect(first.html).toContain('http-equiv="refresh"');
+    const second = await askDashboard(service.url, "/", { headers: { "sec-fetch-site": "same-origin" } });
+    expect(second.status).toBe(303);
+  });
+});
+
+describe("log-ins that fail", () => {
+  test("are limited for each client, and a right key waits then too", async () => {
+    const [store] = await testStores();
+    if (store === undefined) throw new Error("there is a store");
+    const service = await startService(store);
+    try {
+      const tenant = await service.tenant();
+      for (let nth = 0; nth < FAILURES_PER_CLIENT_MAX; nth += 1) {
+        // What is let in does not count.
+        expect((await submitLogIn(service.url, tenant.apiKey)).status).toBe(303);
+        expect((await submitLogIn(service.url, newApiKey().key)).status).toBe(401);
+      }
+      const refused = await submitLogIn(service.url, tenant.apiKey);
+      expect(refused.status).toBe(429);
+      expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+      expect(refused.html).toContain("Too many log-ins have failed");
+    } finally {
+      await service.remove();
+    }
+  });
+});
