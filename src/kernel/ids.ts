@@ -12,9 +12,9 @@ export function newId(): string {
   return Bun.randomUUIDv7();
 }
 
-/** The id of the one message that a workspace can have under an Idempotency-Key (UUIDv5, RFC 9562). */
-export function emailId(workspaceId: string, idempotencyKey: string): string {
-  return Bun.randomUUIDv5(idempotencyKey, workspaceId);
+/** An id that is always the same for a name in a namespace, which is a uuid (UUIDv5, RFC 9562). */
+export function derivedId(namespace: string, name: string): string {
+  return Bun.randomUUIDv5(name, namespace);
 }
 
 /** The id of the one delivery of an event to an endpoint (UUIDv5, RFC 9562). */

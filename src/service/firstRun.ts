@@ -12,7 +12,7 @@ import { senderStream } from "../domain/sender/events.ts";
 import { createWorkspace } from "../domain/workspace/decisions.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
 import { newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
-import { emailId } from "../kernel/ids.ts";
+import { derivedId } from "../kernel/ids.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import { systemCommandContext } from "./openAdapters.ts";
 
@@ -46,7 +46,7 @@ export const WORKSPACE_REMEDY =
  */
 export async function bootstrap(deps: Dependencies, logId: string, dataDir: string): Promise<void> {
   const { store, keys } = deps;
-  const workspaceId = emailId(logId, "bootstrap");
+  const workspaceId = derivedId(logId, "bootstrap");
   if ((await store.lastRevision(workspaceStream(workspaceId))) !== null) return;
   const context = { ...systemCommandContext("system"), workspaceId };
   const { id, key } = newApiKey();

@@ -1,7 +1,8 @@
 import { toNewEvents } from "../../src/commands/transact.ts";
 import type { EmailContent } from "../../src/domain/email/events.ts";
+import { emailId } from "../../src/domain/email/idempotency.ts";
 import type { DomainEvent } from "../../src/kernel/event/decider.ts";
-import { emailId, newId } from "../../src/kernel/ids.ts";
+import { newId } from "../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { NewEvent } from "../../src/ports/eventStore.ts";
 import { mailBody } from "./mail.ts";

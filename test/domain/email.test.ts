@@ -3,14 +3,10 @@ import fc from "fast-check";
 import { emailAggregate } from "../../src/commands/aggregates.ts";
 import {
   cancel,
-  DELIVERY_POLICY,
-  type DeliveryPolicy,
   expire,
   expireLease,
-  expiresAt,
-  giveBackClaim,
-  type Moment,
   recordOutcome,
+  releaseLease,
   resumeHeld,
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
@@ -18,6 +14,12 @@ import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { nextAction } from "../../src/domain/email/nextAction.ts";
 import type { LastingVerdict } from "../../src/domain/email/recordedVerdict.ts";
 import { redactReply } from "../../src/domain/email/redactRelayReply.ts";
+import {
+  DELIVERY_POLICY,
+  type DeliveryPolicy,
+  expiresAt,
+  type Moment,
+} from "../../src/domain/email/retrySchedule.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../src/kernel/time.ts";
 import { ACCEPTED_AT, acceptance } from "../support/emailHistories.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
@@ -227,7 +229,7 @@ describe("recordOutcome", () => {
     given(...queued, started(1))
       .when(record(verdict))
       .then("recorded", event);
-    expect(foldOf(emailAggregate, [...queued, started(1), event])?.attemptsBurnt).toBe(0);
+    expect(foldOf(emailAggregate, [...queued, started(1), event])?.countedAttempts).toBe(0);
   });
 
   test("the last attempt is set for the end of the message's life, pauses added", () => {
@@ -321,10 +323,9 @@ describe("expireLease", () => {
   });
 });
 
-describe("giveBackClaim", () => {
-  const giveBack =
-    (why: Parameters<typeof giveBackClaim>[2]) => (state: Parameters<typeof giveBackClaim>[0]) =>
-      giveBackClaim(state, 1, why, on);
+describe("releaseLease", () => {
+  const giveBack = (why: Parameters<typeof releaseLease>[2]) => (state: Parameters<typeof releaseLease>[0]) =>
+    releaseLease(state, 1, why, on);
 
   test.each([
     ["sending_paused", 0],
@@ -334,21 +335,21 @@ describe("giveBackClaim", () => {
     const nextAttemptAt = rfc3339(NOW + seconds * SECOND_MS);
     given(...queued, started(1))
       .when(giveBack(why))
-      .then("givenBack", deferred(1, { reason: why, attemptBurnt: false, nextAttemptAt }))
+      .then("released", deferred(1, { reason: why, attemptBurnt: false, nextAttemptAt }))
       .again("notClaimed");
   });
 
   test("ends a message whose content is gone", () => {
     given(...queued, started(1))
       .when(giveBack("content_unavailable"))
-      .then("givenBack", { type: "EmailFailed", data: { attempt: 1, reason: "content_unavailable" } })
+      .then("released", { type: "EmailFailed", data: { attempt: 1, reason: "content_unavailable" } })
       .again("notClaimed");
   });
 
   test("ends a message to somebody who was suppressed since", () => {
     given(...queued, started(1))
       .when(giveBack("suppressed"))
-      .then("givenBack", { type: "EmailSuppressed", data: { attempt: 1, reason: "suppressed_since" } })
+      .then("released", { type: "EmailSuppressed", data: { attempt: 1, reason: "suppressed_since" } })
       .again("notClaimed");
   });
 

@@ -2,19 +2,11 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { emailAggregate } from "../../src/commands/aggregates.ts";
 import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
-import {
-  DELIVERY_POLICY,
-  type DeliveryPolicy,
-  eraseContent,
-  expire,
-  expireLease,
-  expiresAt,
-  recordOutcome,
-  retireContent,
-  startDelivery,
-} from "../../src/domain/email/decisions.ts";
+import { eraseContent, retireContent } from "../../src/domain/email/contentRemoval.ts";
+import { expire, expireLease, recordOutcome, startDelivery } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { nextAction } from "../../src/domain/email/nextAction.ts";
+import { DELIVERY_POLICY, type DeliveryPolicy, expiresAt } from "../../src/domain/email/retrySchedule.ts";
 import { type EmailState, emailDecider, isTerminal, RESUMED } from "../../src/domain/email/state.ts";
 import { pausedMs } from "../../src/domain/workspace/state.ts";
 import { HOUR_MS, MINUTE_MS } from "../../src/kernel/time.ts";
@@ -238,7 +230,7 @@ describe("nextAction (properties)", () => {
     fc.assert(
       fc.property(stepsArbitrary, quickPolicies, (steps, policy) => {
         const history = play([...steps, { happening: { kind: "unpause" }, waitMs: 0, random: 0 }], policy);
-        const wasInDoubt = history.state?.status === "deferred" && history.state.inDoubt;
+        const wasInDoubt = history.state?.status === "deferred" && history.state.isDeliveryUnknown;
         const { state } = drive(history, policy, (attempt) => [
           { type: "EmailSent", data: { attempt, ...facts } },
         ]);

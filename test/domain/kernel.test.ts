@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type EmailContent, emailCodec } from "../../src/domain/email/events.ts";
+import { emailId } from "../../src/domain/email/idempotency.ts";
 import { apiKeyId, newApiKey } from "../../src/kernel/crypto/apiKeyFormat.ts";
 import {
   decrypt,
@@ -11,7 +12,7 @@ import {
   newDataKey,
 } from "../../src/kernel/crypto/derivedKeys.ts";
 import { COMPRESS_ABOVE_BYTES, encodeData, UnreadableEventError } from "../../src/kernel/event/codec.ts";
-import { emailId, isUuid, newId, newRequestId } from "../../src/kernel/ids.ts";
+import { isUuid, newId, newRequestId } from "../../src/kernel/ids.ts";
 import { parseAddress } from "../../src/kernel/text/emailAddress.ts";
 import { canonicalJson, type Json } from "../../src/kernel/text/json.ts";
 import { nearestName } from "../../src/kernel/text/nearestName.ts";

@@ -11,9 +11,9 @@ import {
   requestRedelivery,
   skipDelivery,
   startAttempt,
-  WEBHOOK_POLICY,
 } from "../../src/domain/webhookDelivery/decisions.ts";
 import type { DeliveryOrigin, WebhookDeliveryEvent } from "../../src/domain/webhookDelivery/events.ts";
+import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/retrySchedule.ts";
 import { LEASE_EXPIRED, type WebhookDeliveryState } from "../../src/domain/webhookDelivery/state.ts";
 import type { WebhookOutcome } from "../../src/kernel/outcome/webhookOutcome.ts";
 import { givenWhenThen } from "../support/givenWhenThen.ts";
@@ -291,7 +291,7 @@ describe("whatever happens to a delivery (properties)", () => {
           const news: readonly WebhookDeliveryEvent[] = decide(state, name, state?.attempts ?? 0);
           events.push(...news);
           state = news.reduce(evolve, state);
-          expect(state?.attemptsBurnt ?? 0).toBeLessThanOrEqual(WEBHOOK_POLICY.scheduleMs.length);
+          expect(state?.countedAttempts ?? 0).toBeLessThanOrEqual(WEBHOOK_POLICY.scheduleMs.length);
           if (state?.status === "attempting") expect(state.claim).not.toBeNull();
         }
         const starts = events.flatMap(({ type, data }) =>

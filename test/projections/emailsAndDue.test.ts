@@ -21,8 +21,8 @@ import {
   webhooksRevision,
 } from "../../projections/webhookEndpoints.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
-import { DELIVERY_POLICY } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
+import { DELIVERY_POLICY } from "../../src/domain/email/retrySchedule.ts";
 import { type Email, type EmailState, emailDecider, isTerminal } from "../../src/domain/email/state.ts";
 import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
 import { type SuppressionEvent, suppressionStream } from "../../src/domain/suppression/events.ts";
@@ -171,7 +171,8 @@ interface Movement {
 
 function moved({ before, after, event, expected, at, revision }: Movement): Omit<Expected, "state"> {
   const isMoved = before?.status !== after?.status;
-  const isResumed = before?.inDoubt !== after?.inDoubt || before?.nextAttemptAt !== after?.nextAttemptAt;
+  const isResumed =
+    before?.isDeliveryUnknown !== after?.isDeliveryUnknown || before?.nextAttemptAt !== after?.nextAttemptAt;
   return {
     updatedAt: isMoved ? at : expected.updatedAt,
     // While an attempt is under way, the reason of the one before stands.

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/decisions.ts";
+import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/retrySchedule.ts";
 import { ConfigError, readConfig } from "../../src/service/config/config.ts";
 import { runCommand } from "../support/process/commandProcess.ts";
 import { ROOT } from "../support/service.ts";

@@ -1,19 +1,18 @@
 import fc from "fast-check";
 import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
+import { eraseContent } from "../../src/domain/email/contentRemoval.ts";
 import {
   cancel,
-  type DeliveryPolicy,
-  eraseContent,
   expire,
   expireLease,
-  giveBackClaim,
-  type Moment,
   recordOutcome,
+  releaseLease,
   resumeHeld,
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { lastingVerdict } from "../../src/domain/email/recordedVerdict.ts";
+import type { DeliveryPolicy, Moment } from "../../src/domain/email/retrySchedule.ts";
 import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
 import { pausedMs, type WorkspaceState, workspaceDecider } from "../../src/domain/workspace/state.ts";
@@ -35,7 +34,7 @@ export type Happening =
   | { readonly kind: "giveBack"; readonly attemptsAgo: number; readonly why: GiveBackReason }
   | { readonly kind: "expire" | "cancel" | "resumeHeld" | "pause" | "unpause" | "erase" };
 
-export type GiveBackReason = Parameters<typeof giveBackClaim>[2];
+export type GiveBackReason = Parameters<typeof releaseLease>[2];
 
 /** A happening, how long after the one before, and with what luck. */
 export interface Step {
@@ -203,7 +202,7 @@ function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decide
     case "leaseExpires":
       return { attempt, decision: expireLease(state, attempt, on.policy, on.moment) };
     case "giveBack":
-      return { attempt, decision: giveBackClaim(state, attempt, happening.why, on) };
+      return { attempt, decision: releaseLease(state, attempt, happening.why, on) };
     case "expire":
       return { attempt: 0, decision: expire(state) };
     case "cancel":

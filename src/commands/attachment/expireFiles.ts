@@ -1,6 +1,6 @@
 import { retire } from "../../domain/attachment/decisions.ts";
 import { attachmentStream } from "../../domain/attachment/events.ts";
-import { canLoseAttachments, expireAttachments } from "../../domain/email/decisions.ts";
+import { canLoseAttachments, expireAttachments } from "../../domain/email/contentRemoval.ts";
 import { emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";

@@ -1,16 +1,15 @@
 import {
   type ClaimRequest,
-  type DeliveryPolicy,
   expire,
   expireLease,
-  giveBackClaim,
-  type Moment,
   recordOutcome,
+  releaseLease,
   resumeHeld,
   startDelivery,
 } from "../../domain/email/decisions.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import type { LastingReply, LastingVerdict } from "../../domain/email/recordedVerdict.ts";
+import type { DeliveryPolicy, Moment } from "../../domain/email/retrySchedule.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
 import { suppress } from "../../domain/suppression/decisions.ts";
 import { suppressionStream } from "../../domain/suppression/events.ts";
@@ -86,7 +85,7 @@ export function recordMailAttempt(
   return record(store, email, (state) => recordOutcome(state, email.attempt, verdict, on), on.context);
 }
 
-type GiveBackReason = Parameters<typeof giveBackClaim>[2];
+type GiveBackReason = Parameters<typeof releaseLease>[2];
 
 /** Ends a claim that the log does not allow after all. */
 export function giveBackEmail(
@@ -95,7 +94,7 @@ export function giveBackEmail(
   why: GiveBackReason,
   on: Recording,
 ): Promise<void> {
-  return record(store, email, (state) => giveBackClaim(state, email.attempt, why, on), on.context);
+  return record(store, email, (state) => releaseLease(state, email.attempt, why, on), on.context);
 }
 
 /** Declares a claim ambiguous whose lease ran out with no outcome. */

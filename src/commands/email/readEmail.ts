@@ -1,6 +1,6 @@
 import { ACCEPTANCE_REVISION, type EmailContent, emailStream } from "../../domain/email/events.ts";
+import { emailId } from "../../domain/email/idempotency.ts";
 import { type Email, type EmailState, emailDecider } from "../../domain/email/state.ts";
-import { emailId } from "../../kernel/ids.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";

@@ -5,14 +5,15 @@ import {
   emailCodec,
   emailStream,
 } from "../../domain/email/events.ts";
+import { emailId, type Replay, replayOf, requestFingerprint } from "../../domain/email/idempotency.ts";
 import { type Email, emailDecider } from "../../domain/email/state.ts";
 import type { SenderFault } from "../../domain/sender/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { DomainEvent } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { emailId, newId } from "../../kernel/ids.ts";
+import { newId } from "../../kernel/ids.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
-import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
+import type { JsonObject } from "../../kernel/text/json.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
@@ -54,7 +55,7 @@ export interface SendEmail {
  */
 export async function sendEmail(deps: Dependencies, send: SendEmail): Promise<SendOutcome> {
   const id = emailId(send.workspaceId, send.idempotencyKey);
-  const fingerprint = deps.keys.fingerprint(send.workspaceId, canonicalJson(send.request));
+  const fingerprint = requestFingerprint(deps.keys, send.workspaceId, send.request);
   const request = { id, fingerprint, contentEventId: newId() };
   // Files are dear to check and to store, so a retry is looked for before them; all else is cheaper than a look.
   const known = send.attachments.length > 0 ? await replay(deps, request) : null;
@@ -302,12 +303,9 @@ function remember(
 async function replay(
   deps: Dependencies,
   { id, fingerprint }: Pick<RequestNames, "id" | "fingerprint">,
-): Promise<SendOutcome | null> {
+): Promise<Replay | null> {
   const email = await readAcceptance(deps, id);
-  if (email === null) return null;
-  if (email.fingerprint !== fingerprint) return { kind: "conflict", id };
-  const receipt = { id, status: email.acceptedAs, acceptedAt: rfc3339(email.acceptedAt) };
-  return { kind: "accepted", receipt, replayed: true };
+  return email && replayOf(id, email, fingerprint);
 }
 
 async function readAcceptance(deps: Dependencies, id: string): Promise<Email | null> {

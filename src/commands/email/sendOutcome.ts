@@ -1,3 +1,5 @@
+import type { Receipt, Replay } from "../../domain/email/idempotency.ts";
+
 /** Why an attachment cannot be sent. */
 export type AttachmentRefusal =
   | "INVALID_REQUEST"
@@ -6,13 +8,6 @@ export type AttachmentRefusal =
   | "ATTACHMENT_LIMIT_EXCEEDED"
   | "ATTACHMENT_INVALID"
   | "ATTACHMENT_TYPE_UNSUPPORTED";
-
-/** What the 202 says. */
-export interface Receipt {
-  readonly id: string;
-  readonly status: "queued" | "suppressed";
-  readonly acceptedAt: string;
-}
 
 export type SendRefusalCode =
   | "SENDER_UNAVAILABLE"
@@ -34,6 +29,5 @@ export interface SendRefusal {
 
 export type SendOutcome =
   | { readonly kind: "accepted"; readonly receipt: Receipt; readonly replayed: boolean }
-  /** `id` is the message that has the key. */
-  | { readonly kind: "conflict"; readonly id: string }
+  | Replay
   | SendRefusal;

@@ -1,4 +1,4 @@
-import { eraseContent, retireContent } from "../../domain/email/decisions.ts";
+import { eraseContent, retireContent } from "../../domain/email/contentRemoval.ts";
 import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
 import type { ErasureReason } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";

@@ -3,13 +3,11 @@ import {
   type AttemptFacts,
   type AttemptRequest,
   expireAttempt,
-  type Moment,
   type RedeliveryRequest,
   recordAttempt,
   requestRedelivery,
   skipDelivery,
   startAttempt,
-  type WebhookPolicy,
 } from "../../domain/webhookDelivery/decisions.ts";
 import {
   type DeliveryOrigin,
@@ -17,6 +15,7 @@ import {
   webhookDeliveryCodec,
   webhookDeliveryStream,
 } from "../../domain/webhookDelivery/events.ts";
+import type { Moment, WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { type WebhookDeliveryState, webhookDeliveryDecider } from "../../domain/webhookDelivery/state.ts";
 import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";

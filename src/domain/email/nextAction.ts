@@ -1,5 +1,5 @@
 import type { EpochMs } from "../../kernel/time.ts";
-import { type DeliveryPolicy, expiresAt, type Moment } from "./decisions.ts";
+import { type DeliveryPolicy, expiresAt, type Moment } from "./retrySchedule.ts";
 import { type EmailState, isTerminal } from "./state.ts";
 
 export type NextAction =
@@ -7,20 +7,20 @@ export type NextAction =
   | { readonly kind: "deliver" }
   /** Nothing before this time. */
   | { readonly kind: "wait"; readonly until: EpochMs }
-  /** Somebody has claimed it: when the lease has run out since the claim was first seen, it is ambiguous. */
+  /** It is claimed: once the lease has run out since the claim was first seen, its delivery is unknown. */
   | { readonly kind: "watchLease"; readonly attempt: number; readonly leaseMs: number }
   /** Its time is over. */
   | { readonly kind: "expire" }
   | { readonly kind: "none" };
 
-/** The whole mind of mail delivery: what a message needs now, from its state alone. */
+/** What mail delivery has to do with a message now, from its state alone. */
 export function nextAction(state: EmailState, moment: Moment, policy: DeliveryPolicy): NextAction {
   if (state === null || isTerminal(state.status)) return { kind: "none" };
   if (state.claim) return { kind: "watchLease", attempt: state.claim.attempt, leaseMs: state.claim.leaseMs };
   const expiry = expiresAt(state, policy, moment.pausedMs);
   if (moment.now >= expiry) return { kind: "expire" };
-  // A pause puts the end off, and what is held must not slip out in between.
-  if (state.inDoubt && policy.onAmbiguous === "hold") return { kind: "wait", until: expiry };
+  // A pause moves the end, and a held message must not be sent in between.
+  if (state.isDeliveryUnknown && policy.onAmbiguous === "hold") return { kind: "wait", until: expiry };
   if (state.nextAttemptAt > moment.now) return { kind: "wait", until: state.nextAttemptAt };
   return { kind: "deliver" };
 }

@@ -15,20 +15,20 @@ export type EmailStatus =
 
 const TERMINAL: ReadonlySet<EmailStatus> = new Set(["sent", "bounced", "failed", "suppressed", "canceled"]);
 
-/** One worker's right to deliver, for `leaseMs` after the claim. */
+/** The right of one worker to deliver, for `leaseMs` after the claim. */
 export interface Claim {
   readonly attempt: number;
   readonly worker: string;
   readonly leaseMs: number;
 }
 
-/** Why content is erased, and the request for all of a person that it belongs to. */
+/** Why content is erased; `erasureId` is the request that erases everything of a person. */
 export interface ErasureReason {
   readonly reason: string;
   readonly erasureId?: string;
 }
 
-/** An erasure that has happened. */
+/** A completed erasure. */
 interface ContentErasure extends ErasureReason {
   readonly canceled?: true;
 }
@@ -37,7 +37,7 @@ export interface Email {
   readonly status: EmailStatus;
   readonly workspaceId: string;
   readonly senderId: string;
-  /** The sender on whose word it may leave: its address' own, or the domain's. */
+  /** The sender that authorizes it: the one of its address, or of its domain. */
   readonly authorityId: string;
   readonly recipientHash: string;
   readonly fingerprint: string;
@@ -49,26 +49,26 @@ export interface Email {
   readonly acceptedAs: "queued" | "suppressed";
   /** Claims so far; the number of a claim names its attempt. */
   readonly attempts: number;
-  /** Attempts that count against the message: what backoff grows with. */
-  readonly attemptsBurnt: number;
+  /** The attempts that count: the backoff grows with them. */
+  readonly countedAttempts: number;
   readonly claim: Claim | null;
   readonly nextAttemptAt: EpochMs;
-  /** Whether an attempt so far may have reached the relay without our knowing. */
+  /** Whether the delivery of any attempt so far is unknown: the relay may have the message. */
   readonly ambiguous: boolean;
-  /** Whether the last attempt is one of those, and nobody has let the message go on since. */
-  readonly inDoubt: boolean;
-  /** Attempts whose own outcome is in the log, so that none is recorded twice. */
+  /** Whether the delivery of the last attempt is unknown, and the operator has not resumed the message since. */
+  readonly isDeliveryUnknown: boolean;
+  /** The attempts whose outcome is in the log, so that none is recorded twice. */
   readonly settledAttempts: readonly number[];
   readonly contentErased: boolean;
   /** The erasure that waits for the end of the claim; null while none does. */
   readonly erasureRequested: ErasureReason | null;
   /** Why the content was erased; null while it was not. */
   readonly erasedFor: ContentErasure | null;
-  /** What it was last handed to for delivery; null before that. */
+  /** The transport of the last attempt; null before the first. */
   readonly transport: string | null;
-  /** Until when the files are retained at least; null when the message has none. */
+  /** The end of the retention of its files; null when it has none. */
   readonly attachmentsUntil: EpochMs | null;
-  /** What the files hold of the storage allowance until they expire. */
+  /** The storage quota that its files take until they expire. */
   readonly directBytes: number;
   readonly attachmentsExpired: boolean;
 }
@@ -80,7 +80,7 @@ export function isTerminal(status: EmailStatus): boolean {
   return TERMINAL.has(status);
 }
 
-/** Whether nobody is at the message and it has not ended. */
+/** Whether it has not ended and is not claimed. */
 export function isWaiting(status: EmailStatus): boolean {
   return status === "queued" || status === "deferred";
 }
@@ -105,11 +105,11 @@ function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
     templateVersionId,
     acceptedAs,
     attempts: 0,
-    attemptsBurnt: 0,
+    countedAttempts: 0,
     claim: null,
     nextAttemptAt: acceptedAt,
     ambiguous: false,
-    inDoubt: false,
+    isDeliveryUnknown: false,
     settledAttempts: [],
     contentErased: false,
     erasureRequested: null,
@@ -137,14 +137,14 @@ type Deferred = Extract<EmailEvent, { type: "EmailDeferred" }>["data"];
 function defer(state: Email, data: Deferred): Email {
   if (data.reason === RESUMED) {
     if (state.status !== "deferred") return state;
-    return { ...state, inDoubt: false, nextAttemptAt: epochMs(data.nextAttemptAt) };
+    return { ...state, isDeliveryUnknown: false, nextAttemptAt: epochMs(data.nextAttemptAt) };
   }
   const noted = data.reason === LEASE_EXPIRED ? state : settle(state, data.attempt);
-  const attemptsBurnt = noted.attemptsBurnt + (data.attemptBurnt ? 1 : 0);
-  const counted = { ...noted, attemptsBurnt, ambiguous: noted.ambiguous || data.ambiguous };
+  const countedAttempts = noted.countedAttempts + (data.attemptBurnt ? 1 : 0);
+  const counted = { ...noted, countedAttempts, ambiguous: noted.ambiguous || data.ambiguous };
   if (state.claim?.attempt !== data.attempt) return counted;
   const nextAttemptAt = epochMs(data.nextAttemptAt);
-  return { ...counted, status: "deferred", claim: null, inDoubt: data.ambiguous, nextAttemptAt };
+  return { ...counted, status: "deferred", claim: null, isDeliveryUnknown: data.ambiguous, nextAttemptAt };
 }
 
 /** The reason of the EmailDeferred that ends a claim whose worker was not heard of again. */

@@ -76,7 +76,7 @@ function heldBack(email: Email, facts: WaitingFacts): Waiting | null {
   if (facts.isPaused) return waits("sending_paused", "Sending is paused for the workspace.");
   if (!facts.mayLeave)
     return waits("sender_unavailable", "The sender is disabled, or its domain is not verified any more.");
-  if (email.inDoubt && facts.holdsAmbiguous) {
+  if (email.isDeliveryUnknown && facts.holdsAmbiguous) {
     const detail = `The relay may have the message; ${RESUME}`;
     return { reason: "delivery_unknown", until: facts.expiresAt, detail };
   }

@@ -1,46 +1,9 @@
 import type { Decision } from "../../kernel/event/decider.ts";
-import { type EpochMs, HOUR_MS, MINUTE_MS, rfc3339, SECOND_MS } from "../../kernel/time.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { WebhookVerdict } from "./classifyWebhookOutcome.ts";
 import type { DeliveryOrigin, WebhookDeliveryEvent } from "./events.ts";
+import { type Moment, retryDelayMs, type WebhookPolicy } from "./retrySchedule.ts";
 import { LEASE_EXPIRED, type WebhookDeliveryState } from "./state.ts";
-
-/** How webhooks are tried. Times in ms. */
-export interface WebhookPolicy {
-  /** How long a worker may take with an attempt; it outlasts every bound on a call. */
-  readonly leaseMs: number;
-  /** The wait before each attempt, the first included (Standard Webhooks' schedule). */
-  readonly scheduleMs: readonly number[];
-  /** The wait after a fault of our own. */
-  readonly ownFaultRetryMs: number;
-}
-
-export const WEBHOOK_POLICY: WebhookPolicy = {
-  leaseMs: 30 * SECOND_MS,
-  scheduleMs: [
-    0,
-    5 * SECOND_MS,
-    5 * MINUTE_MS,
-    30 * MINUTE_MS,
-    2 * HOUR_MS,
-    5 * HOUR_MS,
-    10 * HOUR_MS,
-    14 * HOUR_MS,
-    20 * HOUR_MS,
-    24 * HOUR_MS,
-  ],
-  ownFaultRetryMs: 10 * SECOND_MS,
-};
-
-/** A wait grows by at most this part of itself, by luck, so that what failed together does not come back together. */
-const JITTER_MAX = 0.1;
-/** An endpoint's Retry-After holds up to this many times the wait that it would have been anyway. */
-const RETRY_AFTER_FACTOR_MAX = 2;
-
-export interface Moment {
-  readonly now: EpochMs;
-  /** In [0, 1). */
-  readonly random: number;
-}
 
 export interface AttemptRequest {
   readonly origin: DeliveryOrigin;
@@ -48,7 +11,7 @@ export interface AttemptRequest {
   readonly leaseMs: number;
 }
 
-/** Claims a delivery. The outcome is the attempt's number; null when it is not waiting, or not until later. */
+/** Claims a delivery. The outcome is the number of the attempt; null when the delivery is not due. */
 export function startAttempt(
   state: WebhookDeliveryState,
   request: AttemptRequest,
@@ -60,20 +23,12 @@ export function startAttempt(
   return { outcome: attempt, events: [{ type: "WebhookAttemptStarted", data: { ...request, attempt } }] };
 }
 
-/** What an endpoint said, for the record. */
+/** What is recorded of an answer. */
 export interface AttemptFacts {
   readonly durationMs: number;
   readonly statusCode?: number;
   readonly excerpt?: string;
   readonly sealedExcerpt?: string;
-}
-
-/** The wait before the next attempt when `burnt` have counted; null after the last one. */
-function waitMs(policy: WebhookPolicy, burnt: number, random: number, retryAfterMs: number | null) {
-  const baseMs = policy.scheduleMs[burnt];
-  if (baseMs === undefined) return null;
-  const heededMs = Math.min(Math.max(retryAfterMs ?? 0, baseMs), baseMs * RETRY_AFTER_FACTOR_MAX);
-  return Math.round(heededMs * (1 + JITTER_MAX * random));
 }
 
 type Claimed = NonNullable<WebhookDeliveryState>;
@@ -85,7 +40,7 @@ function failure(
   on: { readonly policy: WebhookPolicy; readonly moment: Moment; readonly retryAfterMs: number | null },
 ): readonly WebhookDeliveryEvent[] {
   const { policy, moment, retryAfterMs } = on;
-  const wait = waitMs(policy, state.attemptsBurnt + 1, moment.random, retryAfterMs);
+  const wait = retryDelayMs(policy, state.countedAttempts + 1, moment.random, retryAfterMs);
   const data = { ...facts, attemptBurnt: true };
   if (wait === null || state.claim?.attempt !== facts.attempt) {
     const failed: WebhookDeliveryEvent = { type: "WebhookAttemptFailed", data };
@@ -102,7 +57,7 @@ interface Recording {
   readonly facts: AttemptFacts;
 }
 
-/** Records what became of an attempt, once; also late, when its lease has run out meanwhile. */
+/** Records the outcome of an attempt, also when its lease has run out meanwhile. A repeat gives no events. */
 export function recordAttempt(
   state: WebhookDeliveryState,
   attempt: number,
@@ -136,7 +91,7 @@ export function recordAttempt(
   }
 }
 
-/** Ends a claim whose worker was not heard of again: the endpoint may have been called. */
+/** Ends a claim whose lease ran out without an outcome: the endpoint may have been called. */
 export function expireAttempt(
   state: WebhookDeliveryState,
   attempt: number,
@@ -147,7 +102,7 @@ export function expireAttempt(
   return { outcome: "expired", events: failure(state, facts, { ...on, retryAfterMs: null }) };
 }
 
-/** Ends a delivery that nobody wants any more: its endpoint was deleted or disabled. */
+/** Skips a delivery whose endpoint was deleted or disabled. */
 export function skipDelivery(
   state: WebhookDeliveryState,
   origin: DeliveryOrigin,
@@ -160,14 +115,14 @@ export function skipDelivery(
   };
 }
 
-/** A delivery that somebody asks for once more. */
+/** A delivery that is requested again. */
 export interface RedeliveryRequest {
   readonly origin: DeliveryOrigin;
-  /** Whether its endpoint was disabled when it happened, so that nobody began to deliver it. */
+  /** Whether its endpoint was disabled at the time of the event, so that it was never tried. */
   readonly isMissed: boolean;
 }
 
-/** Sends it again, whatever became of it; the schedule begins anew. What waits or is under way is left alone. */
+/** Starts the schedule anew, whatever the outcome was. A delivery that is due or under way stays as it is. */
 export function requestRedelivery(
   state: WebhookDeliveryState,
   { origin, isMissed }: RedeliveryRequest,

@@ -11,7 +11,7 @@ export interface WebhookDelivery {
   /** Claims so far; the number of a claim names its attempt. */
   readonly attempts: number;
   /** Attempts that count, since the beginning or the last request to deliver again: what the schedule goes by. */
-  readonly attemptsBurnt: number;
+  readonly countedAttempts: number;
   readonly claim: { readonly attempt: number; readonly leaseMs: number } | null;
   /** Attempts whose own outcome is in the log, so that none is recorded twice. */
   readonly settledAttempts: readonly number[];
@@ -31,7 +31,7 @@ function begun(state: WebhookDeliveryState, origin: DeliveryOrigin): WebhookDeli
     status: "pending",
     origin,
     attempts: 0,
-    attemptsBurnt: 0,
+    countedAttempts: 0,
     claim: null,
     settledAttempts: [],
     nextAttemptAt: 0,
@@ -49,7 +49,7 @@ function failed(state: WebhookDelivery, data: Failed): WebhookDelivery {
     ...settled,
     status: "pending",
     claim: null,
-    attemptsBurnt: state.attemptsBurnt + (attemptBurnt ? 1 : 0),
+    countedAttempts: state.countedAttempts + (attemptBurnt ? 1 : 0),
     nextAttemptAt: nextAttemptAt === undefined ? 0 : epochMs(nextAttemptAt),
   };
 }
@@ -69,7 +69,7 @@ function evolve(state: WebhookDeliveryState, event: WebhookDeliveryEvent): Webho
       return { ...begun(state, event.data.origin), status: "skipped", claim: null };
     case "WebhookRedeliveryRequested": {
       const known = begun(state, event.data.origin);
-      return { ...known, status: "pending", attemptsBurnt: 0, nextAttemptAt: epochMs(event.data.at) };
+      return { ...known, status: "pending", countedAttempts: 0, nextAttemptAt: epochMs(event.data.at) };
     }
     case "WebhookDelivered":
       return state && { ...settle(state, event.data.attempt), status: "delivered", claim: null };

@@ -1,4 +1,4 @@
-import { WEBHOOK_POLICY } from "../../domain/webhookDelivery/decisions.ts";
+import { WEBHOOK_POLICY } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import { webhookEvents } from "../webhook/webhookEventSchemas.ts";
 import type { DocumentParameter, DocumentWebhook } from "./openApiTypes.ts";

@@ -1,7 +1,7 @@
 import { isHeld } from "../../../projections/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
-import { type DeliveryPolicy, expiresAt } from "../../domain/email/decisions.ts";
+import { type DeliveryPolicy, expiresAt } from "../../domain/email/retrySchedule.ts";
 import { isTerminal } from "../../domain/email/state.ts";
 import { type Waiting, type WaitingFacts, waitingOf } from "../../domain/email/waitingReason.ts";
 import { authorityOf } from "../../domain/sender/state.ts";

@@ -13,9 +13,10 @@ import {
 import type { ToldEvent, WebhookPayload } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { signingSecrets, type WebhookEndpoint } from "../../domain/webhook/state.ts";
 import { classifyOutcome, type WebhookVerdict } from "../../domain/webhookDelivery/classifyWebhookOutcome.ts";
-import type { AttemptFacts, WebhookPolicy } from "../../domain/webhookDelivery/decisions.ts";
+import type { AttemptFacts } from "../../domain/webhookDelivery/decisions.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { redactAnswer } from "../../domain/webhookDelivery/redactResponse.ts";
+import type { WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { webhookSignature } from "../../kernel/crypto/webhookSignature.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";

@@ -6,7 +6,7 @@ import { readEmail } from "../../../src/commands/email/readEmail.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
-import { emailId } from "../../../src/kernel/ids.ts";
+import { emailId } from "../../../src/domain/email/idempotency.ts";
 import type { ContentFolder, FoundFolder } from "../../../src/ports/contentStore.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import { systemCommandContext } from "../../../src/service/openAdapters.ts";

@@ -5,8 +5,8 @@ import { readAttachment, uploadFolder } from "../../../src/commands/attachment/r
 import { folderOf, readEmail } from "../../../src/commands/email/readEmail.ts";
 import type { RequestedAttachment } from "../../../src/commands/email/resolveAttachments.ts";
 import { openAttachments } from "../../../src/commands/email/storedContent.ts";
+import { emailId } from "../../../src/domain/email/idempotency.ts";
 import { sha256Of } from "../../../src/kernel/contentPath.ts";
-import { emailId } from "../../../src/kernel/ids.ts";
 import type { ContentStore } from "../../../src/ports/contentStore.ts";
 import { type EventStore, LOG_START, StoreError } from "../../../src/ports/eventStore.ts";
 import { systemCommandContext } from "../../../src/service/openAdapters.ts";

@@ -707,7 +707,7 @@ describe("the breaker", () => {
     await world.settle();
     expect(world.relay.sent).toHaveLength(5);
     const states = await Promise.all(ids.map(world.state));
-    expect(states.map(({ attemptsBurnt }) => attemptsBurnt)).toEqual(ids.map(() => 0));
+    expect(states.map(({ countedAttempts }) => countedAttempts)).toEqual(ids.map(() => 0));
     expect(states.filter(({ status }) => status === "deferred")).toHaveLength(5);
   });
 

@@ -18,12 +18,12 @@ import {
 import { registerWebhook } from "../../../src/commands/webhook/registerWebhook.ts";
 import { readWebhookStory, redeliverWebhook } from "../../../src/commands/webhookDelivery/webhookAttempts.ts";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
-import { WEBHOOK_POLICY, type WebhookPolicy } from "../../../src/domain/webhookDelivery/decisions.ts";
 import {
   type DeliveryOrigin,
   type WebhookDeliveryEvent,
   webhookDeliveryStream,
 } from "../../../src/domain/webhookDelivery/events.ts";
+import { WEBHOOK_POLICY, type WebhookPolicy } from "../../../src/domain/webhookDelivery/retrySchedule.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
 import type { WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import { newId } from "../../../src/kernel/ids.ts";

@@ -1,0 +1,69 @@
+import type { Decision } from "../../kernel/event/decider.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import type { EmailEvent } from "./events.ts";
+import {
+  type Email,
+  type EmailState,
+  type ErasureReason,
+  emailDecider,
+  isTerminal,
+  isWaiting,
+} from "./state.ts";
+
+type EraseOutcome = "erased" | "alreadyErased" | "afterClaim" | "notFound";
+
+/** The events of an erasure. A waiting message cannot be delivered without its content, so it is canceled. */
+function erasure(email: Email, why: ErasureReason): readonly EmailEvent[] {
+  if (!isWaiting(email.status)) return [{ type: "EmailContentErased", data: why }];
+  return [
+    { type: "EmailCanceled", data: {} },
+    { type: "EmailContentErased", data: { ...why, canceled: true } },
+  ];
+}
+
+/**
+ * Erases the content of a message. A waiting message is canceled; a claimed one keeps its content until the claim has
+ * ended. A repeat gives no events.
+ */
+export function eraseContent(state: EmailState, why: ErasureReason): Decision<EraseOutcome, EmailEvent> {
+  if (state === null) return { outcome: "notFound", events: [] };
+  if (state.contentErased) return { outcome: "alreadyErased", events: [] };
+  if (state.claim === null) return { outcome: "erased", events: erasure(state, why) };
+  if (state.erasureRequested !== null) return { outcome: "afterClaim", events: [] };
+  return { outcome: "afterClaim", events: [{ type: "EmailContentErasureRequested", data: why }] };
+}
+
+/** The given events, and the requested erasure where they end the claim that it waits for. */
+export function withErasure(email: Email, events: readonly EmailEvent[]): readonly EmailEvent[] {
+  const after = events.reduce(emailDecider.evolve, email as EmailState);
+  if (after === null || after.erasureRequested === null || after.contentErased) return events;
+  return after.claim === null ? [...events, ...erasure(after, after.erasureRequested)] : events;
+}
+
+/** Erases the content of a message that has ended and was accepted at `acceptedBefore` or earlier. */
+export function retireContent(
+  state: EmailState,
+  acceptedBefore: EpochMs,
+): Decision<"erased" | "notDue", EmailEvent> {
+  if (state === null || state.contentErased || !isTerminal(state.status) || state.acceptedAt > acceptedBefore)
+    return { outcome: "notDue", events: [] };
+  return { outcome: "erased", events: erasure(state, { reason: "retention" }) };
+}
+
+/**
+ * Whether nothing needs the files of a message any more: it has ended, and their time is over or its content was
+ * erased. Once so, it stays so.
+ */
+export function canLoseAttachments(state: EmailState, now: EpochMs): state is Email {
+  if (state === null || state.attachmentsUntil === null || state.attachmentsExpired) return false;
+  return isTerminal(state.status) && (state.contentErased || now >= state.attachmentsUntil);
+}
+
+/** Records that the files were removed. Comes after the removal, so that a crash in between is noticed. */
+export function expireAttachments(
+  state: EmailState,
+  now: EpochMs,
+): Decision<"expired" | "notDue", EmailEvent> {
+  if (!canLoseAttachments(state, now)) return { outcome: "notDue", events: [] };
+  return { outcome: "expired", events: [{ type: "EmailAttachmentsExpired", data: {} }] };
+}

@@ -1,0 +1,42 @@
+import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import { derivedId } from "../../kernel/ids.ts";
+import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import type { Email } from "./state.ts";
+
+/**
+ * The id of the one message that a workspace can have under an Idempotency-Key. It names the stream of the message, so
+ * of racing requests only one can begin it.
+ */
+export function emailId(workspaceId: string, idempotencyKey: string): string {
+  return derivedId(workspaceId, idempotencyKey);
+}
+
+/** Equal for requests with the same content (canonical JSON, RFC 8785). Without the key it says nothing about them. */
+export function requestFingerprint(
+  keys: Pick<InstanceKeys, "fingerprint">,
+  workspaceId: string,
+  request: JsonObject,
+): string {
+  return keys.fingerprint(workspaceId, canonicalJson(request));
+}
+
+/** The receipt of an accepted message: the same for every repeat of its request. */
+export interface Receipt {
+  readonly id: string;
+  readonly status: "queued" | "suppressed";
+  /** RFC 3339. */
+  readonly acceptedAt: string;
+}
+
+/** The answer to a repeated key. `conflict`: the message `id` was accepted with another content. */
+export type Replay =
+  | { readonly kind: "accepted"; readonly receipt: Receipt; readonly replayed: true }
+  | { readonly kind: "conflict"; readonly id: string };
+
+/** Answers a request whose key was used before, from the message that was accepted then. */
+export function replayOf(id: string, email: Email, fingerprint: string): Replay {
+  if (email.fingerprint !== fingerprint) return { kind: "conflict", id };
+  const receipt = { id, status: email.acceptedAs, acceptedAt: rfc3339(email.acceptedAt) };
+  return { kind: "accepted", receipt, replayed: true };
+}

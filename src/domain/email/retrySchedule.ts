@@ -1,0 +1,64 @@
+import { type EpochMs, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
+import type { LastingVerdict } from "./recordedVerdict.ts";
+import type { Email } from "./state.ts";
+
+/** The rules of delivery that an operator can set; times in ms. */
+export interface DeliveryPolicy {
+  /** How long delivery is tried after acceptance, pauses not counted. */
+  readonly lifetimeMs: number;
+  readonly leaseMs: number;
+  readonly retryBaseMs: number;
+  readonly retryMaxMs: number;
+  readonly relayRetryMs: number;
+  /** Whether a message is tried again when it is not known whether the relay has it. */
+  readonly onAmbiguous: "retry" | "hold";
+}
+
+export const DELIVERY_POLICY: DeliveryPolicy = {
+  lifetimeMs: 72 * HOUR_MS,
+  leaseMs: 2 * MINUTE_MS,
+  retryBaseMs: MINUTE_MS,
+  retryMaxMs: 4 * HOUR_MS,
+  relayRetryMs: 30_000,
+  onAmbiguous: "retry",
+};
+
+/** The input of a decision that is not in the log. */
+export interface Moment {
+  readonly now: EpochMs;
+  /** In [0, 1). */
+  readonly random: number;
+  /** How long sending was paused since acceptance. That time does not count. */
+  readonly pausedMs: number;
+}
+
+/** When a message that could not be delivered fails for good. */
+export function expiresAt(email: Email, policy: DeliveryPolicy, pausedMs: number): EpochMs {
+  return email.acceptedAt + policy.lifetimeMs + pausedMs;
+}
+
+/** Exponential backoff: 1 min, 2 min, 4 min and so on, capped. */
+function backoffAt(email: Email, policy: DeliveryPolicy, moment: Moment): EpochMs {
+  const backoffMs = Math.min(policy.retryMaxMs, policy.retryBaseMs * 2 ** email.countedAttempts);
+  return retryAfter(email, policy, moment, backoffMs);
+}
+
+/** `delayMs` from now, with up to 20% of jitter added, but never after the end of the lifetime. */
+export function retryAfter(email: Email, policy: DeliveryPolicy, moment: Moment, delayMs: number): EpochMs {
+  const at = moment.now + Math.ceil(delayMs * (1 + 0.2 * moment.random));
+  return Math.min(at, expiresAt(email, policy, moment.pausedMs));
+}
+
+type DeferredVerdict = Extract<LastingVerdict, { kind: "deferred" }>;
+
+/** When a deferred message is tried again. */
+export function nextAttemptAt(
+  email: Email,
+  verdict: DeferredVerdict,
+  policy: DeliveryPolicy,
+  moment: Moment,
+): EpochMs {
+  if (verdict.ambiguous && policy.onAmbiguous === "hold") return expiresAt(email, policy, moment.pausedMs);
+  if (verdict.attemptBurnt) return backoffAt(email, policy, moment);
+  return retryAfter(email, policy, moment, policy.relayRetryMs);
+}
