@@ -80,6 +80,7 @@ class Follower {
     this.#addresses = [
       [SERVICE, `127.0.0.1:${port}`],
       [RECEIVER, `localhost:${receiverPort}`],
+      ["PORT=4000", `PORT=${receiverPort}`],
     ];
     const { address } = await noNames();
     const known = settingNames();
@@ -89,7 +90,6 @@ class Follower {
       PATH: `${join(this.state, "bin")}:${process.env.PATH}`,
       PAGE_STATE: this.state,
       PORT: String(port),
-      RECEIVER_PORT: String(receiverPort),
       DNS_SERVERS: address,
       DISK_FREE_BYTES_MIN: "0",
     };
@@ -111,7 +111,7 @@ class Follower {
       .split(/\s+/)
       .filter((pid) => pid !== "");
     for (const pid of pids.map(Number).filter(isAlive)) {
-      process.kill(pid, "SIGINT");
+      process.kill(pid, "SIGTERM");
       await until(() => !isAlive(pid), "what the page has started to end", STOPPING_MS_MAX);
     }
   }

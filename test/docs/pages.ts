@@ -3,9 +3,11 @@ import { join } from "node:path";
 import { ROOT } from "../support/service.ts";
 import { type Page, parsePage } from "./markdownPage.ts";
 
-const PATHS = ["README.md", "docs/getting-started.md"];
+const DOCS = [...new Bun.Glob("docs/*.md").scanSync({ cwd: ROOT })].filter(
+  (path) => !path.includes("architecture"),
+);
 
 /** Every page of the documentation, the README first. */
-export const PAGES: readonly Page[] = PATHS.map((path) =>
+export const PAGES: readonly Page[] = ["README.md", "SECURITY.md", ...DOCS.sort()].map((path) =>
   parsePage(path, readFileSync(join(ROOT, path), "utf8")),
 );
