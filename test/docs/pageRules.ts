@@ -10,7 +10,7 @@ const LANGUAGES = ["sh", "json", "text", "ts", "nginx", "ini"];
 const COMMAND_LINE = /^\s*(\$ |curl |bun |npx |docker |export |[A-Z_]+=\S+ bun |postledger )/m;
 const LINK = /!?\[[^\]]*\]\(([^)\s]+)\)/g;
 const INLINE_CODE = /`([^`]+)`/g;
-const CALL = /^(?:[A-Z_]+=\S* )*(?:bun run )?postledger ((?:[a-z-]+ ?)+)/;
+const CALL = /^(?:[A-Z_]+=\S* )*(?:bun run )?postledger ((?:[a-z][a-z-]* ?)+)/;
 
 /** The page that a link leads to, and its anchor. */
 function linkFault(page: Page, target: string): string | null {
