@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { openStore } from "../../src/service/openAdapters.ts";
-import { startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 
 const STORE_TIMEOUT_MS = 10_000;
 
@@ -63,7 +63,7 @@ const eventStoreDb: BenchStore = {
 
 /** SQLite always; EventStoreDB when `eventstored` is on the PATH, and a line that says so when it is not. */
 export function benchStores(): readonly BenchStore[] {
-  if (Bun.which("eventstored")) return [sqlite, eventStoreDb];
+  if (canStartEventStoreDb) return [sqlite, eventStoreDb];
   process.stderr.write("EventStoreDB: no eventstored on the PATH: its figures are left out\n");
   return [sqlite];
 }

@@ -6,12 +6,11 @@ import { version } from "../../package.json";
 import { commandGroups } from "../../src/cli/program/commandGroups.ts";
 import { SECOND_MS } from "../../src/kernel/time.ts";
 import { COMMAND_LINE, runCommand } from "../support/process/runCommand.ts";
-import { eventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 60_000;
 const COLUMNS_MAX = 80;
-const hasServer = (await eventStoreDb())?.process != null;
 
 let folder: string;
 beforeAll(async () => {
@@ -232,7 +231,7 @@ describe("where there is no data directory", () => {
     TEST_MS_MAX,
   );
 
-  test.skipIf(!hasServer)(
+  test.skipIf(!canStartEventStoreDb)(
     "none of them begins a log on a server",
     async () => {
       const { url } = await startEventStoreDb();

@@ -64,8 +64,11 @@ async function startProxy(targetPort: number) {
   };
 }
 
-/** What only a server across a network does to its clients. Call it inside a `describe`. */
-export function eventStoreDbFaults(server: EventStoreDbServer): void {
+/**
+ * What only a server across a network does to its clients. `process` is null for a server that nobody may kill.
+ * Call it inside a `describe`.
+ */
+export function eventStoreDbFaults(server: EventStoreDbServer, process: ServerProcess | null): void {
   const it = contractTest.bind(null, "eventstoredb");
   const open = (url = server.url, timeoutMs = 5_000) => connectEventStoreDb({ url, timeoutMs });
   const closing = async (stores: readonly EventStore[], body: () => Promise<void>) => {
@@ -214,7 +217,7 @@ export function eventStoreDbFaults(server: EventStoreDbServer): void {
     await client.dispose();
   });
 
-  restarts(open, server.process);
+  restarts(open, process);
 }
 
 function restarts(open: () => Promise<EventStore>, server: ServerProcess | null): void {

@@ -6,7 +6,7 @@ import { type QuotaEvent, quotaCodec } from "../../src/domain/quota/events.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
 import { openStore } from "../../src/service/openAdapters.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
-import { startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 120_000;
@@ -17,7 +17,7 @@ const KILL_AT = 300;
 
 type Server = Awaited<ReturnType<typeof startEventStoreDb>>;
 
-describe.skipIf(!Bun.which("eventstored"))("a daily limit of 1,000 on two instances of one log", () => {
+describe.skipIf(!canStartEventStoreDb)("a daily limit of 1,000 on two instances of one log", () => {
   let server: Server;
   let root: string;
   let services: readonly [TestProcess, TestProcess];

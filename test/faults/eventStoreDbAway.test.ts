@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Answer, startTestProcess, type TestProcess } from "../support/service.ts";
-import { startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 import { Load } from "./crash/load.ts";
 import { type RawSink, startRawSink } from "./crash/rawSink.ts";
@@ -23,7 +23,7 @@ const ROUNDS = 2;
 
 type Server = Awaited<ReturnType<typeof startEventStoreDb>>;
 
-describe.skipIf(!Bun.which("eventstored"))("EventStoreDB away", () => {
+describe.skipIf(!canStartEventStoreDb)("EventStoreDB away", () => {
   let server: Server;
   let sink: RawSink;
   let dataDir: string;

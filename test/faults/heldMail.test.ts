@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCommand } from "../support/process/commandProcess.ts";
 import { type Caller, callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
-import { eventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 import { type RawSink, startRawSink } from "./crash/rawSink.ts";
 import { startWebhookReceivers, type WebhookReceivers } from "./crash/webhookReceivers.ts";
@@ -13,7 +13,6 @@ const MS_MAX = 120_000;
 const WAIT_MS = 30_000;
 const MAILS = 5;
 const NEW_SENDER = "owner@example.org";
-const hasServer = (await eventStoreDb())?.process != null;
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -128,7 +127,7 @@ async function imported(): Promise<Environment> {
 
 describe.each([
   ["a backup that is restored", true, restored],
-  ["an export that is imported into EventStoreDB, two instances on it", hasServer, imported],
+  ["an export that is imported into EventStoreDB, two instances on it", canStartEventStoreDb, imported],
 ])("%s", (_name, isPossible, bring) => {
   test.skipIf(!isPossible)(
     "sends nothing of before until it is told to, and everything that is new",

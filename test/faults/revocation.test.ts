@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { readConfig } from "../../src/service/config/config.ts";
 import { openStore } from "../../src/service/openAdapters.ts";
 import { type Answer, callerOf, startTestProcess, type TestProcess } from "../support/service.ts";
-import { startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 60_000;
@@ -29,7 +29,7 @@ function logs(): readonly SharedLog[] {
     start: async (root) => `file:${join(root, "log")}`,
     stop: async () => {},
   };
-  if (!Bun.which("eventstored")) return [file];
+  if (!canStartEventStoreDb) return [file];
   let kill = async () => {};
   const server: SharedLog = {
     name: "EventStoreDB",

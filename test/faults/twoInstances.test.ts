@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
-import { startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 import { type RawSink, startRawSink } from "./crash/rawSink.ts";
 import { readStories } from "./crash/stories.ts";
@@ -22,7 +22,7 @@ type Server = Awaited<ReturnType<typeof startEventStoreDb>>;
 
 const newMasterKey = () => crypto.getRandomValues(new Uint8Array(32)).toBase64();
 
-describe.skipIf(!Bun.which("eventstored"))("two instances on one EventStoreDB", () => {
+describe.skipIf(!canStartEventStoreDb)("two instances on one EventStoreDB", () => {
   let server: Server;
   let sink: RawSink;
   let root: string;

@@ -11,7 +11,7 @@ import { emailStream } from "../../src/domain/email/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type EventStore, placeOfFault } from "../../src/ports/eventStore.ts";
 import { AuditedLog, type Deed } from "../support/auditedLog.ts";
-import { type EventStoreDbServer, eventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
+import { canStartEventStoreDb, type OwnServer, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 
 const START_MS_MAX = 60_000;
 const HISTORY: readonly Deed[] = [
@@ -20,12 +20,11 @@ const HISTORY: readonly Deed[] = [
   { kind: "erase", at: 0 },
   { kind: "suppress", at: 0 },
 ];
-const isThere = (await eventStoreDb()) !== null;
 
 /** On a server of its own: what is forged here is told of every log on it. */
-describe.skipIf(!isThere)("a client that writes to the server past the service", () => {
+describe.skipIf(!canStartEventStoreDb)("a client that writes to the server past the service", () => {
   const folder = mkdtempSync(join(tmpdir(), "postledger-server-"));
-  let server: EventStoreDbServer;
+  let server: OwnServer;
   let client: EventStoreDBClient;
   let store: EventStore;
   let erased = "";
@@ -42,7 +41,7 @@ describe.skipIf(!isThere)("a client that writes to the server past the service",
   afterAll(async () => {
     await store.close();
     await client.dispose();
-    await server.process?.kill();
+    await server.process.kill();
     rmSync(folder, { recursive: true });
   });
 

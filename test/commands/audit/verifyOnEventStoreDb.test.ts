@@ -16,7 +16,7 @@ import {
   type RecordedEvent,
 } from "../../../src/ports/eventStore.ts";
 import { AuditedLog, type Deed, deeds } from "../../support/auditedLog.ts";
-import { startEventStoreDb } from "../../support/stores/eventstoredb.ts";
+import { canStartEventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { until } from "../../support/until.ts";
 
 const TEST_MS_MAX = 180_000;
@@ -28,7 +28,7 @@ const FLIPS = 20;
 type Server = Awaited<ReturnType<typeof startEventStoreDb>>;
 
 // A server of its own: the log of the others' holds what their tests have done to it.
-describe.skipIf(!Bun.which("eventstored"))("on EventStoreDB", () => {
+describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
   const folder = mkdtempSync(join(tmpdir(), "postledger-verify-"));
   let server: Server;
   let store: EventStore;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ProcessOptions, startTestProcess, type TestProcess } from "../../support/service.ts";
-import { type EventStoreDbServer, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
+import { type OwnServer, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 
 type Environment = Readonly<Record<string, string>>;
 export type StoreName = "sqlite" | "eventstoredb";
@@ -40,7 +40,7 @@ export class ServiceUnderTest {
 
   private constructor(
     private readonly options: ServiceOptions,
-    private readonly server: EventStoreDbServer | null,
+    private readonly server: OwnServer | null,
     private readonly dataDir: string,
     /** The service's settings; opening its log takes the same. */
     readonly env: Environment,
@@ -140,7 +140,7 @@ export class ServiceUnderTest {
   /** Ends what runs and removes what is left. */
   async remove(): Promise<void> {
     if (this.process) await this.end("SIGKILL");
-    await this.server?.process?.kill();
+    await this.server?.process.kill();
     await rm(this.dataDir, { recursive: true, force: true });
   }
 }

@@ -6,7 +6,7 @@ import { DiskSearch, Markers } from "../../support/files/diskSearch.ts";
 import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import type { NameServer } from "../../support/servers/nameServer.ts";
 import { ROOT, startTestProcess, type TestProcess } from "../../support/service.ts";
-import { eventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
+import { canStartEventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { until } from "../../support/until.ts";
 import { startWebhookReceiver, type WebhookReceiver } from "../../support/webhook/webhookReceiver.ts";
 import { hostOf, loopbackNames, webhookSettings } from "../../support/webhook/webhookWorld.ts";
@@ -51,10 +51,9 @@ interface Place {
   open(): Promise<{ readonly env: Readonly<Record<string, string>>; readonly folders: readonly string[] }>;
 }
 
-const server = await eventStoreDb();
 const places: readonly Place[] = [
   { name: "SQLite", open: async () => ({ env: {}, folders: [] }) },
-  ...(server?.process
+  ...(canStartEventStoreDb
     ? [
         {
           name: "EventStoreDB",

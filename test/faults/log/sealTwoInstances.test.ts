@@ -8,7 +8,11 @@ import { servicesAtWork } from "../../../src/commands/instance/serviceRegister.t
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { type CommandResult, runCommand, startCommand } from "../../support/process/commandProcess.ts";
 import { startTestProcess, type TestProcess } from "../../support/service.ts";
-import { type OwnServer, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
+import {
+  canStartEventStoreDb,
+  type OwnServer,
+  startEventStoreDb,
+} from "../../support/stores/eventstoredb.ts";
 import { until } from "../../support/until.ts";
 import { Load } from "../crash/load.ts";
 import { type RawSink, startRawSink } from "../crash/rawSink.ts";
@@ -33,7 +37,7 @@ async function textOf(file: string): Promise<string> {
   return lines.join("\n");
 }
 
-describe.skipIf(!Bun.which("eventstored"))("an export that seals a log on EventStoreDB", () => {
+describe.skipIf(!canStartEventStoreDb)("an export that seals a log on EventStoreDB", () => {
   let server: OwnServer;
   let store: EventStore;
   let sink: RawSink;

@@ -8,7 +8,7 @@ import { type EventStore, LOG_START, type RecordedEvent } from "../../../src/por
 import { readConfig } from "../../../src/service/config/config.ts";
 import { openStore } from "../../../src/service/openAdapters.ts";
 import { type Answer, callerOf, ROOT, startTestProcess, type TestProcess } from "../../support/service.ts";
-import { startEventStoreDb } from "../../support/stores/eventstoredb.ts";
+import { canStartEventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { until } from "../../support/until.ts";
 import { type RawSink, startRawSink } from "../crash/rawSink.ts";
 import { readingRelease, writingRelease } from "./releases.ts";
@@ -27,7 +27,7 @@ afterAll(() =>
   Promise.all([readingRoot, writingRoot].map((root) => rm(root, { recursive: true, force: true }))),
 );
 
-const stores = ["SQLite", ...(Bun.which("eventstored") ? ["EventStoreDB"] : [])];
+const stores = ["SQLite", ...(canStartEventStoreDb ? ["EventStoreDB"] : [])];
 
 /** A message that was accepted, and what its sender was told. */
 interface Sent {

@@ -23,34 +23,41 @@ export interface EventStoreDbServer {
   /** A connection string. */
   readonly url: string;
   readonly port: number;
-  /** Null for a server that is not ours to disturb. */
-  readonly process: ServerProcess | null;
+  /** Holds `db` and `log`, and goes with the server; null for a server that is not ours. */
+  readonly folder: string | null;
 }
+
+/** Whether a test can have a server of its own. */
+export const canStartEventStoreDb = Bun.which("eventstored") !== null;
+
+/** Names what the runner of several processes hands to each: a server as JSON, or `null` where there is none. */
+export const SERVER_VARIABLE = "TEST_EVENTSTORE_SERVER";
 
 /** Test files may each get their own copy of this module; they share one server all the same. */
 const SHARED = Symbol.for("test.eventstoredb");
 const shared = globalThis as { [SHARED]?: Promise<EventStoreDbServer | null> };
 
-/**
- * The server that all suites of this process share: the one at EVENTSTORE_URL, else `eventstored` from the
- * PATH on a free loopback port, else the compose file's. Null when there is none; that is said in one line,
- * so that a skipped half is never silent.
- */
+/** The server that all suites of this process share: the one that the runner hands over, else one that is found. */
 export function eventStoreDb(): Promise<EventStoreDbServer | null> {
-  shared[SHARED] ??= find();
+  const given = process.env[SERVER_VARIABLE];
+  shared[SHARED] ??= given === undefined ? findEventStoreDb() : Promise.resolve(JSON.parse(given));
   return shared[SHARED];
 }
 
-async function find(): Promise<EventStoreDbServer | null> {
+/**
+ * The server at EVENTSTORE_URL, else `eventstored` from the PATH on a free loopback port, else the compose
+ * file's. Null when there is none; that is said in one line, so that a skipped half is never silent.
+ */
+export async function findEventStoreDb(): Promise<EventStoreDbServer | null> {
   const url = process.env.EVENTSTORE_URL;
   if (url)
     return {
       url,
       port: Number(/:(\d+)/.exec(url.replace(/^[^/]*\/\//, ""))?.[1] ?? COMPOSE_PORT),
-      process: null,
+      folder: null,
     };
   const reasons: string[] = ["EVENTSTORE_URL is not set"];
-  if (Bun.which("eventstored")) {
+  if (canStartEventStoreDb) {
     try {
       return await startEventStoreDb();
     } catch (error) {
@@ -64,10 +71,9 @@ async function find(): Promise<EventStoreDbServer | null> {
   return null;
 }
 
-/** A server of a test's own: its files can be looked at. */
+/** A server of a test's own: it can be disturbed, and its files can be looked at. */
 export interface OwnServer extends EventStoreDbServer {
   readonly process: ServerProcess;
-  /** Holds `db` and `log`. */
   readonly folder: string;
 }
 
@@ -136,7 +142,7 @@ async function compose(): Promise<EventStoreDbServer | string> {
   if (!(await run("docker", "compose", "up", "-d", "eventstore"))) return "docker compose did not start it";
   const port = COMPOSE_PORT;
   await until(() => isReady(port), "the composed server to be ready", START_MS_MAX);
-  return { url: `esdb://127.0.0.1:${port}?tls=false`, port, process: null };
+  return { url: `esdb://127.0.0.1:${port}?tls=false`, port, folder: null };
 }
 
 async function isReady(port: number): Promise<boolean> {

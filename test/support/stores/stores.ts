@@ -24,29 +24,12 @@ const sqlite: TestStore = { name: "SQLite", env: {}, isShared: false };
 export async function testStores(): Promise<readonly TestStore[]> {
   const server = await eventStoreDb();
   if (server === null) return [sqlite];
-  const owner = server.process === null ? `${server.port}` : `${server.port}-${process.pid}`;
-  const contentDirectory = join(tmpdir(), `postledger-test-content-${owner}`);
+  const contentDirectory = join(server.folder ?? join(tmpdir(), `postledger-test-${server.port}`), "content");
   mkdirSync(contentDirectory, { recursive: true });
-  if (server.process !== null) removeAtEnd(contentDirectory);
   const env = {
     STORE_URL: server.url,
     MASTER_KEY: SHARED_MASTER_KEY,
     CONTENT_URL: `file:${contentDirectory}`,
   };
   return [sqlite, { name: "EventStoreDB", env, isShared: true }];
-}
-
-/** Removes the directory when this process has ended, however it does: the test runner runs no exit handlers. */
-function removeAtEnd(directory: string): void {
-  const held = globalThis as Record<symbol, unknown>;
-  const name = Symbol.for(`test.remover ${directory}`);
-  if (held[name] !== undefined) return;
-  const remover = Bun.spawn(["sh", "-c", `trap '' INT; cat >/dev/null; rm -rf "$0"`, directory], {
-    stdin: "pipe",
-    stdout: "ignore",
-    stderr: "ignore",
-  });
-  remover.unref();
-  // Held for the life of the process, because a child that is collected takes its pipe with it.
-  held[name] = remover;
 }

@@ -1,0 +1,90 @@
+import { closeSync, openSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type FileRun, readTestCases, type TestCase } from "./testReport.ts";
+
+/** Longer than anything that a test waits for: a slow machine makes a test slow, not wrong. */
+const TEST_MS_MAX = 60_000;
+/** Five times what the slowest file takes on two cores. A test that never yields ignores its own time limit. */
+const FILE_MS_MAX = 15 * 60_000;
+/** What the helpers of a file that was killed get to notice it and to remove their folders. */
+const HELPERS_END_MS = 2_000;
+
+/** How the file's process is run. */
+export interface TestFileOptions {
+  /** The folder that `file` is relative to. */
+  readonly root: string;
+  /** Set on top of this process's environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly fileMsMax?: number;
+}
+
+interface ProcessEnd {
+  readonly exitCode: number | null;
+  readonly signal: string | number | null;
+  readonly hasHung: boolean;
+}
+
+function faultOf({ exitCode, signal, hasHung }: ProcessEnd, cases: readonly TestCase[]): string | null {
+  if (hasHung) return "did not end in time and was killed";
+  if (signal !== null) return `crashed: ended by ${signal}`;
+  if (cases.length === 0) return `no test has reported (exit status ${exitCode})`;
+  const hasFailedTest = cases.some(({ ending }) => ending === "failed");
+  // A file that does not load, or an error between two tests.
+  return exitCode === 0 || hasFailedTest ? null : `exit status ${exitCode}, though no test has failed`;
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // Nobody of the group is left.
+  }
+}
+
+async function runToEnd(command: readonly string[], outputFile: string, options: TestFileOptions) {
+  // Both streams go to one file, so that their order is kept and nothing waits for a process that outlives the test.
+  const output = openSync(outputFile, "a");
+  const child = Bun.spawn([...command], {
+    cwd: options.root,
+    env: { ...process.env, ...options.env },
+    stdin: "ignore",
+    stdout: output,
+    stderr: output,
+    detached: true,
+  });
+  closeSync(output);
+  const killWithUs = () => killGroup(child.pid);
+  process.on("exit", killWithUs);
+  let hasHung = false;
+  const bound = setTimeout(() => {
+    hasHung = true;
+    child.kill("SIGKILL");
+  }, options.fileMsMax ?? FILE_MS_MAX);
+  await child.exited;
+  clearTimeout(bound);
+  process.off("exit", killWithUs);
+  const end: ProcessEnd = { exitCode: child.exitCode, signal: child.signalCode, hasHung };
+  if (end.signal !== null) {
+    await Bun.sleep(HELPERS_END_MS);
+    killGroup(child.pid);
+  }
+  return end;
+}
+
+/** Runs one test file in a process of its own. What it came to is read from Bun's report, never from its output. */
+export async function runTestFile(file: string, options: TestFileOptions): Promise<FileRun> {
+  const directory = await mkdtemp(join(tmpdir(), "test-report-"));
+  const junitFile = join(directory, "junit.xml");
+  const outputFile = join(directory, "output.txt");
+  const reporter = ["--reporter=junit", `--reporter-outfile=${junitFile}`];
+  const command = [process.execPath, "test", `--timeout=${TEST_MS_MAX}`, ...reporter, `./${file}`];
+  const startedAt = performance.now();
+  const end = await runToEnd(command, outputFile, options);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  const cases = readTestCases(await readFile(junitFile, "utf8").catch(() => ""));
+  const output = await readFile(outputFile, "utf8");
+  await rm(directory, { recursive: true, force: true });
+  return { file, seconds, cases, fault: faultOf(end, cases), output };
+}

@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { laneServers, usesSharedServer } from "./laneServers.ts";
+import { type Lane, runInLanes } from "./lanes.ts";
+import { runTestFile } from "./runTestFile.ts";
+import type { FileRun } from "./testReport.ts";
+
+/** Files that run when nothing else does, by their names. */
+const ALONE: readonly string[] = [];
+
+/** Files that take long and so begin first, by their names, the slowest first. A name that is wrong costs only time. */
+const SLOW: readonly string[] = [];
+
+const SLOWEST_SHOWN = 10;
+/** What Bun writes about tests that passed or were left out. */
+const BUN_LINES =
+  /^(\((pass|skip|todo)\) .*|bun test v.*|\S+\.test\.ts:|\s*\d+ (pass|fail|skip|todo|expect\(\) calls)|Ran \d+ tests? across .*|\d+ tests? skipped:|)$/;
+
+interface RunOptions {
+  /** The folder that the files' paths are relative to. */
+  readonly root: string;
+  readonly files: readonly string[];
+  readonly lanes: number;
+  /** Set on top of this process's environment. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+function baseName(file: string): string {
+  return file.slice(file.lastIndexOf("/") + 1).replace(/\.test\.ts$/, "");
+}
+
+function slowestFirst(files: readonly string[]): readonly string[] {
+  const rank = (file: string) => (SLOW.includes(baseName(file)) ? SLOW.indexOf(baseName(file)) : SLOW.length);
+  return [...files].sort((a, b) => rank(a) - rank(b));
+}
+
+function print({ file, seconds, cases, fault, output }: FileRun): void {
+  const hasFailed = fault !== null || cases.some(({ ending }) => ending === "failed");
+  const lines = output.split("\n").filter((line) => hasFailed || !BUN_LINES.test(line));
+  const count = `${cases.length} ${cases.length === 1 ? "test" : "tests"}`;
+  const verdict = hasFailed ? "FAILED" : "passed";
+  console.log(`${verdict} ${file} (${count}, ${seconds.toFixed(1)} s)${fault === null ? "" : `: ${fault}`}`);
+  if (lines.length > 0) console.log(lines.map((line) => `    ${line}`.trimEnd()).join("\n"));
+}
+
+function printSlowest(runs: readonly FileRun[]): void {
+  const slowest = [...runs].sort((a, b) => b.seconds - a.seconds).slice(0, SLOWEST_SHOWN);
+  console.log("The slowest files:");
+  for (const { file, seconds } of slowest) console.log(`  ${seconds.toFixed(1).padStart(6)} s ${file}`);
+}
+
+/** Runs test files side by side, and those that need the machine for themselves after all others, one by one. */
+export async function runTestFiles({ root, files, lanes, env }: RunOptions): Promise<readonly FileRun[]> {
+  const servers = await laneServers();
+  const onServer = new Set(files.filter((file) => usesSharedServer(readFileSync(join(root, file), "utf8"))));
+  const runs: FileRun[] = [];
+  const run = async (file: string, lane: Lane) => {
+    const serverEnv = onServer.has(file) ? await servers.env(lane) : {};
+    const ended = await runTestFile(file, { root, env: { ...env, ...serverEnv } });
+    runs.push(ended);
+    print(ended);
+  };
+  const isAlone = (file: string) => ALONE.includes(baseName(file));
+  const beside = slowestFirst(files.filter((file) => !isAlone(file)));
+  await runInLanes(beside, lanes, run, (file, lane) => !onServer.has(file) || servers.has(lane));
+  await runInLanes(files.filter(isAlone), 1, run);
+  printSlowest(runs);
+  return runs;
+}
