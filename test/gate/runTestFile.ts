@@ -24,6 +24,7 @@ interface ProcessEnd {
   readonly exitCode: number | null;
   readonly signal: string | number | null;
   readonly hasHung: boolean;
+  readonly cpuSeconds: number;
 }
 
 function faultOf({ exitCode, signal, hasHung }: ProcessEnd, cases: readonly TestCase[]): string | null {
@@ -65,7 +66,8 @@ async function runToEnd(command: readonly string[], outputFile: string, options:
   await child.exited;
   clearTimeout(bound);
   process.off("exit", killWithUs);
-  const end: ProcessEnd = { exitCode: child.exitCode, signal: child.signalCode, hasHung };
+  const cpuSeconds = Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1e6;
+  const end: ProcessEnd = { exitCode: child.exitCode, signal: child.signalCode, hasHung, cpuSeconds };
   if (end.signal !== null) {
     await Bun.sleep(HELPERS_END_MS);
     killGroup(child.pid);
@@ -86,5 +88,5 @@ export async function runTestFile(file: string, options: TestFileOptions): Promi
   const cases = readTestCases(await readFile(junitFile, "utf8").catch(() => ""));
   const output = await readFile(outputFile, "utf8");
   await rm(directory, { recursive: true, force: true });
-  return { file, seconds, cases, fault: faultOf(end, cases), output };
+  return { file, seconds, cpuSeconds: end.cpuSeconds, cases, fault: faultOf(end, cases), output };
 }

@@ -34,19 +34,24 @@ function slowestFirst(files: readonly string[]): readonly string[] {
   return [...files].sort((a, b) => rank(a) - rank(b));
 }
 
-function print({ file, seconds, cases, fault, output }: FileRun): void {
+function print({ file, seconds, cpuSeconds, cases, fault, output }: FileRun): void {
   const hasFailed = fault !== null || cases.some(({ ending }) => ending === "failed");
   const lines = output.split("\n").filter((line) => hasFailed || !BUN_LINES.test(line));
   const count = `${cases.length} ${cases.length === 1 ? "test" : "tests"}`;
   const verdict = hasFailed ? "FAILED" : "passed";
-  console.log(`${verdict} ${file} (${count}, ${seconds.toFixed(1)} s)${fault === null ? "" : `: ${fault}`}`);
+  console.log(
+    `${verdict} ${file} (${count}, ${seconds.toFixed(1)} s, CPU ${cpuSeconds.toFixed(1)} s)${fault === null ? "" : `: ${fault}`}`,
+  );
   if (lines.length > 0) console.log(lines.map((line) => `    ${line}`.trimEnd()).join("\n"));
 }
+
+const tenths = (seconds: number) => seconds.toFixed(1).padStart(6);
 
 function printSlowest(runs: readonly FileRun[]): void {
   const slowest = [...runs].sort((a, b) => b.seconds - a.seconds).slice(0, SLOWEST_SHOWN);
   console.log("The slowest files:");
-  for (const { file, seconds } of slowest) console.log(`  ${seconds.toFixed(1).padStart(6)} s ${file}`);
+  for (const { file, seconds, cpuSeconds } of slowest)
+    console.log(`  ${tenths(seconds)} s, ${tenths(cpuSeconds)} s of a processor: ${file}`);
 }
 
 /** Runs test files side by side, and those that need the machine for themselves after all others, one by one. */

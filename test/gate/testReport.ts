@@ -42,6 +42,8 @@ export function readTestCases(junit: string): readonly TestCase[] {
 export interface FileRun {
   readonly file: string;
   readonly seconds: number;
+  /** Processor time of its process and of those whose end it has waited for, user and system. */
+  readonly cpuSeconds: number;
   readonly cases: readonly TestCase[];
   /** Why the file counts as failed, whatever its tests say: it crashed, hung, or holds no test. Null for no reason. */
   readonly fault: string | null;
