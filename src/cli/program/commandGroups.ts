@@ -7,7 +7,7 @@ import { logCommands } from "../log/logExport.ts";
 import { projectionCommands } from "../projection/projectionCommands.ts";
 import { dashboardCommands } from "../service/dashboardCommands.ts";
 import { operationCommands } from "../service/doctor.ts";
-import { serve } from "../service/serve.ts";
+
 import { workspaceControls } from "../workspace/limitAndPauseCommands.ts";
 import { apiKeyCommands, createWorkspace, senderCommands } from "../workspace/workspaceCommands.ts";
 import type { Command } from "./command.ts";
@@ -24,6 +24,7 @@ const serveCommand: Command = {
   ],
   dataDirectory: "made",
   async run({ config }) {
+    const { serve } = await import("../service/serve.ts");
     await serve(config);
     return 0;
   },

@@ -99,7 +99,8 @@ export function plainData(stored: StoredEvent): unknown {
 }
 
 interface Format extends EventFormat {
-  readonly check: TypeCheck<TObject>;
+  /** Compiled when it is first asked for: a command of the command line meets few of the types. */
+  check(): TypeCheck<TObject>;
   readonly lifts: readonly Lift[];
   readonly lower: Lift | undefined;
 }
@@ -111,7 +112,11 @@ function formatOf(type: string, schema: TObject, { lifts, writes }: TypeVersions
     version >= 1 && version <= reads && (writes === undefined || version < reads),
     `${type} is written in a version before the newest that is read`,
   );
-  const check = TypeCompiler.Compile(schema);
+  let compiled: TypeCheck<TObject> | null = null;
+  const check = () => {
+    compiled ??= TypeCompiler.Compile(schema);
+    return compiled;
+  };
   return { schema, reads, writes: version, check, lifts, lower: writes?.lower };
 }
 
@@ -142,7 +147,7 @@ function loweredData(stored: StoredEvent, lower: Lift): object | Uint8Array {
 }
 
 /**
- * Builds the codec of one noun from its schemas, each of the newest version of its type; checks are compiled once.
+ * Builds the codec of one noun from its schemas, each of the newest version of its type.
  * `versions` names the types that are not at version 1 any more.
  */
 export function makeCodec<const Schemas extends EventSchemas>(
@@ -163,8 +168,8 @@ export function makeCodec<const Schemas extends EventSchemas>(
       const version = stored.metadata?.schema;
       const isNewest = version === format.reads || version === undefined;
       const data = isNewest ? plainData(stored) : liftedData(stored, format, version);
-      if (!format.check.Check(data)) {
-        const { path = "/", message = "" } = format.check.Errors(data).First() ?? {};
+      if (!format.check().Check(data)) {
+        const { path = "/", message = "" } = format.check().Errors(data).First() ?? {};
         throw new UnreadableEventError(
           stored,
           `its data is not of version ${format.reads}: ${path} ${message}`,
