@@ -11,6 +11,7 @@ import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 60_000;
 const COLUMNS_MAX = 80;
+const CALLS_IN_ONE_PROCESS = join(import.meta.dir, "../support/process/callsInOneProcess.ts");
 
 let folder: string;
 beforeAll(async () => {
@@ -111,10 +112,32 @@ describe("help", () => {
     ...commands.map(({ name }) => name.split(" ")),
   ];
 
-  test.each(calls.map((words) => [words.join(" "), words] as const))(
+  type End = Awaited<ReturnType<typeof call>>;
+  let shownAll: readonly End[];
+  let askedAll: readonly End[];
+  beforeAll(async () => {
+    const callAll = async (each: readonly (readonly string[])[]): Promise<readonly End[]> => {
+      const child = Bun.spawn([process.execPath, CALLS_IN_ONE_PROCESS, JSON.stringify(each)], {
+        env: { PATH: process.env.PATH, HOME: process.env.HOME },
+        stdout: "pipe",
+      });
+      return (await new Response(child.stdout).json()) as readonly End[];
+    };
+    shownAll = await callAll(calls.map((words) => [...words, "--help"]));
+    askedAll = await callAll(calls.map((words) => ["help", ...words]));
+  });
+
+  test("of a call in a process of its own is the same", async () => {
+    const words = ["workspace", "create"];
+    const at = calls.findIndex((one) => one.join(" ") === words.join(" "));
+    expect(await call([...words, "--help"])).toEqual(shownAll[at] as End);
+    expect(await call(["help", ...words])).toEqual(askedAll[at] as End);
+  });
+
+  test.each(calls.map((words, index) => [words.join(" "), words, index] as const))(
     "of %p fits a terminal, shows how it is called, and an example",
-    async (_name, words) => {
-      const [shown, asked] = await Promise.all([call([...words, "--help"]), call(["help", ...words])]);
+    (_name, words, index) => {
+      const [shown, asked] = [shownAll[index] as End, askedAll[index] as End];
       expect(shown).toMatchObject({ status: 0, err: "" });
       expect(shown.out).toStartWith(`Usage: ${["postledger", ...words].join(" ")} `);
       expect(shown.out).toContain("\nExamples:\n");

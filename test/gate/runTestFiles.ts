@@ -36,7 +36,7 @@ function slowestFirst(files: readonly string[]): readonly string[] {
 
 function print({ file, seconds, cpuSeconds, cases, fault, output }: FileRun): void {
   const hasFailed = fault !== null || cases.some(({ ending }) => ending === "failed");
-  const lines = output.split("\n").filter((line) => hasFailed || !BUN_LINES.test(line));
+  const lines = output.split("\n").filter((line) => !BUN_LINES.test(line));
   const count = `${cases.length} ${cases.length === 1 ? "test" : "tests"}`;
   const verdict = hasFailed ? "FAILED" : "passed";
   console.log(
