@@ -35,6 +35,7 @@ test("a file that passes has no fault, and its tests are counted", async () => {
     failed: 0,
     skipped: 1,
     eventStoreDb: { ran: 1, skipped: 0 },
+    browser: { ran: 0, skipped: 0 },
     failures: [],
   });
 });

@@ -6,7 +6,7 @@ import { runTestFile } from "./runTestFile.ts";
 import type { FileRun } from "./testReport.ts";
 
 /** Files that run when nothing else does, by their names. */
-const ALONE: readonly string[] = [];
+const ALONE: readonly string[] = ["crash", "webhookCrash"];
 
 /** Files that take long and so begin first, by their names, the slowest first. A name that is wrong costs only time. */
 const SLOW: readonly string[] = [];
@@ -14,7 +14,7 @@ const SLOW: readonly string[] = [];
 const SLOWEST_SHOWN = 10;
 /** What Bun writes about tests that passed or were left out. */
 const BUN_LINES =
-  /^(\((pass|skip|todo)\) .*|bun test v.*|\S+\.test\.ts:|\s*\d+ (pass|fail|skip|todo|expect\(\) calls)|Ran \d+ tests? across .*|\d+ tests? skipped:|)$/;
+  /^(\((pass|skip|todo)\) .*|bun test v.*|\S+\.test\.tsx?:|\s*\d+ (pass|fail|skip|todo|expect\(\) calls)|Ran \d+ tests? across .*|\d+ tests? skipped:|)$/;
 
 interface RunOptions {
   /** The folder that the files' paths are relative to. */
@@ -26,7 +26,7 @@ interface RunOptions {
 }
 
 function baseName(file: string): string {
-  return file.slice(file.lastIndexOf("/") + 1).replace(/\.test\.ts$/, "");
+  return file.slice(file.lastIndexOf("/") + 1).replace(/\.test\.tsx?$/, "");
 }
 
 function slowestFirst(files: readonly string[]): readonly string[] {
