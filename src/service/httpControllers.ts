@@ -21,7 +21,6 @@ import { templatesController } from "../http/template/templateRoutes.ts";
 import { usageController } from "../http/usage/usageRoutes.ts";
 import { caughtUpEndpoints } from "../http/webhook/caughtUpEndpoints.ts";
 import { webhookEndpointsController } from "../http/webhook/webhookEndpointRoutes.ts";
-import { webhooksController } from "../http/webhook/webhookRoutes.ts";
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveryRoutes.ts";
 import { workspaceController } from "../http/workspace/workspaceRoutes.ts";
 import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
@@ -74,7 +73,6 @@ export async function makeControllers(
     }),
     usageController({ deps, emails: readModel("emails") }),
     attachmentsController({ deps, basePath, attachments: readModel("attachments") }),
-    webhooksController(webhooks),
     webhookEndpointsController(webhooks),
     webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
     suppressionsController({ deps, basePath, suppressions: readModel("suppressions") }),

@@ -1,5 +1,6 @@
 import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
+import { ATTACHMENTS_BYTES_MAX, ATTACHMENTS_MAX } from "../../domain/email/contentLimits.ts";
 import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { base64Bytes } from "../../kernel/text/base64.ts";
@@ -46,10 +47,6 @@ export type AttachmentsOutcome =
       readonly pointer: string;
       readonly message: string;
     };
-
-/** Spec: Limits. All sizes are of decoded bytes. */
-const ATTACHMENTS_MAX = 10;
-const TOTAL_BYTES_MAX = 10_000_000;
 
 interface Fault {
   readonly code: AttachmentRefusal;
@@ -131,8 +128,8 @@ function sizeRefusal(requested: readonly RequestedAttachment[], uploads: Uploads
     }
     total += bytes;
   }
-  if (total <= TOTAL_BYTES_MAX) return null;
-  const message = `is over ${TOTAL_BYTES_MAX} bytes in all`;
+  if (total <= ATTACHMENTS_BYTES_MAX) return null;
+  const message = `is over ${ATTACHMENTS_BYTES_MAX} bytes in all`;
   return refused({ code: "ATTACHMENT_LIMIT_EXCEEDED", message }, "/attachments");
 }
 

@@ -1,14 +1,14 @@
+import {
+  HTML_CHARACTERS_MAX,
+  SUBJECT_CHARACTERS_MAX,
+  TEXT_CHARACTERS_MAX,
+} from "../../domain/email/contentLimits.ts";
 import { type TemplateFault, templateFault, versionForSend } from "../../domain/template/state.ts";
 import { fillVariables } from "../../domain/template/variables.ts";
 import { codePoints, isHeaderSafe } from "../../kernel/text/text.ts";
 import type { CompileResult } from "../../ports/templateEngine.ts";
 import type { Dependencies } from "../dependencies.ts";
 import type { CompiledVersion } from "./compiledTemplateCache.ts";
-
-/** What is rendered obeys the limits of what is sent directly (spec: Limits), in characters. */
-const SUBJECT_CHARACTERS_MAX = 998;
-const HTML_CHARACTERS_MAX = 500_000;
-const TEXT_CHARACTERS_MAX = 200_000;
 
 /** Which template a send names, and what it fills it with. */
 export interface TemplateRequest {

@@ -1,11 +1,5 @@
 import { Elysia } from "elysia";
-import {
-  type ApiKeyRow,
-  activeApiKeys,
-  apiKeyDescendants,
-  apiKeyOf,
-  listApiKeys,
-} from "../../../projections/apiKeys.ts";
+import { activeApiKeys, apiKeyDescendants, apiKeyOf, listApiKeys } from "../../../projections/apiKeys.ts";
 import {
   type IssueOutcome,
   issueFurtherKey,
@@ -14,27 +8,18 @@ import {
 } from "../../commands/apiKey/issueApiKey.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { revokeKey } from "../../commands/workspace/manageWorkspace.ts";
-import { keyStatus } from "../../domain/apiKey/state.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { parseAddressRange } from "../../kernel/network/clientIp.ts";
-import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import { type EpochMs, epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
-import { NoQuery } from "../body/commonSchemas.ts";
-import { dateTime } from "../body/dateTimeText.ts";
+import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
-import { decodeCursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
-import { authorize, authorizeThenRead, authorizeThenReadOptional } from "../server/authorization.ts";
+import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
+import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import {
-  IssueApiKeyBody,
-  ListApiKeysQuery,
-  OVERLAP_SECONDS_DEFAULT,
-  RevokeApiKeyBody,
-  RotateApiKeyBody,
-} from "./apiKeySchemas.ts";
+import { apiKeyOperations, OVERLAP_SECONDS_DEFAULT } from "./apiKeyOperations.ts";
+import { apiKeyJson } from "./apiKeyResource.ts";
+import { wantedKey } from "./issueApiKeyRequest.ts";
 
 /** Keys of one workspace that open something. Requests that race may go a little over it. */
 const ACTIVE_KEYS_MAX = 1_000;
@@ -63,18 +48,19 @@ function issuingKeys({ deps, basePath, apiKeys }: ApiKeysOptions) {
     if (activeApiKeys(apiKeys.db, principalOf(request).workspaceId, now) < ACTIVE_KEYS_MAX) return;
     throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
   };
+  const hooks = hooksOf(deps, apiKeyOperations);
   return new Elysia({ normalize: false })
     .post(
       routes.issueApiKey.path,
       async ({ body, request, set }) => {
         const context = commandContextOf(request, deps);
-        const wanted = wantedOf(body, context.at);
+        const wanted = wantedKey(body, context.at);
         requireRoom(request);
         const outcome = await issueFurtherKey(deps, principalOf(request), wanted, context);
         if (outcome.kind !== "issued") throw refusal(outcome);
         return issued(request, set, outcome);
       },
-      { parse: authorizeThenRead(deps, routes.issueApiKey), body: IssueApiKeyBody, query: NoQuery },
+      hooks("issueApiKey"),
     )
     .post(
       routes.rotateApiKey.path,
@@ -90,32 +76,29 @@ function issuingKeys({ deps, basePath, apiKeys }: ApiKeysOptions) {
         if (outcome.kind !== "rotated") throw refusal(outcome);
         return issued(request, set, outcome);
       },
-      {
-        parse: authorizeThenReadOptional(deps, routes.rotateApiKey),
-        body: RotateApiKeyBody,
-        query: NoQuery,
-      },
+      hooks("rotateApiKey"),
     );
 }
 
 function existingKeys({ deps, apiKeys }: ApiKeysOptions) {
+  const hooks = hooksOf(deps, apiKeyOperations);
   return new Elysia({ normalize: false })
     .get(
       routes.listApiKeys.path,
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
-        const after = query.cursor === undefined ? {} : { after: decodeCursor(query.cursor, isApiKeyId) };
-        const limit = pageItems(query.limit);
-        const rows = listApiKeys(await caughtUpRows(apiKeys), { workspaceId, ...after, limit: limit + 1 });
-        const { shown, nextCursor } = pageOf(rows, limit);
-        return { data: shown.map((row) => apiKeyJson(deps, row)), next_cursor: nextCursor };
+        const asked = pageRequest(query, isApiKeyId);
+        const db = await caughtUpRows(apiKeys);
+        const page = pageOf(asked, (one) => listApiKeys(db, { workspaceId, ...one }));
+        return pageJson(page, (row) => apiKeyJson(deps, row));
       },
-      { transform: authorize(deps, routes.listApiKeys), query: ListApiKeysQuery },
+      hooks("listApiKeys"),
     )
-    .get(routes.getApiKey.path, async ({ params: { id }, request }) => existing(deps, apiKeys, request, id), {
-      transform: authorize(deps, routes.getApiKey),
-      query: NoQuery,
-    })
+    .get(
+      routes.getApiKey.path,
+      async ({ params: { id }, request }) => existing(deps, apiKeys, request, id),
+      hooks("getApiKey"),
+    )
     .post(
       routes.revokeApiKey.path,
       async ({ body, params: { id }, request }) => {
@@ -125,11 +108,7 @@ function existingKeys({ deps, apiKeys }: ApiKeysOptions) {
         if (body.with_children) await revokeChildren(deps, apiKeys, id, context);
         return existing(deps, apiKeys, request, id);
       },
-      {
-        parse: authorizeThenReadOptional(deps, routes.revokeApiKey),
-        body: RevokeApiKeyBody,
-        query: NoQuery,
-      },
+      hooks("revokeApiKey"),
     );
 }
 
@@ -169,42 +148,6 @@ async function existing(deps: Dependencies, apiKeys: ReadModel, request: Request
   });
 }
 
-function wantedOf(body: IssueApiKeyBody, now: EpochMs) {
-  const { name, scopes, expires_at: expires = null, senders = null, client_ranges: ranges = null } = body;
-  return {
-    name,
-    scopes,
-    expiresAt: expiryOf(expires, now),
-    senders: senders?.map((text, index) => senderOf(text, `/senders/${index}`)) ?? null,
-    clientRanges: ranges?.map((text, index) => rangeOf(text, `/client_ranges/${index}`)) ?? null,
-  };
-}
-
-function senderOf(text: string, pointer: string): string {
-  if (!text.includes("@")) {
-    const domain = parseDomain(text);
-    if (domain === null) throw invalid(pointer, "must be an address or a fully qualified domain");
-    return domain;
-  }
-  const address = parseAddress(text);
-  if ("invalid" in address) throw invalid(pointer, address.invalid);
-  return address.canonical;
-}
-
-function rangeOf(text: string, pointer: string): string {
-  if (parseAddressRange(text) === null) {
-    throw invalid(pointer, "must be an IP address, or a range of them in CIDR notation");
-  }
-  return text;
-}
-
-function expiryOf(text: string | null, now: EpochMs): EpochMs | null {
-  if (text === null) return null;
-  const at = epochMs(dateTime("/expires_at", text));
-  if (at <= now) throw invalid("/expires_at", "is not in the future");
-  return at;
-}
-
 function refusal(outcome: Exclude<IssueOutcome, { kind: "issued" }>): Problem {
   switch (outcome.kind) {
     case "issuerGone":
@@ -227,29 +170,4 @@ function refusal(outcome: Exclude<IssueOutcome, { kind: "issued" }>): Problem {
       );
     }
   }
-}
-
-/** The later of what the log tells and what this instance has seen and not written yet. */
-function lastUseOf({ keyUse }: Dependencies, { id, lastUsedAt }: ApiKeyRow): string | null {
-  const seen = keyUse.lastSeen(id);
-  if (seen === null || (lastUsedAt !== null && epochMs(lastUsedAt) >= seen)) return lastUsedAt;
-  return rfc3339(seen);
-}
-
-function apiKeyJson(deps: Dependencies, row: ApiKeyRow) {
-  const expiresAt = row.expiresAt === null ? null : epochMs(row.expiresAt);
-  return {
-    id: row.id,
-    object: "api_key",
-    name: row.name,
-    scopes: row.scopes,
-    status: keyStatus({ revoked: row.revoked, expiresAt }, deps.clock.now()),
-    expires_at: row.expiresAt,
-    created_at: row.createdAt,
-    last_used_at: lastUseOf(deps, row),
-    issued_by: row.issuerId,
-    rotated_from: row.rotatedFrom,
-    senders: row.senders,
-    client_ranges: row.clientRanges,
-  };
 }

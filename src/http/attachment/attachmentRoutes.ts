@@ -12,22 +12,23 @@ import {
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { DIRECT_MEMBERS } from "../../commands/email/resolveAttachments.ts";
 import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
-import type { Attachment } from "../../domain/attachment/state.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { base64Bytes } from "../../kernel/text/base64.ts";
 import { grouped } from "../../kernel/text/text.ts";
-import { rfc3339 } from "../../kernel/time.ts";
 import { DirectAttachment, NoQuery } from "../body/commonSchemas.ts";
 import { mediaTypeOf, requireIdentity } from "../body/jsonBody.ts";
 import { openFilePart } from "../body/multipartFile.ts";
 import { checkBy } from "../body/validation.ts";
 import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
-import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
-import { authorize, authorizeThenRead, authorizeUnread } from "../server/authorization.ts";
+import { pageRequest } from "../lists/cursorPaging.ts";
+import { authorize, authorizeThenRead } from "../server/authorization.ts";
+import { hooksOf } from "../server/operationHooks.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
 import { bodyOf, commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { ListAttachmentsQuery } from "./attachmentSchemas.ts";
+import { attachmentOperations } from "./attachmentOperations.ts";
+import { attachmentJson } from "./attachmentResource.ts";
 
 interface AttachmentsOptions {
   readonly deps: Dependencies;
@@ -39,6 +40,7 @@ interface AttachmentsOptions {
 
 /** Uploading files for sends, looking them up, and letting go of them. */
 export function attachmentsController({ deps, basePath, attachments }: AttachmentsOptions) {
+  const hooks = hooksOf(deps, attachmentOperations);
   return new Elysia({ normalize: false })
     .post(
       routes.uploadAttachment.path,
@@ -63,22 +65,17 @@ export function attachmentsController({ deps, basePath, attachments }: Attachmen
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
         await whenCaughtUp(attachments);
-        const wanted = {
-          workspaceId,
-          limit: pageItems(query.limit),
-          ...(query.status === undefined ? {} : { status: query.status }),
-          ...(query.cursor === undefined ? {} : { after: decodeCursor(query.cursor) }),
-        };
-        const { shown, nextCursor } = await findPage(attachments, wanted, listAttachments);
+        const { status } = query;
+        const wanted = { workspaceId, ...pageRequest(query), ...definedMembers({ status }) };
+        const { shown: rows, nextCursor } = await findPage(attachments, wanted, listAttachments);
         // File names are in the uploads' own streams only, so that erasing one place is enough.
-        const found = await attachments.scheduler.mapEach(
-          shown,
-          async ({ id }) => [id, await readAttachment(deps, workspaceId, id)] as const,
-        );
-        const data = found.flatMap(([id, upload]) => (upload === null ? [] : [attachmentJson(id, upload)]));
-        return { data, next_cursor: nextCursor };
+        const found = await attachments.scheduler.mapEach(rows, async ({ id }) => {
+          const upload = await readAttachment(deps, workspaceId, id);
+          return upload === null ? [] : [attachmentJson(id, upload)];
+        });
+        return { data: found.flat(), next_cursor: nextCursor };
       },
-      { transform: authorize(deps, routes.listAttachments), query: ListAttachmentsQuery },
+      hooks("listAttachments"),
     )
     .get(
       routes.getAttachment.path,
@@ -88,7 +85,7 @@ export function attachmentsController({ deps, basePath, attachments }: Attachmen
         if (attachment === null) throw new Problem("NOT_FOUND");
         return attachmentJson(id, attachment);
       },
-      { transform: authorize(deps, routes.getAttachment), query: NoQuery },
+      hooks("getAttachment"),
     )
     .delete(
       routes.deleteAttachment.path,
@@ -97,7 +94,7 @@ export function attachmentsController({ deps, basePath, attachments }: Attachmen
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
         set.status = 204;
       },
-      { parse: authorizeUnread(deps, routes.deleteAttachment), query: NoQuery },
+      hooks("deleteAttachment"),
     );
 }
 
@@ -154,19 +151,4 @@ function fileOf(body: unknown): Pick<UploadAttachment, "filename" | "contentType
 function uploadId(text: string): string {
   if (!isUuid(text)) throw new Problem("NOT_FOUND");
   return text.toLowerCase();
-}
-
-function attachmentJson(id: string, attachment: Attachment) {
-  return {
-    id,
-    object: "attachment",
-    status: attachment.status,
-    filename: attachment.filename,
-    content_type: attachment.contentType,
-    size_bytes: attachment.bytes,
-    sha256: attachment.sha256,
-    rejection_reason: attachment.rejectionReason,
-    created_at: rfc3339(attachment.uploadedAt),
-    expires_at: rfc3339(attachment.expiresAt),
-  };
 }

@@ -1,7 +1,19 @@
-import { FormatRegistry, Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from "@sinclair/typebox";
+import {
+  FormatRegistry,
+  Kind,
+  type ObjectOptions,
+  type SchemaOptions,
+  type Static,
+  type StringOptions,
+  type TProperties,
+  type TSchema,
+  type TUnsafe,
+  Type,
+  TypeRegistry,
+} from "@sinclair/typebox";
+import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
 import { isUuid } from "../../kernel/ids.ts";
-import { codePoints } from "../../kernel/text/text.ts";
-import { inWords } from "./validation.ts";
+import { codePoints, grouped } from "../../kernel/text/text.ts";
 
 interface TextOptions {
   readonly minLength?: number;
@@ -23,10 +35,44 @@ export function Text(options: TextOptions): TUnsafe<string> {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options } as unknown as TSchema);
 }
 
-/** Spec: Limits. */
-export const FILENAME_CHARACTERS_MAX = 255;
+/** An object without members beside these. */
+export function Closed<Properties extends TProperties>(properties: Properties, options: ObjectOptions = {}) {
+  return Type.Object(properties, { additionalProperties: false, ...options });
+}
+
+/** One of these texts. */
+export function OneOf<const Value extends string>(values: readonly Value[], options: SchemaOptions = {}) {
+  return Type.Union(
+    values.map((value) => Type.Literal(value)),
+    options,
+  );
+}
+
+export function Nullable<Schema extends TSchema>(schema: Schema, options: SchemaOptions = {}) {
+  return Type.Union([schema, Type.Null()], options);
+}
+
+/** How many of something there are. */
+export function Count(description?: string) {
+  return Type.Integer({ minimum: 0, ...(description === undefined ? {} : { description }) });
+}
+
+/** RFC 3339, in answers: requests are not checked against it. */
+export function Time(description: string, options: StringOptions = {}) {
+  return Type.String({ format: "date-time", description, ...options });
+}
+
+export const DateTime = Type.String({ format: "date-time" });
 
 export const Uuid = Type.String({ format: "uuid" });
+
+/** A UUID of which there is something to say. */
+export function Id(description: string) {
+  return Type.String({ format: "uuid", description });
+}
+
+/** Spec: Limits. */
+export const FILENAME_CHARACTERS_MAX = 255;
 
 /** What the two forms of an element of `attachments` are called. */
 export const UploadId = Type.String({ format: "uuid", title: "the id of an upload" });
@@ -35,7 +81,7 @@ export const UploadId = Type.String({ format: "uuid", title: "the id of an uploa
 export const AnyName = Type.String({ pattern: "^[\\s\\S]*$" });
 
 /** A file that comes with a request (spec: Direct attachment). */
-export const DirectAttachment = Type.Object(
+export const DirectAttachment = Closed(
   {
     filename: Text({
       minLength: 1,
@@ -43,40 +89,32 @@ export const DirectAttachment = Type.Object(
       description: "Carries a supported extension.",
     }),
     content_type: Type.String({ description: "The supported MIME type of the extension and the content." }),
-    content: Type.String({ description: "Standard Base64 of at most 5,000,000 bytes; no data URL." }),
+    content: Type.String({
+      description: `Standard Base64 of at most ${grouped(FILE_BYTES_MAX)} bytes; no data URL.`,
+    }),
   },
   {
-    additionalProperties: false,
     title: "a file sent inline",
     examples: [{ filename: "note.txt", content_type: "text/plain", content: "VGhhbmsgeW91Lgo=" }],
   },
 );
 
-/** RFC 3339, in answers: requests are not checked against it. */
-export const DateTime = Type.String({ format: "date-time" });
+export const NoQuery = Closed({});
 
-export function Nullable<Schema extends TSchema>(schema: Schema) {
-  return Type.Union([schema, Type.Null()]);
-}
+type Widened<Value> = Value extends string
+  ? string
+  : Value extends readonly (infer Item)[]
+    ? readonly Widened<Item>[]
+    : Value extends object
+      ? {
+          readonly [Name in keyof Value]:
+            | Widened<Value[Name]>
+            | (object extends Pick<Value, Name> ? undefined : never);
+        }
+      : Value;
 
-export const Limit = inWords(
-  "must be a whole number from 1 to 100",
-  Type.String({ pattern: "^([1-9][0-9]?|100)$", description: "1 to 100." }),
-);
-export const Cursor = Type.String({ description: "`next_cursor` of the page before." });
-
-export const NoQuery = Type.Object({}, { additionalProperties: false });
-
-/** One page of a list: its items, and where the next page begins. */
-export function pageSchema<Item extends TSchema>(item: Item) {
-  return Type.Object(
-    {
-      data: Type.Array(item, { maxItems: 100 }),
-      next_cursor: Type.Union([Type.String(), Type.Null()], {
-        description:
-          "Null on the last page. A page may hold fewer items than `limit`, or none, and not be the last: one request looks at a bounded number of items, however few of them a filter matches.",
-      }),
-    },
-    { additionalProperties: false },
-  );
-}
+/**
+ * What an answer of a schema is made as: the same members, each of its type. Which one of its names a text is, no type
+ * can tell where it comes from a row; tests check every answer against its schema.
+ */
+export type AnswerOf<Schema extends TSchema> = Widened<Static<Schema>>;

@@ -23,6 +23,12 @@ export function withRules<Schema extends TSchema>(schema: Schema, rules: Further
   return { ...schema, [FURTHER]: rules };
 }
 
+/** Throws what the rules of a schema find in a value that the schema itself takes. */
+export function checkRules(schema: TSchema, value: unknown): void {
+  const faults = (schema as Rule)[FURTHER]?.(value) ?? [];
+  if (faults.length > 0) throw refusedFor("INVALID_REQUEST", faults);
+}
+
 /** A schema as far as messages need it. */
 interface Rule {
   readonly [Kind]?: string;

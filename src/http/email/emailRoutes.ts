@@ -8,23 +8,24 @@ import type { SendRefusal } from "../../commands/email/sendOutcome.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import type { Receipt } from "../../domain/email/idempotency.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
-import { NoQuery } from "../body/commonSchemas.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { checkBy, withRules } from "../body/validation.ts";
+import { checkBy } from "../body/validation.ts";
 import { findPage, type ReadModel } from "../lists/caughtUpReads.ts";
-import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
-import { authorize, authorizeThenRead, authorizeUnread, requireSender } from "../server/authorization.ts";
+import { createdRange, pageRequest } from "../lists/cursorPaging.ts";
+import { requireSender } from "../server/authorization.ts";
+import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem, refusedFor } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { emailJson, emailSummaryJson, rowSummaryJson } from "./emailJson.ts";
-import { GetEmailQuery, ListEmailsQuery, SendEmailBody } from "./emailSchemas.ts";
+import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
+import { emailJson, emailSummaryJson, receiptJson, rowSummaryJson } from "./emailResource.ts";
 import { idempotencyKeyOf } from "./idempotencyKey.ts";
-import { sendFaults, sendRequest } from "./sendRequest.ts";
+import { SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
 
 interface EmailsOptions {
   readonly deps: Dependencies;
@@ -37,34 +38,39 @@ interface EmailsOptions {
 }
 
 /** Sending, reading back, listing and cancelling messages. */
-export function emailsController({ deps, basePath, emails, whyWaiting }: EmailsOptions) {
+export function emailsController(options: EmailsOptions) {
+  return new Elysia({ normalize: false }).use(sending(options)).use(acceptedEmails(options));
+}
+
+function sending({ deps, basePath }: EmailsOptions) {
+  const rules = { checkHeaders: idempotencyKeyOf, checkLarge: checkBy(SendEmailBody) };
+  const send = hooksOf(deps, emailOperations)("sendEmail", rules);
+  return new Elysia({ normalize: false }).post(
+    routes.sendEmail.path,
+    async ({ body, request, set }) => {
+      const idempotencyKey = idempotencyKeyOf(request.headers);
+      const context = commandContextOf(request, deps);
+      requireSender(request, body.from);
+      const asked = { workspaceId: context.workspaceId, idempotencyKey, context };
+      const outcome = await sendEmail(deps, { ...sendRequest(body), ...asked });
+      if (outcome.kind === "conflict") throw conflictWith(outcome.id);
+      if (outcome.kind === "refused") throw refusal(outcome, context.at);
+      set.status = 202;
+      set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
+      if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
+      return receiptJson(outcome.receipt);
+    },
+    send,
+  );
+}
+
+function acceptedEmails({ deps, emails, whyWaiting }: EmailsOptions) {
+  const hooks = hooksOf(deps, emailOperations);
   const now = async (request: Request, id: string) => {
     const view = await existing(deps, request, id);
     return emailJson(view, await whyWaiting(view));
   };
-  const body = withRules(SendEmailBody, sendFaults);
-  const send = authorizeThenRead(deps, routes.sendEmail, {
-    checkHeaders: idempotencyKeyOf,
-    checkLarge: checkBy(body),
-  });
   return new Elysia({ normalize: false })
-    .post(
-      routes.sendEmail.path,
-      async ({ body, request, set }) => {
-        const idempotencyKey = idempotencyKeyOf(request.headers);
-        const context = commandContextOf(request, deps);
-        requireSender(request, body.from);
-        const asked = { workspaceId: context.workspaceId, idempotencyKey, context };
-        const outcome = await sendEmail(deps, { ...sendRequest(body), ...asked });
-        if (outcome.kind === "conflict") throw conflictWith(outcome.id);
-        if (outcome.kind === "refused") throw refusal(outcome, context.at);
-        set.status = 202;
-        set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
-        if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
-        return receiptJson(outcome.receipt);
-      },
-      { parse: send, body },
-    )
     .get(
       routes.listEmails.path,
       // Async, as every handler that can fail later: Elysia lets the rejection of any other escape.
@@ -75,7 +81,7 @@ export function emailsController({ deps, basePath, emails, whyWaiting }: EmailsO
           ? listPage(deps, emails, workspaceId, query)
           : lookUpByKey(deps, workspaceId, key);
       },
-      { transform: authorize(deps, routes.listEmails), query: ListEmailsQuery },
+      hooks("listEmails"),
     )
     .get(
       routes.getEmail.path,
@@ -85,7 +91,7 @@ export function emailsController({ deps, basePath, emails, whyWaiting }: EmailsO
         // What stood in its way then is not known any more.
         return emailJson(await existing(deps, request, params.id, at), null);
       },
-      { transform: authorize(deps, routes.getEmail), query: GetEmailQuery },
+      hooks("getEmail"),
     )
     .post(
       routes.cancelEmail.path,
@@ -96,7 +102,7 @@ export function emailsController({ deps, basePath, emails, whyWaiting }: EmailsO
         if (outcome === "notCancelable") throw notCancelable(await existing(deps, request, params.id));
         return now(request, params.id);
       },
-      { parse: authorizeUnread(deps, routes.cancelEmail), query: NoQuery },
+      hooks("cancelEmail"),
     )
     .delete(
       routes.eraseEmailContent.path,
@@ -108,7 +114,7 @@ export function emailsController({ deps, basePath, emails, whyWaiting }: EmailsO
         if (outcome === "afterClaim") set.status = 202;
         return now(request, params.id);
       },
-      { parse: authorizeUnread(deps, routes.eraseEmailContent), query: NoQuery },
+      hooks("eraseEmailContent"),
     );
 }
 
@@ -130,10 +136,6 @@ function refusal({ code, faults, detail }: SendRefusal, at: EpochMs): Problem {
     return new Problem(code, { headers: { "retry-after": String(nextDaySeconds) } });
   }
   return detail === undefined ? refusedFor(code, faults) : new Problem(code, { detail });
-}
-
-function receiptJson({ id, status, acceptedAt }: Receipt) {
-  return { id, object: "email", status, created_at: acceptedAt };
 }
 
 /** The id as streams know it; what is no uuid is nobody's message. */
@@ -198,17 +200,10 @@ async function summaryOf(deps: Dependencies, workspaceId: string, row: EmailRow)
 }
 
 function emailQuery(deps: Dependencies, workspaceId: string, query: ListEmailsQuery): EmailQuery {
-  const { status, from, to, created_from: since, created_before: before, cursor } = query;
-  return {
-    workspaceId,
-    limit: pageItems(query.limit),
-    ...(status === undefined ? {} : { status }),
-    ...(from === undefined ? {} : { senderId: addressHash(deps, workspaceId, "/from", from) }),
-    ...(to === undefined ? {} : { recipientHash: addressHash(deps, workspaceId, "/to", to) }),
-    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
-    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
-    ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
-  };
+  const hashOf = (name: "from" | "to") =>
+    query[name] === undefined ? undefined : addressHash(deps, workspaceId, `/${name}`, query[name]);
+  const filters = { status: query.status, senderId: hashOf("from"), recipientHash: hashOf("to") };
+  return { workspaceId, ...pageRequest(query), ...definedMembers(filters), ...createdRange(query) };
 }
 
 function addressHash(deps: Dependencies, workspaceId: string, pointer: string, text: string): string {

@@ -1,4 +1,15 @@
+import { Type } from "@sinclair/typebox";
 import { type Problem, refusedFor } from "../server/problem.ts";
+
+/** The header as the reference describes it; {@link idempotencyKeyOf} checks it. */
+export const IdempotencyKeyHeader = Type.Object({
+  "Idempotency-Key": Type.String({
+    pattern: "^[ -~]{8,200}$",
+    description:
+      "8 to 200 printable ASCII characters, no comma followed by a space among them: that is how a header sent twice reads. One key, one message, for as long as the log exists.",
+    examples: ["order-1042"],
+  }),
+});
 
 /** What stands between the values of a header that was sent more than once. */
 const BETWEEN_VALUES = ", ";

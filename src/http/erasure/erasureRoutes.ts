@@ -6,17 +6,16 @@ import {
   readErasure,
   requestPersonErasure,
 } from "../../commands/erasure/erasureRequests.ts";
-import type { Erasure } from "../../domain/erasure/state.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
-import { NoQuery } from "../body/commonSchemas.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
-import { decodeCursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
-import { authorize, authorizeThenRead } from "../server/authorization.ts";
+import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
+import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { ListErasuresQuery, NOT_REACHED, RequestErasureBody } from "./erasureSchemas.ts";
+import { erasureOperations } from "./erasureOperations.ts";
+import { erasureJson } from "./erasureResource.ts";
 
 interface ErasuresOptions {
   readonly deps: Dependencies;
@@ -33,6 +32,7 @@ export function erasuresController({ deps, basePath, erasures }: ErasuresOptions
     if (view?.erasure.workspaceId !== principalOf(request).workspaceId) throw new Problem("NOT_FOUND");
     return view;
   };
+  const hooks = hooksOf(deps, erasureOperations);
   return new Elysia({ normalize: false })
     .post(
       routes.requestErasure.path,
@@ -44,56 +44,25 @@ export function erasuresController({ deps, basePath, erasures }: ErasuresOptions
         set.headers.location = `${basePath}/api/v1/erasures/${id}`;
         return erasureJson(await existing(request, id));
       },
-      { parse: authorizeThenRead(deps, routes.requestErasure), body: RequestErasureBody, query: NoQuery },
+      hooks("requestErasure"),
     )
     .get(
       routes.listErasures.path,
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
-        const limit = pageItems(query.limit);
-        const rows = listErasures(await caughtUpRows(erasures), {
-          workspaceId,
-          limit: limit + 1,
-          ...(query.cursor === undefined ? {} : { after: decodeCursor(query.cursor) }),
-        });
-        const { shown, nextCursor } = pageOf(rows, limit);
-        const found = await erasures.scheduler.mapEach(shown, ({ id }) => existing(request, id));
-        return { data: found.map(erasureJson), next_cursor: nextCursor };
+        const asked = pageRequest(query);
+        const db = await caughtUpRows(erasures);
+        const { shown: rows, nextCursor } = pageOf(asked, (page) =>
+          listErasures(db, { workspaceId, ...page }),
+        );
+        const shown = await erasures.scheduler.mapEach(rows, ({ id }) => existing(request, id));
+        return pageJson({ shown, nextCursor }, erasureJson);
       },
-      { transform: authorize(deps, routes.listErasures), query: ListErasuresQuery },
+      hooks("listErasures"),
     )
     .get(
       routes.getErasure.path,
       async ({ params, request }) => erasureJson(await existing(request, params.id)),
-      { transform: authorize(deps, routes.getErasure), query: NoQuery },
+      hooks("getErasure"),
     );
-}
-
-function erasureJson({ id, erasure, requestedAt, completedAt }: ErasureView) {
-  return {
-    id,
-    object: "erasure",
-    status: erasure.status,
-    created_at: requestedAt,
-    completed_at: completedAt,
-    report: reportJson(erasure),
-  };
-}
-
-function reportJson({ counts, remains, copies }: Erasure) {
-  if (counts === null) return null;
-  return {
-    messages_erased: counts.messagesErased,
-    messages_canceled: counts.messagesCanceled,
-    messages_erased_before: counts.messagesErasedBefore,
-    messages_with_files: counts.messagesWithFiles,
-    outbox_messages: counts.outboxMessages,
-    uploads_erased: counts.uploadsErased,
-    uploads_kept: counts.uploadsKept,
-    suppressions_erased: counts.suppressionsErased,
-    remains,
-    // Where they are is the operator's business: the command line tells.
-    copies: copies?.map(({ kind, at }) => ({ kind, taken_at: at })) ?? null,
-    not_reached: NOT_REACHED,
-  };
 }

@@ -1,7 +1,7 @@
-import type { Found, ListPlace } from "../../../projections/keysetList.ts";
+import type { Found } from "../../../projections/keysetList.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { Problem } from "../server/problem.ts";
-import { encodeCursor } from "./cursorPaging.ts";
+import { encodeCursor, type Page, type PageRequest } from "./cursorPaging.ts";
 import type { ReadScheduler } from "./readScheduler.ts";
 
 /** How long a list waits for its read model to hold what was written before it was asked for. */
@@ -64,24 +64,11 @@ export async function readInSteps<Result>(
 /** Queries that one page takes at most: what they have not found by then is looked for by the next page. */
 const QUERIES_PER_PAGE_MAX = 10;
 
-/** One page of a list. */
-export interface Page<Row> {
-  readonly shown: readonly Row[];
-  readonly nextCursor: string | null;
-}
-
-/** What a list is asked for. */
-interface ListQuery {
-  /** The last row of the page before. */
-  readonly after?: ListPlace;
-  readonly limit: number;
-}
-
 /**
  * One page of a list that a filter picks from. Each query looks at a bounded number of rows, and so does the page:
  * where hardly any match it holds fewer items than `limit`, or none, and still says where to go on.
  */
-export async function findPage<Query extends ListQuery, Row>(
+export async function findPage<Query extends PageRequest, Row>(
   model: Pick<ReadModel, "db" | "scheduler">,
   query: Query,
   find: (db: ReadDatabase, query: Query) => Found<Row>,

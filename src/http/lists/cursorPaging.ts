@@ -1,10 +1,11 @@
 import { isUuid } from "../../kernel/ids.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import { dateTime } from "../body/dateTimeText.ts";
 import { invalid, type Problem } from "../server/problem.ts";
 
 /** How many items a list answers when it is not told, and at most. */
 const PAGE_ITEMS_DEFAULT = 25;
-const PAGE_ITEMS_MAX = 100;
+export const PAGE_ITEMS_MAX = 100;
 
 /** How many items a list is asked for by the parameter `limit`. */
 export function pageItems(limit: string | undefined): number {
@@ -18,6 +19,19 @@ export function pageItems(limit: string | undefined): number {
 export interface PageKey {
   readonly createdAt: string;
   readonly id: string;
+}
+
+/** One page of a list. */
+export interface Page<Row> {
+  readonly shown: readonly Row[];
+  readonly nextCursor: string | null;
+}
+
+/** What a list is asked for. */
+export interface PageRequest {
+  readonly limit: number;
+  /** The last item of the page before. */
+  readonly after?: PageKey;
 }
 
 /** Opaque to callers; says nothing that the list does not. */
@@ -41,9 +55,38 @@ export function notACursor(): Problem {
   return invalid("/cursor", "is not a next_cursor of this list");
 }
 
-/** One page out of `limit + 1` rows: the extra row only tells that there is more. */
-export function pageOf<Row extends PageKey>(rows: readonly Row[], limit: number) {
-  const shown = rows.slice(0, limit);
+/** The page that a query asks for. `isId` tells an id of the list's items. */
+export function pageRequest(
+  { limit, cursor }: { readonly limit?: string; readonly cursor?: string },
+  isId: (text: string) => boolean = isUuid,
+): PageRequest {
+  return {
+    limit: pageItems(limit),
+    ...(cursor === undefined ? {} : { after: decodeCursor(cursor, isId) }),
+  };
+}
+
+/** The filter by time of acceptance that a query asks for. */
+export function createdRange(query: { readonly created_from?: string; readonly created_before?: string }) {
+  const { created_from: since, created_before: before } = query;
+  return {
+    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
+    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
+  };
+}
+
+/** One page of what `find` lists: it is asked for one row more, which only tells whether there is more. */
+export function pageOf<Row extends PageKey>(
+  request: PageRequest,
+  find: (request: PageRequest) => readonly Row[],
+): Page<Row> {
+  const rows = find({ ...request, limit: request.limit + 1 });
+  const shown = rows.slice(0, request.limit);
   const last = shown.at(-1);
-  return { shown, nextCursor: rows.length > limit && last ? encodeCursor(last) : null };
+  return { shown, nextCursor: rows.length > request.limit && last ? encodeCursor(last) : null };
+}
+
+/** A page as it is answered. */
+export function pageJson<Row, Item>({ shown, nextCursor }: Page<Row>, itemJson: (row: Row) => Item) {
+  return { data: shown.map(itemJson), next_cursor: nextCursor };
 }

@@ -1,17 +1,17 @@
-import { apiKeyOperations } from "../apiKey/apiKeySchemas.ts";
-import { attachmentOperations } from "../attachment/attachmentSchemas.ts";
-import { auditLogOperations } from "../audit/auditLogSchemas.ts";
-import { emailOperations } from "../email/emailSchemas.ts";
-import { erasureOperations } from "../erasure/erasureSchemas.ts";
+import { apiKeyOperations } from "../apiKey/apiKeyOperations.ts";
+import { attachmentOperations } from "../attachment/attachmentOperations.ts";
+import { auditLogOperations } from "../audit/auditLogOperations.ts";
+import { emailOperations } from "../email/emailOperations.ts";
+import { erasureOperations } from "../erasure/erasureOperations.ts";
 import { healthOperations } from "../health/healthSchemas.ts";
-import { senderOperations } from "../sender/senderSchemas.ts";
+import { senderOperations } from "../sender/senderOperations.ts";
 import type { Operations } from "../server/operation.ts";
-import { suppressionOperations } from "../suppression/suppressionSchemas.ts";
-import { templateOperations } from "../template/templateSchemas.ts";
-import { usageOperations } from "../usage/usageSchemas.ts";
-import { webhookOperations } from "../webhook/webhookEndpointSchemas.ts";
-import { webhookDeliveryOperations } from "../webhookDelivery/webhookDeliverySchemas.ts";
-import { workspaceOperations } from "../workspace/workspaceSchemas.ts";
+import { suppressionOperations } from "../suppression/suppressionOperations.ts";
+import { templateOperations } from "../template/templateOperations.ts";
+import { usageOperations } from "../usage/usageOperations.ts";
+import { webhookEndpointOperations } from "../webhook/webhookEndpointOperations.ts";
+import { webhookDeliveryOperations } from "../webhookDelivery/webhookDeliveryOperations.ts";
+import { workspaceOperations } from "../workspace/workspaceOperations.ts";
 import { referenceOperations } from "./referenceSchemas.ts";
 
 /** Every operation that the service describes, in the order of the reference page. */
@@ -26,7 +26,7 @@ export const operations: Operations = {
   ...auditLogOperations,
   ...erasureOperations,
   ...apiKeyOperations,
-  ...webhookOperations,
+  ...webhookEndpointOperations,
   ...webhookDeliveryOperations,
   ...healthOperations,
   ...referenceOperations,

@@ -1,25 +1,24 @@
 import { Elysia } from "elysia";
 import { listSenders } from "../../../projections/senders.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { newSender, type SenderName, setSender } from "../../commands/sender/manageSender.ts";
+import { newSender, setSender } from "../../commands/sender/manageSender.ts";
 import { readSender, type SenderView } from "../../commands/sender/readSender.ts";
 import { requestSenderVerification } from "../../commands/sender/requestSenderVerification.ts";
 import { confirmVerificationLink, readVerificationLink } from "../../commands/sender/verificationLink.ts";
-import { domainRecordOf, domainVerification } from "../../commands/sender/verifySenderDomain.ts";
-import type { Sender } from "../../domain/sender/state.ts";
+import { domainVerification } from "../../commands/sender/verifySenderDomain.ts";
 import { invariant } from "../../kernel/assert.ts";
-import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import { type EpochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
+import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
-import { NoQuery } from "../body/commonSchemas.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
-import { decodeCursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
-import { authorize, authorizeThenRead, authorizeUnread } from "../server/authorization.ts";
+import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
+import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
+import { addedSender } from "./addSenderRequest.ts";
 import { senderPage } from "./confirmationPage.ts";
-import { AddSenderBody, ListSendersQuery, type SenderResource, VerifySenderBody } from "./senderSchemas.ts";
+import { senderOperations } from "./senderOperations.ts";
+import { senderJson } from "./senderResource.ts";
 
 interface SendersOptions {
   readonly deps: Dependencies;
@@ -34,6 +33,7 @@ interface SendersOptions {
 
 /** Adding, listing, verifying and switching senders. */
 export function sendersController({ deps, basePath, senders, dns, mailsLinks }: SendersOptions) {
+  const hooks = hooksOf(deps, senderOperations);
   const verifyDomain = domainVerification(deps, dns);
   const json = (view: SenderView) => senderJson(deps, view);
   const verify = { deps, mailsLinks, verifyDomain };
@@ -44,7 +44,7 @@ export function sendersController({ deps, basePath, senders, dns, mailsLinks }: 
         const { workspaceId } = principalOf(request);
         const added = await newSender(
           deps,
-          { workspaceId, ...senderOf(body) },
+          { workspaceId, ...addedSender(body) },
           commandContextOf(request, deps),
         );
         invariant(added, "a key's workspace exists");
@@ -52,26 +52,27 @@ export function sendersController({ deps, basePath, senders, dns, mailsLinks }: 
         set.headers.location = `${basePath}/api/v1/senders/${added.id}`;
         return json(await existing(deps, request, added.id));
       },
-      { parse: authorizeThenRead(deps, routes.addSender), body: AddSenderBody, query: NoQuery },
+      hooks("addSender"),
     )
     .get(
       routes.listSenders.path,
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
-        const after = query.cursor === undefined ? {} : { after: decodeCursor(query.cursor, isSenderId) };
-        const limit = pageItems(query.limit);
-        const rows = listSenders(await caughtUpRows(senders), { workspaceId, ...after, limit: limit + 1 });
-        const { shown, nextCursor } = pageOf(rows, limit);
+        const asked = pageRequest(query, isSenderId);
+        const db = await caughtUpRows(senders);
+        const { shown: rows, nextCursor } = pageOf(asked, (page) =>
+          listSenders(db, { workspaceId, ...page }),
+        );
         // Addresses are in the senders' own streams only.
-        const views = await senders.scheduler.mapEach(shown, ({ id }) => existing(deps, request, id));
-        return { data: views.map(json), next_cursor: nextCursor };
+        const shown = await senders.scheduler.mapEach(rows, ({ id }) => existing(deps, request, id));
+        return pageJson({ shown, nextCursor }, json);
       },
-      { transform: authorize(deps, routes.listSenders), query: ListSendersQuery },
+      hooks("listSenders"),
     )
     .get(
       routes.getSender.path,
       async ({ params, request }) => json(await existing(deps, request, params.id)),
-      { transform: authorize(deps, routes.getSender), query: NoQuery },
+      hooks("getSender"),
     )
     .post(
       routes.requestSenderVerification.path,
@@ -80,21 +81,17 @@ export function sendersController({ deps, basePath, senders, dns, mailsLinks }: 
         await verifyBy(body.method, verify, request, view);
         return json(await existing(deps, request, view.id));
       },
-      {
-        parse: authorizeThenRead(deps, routes.requestSenderVerification),
-        body: VerifySenderBody,
-        query: NoQuery,
-      },
+      hooks("requestSenderVerification"),
     )
     .post(
       routes.disableSender.path,
       async ({ params, request }) => json(await switched(deps, request, params.id, "disabled")),
-      { parse: authorizeUnread(deps, routes.disableSender), query: NoQuery },
+      hooks("disableSender"),
     )
     .post(
       routes.enableSender.path,
       async ({ params, request }) => json(await switched(deps, request, params.id, "enabled")),
-      { parse: authorizeUnread(deps, routes.enableSender), query: NoQuery },
+      hooks("enableSender"),
     );
 }
 
@@ -119,34 +116,6 @@ export function senderPagesController(deps: Dependencies) {
 
 function isSenderId(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
-}
-
-/** What cannot stand in a header, or would make a name read otherwise than it is. */
-const NOT_IN_NAMES = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
-/** The record's name has room for the domain behind `_postledger.` (RFC 1035 §2.3.4). */
-const DOMAIN_CHARACTERS_MAX = 253 - "_postledger.".length;
-
-function senderOf(body: AddSenderBody): { name: SenderName; displayName?: string } {
-  const { address, domain, display_name: displayName = null } = body;
-  if ((address === undefined) === (domain === undefined)) {
-    throw invalid("", "must have exactly one of address and domain");
-  }
-  if (displayName !== null && domain !== undefined)
-    throw invalid("/display_name", "goes with an address only");
-  if (displayName !== null && (NOT_IN_NAMES.test(displayName) || displayName.trim() === "")) {
-    throw invalid("/display_name", "must have visible characters, and no control characters");
-  }
-  const named = displayName === null ? {} : { displayName };
-  if (address !== undefined) {
-    const parsed = parseAddress(address);
-    if ("invalid" in parsed) throw invalid("/address", parsed.invalid);
-    return { name: { kind: "address", address: parsed }, ...named };
-  }
-  const parsed = parseDomain(domain ?? "");
-  if (parsed === null || parsed.length > DOMAIN_CHARACTERS_MAX) {
-    throw invalid("/domain", `must be a fully qualified name of at most ${DOMAIN_CHARACTERS_MAX} characters`);
-  }
-  return { name: { kind: "domain", domain: parsed } };
 }
 
 async function existing(deps: Dependencies, request: Request, id: string): Promise<SenderView> {
@@ -208,44 +177,4 @@ function tooMany(what: string, againAt: EpochMs, now: EpochMs): Problem {
     detail: `there were too many ${what}; try again later`,
     headers: { "retry-after": String(seconds) },
   });
-}
-
-function statusOf({ disabled, verifiedBy }: Sender): SenderResource["status"] {
-  if (disabled) return "disabled";
-  return verifiedBy === null ? "unverified" : "verified";
-}
-
-/** The newest link of an address that is not verified, unless it is over. */
-function verificationJson(
-  { keys, clock }: Dependencies,
-  id: string,
-  { verifiedBy, requests }: Sender,
-): SenderResource["verification"] {
-  const newest = requests.at(-1);
-  if (verifiedBy !== null || newest === undefined || clock.now() >= newest.expiresAt) return null;
-  return {
-    code: keys.verificationCode(id, newest.id),
-    requested_at: rfc3339(newest.requestedAt),
-    expires_at: rfc3339(newest.expiresAt),
-  };
-}
-
-function senderJson(deps: Dependencies, { id, sender, createdAt, updatedAt }: SenderView): SenderResource {
-  const { workspaceId, kind, name, displayName, verifiedBy } = sender;
-  const isDomain = kind === "domain";
-  return {
-    id,
-    object: "sender",
-    kind,
-    address: isDomain ? null : name,
-    domain: isDomain ? name : null,
-    display_name: displayName,
-    status: statusOf(sender),
-    verified_by: verifiedBy,
-    record_missing_since: sender.recordMissingSince === null ? null : rfc3339(sender.recordMissingSince),
-    verification: verificationJson(deps, id, sender),
-    dns_record: isDomain ? { type: "TXT", ...domainRecordOf(deps.keys, workspaceId, name) } : null,
-    created_at: createdAt,
-    updated_at: updatedAt,
-  };
 }

@@ -99,7 +99,7 @@ export function authorizeThenReadOptional(deps: Dependencies, route: Route) {
 }
 
 /** What a route with a JSON body asks for beside its scope. */
-interface ReadRules extends Pick<JsonBodyRules, "checkLarge"> {
+export interface ReadRules extends Pick<JsonBodyRules, "checkLarge"> {
   /** Comes before the body is read. */
   readonly checkHeaders?: (headers: Headers) => void;
 }

@@ -1,4 +1,5 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
+import { NoQuery } from "../body/commonSchemas.ts";
 import type { ProblemCode } from "./problemCodes.ts";
 import type { RouteName } from "./routes.ts";
 
@@ -44,3 +45,19 @@ export interface Operation {
 
 /** Operations by the name of their route. */
 export type Operations = { readonly [Name in RouteName]?: Operation };
+
+/** What most operations have in common: they answer one status, and take no query parameters unless they say so. */
+function answering<const Status extends OperationAnswer["status"]>(status: Status) {
+  return <Schema extends TSchema>(schema: Schema, ...problems: readonly ProblemCode[]) => {
+    return { query: NoQuery, success: { status, schema }, problems };
+  };
+}
+
+export const answersOk = answering(200);
+export const answersCreated = answering(201);
+export const answersAccepted = answering(202);
+
+/** Of an operation that has nothing to say when all is well. */
+export function answersNoContent(...problems: readonly ProblemCode[]) {
+  return { query: NoQuery, success: { status: 204, schema: null }, problems } as const;
+}

@@ -1,23 +1,26 @@
 import { Elysia } from "elysia";
-import { listSuppressions, type SuppressionQuery } from "../../../projections/suppressions.ts";
+import {
+  listSuppressions,
+  type SuppressionQuery,
+  type SuppressionRow,
+} from "../../../projections/suppressions.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import {
   addSuppression,
   readSuppression,
   readSuppressionAt,
   removeSuppression,
-  type Suppression,
 } from "../../commands/suppression/manageSuppressions.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
-import { NoQuery } from "../body/commonSchemas.ts";
-import { dateTime } from "../body/dateTimeText.ts";
 import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
-import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
-import { authorize, authorizeThenRead, authorizeUnread } from "../server/authorization.ts";
+import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
+import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { AddSuppressionBody, ListSuppressionsQuery } from "./suppressionSchemas.ts";
+import { type ListSuppressionsQuery, suppressionOperations } from "./suppressionOperations.ts";
+import { suppressionJson } from "./suppressionResource.ts";
 
 /** How long a change waits to show in this instance's list, which a send looks at, before it is answered all the same. */
 const SHOWN_WAIT_MS = 1_000;
@@ -32,6 +35,7 @@ interface SuppressionsOptions {
 
 /** Adding, looking up, listing and removing suppressed recipients. */
 export function suppressionsController({ deps, basePath, suppressions }: SuppressionsOptions) {
+  const hooks = hooksOf(deps, suppressionOperations);
   return new Elysia({ normalize: false })
     .post(
       routes.addSuppression.path,
@@ -46,21 +50,20 @@ export function suppressionsController({ deps, basePath, suppressions }: Suppres
         set.headers.location = `${basePath}/api/v1/suppressions/${encodeURIComponent(address.canonical)}`;
         return suppressionJson(suppression);
       },
-      { parse: authorizeThenRead(deps, routes.addSuppression), body: AddSuppressionBody, query: NoQuery },
+      hooks("addSuppression"),
     )
     .get(
       routes.listSuppressions.path,
       async ({ query, request }) => {
         await whenCaughtUp(suppressions);
         const wanted = suppressionQuery(principalOf(request).workspaceId, query);
-        const { shown, nextCursor } = await findPage(suppressions, wanted, listSuppressions);
+        const { shown: rows, nextCursor } = await findPage(suppressions, wanted, listSuppressions);
         // Addresses are in the recipients' own streams only, so that erasing one place is enough.
-        const found = await suppressions.scheduler.mapEach(shown, (row) =>
-          readSuppressionAt(deps.store, row),
-        );
-        return { data: found.map(suppressionJson), next_cursor: nextCursor };
+        const read = (row: SuppressionRow) => readSuppressionAt(deps.store, row);
+        const shown = await suppressions.scheduler.mapEach(rows, read);
+        return pageJson({ shown, nextCursor }, suppressionJson);
       },
-      { transform: authorize(deps, routes.listSuppressions), query: ListSuppressionsQuery },
+      hooks("listSuppressions"),
     )
     .get(
       routes.getSuppression.path,
@@ -70,7 +73,7 @@ export function suppressionsController({ deps, basePath, suppressions }: Suppres
         if (suppression === null) throw new Problem("NOT_FOUND");
         return suppressionJson(suppression);
       },
-      { transform: authorize(deps, routes.getSuppression), query: NoQuery },
+      hooks("getSuppression"),
     )
     .delete(
       routes.removeSuppression.path,
@@ -82,7 +85,7 @@ export function suppressionsController({ deps, basePath, suppressions }: Suppres
         await suppressions.whenCaughtUp(SHOWN_WAIT_MS);
         set.status = 204;
       },
-      { parse: authorizeUnread(deps, routes.removeSuppression), query: NoQuery },
+      hooks("removeSuppression"),
     );
 }
 
@@ -94,17 +97,6 @@ function addressOf(text: string): Address {
 }
 
 function suppressionQuery(workspaceId: string, query: ListSuppressionsQuery): SuppressionQuery {
-  const { reason, created_from: since, created_before: before, cursor } = query;
-  return {
-    workspaceId,
-    limit: pageItems(query.limit),
-    ...(reason === undefined ? {} : { reason }),
-    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
-    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
-    ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
-  };
-}
-
-function suppressionJson({ id, address, reason, note, emailId, createdAt }: Suppression) {
-  return { id, object: "suppression", address, reason, note, email_id: emailId, created_at: createdAt };
+  const { reason } = query;
+  return { workspaceId, ...pageRequest(query), ...definedMembers({ reason }), ...createdRange(query) };
 }

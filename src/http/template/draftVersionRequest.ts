@@ -1,12 +1,66 @@
+import { type Static, Type } from "@sinclair/typebox";
 import { type CompiledVersion, compileVersion } from "../../commands/template/compiledTemplateCache.ts";
 import type { NewVersion } from "../../commands/template/manageTemplates.ts";
 import { VERSION_BYTES_MAX } from "../../domain/template/decisions.ts";
-import { typeFault, type VariableDefinition } from "../../domain/template/variables.ts";
+import {
+  typeFault,
+  VARIABLE_TYPES,
+  type VariableDefinition,
+  type VariableType,
+} from "../../domain/template/variables.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { excerpt, isHeaderSafe } from "../../kernel/text/text.ts";
 import type { TemplateEngine, UsedVariable } from "../../ports/templateEngine.ts";
+import { fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/bodyRules.ts";
+import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
+import { withRules } from "../body/validation.ts";
 import { ERRORS_MAX, type ProblemDetail, refusedFor } from "../server/problem.ts";
-import type { DraftVersionBody } from "./templateSchemas.ts";
+import { fallback, variableFields } from "./templateResource.ts";
+
+const SOURCE_CHARACTERS_MAX = 256 * 1_024;
+/** Definitions of one version. */
+const VARIABLES_MAX = 100;
+
+export const DraftVersionBody = withRules(
+  Closed(
+    {
+      subject: Text({ minLength: 1, maxLength: 2_000, description: "Liquid; nothing is escaped." }),
+      html: Type.Optional(
+        Nullable(Text({ maxLength: SOURCE_CHARACTERS_MAX, description: "Liquid; output is escaped." })),
+      ),
+      text: Type.Optional(
+        Nullable(Text({ maxLength: SOURCE_CHARACTERS_MAX, description: "Liquid; nothing is escaped." })),
+      ),
+      variables: Type.Optional(
+        Type.Array(
+          Closed({
+            ...variableFields,
+            required: Type.Optional(
+              Type.Boolean({ description: "Whether a send must give it: not unless this is true." }),
+            ),
+            default: fallback,
+          }),
+          { maxItems: VARIABLES_MAX },
+        ),
+      ),
+    },
+    {
+      examples: [
+        {
+          subject: "Your order {{ order }}",
+          html: "<p>Hello {{ name }}, your order {{ order }} is on its way.</p>",
+          text: "Hello {{ name }}, your order {{ order }} is on its way.",
+          variables: [
+            { name: "name", type: "string", default: "there" },
+            { name: "order", type: "number", required: true },
+          ],
+        },
+      ],
+    },
+  ),
+  memberRules((body) => [...partFaults(body), ...definitionFaults(body.variables)]),
+);
+export type DraftVersionBody = Static<typeof DraftVersionBody>;
 
 /** Words of Liquid: a variable of such a name could not be reached. */
 const RESERVED = new Set(
@@ -20,12 +74,11 @@ const NAME_SHOWN_UNITS_MAX = 80;
 export function draftRequest(engine: TemplateEngine, body: DraftVersionBody): NewVersion {
   // "" counts as absent, as it does in a send.
   const parts = { subject: body.subject, html: body.html || null, text: body.text || null };
-  const variables = definitionsOf(body.variables ?? []);
-  const source = { ...parts, variables: variables.definitions };
+  const source = { ...parts, variables: definitionsOf(body.variables ?? []) };
   const bytes = bytesOf(source);
   const errors = [
     ...partFaults(parts),
-    ...variables.faults,
+    ...definitionFaults(body.variables),
     ...sizeFaults(bytes),
     ...liquidFaults(compileVersion(engine, source)),
   ];
@@ -35,33 +88,50 @@ export function draftRequest(engine: TemplateEngine, body: DraftVersionBody): Ne
 
 type Source = Omit<NewVersion, "bytes">;
 
-function partFaults({ subject, html, text }: Omit<Source, "variables">): readonly ProblemDetail[] {
+function partFaults({ subject, html, text }: UncheckedMembers): readonly ProblemDetail[] {
+  const isOneLine = typeof subject !== "string" || isHeaderSafe(subject);
   return [
-    ...(isHeaderSafe(subject)
-      ? []
-      : [{ pointer: "/subject", message: "must not contain a line break or NUL" }]),
-    ...(html === null && text === null
-      ? [{ pointer: "/html", message: "is required, unless text is given" }]
-      : []),
+    ...(isOneLine ? NO_FAULTS : fault("/subject", "must not contain a line break or NUL")),
+    ...(!html && !text ? fault("/html", "is required, unless text is given") : NO_FAULTS),
   ];
 }
 
-function definitionsOf(given: NonNullable<DraftVersionBody["variables"]>) {
-  const names = new Set<string>();
-  const faults: ProblemDetail[] = [];
-  const definitions = given.map(({ name, type, required = false, default: fallback }, index) => {
-    const refuse = (member: string, message: string) =>
-      faults.push({ pointer: `/variables/${index}/${member}`, message });
-    if (names.has(name)) refuse("name", "is the name of another variable");
-    if (RESERVED.has(name)) refuse("name", "is a word of Liquid");
-    names.add(name);
-    if (fallback === undefined) return { name, type, required };
-    if (required) refuse("default", "is never used, because the variable is required");
-    const fault = typeFault(type, fallback);
-    if (fault !== null) refuse("default", fault);
-    return { name, type, required, default: fallback };
+function definitionsOf(given: NonNullable<DraftVersionBody["variables"]>): VariableDefinition[] {
+  return given.map(({ name, type, required = false, default: fallback }) => {
+    return { name, type, required, ...(fallback === undefined ? {} : { default: fallback }) };
   });
-  return { definitions: definitions satisfies readonly VariableDefinition[], faults };
+}
+
+/** What is wrong with definitions beside one another, and with each by itself as far as its schema cannot say it. */
+function definitionFaults(variables: unknown): readonly ProblemDetail[] {
+  if (!Array.isArray(variables)) return NO_FAULTS;
+  const names = new Set<unknown>();
+  return variables.slice(0, VARIABLES_MAX).flatMap((definition: UncheckedMembers | null, index) => {
+    if (typeof definition !== "object" || definition === null) return NO_FAULTS;
+    const { name } = definition;
+    const isRepeated = typeof name === "string" && names.has(name);
+    const isReserved = typeof name === "string" && RESERVED.has(name);
+    names.add(name);
+    const at = `/variables/${index}`;
+    return [
+      ...(isRepeated ? fault(`${at}/name`, "is the name of another variable") : NO_FAULTS),
+      ...(isReserved ? fault(`${at}/name`, "is a word of Liquid") : NO_FAULTS),
+      ...defaultFaults(`${at}/default`, definition),
+    ];
+  });
+}
+
+function defaultFaults(pointer: string, { type, required, default: fallback }: UncheckedMembers) {
+  if (fallback === undefined) return NO_FAULTS;
+  const faultOfType = isVariableType(type) ? typeFault(type, fallback) : null;
+  return [
+    ...(required === true ? fault(pointer, "is never used, because the variable is required") : NO_FAULTS),
+    ...(faultOfType === null ? NO_FAULTS : fault(pointer, faultOfType)),
+  ];
+}
+
+function isVariableType(type: unknown): type is VariableType {
+  return VARIABLE_TYPES.some((known) => known === type);
 }
 
 type Sizes = readonly (readonly [part: string, bytes: number])[];

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { countTemplates, listTemplates, type TemplateRow } from "../../../projections/templates.ts";
+import { countTemplates, listTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { CONTENT_ALLOWANCE_USED_UP } from "../../commands/storage/contentAllowance.ts";
 import { inTurn } from "../../commands/streamWriteQueue.ts";
@@ -20,17 +20,16 @@ import { TEMPLATES_MAX } from "../../domain/template/decisions.ts";
 import { type Template, type TemplateVersion, templateStatus } from "../../domain/template/state.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
-import { NoQuery } from "../body/commonSchemas.ts";
-import { checkBy } from "../body/validation.ts";
-import { variablesFaults } from "../email/sendRequest.ts";
+import { checkBy, checkRules } from "../body/validation.ts";
 import { caughtUpRows, caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
-import { decodeCursor, notACursor, pageItems, pageOf } from "../lists/cursorPaging.ts";
-import { authorize, authorizeThenRead, authorizeUnread } from "../server/authorization.ts";
+import { notACursor, pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
+import { hooksOf } from "../server/operationHooks.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { draftRequest } from "./draftVersionRequest.ts";
-import { CreateTemplateBody, DraftVersionBody, ListQuery, PreviewBody } from "./templateSchemas.ts";
+import { DraftVersionBody, draftRequest } from "./draftVersionRequest.ts";
+import { type ListVersionsQuery, PreviewBody, templateOperations } from "./templateOperations.ts";
+import { templateJson, versionJson } from "./templateResource.ts";
 
 interface TemplatesOptions {
   readonly deps: Dependencies;
@@ -48,6 +47,7 @@ const REFUSALS = {
 
 /** Templates: creating, reading, listing, archiving and deleting them. */
 export function templatesController({ deps, basePath, templates }: TemplatesOptions) {
+  const hooks = hooksOf(deps, templateOperations);
   return new Elysia({ normalize: false })
     .post(
       routes.createTemplate.path,
@@ -66,24 +66,25 @@ export function templatesController({ deps, basePath, templates }: TemplatesOpti
         set.headers.location = `${basePath}/api/v1/templates/${id}`;
         return shownTemplate(deps, { workspaceId, templateId: id });
       },
-      { parse: authorizeThenRead(deps, routes.createTemplate), body: CreateTemplateBody, query: NoQuery },
+      hooks("createTemplate"),
     )
     .get(
       routes.listTemplates.path,
       async ({ query, request }) => {
         const { workspaceId } = principalOf(request);
-        const { limit, after } = pageAsked(query);
+        const asked = pageRequest(query);
         const db = await caughtUpRows(templates);
-        const rows = listTemplates(db, workspaceId, { ...(after ? { after } : {}), limit: limit + 1 });
-        const { shown, nextCursor } = pageOf(rows, limit);
-        return { data: shown.map(templateJson), next_cursor: nextCursor };
+        return pageJson(
+          pageOf(asked, (page) => listTemplates(db, workspaceId, page)),
+          templateJson,
+        );
       },
-      { transform: authorize(deps, routes.listTemplates), query: ListQuery },
+      hooks("listTemplates"),
     )
     .get(
       routes.getTemplate.path,
       async ({ params, request }) => shownTemplate(deps, placeOf(request, params.id)),
-      { transform: authorize(deps, routes.getTemplate), query: NoQuery },
+      hooks("getTemplate"),
     )
     .delete(
       routes.deleteTemplate.path,
@@ -92,7 +93,7 @@ export function templatesController({ deps, basePath, templates }: TemplatesOpti
         if (outcome !== "deleted") throw new Problem("NOT_FOUND");
         set.status = 204;
       },
-      { parse: authorizeUnread(deps, routes.deleteTemplate), query: NoQuery },
+      hooks("deleteTemplate"),
     )
     .post(
       routes.archiveTemplate.path,
@@ -102,13 +103,14 @@ export function templatesController({ deps, basePath, templates }: TemplatesOpti
         if (outcome !== "archived") throw new Problem(REFUSALS[outcome]);
         return shownTemplate(deps, place);
       },
-      { parse: authorizeUnread(deps, routes.archiveTemplate), query: NoQuery },
+      hooks("archiveTemplate"),
     )
     .use(versionsController(deps, basePath));
 }
 
 /** The versions of templates: drafting, reading, listing, publishing and previewing them. */
 function versionsController(deps: Dependencies, basePath: string) {
+  const hooks = hooksOf(deps, templateOperations);
   return new Elysia({ normalize: false })
     .post(
       routes.draftTemplateVersion.path,
@@ -124,18 +126,12 @@ function versionsController(deps: Dependencies, basePath: string) {
         set.headers.location = `${basePath}/api/v1/templates/${place.templateId}/versions/${versionId}`;
         return versionJson(place, await existing(deps, place, versionId));
       },
-      {
-        parse: authorizeThenRead(deps, routes.draftTemplateVersion, {
-          checkLarge: checkBy(DraftVersionBody),
-        }),
-        body: DraftVersionBody,
-        query: NoQuery,
-      },
+      hooks("draftTemplateVersion", { checkLarge: checkBy(DraftVersionBody) }),
     )
     .get(
       routes.listTemplateVersions.path,
       async ({ params, query, request }) => versionPage(deps, placeOf(request, params.id), query),
-      { transform: authorize(deps, routes.listTemplateVersions), query: ListQuery },
+      hooks("listTemplateVersions"),
     )
     .get(
       routes.getTemplateVersion.path,
@@ -143,7 +139,7 @@ function versionsController(deps: Dependencies, basePath: string) {
         const place = placeOf(request, params.id);
         return versionJson(place, await existing(deps, place, params.version_id));
       },
-      { transform: authorize(deps, routes.getTemplateVersion), query: NoQuery },
+      hooks("getTemplateVersion"),
     )
     .post(
       routes.publishTemplateVersion.path,
@@ -155,13 +151,12 @@ function versionsController(deps: Dependencies, basePath: string) {
         if (outcome !== "published") throw new Problem(REFUSALS[outcome]);
         return versionJson(place, await existing(deps, place, versionId));
       },
-      { parse: authorizeUnread(deps, routes.publishTemplateVersion), query: NoQuery },
+      hooks("publishTemplateVersion"),
     )
     .post(
       routes.previewTemplateVersion.path,
       async ({ body, params, request }) => {
-        const faults = variablesFaults(body.variables);
-        if (faults.length > 0) throw refusedFor("INVALID_REQUEST", faults);
+        checkRules(PreviewBody, body);
         const place = placeOf(request, params.id);
         const { version } = await existing(deps, place, params.version_id);
         const compiled = await deps.compiled.get(place.templateId, version);
@@ -171,13 +166,7 @@ function versionsController(deps: Dependencies, basePath: string) {
         const { subject, html = null, text = null } = output;
         return { object: "template_preview", subject, html, text };
       },
-      {
-        parse: authorizeThenRead(deps, routes.previewTemplateVersion, {
-          checkLarge: checkBy(PreviewBody),
-        }),
-        body: PreviewBody,
-        query: NoQuery,
-      },
+      hooks("previewTemplateVersion", { checkLarge: checkBy(PreviewBody) }),
     );
 }
 
@@ -208,55 +197,20 @@ async function existing(deps: Dependencies, place: TemplatePlace, versionId: str
   return view;
 }
 
-function pageAsked({ limit, cursor }: ListQuery) {
-  return {
-    limit: pageItems(limit),
-    after: cursor === undefined ? null : decodeCursor(cursor),
-  };
-}
-
 /** As all lists are; what a clock that went back has mixed up is in the order of its times. */
 function newestVersionsFirst({ versions }: Template): readonly TemplateVersion[] {
   return versions.toReversed().sort((one, other) => epochMs(other.createdAt) - epochMs(one.createdAt));
 }
 
-async function versionPage(deps: Dependencies, place: TemplatePlace, query: ListQuery) {
-  const { limit, after } = pageAsked(query);
+async function versionPage(deps: Dependencies, place: TemplatePlace, query: ListVersionsQuery) {
+  const asked = pageRequest(query);
   const newestFirst = newestVersionsFirst(await existingTemplate(deps, place));
-  const start = after === null ? 0 : newestFirst.findIndex(({ id }) => id === after.id) + 1;
-  if (after !== null && start === 0) throw notACursor();
-  const rows = newestFirst.slice(start, start + limit + 1);
-  const { shown, nextCursor } = pageOf(rows, limit);
+  const { shown, nextCursor } = pageOf(asked, ({ after, limit }) => {
+    const start = after === undefined ? 0 : newestFirst.findIndex(({ id }) => id === after.id) + 1;
+    if (after !== undefined && start === 0) throw notACursor();
+    return newestFirst.slice(start, start + limit);
+  });
   const views = await Promise.all(shown.map((version) => viewVersion(deps, place.templateId, version)));
   const found = views.filter((view) => view !== null);
-  return { data: found.map((view) => versionJson(place, view)), next_cursor: nextCursor };
-}
-
-function templateJson({ id, name, status, currentVersionId, createdAt, updatedAt }: TemplateRow) {
-  return {
-    id,
-    object: "template",
-    name,
-    status,
-    current_version_id: currentVersionId,
-    created_at: createdAt,
-    updated_at: updatedAt,
-  };
-}
-
-function versionJson({ templateId }: TemplatePlace, { version, source }: VersionView) {
-  const { subject, html, text, variables } = source;
-  return {
-    id: version.id,
-    object: "template_version",
-    template_id: templateId,
-    number: version.number,
-    status: version.publishedAt === null ? "draft" : "published",
-    subject,
-    html,
-    text,
-    variables,
-    created_at: version.createdAt,
-    published_at: version.publishedAt,
-  };
+  return pageJson({ shown: found, nextCursor }, (view) => versionJson(place, view));
 }

@@ -1,24 +1,31 @@
 import { Elysia } from "elysia";
 import {
-  type BouncesRow,
   listBounces,
   listUsage,
   type UsagePage,
   type UsagePlace,
   type UsageRange,
-  type UsageRow,
 } from "../../../projections/usage.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { type ReadModel, readInSteps, whenCaughtUp } from "../lists/caughtUpReads.ts";
-import { decodeCursor, encodeCursor, pageItems } from "../lists/cursorPaging.ts";
-import { authorize } from "../server/authorization.ts";
+import {
+  decodeCursor,
+  encodeCursor,
+  notACursor,
+  type Page,
+  pageItems,
+  pageJson,
+} from "../lists/cursorPaging.ts";
+import { hooksOf } from "../server/operationHooks.ts";
 import { invalid } from "../server/problem.ts";
 import { principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { BouncesQuery, RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, UsageQuery } from "./usageSchemas.ts";
+import { RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, type RangeQuery, usageOperations } from "./usageOperations.ts";
+import { bouncesJson, usageJson } from "./usageResource.ts";
 
 interface UsageOptions {
   readonly deps: Dependencies;
@@ -28,36 +35,32 @@ interface UsageOptions {
 
 /** How many messages there were and what became of them. */
 export function usageController({ deps, emails }: UsageOptions) {
+  const hooks = hooksOf(deps, usageOperations);
   const now = () => deps.clock.now();
   return new Elysia({ normalize: false })
     .get(
       routes.showUsage.path,
       async ({ query, request }) => {
-        const { sender_id: senderId, template_id: templateId, group_by: groupBy } = query;
-        const wanted = {
-          ...rangeOf(principalOf(request).workspaceId, query, now()),
-          ...(senderId === undefined ? {} : { senderId }),
-          ...(templateId === undefined ? {} : { templateId: templateId.toLowerCase() }),
-          ...(groupBy === undefined ? {} : { groupBy }),
-        };
+        const { sender_id: senderId, group_by: groupBy } = query;
+        const filters = definedMembers({ senderId, templateId: query.template_id?.toLowerCase(), groupBy });
+        const wanted = { ...rangeOf(principalOf(request).workspaceId, query, now()), ...filters };
         await whenCaughtUp(emails);
         const page = await readInSteps(emails, (db) => listUsage(db, wanted));
-        return pageJson(page, (row) => usageJson(row, groupBy));
+        return pageJson(pageOfUsage(page), (row) => usageJson(row, groupBy));
       },
-      { transform: authorize(deps, routes.showUsage), query: UsageQuery },
+      hooks("showUsage"),
     )
     .get(
       routes.showBounces.path,
       async ({ query, request }) => {
-        const wanted = {
-          ...rangeOf(principalOf(request).workspaceId, query, now()),
-          ...(query.domain === undefined ? {} : { domain: domainOf(query.domain) }),
-        };
+        const domain = query.domain === undefined ? undefined : domainOf(query.domain);
+        const range = rangeOf(principalOf(request).workspaceId, query, now());
+        const wanted = { ...range, ...definedMembers({ domain }) };
         await whenCaughtUp(emails);
         const page = await readInSteps(emails, (db) => listBounces(db, wanted));
-        return pageJson(page, bouncesJson);
+        return pageJson(pageOfUsage(page), bouncesJson);
       },
-      { transform: authorize(deps, routes.showBounces), query: BouncesQuery },
+      hooks("showBounces"),
     );
 }
 
@@ -66,8 +69,6 @@ function domainOf(text: string): string {
   if (domain === null) throw invalid("/domain", "is not a fully qualified name");
   return domain;
 }
-
-type RangeQuery = Pick<UsageQuery, "from" | "to" | "by" | "limit" | "cursor">;
 
 /** The first beginning of a bucket that is not before `at`. A range that ends here and one that begins here share none. */
 function nextStart(at: EpochMs, by: "hour" | "day"): string {
@@ -99,25 +100,10 @@ function rangeOf(workspaceId: string, query: RangeQuery, now: EpochMs): UsageRan
 /** A cursor of these lists holds a row's start and group. */
 function placeOf(cursor: string): UsagePlace {
   const { createdAt: start, id: group } = decodeCursor(cursor, () => true);
-  if (parseDateTime(start) === null) throw invalid("/cursor", "is not a next_cursor of this list");
+  if (parseDateTime(start) === null) throw notACursor();
   return { start, group };
 }
 
-function pageJson<Row, Json>({ rows, next }: UsagePage<Row>, json: (row: Row) => Json) {
-  const nextCursor = next && encodeCursor({ createdAt: next.start, id: next.group });
-  return { data: rows.map(json), next_cursor: nextCursor };
-}
-
-function usageJson({ start, group, ...counts }: UsageRow, groupBy: UsageQuery["group_by"]) {
-  return {
-    object: "usage",
-    start,
-    ...(groupBy === "sender" ? { sender_id: group } : {}),
-    ...(groupBy === "template" ? { template_id: group || null } : {}),
-    ...counts,
-  };
-}
-
-function bouncesJson({ start, group, bounced }: BouncesRow) {
-  return { object: "bounces", start, domain: group || null, bounced };
+function pageOfUsage<Row>({ rows, next }: UsagePage<Row>): Page<Row> {
+  return { shown: rows, nextCursor: next && encodeCursor({ createdAt: next.start, id: next.group }) };
 }

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
-import { webhookEndpoint } from "../../../projections/webhookEndpoints.ts";
+import { listWebhookEndpoints, webhookEndpoint } from "../../../projections/webhookEndpoints.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import {
   deleteWebhookEndpoint,
   disableWebhookEndpoint,
@@ -9,35 +10,98 @@ import {
   testWebhookEndpoint,
   updateWebhookEndpoint,
 } from "../../commands/webhook/manageWebhooks.ts";
+import { registerWebhook } from "../../commands/webhook/registerWebhook.ts";
+import { ENDPOINTS_MAX } from "../../domain/webhook/decisions.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import { NoQuery } from "../body/commonSchemas.ts";
-import {
-  authorize,
-  authorizeThenRead,
-  authorizeThenReadOptional,
-  authorizeUnread,
-} from "../server/authorization.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { checkRules } from "../body/validation.ts";
+import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
+import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { checkEventTypes, endpointJson, webhookId } from "./webhookEndpointJson.ts";
-import { RotateSecretBody, RotateSecretQuery, UpdateWebhookBody } from "./webhookEndpointSchemas.ts";
-import type { WebhooksOptions } from "./webhookRoutes.ts";
+import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
+import { endpointJson, webhookId } from "./webhookEndpointResource.ts";
 import { type DestinationRules, destinationOf } from "./webhookUrl.ts";
 
-const ROTATION = { query: RotateSecretQuery, body: RotateSecretBody };
 /** How long two secrets sign after a rotation, unless it is said. */
 const OVERLAP_SECONDS_DEFAULT = 86_400;
+
+export interface WebhooksOptions {
+  readonly deps: Dependencies;
+  /** The path of BASE_URL, "" or "/prefix": links begin with it. */
+  readonly basePath: string;
+  readonly rules: DestinationRules;
+  /** The rows of `webhook-endpoints`, holding everything that was written of this workspace before the call; else 503. */
+  readonly caughtUpEndpoints: (workspaceId: string) => Promise<ReadDatabase>;
+}
+
+const REFUSALS = { alreadyExists: "WEBHOOK_ALREADY_EXISTS", limitReached: "WEBHOOK_LIMIT_REACHED" } as const;
 
 interface Call {
   readonly request: Request;
   readonly params: { readonly id: string };
 }
 
-/** Reading, changing and deleting one webhook endpoint, rotating its secret, testing it. */
+/** Registering, listing, reading, changing and deleting webhook endpoints, rotating their secrets, testing them. */
 export function webhookEndpointsController(options: WebhooksOptions) {
-  const { deps, basePath, rules, caughtUpEndpoints } = options;
+  return new Elysia({ normalize: false })
+    .use(endpointCollection(options))
+    .use(singleEndpoint(options))
+    .use(endpointActions(options));
+}
+
+function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: WebhooksOptions) {
+  const hooks = hooksOf(deps, webhookEndpointOperations);
+  return new Elysia({ normalize: false })
+    .post(
+      routes.registerWebhook.path,
+      async ({ body, request, set }) => {
+        checkRules(webhookEndpointOperations.registerWebhook.body, body);
+        const url = await destinationOf(body.url, rules);
+        const description = body.description ?? null;
+        const eventTypes = body.event_types ?? null;
+        const context = commandContextOf(request, deps);
+        const { workspaceId } = principalOf(request);
+        const outcome = await registerWebhook(deps, {
+          workspaceId,
+          url,
+          description,
+          eventTypes,
+          context,
+        });
+        if (outcome.kind !== "registered") throw new Problem(REFUSALS[outcome.kind]);
+        set.status = 201;
+        const { id, createdAt, secret } = outcome;
+        set.headers.location = `${basePath}/webhooks/${id}`;
+        const row = { id, url, description, eventTypes, createdAt, updatedAt: createdAt };
+        return { ...endpointJson({ ...row, status: "active", disabledReason: null }), secret };
+      },
+      hooks("registerWebhook"),
+    )
+    .get(
+      routes.listWebhooks.path,
+      async ({ query, request }) => {
+        const { workspaceId } = principalOf(request);
+        const asked = pageRequest(query);
+        const endpoints = await caughtUpEndpoints(workspaceId);
+        if (query.limit === undefined && query.cursor === undefined) {
+          const all = listWebhookEndpoints(endpoints, workspaceId, { limit: ENDPOINTS_MAX });
+          return { data: all.map(endpointJson) };
+        }
+        return pageJson(
+          pageOf(asked, (page) => listWebhookEndpoints(endpoints, workspaceId, page)),
+          endpointJson,
+        );
+      },
+      hooks("listWebhooks"),
+    );
+}
+
+/** What the operations on one endpoint look up of a request. */
+function readerOf({ deps, caughtUpEndpoints }: WebhooksOptions) {
   const nameOf = ({ request, params }: Call) => {
     return { workspaceId: principalOf(request).workspaceId, endpointId: webhookId("/id", params.id) };
   };
@@ -48,22 +112,26 @@ export function webhookEndpointsController(options: WebhooksOptions) {
     return endpointJson(row);
   };
   const context = ({ request }: Call) => commandContextOf(request, deps);
+  return { nameOf, shown, context };
+}
 
+function singleEndpoint(options: WebhooksOptions) {
+  const { deps, rules } = options;
+  const { nameOf, shown, context } = readerOf(options);
+  const hooks = hooksOf(deps, webhookEndpointOperations);
   return new Elysia({ normalize: false })
-    .get(routes.getWebhook.path, shown, {
-      transform: authorize(deps, routes.getWebhook),
-      query: NoQuery,
-    })
+    .get(routes.getWebhook.path, shown, hooks("getWebhook"))
     .patch(
       routes.updateWebhook.path,
       async ({ body, ...call }) => {
+        checkRules(webhookEndpointOperations.updateWebhook.body, body);
         const change = await endpointChange(body, rules);
         const outcome = await updateWebhookEndpoint(deps, nameOf(call), change, context(call));
         if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
         if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
         return shown(call);
       },
-      { parse: authorizeThenRead(deps, routes.updateWebhook), body: UpdateWebhookBody },
+      hooks("updateWebhook"),
     )
     .delete(
       routes.deleteWebhook.path,
@@ -72,15 +140,23 @@ export function webhookEndpointsController(options: WebhooksOptions) {
         if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
         set.status = 204;
       },
-      { parse: authorizeUnread(deps, routes.deleteWebhook), query: NoQuery },
-    )
+      hooks("deleteWebhook"),
+    );
+}
+
+/** Disabling, enabling and testing an endpoint, and giving it a new secret. */
+function endpointActions(options: WebhooksOptions) {
+  const { deps, basePath } = options;
+  const { nameOf, shown, context } = readerOf(options);
+  const hooks = hooksOf(deps, webhookEndpointOperations);
+  return new Elysia({ normalize: false })
     .post(
       routes.disableWebhook.path,
       async (call) => {
         await disableWebhookEndpoint(deps, nameOf(call), "manual", context(call));
         return shown(call);
       },
-      { parse: authorizeUnread(deps, routes.disableWebhook), query: NoQuery },
+      hooks("disableWebhook"),
     )
     .post(
       routes.enableWebhook.path,
@@ -88,7 +164,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
         await enableWebhookEndpoint(deps, nameOf(call), context(call));
         return shown(call);
       },
-      { parse: authorizeUnread(deps, routes.enableWebhook), query: NoQuery },
+      hooks("enableWebhook"),
     )
     .post(
       routes.rotateWebhookSecret.path,
@@ -98,7 +174,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
         if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
         return { ...(await shown(call)), secret: rotated.secret };
       },
-      { parse: authorizeThenReadOptional(deps, routes.rotateWebhookSecret), ...ROTATION },
+      hooks("rotateWebhookSecret"),
     )
     .post(
       routes.testWebhook.path,
@@ -112,7 +188,7 @@ export function webhookEndpointsController(options: WebhooksOptions) {
         set.headers.location = `${basePath}/webhooks/${nameOf(call).endpointId}/deliveries/${deliveryId}`;
         return { object: "webhook_test", delivery_id: deliveryId };
       },
-      { parse: authorizeUnread(deps, routes.testWebhook), query: NoQuery },
+      hooks("testWebhook"),
     );
 }
 
@@ -132,11 +208,6 @@ async function endpointChange(
   if (text === undefined && description === undefined && types === undefined) {
     throw invalid("", "names nothing to change");
   }
-  checkEventTypes(types ?? null);
   const url = text === undefined ? undefined : await destinationOf(text, rules);
-  return {
-    ...(url === undefined ? {} : { url }),
-    ...(description === undefined ? {} : { description }),
-    ...(types === undefined ? {} : { eventTypes: types }),
-  };
+  return definedMembers({ url, description, eventTypes: types });
 }

@@ -1,9 +1,9 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from "../../domain/webhookEventTypes.ts";
 import { AnyName, DateTime, Nullable, Uuid } from "../body/commonSchemas.ts";
-import { EmailStatus } from "../email/emailSchemas.ts";
-import { SuppressionReason } from "../suppression/suppressionSchemas.ts";
-import { DisabledReason } from "./webhookEndpointSchemas.ts";
+import { EmailStatus } from "../email/emailResource.ts";
+import { SuppressionReason } from "../suppression/suppressionResource.ts";
+import { DisabledReason } from "./webhookEndpointResource.ts";
 
 /** The version of every payload. What is added leaves it as it is; what changes or goes away makes the next one. */
 const PAYLOAD_VERSION = 1;

@@ -13,8 +13,8 @@ import { recoverWebhooks } from "../../commands/webhookDelivery/recoverWebhooks.
 import { readWebhookStory, redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import { toldEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
+import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
-import { NoQuery } from "../body/commonSchemas.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import {
   caughtUpRows,
@@ -23,19 +23,17 @@ import {
   scheduledRead,
   whenCaughtUp,
 } from "../lists/caughtUpReads.ts";
-import { decodeCursor, pageItems } from "../lists/cursorPaging.ts";
-import { authorize, authorizeThenRead, authorizeUnread } from "../server/authorization.ts";
+import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
+import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { webhookId } from "../webhook/webhookEndpointJson.ts";
-import type { WebhooksOptions } from "../webhook/webhookRoutes.ts";
-import { answerOpener, deliveryJson, storyJson } from "./webhookDeliveryJson.ts";
-import { ListWebhookDeliveriesQuery, RecoverWebhookBody } from "./webhookDeliverySchemas.ts";
+import { webhookId } from "../webhook/webhookEndpointResource.ts";
+import type { WebhooksOptions } from "../webhook/webhookEndpointRoutes.ts";
+import { type ListWebhookDeliveriesQuery, webhookDeliveryOperations } from "./webhookDeliveryOperations.ts";
+import { answerOpener, deliveryJson, RECOVERED_MAX, storyJson } from "./webhookDeliveryResource.ts";
 
-/** So many deliveries can be recovered at once. */
-const RECOVER_DELIVERIES_MAX = 10_000;
-const RECOVER_DELIVERIES_PER_QUERY = 500;
+const RECOVERED_PER_QUERY = 500;
 
 interface DeliveriesOptions extends WebhooksOptions {
   /** The read model `webhook-deliveries`. */
@@ -72,20 +70,17 @@ export function webhookDeliveriesController({
     return row;
   };
 
+  const hooks = hooksOf(deps, webhookDeliveryOperations);
   return new Elysia({ normalize: false })
     .get(
       routes.listWebhookDeliveries.path,
       async ({ query, ...call }) => {
         const { id } = await endpointOf(call);
         await whenCaughtUp(deliveries);
-        const { shown, nextCursor } = await findPage(
-          deliveries,
-          deliveryQuery(id, query),
-          listWebhookDeliveries,
-        );
-        return { data: shown.map(deliveryJson), next_cursor: nextCursor };
+        const page = await findPage(deliveries, deliveryQuery(id, query), listWebhookDeliveries);
+        return pageJson(page, deliveryJson);
       },
-      { transform: authorize(deps, routes.listWebhookDeliveries), query: ListWebhookDeliveriesQuery },
+      hooks("listWebhookDeliveries"),
     )
     .get(
       routes.getWebhookDelivery.path,
@@ -94,7 +89,7 @@ export function webhookDeliveriesController({
         const row = await deliveryOf(endpoint.id, params.delivery_id);
         return wholeDelivery(deps, row);
       },
-      { transform: authorize(deps, routes.getWebhookDelivery), query: NoQuery },
+      hooks("getWebhookDelivery"),
     )
     .post(
       routes.retryWebhookDelivery.path,
@@ -107,7 +102,7 @@ export function webhookDeliveriesController({
         set.headers.location = `${basePath}/webhooks/${endpoint.id}/deliveries/${row.id}`;
         return deliveryJson(await deliveryOf(endpoint.id, params.delivery_id));
       },
-      { parse: authorizeUnread(deps, routes.retryWebhookDelivery), query: NoQuery },
+      hooks("retryWebhookDelivery"),
     )
     .post(
       routes.recoverWebhook.path,
@@ -115,12 +110,12 @@ export function webhookDeliveriesController({
         const since = recoveredSince(body.since, deps.clock.now());
         const { id } = await activeEndpointOf(call);
         const rows = await failedSince(deliveries, id, since);
-        const failed = rows.slice(0, RECOVER_DELIVERIES_MAX).map(requestOf);
+        const failed = rows.slice(0, RECOVERED_MAX).map(requestOf);
         const context = commandContextOf(call.request, deps);
         const requested = await recoverWebhooks(deps.store, failed, context);
-        return { object: "webhook_recovery", requested, has_more: rows.length > RECOVER_DELIVERIES_MAX };
+        return { object: "webhook_recovery", requested, has_more: rows.length > RECOVERED_MAX };
       },
-      { parse: authorizeThenRead(deps, routes.recoverWebhook), body: RecoverWebhookBody },
+      hooks("recoverWebhook"),
     );
 }
 
@@ -147,10 +142,10 @@ async function failedSince(deliveries: ReadModel, endpointId: string, since: str
   const found: WebhookDeliveryRow[] = [];
   for (;;) {
     const page = await scheduledRead(deliveries, (db) =>
-      failedWebhooks(db, { endpointId, since }, found.at(-1) ?? null, RECOVER_DELIVERIES_PER_QUERY),
+      failedWebhooks(db, { endpointId, since }, found.at(-1) ?? null, RECOVERED_PER_QUERY),
     );
     found.push(...page);
-    if (found.length > RECOVER_DELIVERIES_MAX || page.length < RECOVER_DELIVERIES_PER_QUERY) return found;
+    if (found.length > RECOVERED_MAX || page.length < RECOVERED_PER_QUERY) return found;
   }
 }
 
@@ -164,14 +159,6 @@ function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
 }
 
 function deliveryQuery(endpointId: string, query: ListWebhookDeliveriesQuery) {
-  const { status, event_type: eventType, created_from: since, created_before: before, cursor } = query;
-  return {
-    endpointId,
-    limit: pageItems(query.limit),
-    ...(status === undefined ? {} : { status }),
-    ...(eventType === undefined ? {} : { eventType }),
-    ...(since === undefined ? {} : { createdFrom: dateTime("/created_from", since) }),
-    ...(before === undefined ? {} : { createdBefore: dateTime("/created_before", before) }),
-    ...(cursor === undefined ? {} : { after: decodeCursor(cursor) }),
-  };
+  const filters = definedMembers({ status: query.status, eventType: query.event_type });
+  return { endpointId, ...pageRequest(query), ...filters, ...createdRange(query) };
 }

@@ -4,15 +4,15 @@ import { sourceBytesOf } from "../../../projections/templates.ts";
 import { emailsOfDay } from "../../../projections/usage.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { pauseWorkspace, readWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
-import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
-import type { Workspace } from "../../domain/workspace/state.ts";
+import { limitsOf } from "../../domain/workspace/limits.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { NoQuery } from "../body/commonSchemas.ts";
 import type { ReadModel } from "../lists/caughtUpReads.ts";
-import { authorize, authorizeUnread } from "../server/authorization.ts";
+import { hooksOf } from "../server/operationHooks.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
+import { workspaceOperations } from "./workspaceOperations.ts";
+import { type WorkspaceUsage, workspaceJson } from "./workspaceResource.ts";
 
 /** How long a look at the workspace waits for the count of its messages, before it is answered as it is. */
 const COUNT_WAIT_MS = 1_000;
@@ -28,68 +28,45 @@ interface WorkspaceOptions {
 /** Reading the key's workspace, pausing and resuming its sending. */
 export function workspaceController(options: WorkspaceOptions) {
   const { deps, emails, templates } = options;
-  const told = (request: Request) => workspaceJson(options, principalOf(request).workspaceId);
+  const hooks = hooksOf(deps, workspaceOperations);
+  const shown = async (request: Request) => {
+    const { workspaceId } = principalOf(request);
+    const found = await readWorkspace(deps, workspaceId);
+    invariant(found, "a key belongs to a workspace that exists");
+    const limits = limitsOf(found.workspace, deps.limitsDefault);
+    return workspaceJson(workspaceId, found, limits, await readUsage(options, workspaceId));
+  };
   return new Elysia({ normalize: false })
     .get(
       routes.getWorkspace.path,
       async ({ request }) => {
         await Promise.all([emails.whenCaughtUp(COUNT_WAIT_MS), templates.whenCaughtUp(COUNT_WAIT_MS)]);
-        return told(request);
+        return shown(request);
       },
-      { transform: authorize(deps, routes.getWorkspace), query: NoQuery },
+      hooks("getWorkspace"),
     )
     .post(
       routes.pauseSending.path,
       async ({ request }) => {
         await pauseWorkspace(deps, principalOf(request).workspaceId, commandContextOf(request, deps));
-        return told(request);
+        return shown(request);
       },
-      { parse: authorizeUnread(deps, routes.pauseSending), query: NoQuery },
+      hooks("pauseSending"),
     )
     .post(
       routes.resumeSending.path,
       async ({ request }) => {
         await resumeWorkspace(deps, principalOf(request).workspaceId, commandContextOf(request, deps));
-        return told(request);
+        return shown(request);
       },
-      { parse: authorizeUnread(deps, routes.resumeSending), query: NoQuery },
+      hooks("resumeSending"),
     );
 }
 
-async function workspaceJson({ deps, emails, templates }: WorkspaceOptions, id: string) {
-  const found = await readWorkspace(deps, id);
-  invariant(found, "a key belongs to a workspace that exists");
-  const { workspace, createdAt } = found;
-  const pausedAt = pausedSince(workspace);
+async function readUsage({ deps, emails, templates }: WorkspaceOptions, id: string): Promise<WorkspaceUsage> {
   return {
-    id,
-    object: "workspace",
-    name: workspace.name,
-    sending: workspace.paused ? "paused" : "active",
-    paused_at: pausedAt === null ? null : rfc3339(pausedAt),
-    limits: limitsJson(limitsOf(workspace, deps.limitsDefault)),
-    usage: {
-      messages_today: emailsOfDay(emails.db, id, rfc3339(deps.clock.now())),
-      storage_bytes: await deps.storage.used(id),
-      content_bytes: contentBytesOf(emails.db, id) + sourceBytesOf(templates.db, id),
-    },
-    created_at: createdAt,
-  };
-}
-
-function pausedSince({ pauses }: Workspace): number | null {
-  return pauses.find(({ to }) => to === null)?.from ?? null;
-}
-
-function limitsJson(limits: WorkspaceLimits) {
-  return {
-    messages_per_day: limits.messagesPerDay,
-    storage_bytes: limits.storageBytes,
-    content_bytes: limits.contentBytes,
-    key_requests_per_second: limits.keyRequestsPerSecond || null,
-    workspace_requests_per_second: limits.workspaceRequestsPerSecond || null,
-    attachment_retention_hours: limits.attachmentRetentionHours,
-    content_retention_days: limits.contentRetentionDays,
-    archive_attachments: limits.archiveAttachments,
+    messages_today: emailsOfDay(emails.db, id, rfc3339(deps.clock.now())),
+    storage_bytes: await deps.storage.used(id),
+    content_bytes: contentBytesOf(emails.db, id) + sourceBytesOf(templates.db, id),
   };
 }

@@ -1,32 +1,91 @@
+import { type Static, Type } from "@sinclair/typebox";
 import type { RequestedAttachment } from "../../commands/email/resolveAttachments.ts";
 import type { SendEmail } from "../../commands/email/sendEmail.ts";
-import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import {
+  ATTACHMENTS_BYTES_MAX,
+  ATTACHMENTS_MAX,
+  HTML_CHARACTERS_MAX,
+  METADATA_BYTES_MAX,
+  METADATA_KEY_CHARACTERS_MAX,
+  METADATA_TEXT_CHARACTERS_MAX,
+  SUBJECT_CHARACTERS_MAX,
+  TEXT_CHARACTERS_MAX,
+  VARIABLES_CHARACTERS_MAX,
+} from "../../domain/email/contentLimits.ts";
+import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { codePoints, grouped, isHeaderSafe } from "../../kernel/text/text.ts";
+import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/bodyRules.ts";
+import { AnyName, Closed, DirectAttachment, Id, Text, UploadId } from "../body/commonSchemas.ts";
+import { withRules } from "../body/validation.ts";
 import { type ProblemDetail, refusedFor } from "../server/problem.ts";
-import type { SendEmailBody } from "./emailSchemas.ts";
 
-const VARIABLES_CHARACTERS_MAX = 100_000;
-const METADATA_KEY_CHARACTERS_MAX = 80;
-const METADATA_BYTES_MAX = 16_000;
+/** The body of a send (spec: Email request). */
+export const SendEmailBody = withRules(
+  Closed(
+    {
+      from: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "A verified Sending Address." }),
+      to: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Exactly one recipient." }),
+      reply_to: Type.Optional(
+        Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Where replies to this message go." }),
+      ),
+      subject: Type.Optional(
+        Text({
+          minLength: 1,
+          maxLength: SUBJECT_CHARACTERS_MAX,
+          description: "Required without `template_id`; not used with it.",
+        }),
+      ),
+      html: Type.Optional(
+        Text({
+          maxLength: HTML_CHARACTERS_MAX,
+          description: "Without `template_id`, this or `text` is required; not used with it.",
+        }),
+      ),
+      text: Type.Optional(
+        Text({
+          maxLength: TEXT_CHARACTERS_MAX,
+          description: "Without `template_id`, this or `html` is required; not used with it.",
+        }),
+      ),
+      template_id: Type.Optional(Id("A published template of the workspace: the content.")),
+      template_version_id: Type.Optional(Id("Pins a published version; without it the current one is used.")),
+      variables: Type.Optional(
+        Type.Record(AnyName, Type.Unknown(), {
+          description: `Values for the template's variables; ${grouped(VARIABLES_CHARACTERS_MAX)} characters as compact JSON at most. What the template does not declare is ignored, so that senders need not change together with templates.`,
+        }),
+      ),
+      metadata: Type.Optional(
+        Type.Record(
+          AnyName,
+          Type.Union([Text({ maxLength: METADATA_TEXT_CHARACTERS_MAX }), Type.Number(), Type.Boolean()]),
+          {
+            description: `Correlation values; names of up to ${METADATA_KEY_CHARACTERS_MAX} characters, ${grouped(METADATA_BYTES_MAX)} bytes encoded at most.`,
+          },
+        ),
+      ),
+      attachments: Type.Optional(
+        Type.Array(Type.Union([UploadId, DirectAttachment]), {
+          description: `Uploaded attachments by id and files sent inline, delivered in this order: ${ATTACHMENTS_MAX} at most, ${grouped(ATTACHMENTS_BYTES_MAX)} bytes in all.`,
+        }),
+      ),
+    },
+    {
+      examples: [
+        {
+          from: "hello@example.com",
+          to: "ana@example.com",
+          subject: "Your order",
+          text: "It is on its way.",
+        },
+      ],
+    },
+  ),
+  memberRules(sendFaults),
+);
+export type SendEmailBody = Static<typeof SendEmailBody>;
 
-/** Nothing is wrong. */
-const NONE: readonly ProblemDetail[] = [];
-
-/** A body of which nobody has looked at any member yet. */
-type Unchecked = { readonly [Member in keyof SendEmailBody]?: unknown };
-
-function fault(pointer: string, message: string): readonly ProblemDetail[] {
-  return [{ pointer, message }];
-}
-
-function addressFaults(pointer: string, text: unknown): readonly ProblemDetail[] {
-  if (typeof text !== "string") return NONE;
-  const parsed = parseAddress(text);
-  return "invalid" in parsed ? fault(pointer, parsed.invalid) : NONE;
-}
-
-/** As {@link addressFaults}, and where the name goes that other services take beside the address. */
+/** As {@link addressFaults}, and where the name goes that other deps take beside the address. */
 function fromFaults(from: unknown): readonly ProblemDetail[] {
   const isNamed = typeof from === "string" && /<[^<>]+>\s*$/.test(from);
   return addressFaults("/from", from).map(({ pointer, message }) => ({
@@ -36,31 +95,33 @@ function fromFaults(from: unknown): readonly ProblemDetail[] {
 }
 
 function metadataFaults(metadata: unknown): readonly ProblemDetail[] {
-  if (typeof metadata !== "object" || metadata === null) return NONE;
+  if (typeof metadata !== "object" || metadata === null) return NO_FAULTS;
   if (Object.keys(metadata).some((key) => codePoints(key) > METADATA_KEY_CHARACTERS_MAX)) {
     return fault("/metadata", `has a key of more than ${METADATA_KEY_CHARACTERS_MAX} characters`);
   }
   const isWithin = Buffer.byteLength(JSON.stringify(metadata)) <= METADATA_BYTES_MAX;
-  return isWithin ? NONE : fault("/metadata", `is over ${grouped(METADATA_BYTES_MAX)} bytes when encoded`);
+  return isWithin
+    ? NO_FAULTS
+    : fault("/metadata", `is over ${grouped(METADATA_BYTES_MAX)} bytes when encoded`);
 }
 
 /** The bound of `variables` in a send, and in a preview of one. */
 export function variablesFaults(variables: unknown): readonly ProblemDetail[] {
-  if (variables === undefined) return NONE;
-  if (codePoints(JSON.stringify(variables)) <= VARIABLES_CHARACTERS_MAX) return NONE;
+  if (variables === undefined) return NO_FAULTS;
+  if (codePoints(JSON.stringify(variables)) <= VARIABLES_CHARACTERS_MAX) return NO_FAULTS;
   return fault("/variables", `is over ${grouped(VARIABLES_CHARACTERS_MAX)} characters when encoded`);
 }
 
-function subjectFaults({ subject, template_id: templateId }: Unchecked): readonly ProblemDetail[] {
+function subjectFaults({ subject, template_id: templateId }: UncheckedMembers): readonly ProblemDetail[] {
   if (typeof subject === "string" && !isHeaderSafe(subject)) {
     return fault("/subject", "must not contain a line break or NUL");
   }
   const isMissing = subject === undefined && templateId === undefined;
-  return isMissing ? fault("/subject", "is required without template_id") : NONE;
+  return isMissing ? fault("/subject", "is required without template_id") : NO_FAULTS;
 }
 
 /** Without a template the content must be there; with one it is checked by the schema and not used. */
-function contentFaults(body: Unchecked): readonly ProblemDetail[] {
+function contentFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   const isOwn = body.template_id === undefined;
   const faults: ProblemDetail[] = [...subjectFaults(body)];
   if (isOwn && body.template_version_id !== undefined) {
@@ -73,9 +134,7 @@ function contentFaults(body: Unchecked): readonly ProblemDetail[] {
 }
 
 /** What the schema cannot say of a send: addresses, rules that span members, and sizes in the units of the contract. */
-export function sendFaults(value: unknown): readonly ProblemDetail[] {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return NONE;
-  const body = value as Unchecked;
+function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return [
     ...fromFaults(body.from),
     ...addressFaults("/to", body.to),
@@ -85,7 +144,7 @@ export function sendFaults(value: unknown): readonly ProblemDetail[] {
 }
 
 /** All but the addresses, which a sound request has parsed already. */
-function memberFaults(body: Unchecked): readonly ProblemDetail[] {
+function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return [...contentFaults(body), ...variablesFaults(body.variables), ...metadataFaults(body.metadata)];
 }
 

@@ -1,11 +1,39 @@
+import { Type } from "@sinclair/typebox";
 import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
 import type { WebhookStoryEvent } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import type { AnswerKeeping } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import { grouped } from "../../kernel/text/text.ts";
 import { rfc3339 } from "../../kernel/time.ts";
+import { type AnswerOf, Closed, Count, DateTime, Id, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { WebhookEventName } from "../webhook/webhookEndpointResource.ts";
+import { WebhookEventBody } from "../webhook/webhookEventSchemas.ts";
+
+/** So many deliveries can be recovered at once. */
+export const RECOVERED_MAX = 10_000;
+
+export const DeliveryStatus = OneOf(["pending", "attempting", "delivered", "exhausted", "skipped"]);
+
+const deliveryFields = {
+  id: Id("The `webhook-id` of every attempt."),
+  object: Type.Literal("webhook_delivery"),
+  endpoint_id: Uuid,
+  event_id: Uuid,
+  event_type: WebhookEventName,
+  status: DeliveryStatus,
+  attempts: Count(),
+  next_attempt_at: Nullable(DateTime),
+  created_at: DateTime,
+  updated_at: DateTime,
+};
+
+export const WebhookDelivery = Closed(deliveryFields, {
+  $id: "WebhookDelivery",
+  description: "One event on its way to one endpoint.",
+});
 
 /** A delivery as it stands. */
-export function deliveryJson(row: WebhookDeliveryRow) {
+export function deliveryJson(row: WebhookDeliveryRow): AnswerOf<typeof WebhookDelivery> {
   return {
     id: row.id,
     object: "webhook_delivery",
@@ -20,16 +48,44 @@ export function deliveryJson(row: WebhookDeliveryRow) {
   };
 }
 
-interface AttemptJson {
-  readonly attempt: number;
-  readonly started_at: string;
-  readonly outcome: "running" | "delivered" | "failed";
-  readonly ended_at: string | null;
-  readonly status_code: number | null;
-  readonly duration_ms: number | null;
-  readonly reason: string | null;
-  readonly excerpt: string | null;
-}
+const WebhookAttempt = Closed(
+  {
+    attempt: Type.Integer({ minimum: 1 }),
+    started_at: DateTime,
+    outcome: OneOf(["running", "delivered", "failed"]),
+    ended_at: Nullable(DateTime),
+    status_code: Nullable(Type.Integer()),
+    duration_ms: Nullable(Count()),
+    reason: Nullable(Type.String(), {
+      description:
+        "Of a failure. `unreachable`: its name has no public address, or nothing there takes a connection with TLS; `tls`: its certificate was not accepted; `timeout`: no answer in time; `broken_answer`: the connection ended before the answer did; `status`: not 2xx; `redirected`: 3xx.",
+    }),
+    excerpt: Nullable(Type.String(), {
+      description: "The beginning of the answer, addresses replaced; null once the content is erased.",
+    }),
+  },
+  { $id: "WebhookAttempt" },
+);
+
+type AttemptAnswer = AnswerOf<typeof WebhookAttempt>;
+
+export const WholeWebhookDelivery = Closed(
+  {
+    ...deliveryFields,
+    skipped_reason: Nullable(Type.String()),
+    attempt_log: Type.Array(WebhookAttempt),
+    payload: WebhookEventBody,
+  },
+  { $id: "WholeWebhookDelivery" },
+);
+
+export const WebhookRecovery = Closed({
+  object: Type.Literal("webhook_recovery"),
+  requested: Type.Integer({ minimum: 0, maximum: RECOVERED_MAX }),
+  has_more: Type.Boolean({
+    description: `Whether there were more than ${grouped(RECOVERED_MAX)}: ask again.`,
+  }),
+});
 
 /** The beginning of an endpoint's answer; null when there was none, or once it went with what it answered. */
 type OpenAnswer = (ending: Ending["data"]) => string | null;
@@ -47,7 +103,7 @@ export function answerOpener(keys: Pick<InstanceKeys, "decryptWithSalt">, answer
  * missed has no story.
  */
 export function storyJson(story: readonly WebhookStoryEvent[], isMissed: boolean, openAnswer: OpenAnswer) {
-  const attempts = new Map<number, AttemptJson>();
+  const attempts = new Map<number, AttemptAnswer>();
   let skippedReason: string | null = isMissed ? "endpoint_disabled" : null;
   for (const { at, event } of story) {
     if (event.type === "WebhookAttemptStarted") {
@@ -72,7 +128,12 @@ const UNREACHABLE: ReadonlySet<string> = new Set(["dns", "destination_not_public
 
 type Ending = Extract<WebhookStoryEvent["event"], { type: "WebhookDelivered" | "WebhookAttemptFailed" }>;
 
-function ended(begun: AttemptJson, at: string, { type, data }: Ending, openAnswer: OpenAnswer): AttemptJson {
+function ended(
+  begun: AttemptAnswer,
+  at: string,
+  { type, data }: Ending,
+  openAnswer: OpenAnswer,
+): AttemptAnswer {
   return {
     ...begun,
     outcome: type === "WebhookDelivered" ? "delivered" : "failed",

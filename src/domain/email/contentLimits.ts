@@ -1,0 +1,13 @@
+/** Bounds of what a message holds (spec: Limits), sent directly or rendered from a template. */
+export const SUBJECT_CHARACTERS_MAX = 998;
+export const HTML_CHARACTERS_MAX = 500_000;
+export const TEXT_CHARACTERS_MAX = 200_000;
+/** Of `variables` as compact JSON. */
+export const VARIABLES_CHARACTERS_MAX = 100_000;
+export const METADATA_KEY_CHARACTERS_MAX = 80;
+export const METADATA_TEXT_CHARACTERS_MAX = 500;
+/** Of `metadata` as compact JSON. */
+export const METADATA_BYTES_MAX = 16_000;
+export const ATTACHMENTS_MAX = 10;
+/** Of all attachments of a message together, decoded. */
+export const ATTACHMENTS_BYTES_MAX = 10_000_000;

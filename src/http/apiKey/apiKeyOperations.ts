@@ -1,0 +1,87 @@
+import { Type } from "@sinclair/typebox";
+import { Closed } from "../body/commonSchemas.ts";
+import { answersPage } from "../lists/listOperation.ts";
+import { answersCreated, answersOk, type Operations } from "../server/operation.ts";
+import { ApiKey, ApiKeyId, IssuedApiKey } from "./apiKeyResource.ts";
+import { IssueApiKeyBody } from "./issueApiKeyRequest.ts";
+
+export const OVERLAP_SECONDS_DEFAULT = 86_400;
+const OVERLAP_SECONDS_MAX = 2_592_000;
+
+const RotateApiKeyBody = Closed(
+  {
+    overlap_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: OVERLAP_SECONDS_MAX,
+        default: OVERLAP_SECONDS_DEFAULT,
+        description: "How long the old key goes on, unless it ends sooner by itself.",
+      }),
+    ),
+  },
+  { examples: [{ overlap_seconds: 3_600 }] },
+);
+
+const RevokeApiKeyBody = Closed(
+  {
+    with_children: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: "Revokes what it has issued or was rotated to as well, and what those have.",
+      }),
+    ),
+  },
+  { examples: [{ with_children: true }] },
+);
+
+const tag = "API keys";
+
+const KeyParams = Type.Object({ id: ApiKeyId });
+
+export const apiKeyOperations = {
+  issueApiKey: {
+    summary: "Issue an API key",
+    description:
+      "A key issues only what it holds itself, scopes and senders and ranges (else FORBIDDEN), and none that outlives it. Every request " +
+      "makes a new key: after an answer that was lost, revoke what the list shows.",
+    tag,
+    body: IssueApiKeyBody,
+    ...answersCreated(IssuedApiKey, "API_KEY_LIMIT_REACHED"),
+  },
+  listApiKeys: {
+    summary: "List API keys",
+    description: "Newest first, expired and revoked ones as well.",
+    tag,
+    ...answersPage(ApiKey, {}),
+  },
+  getApiKey: {
+    params: KeyParams,
+    summary: "Read an API key",
+    description: "What it is and may do; the key itself is shown by the answer that issued it alone.",
+    tag,
+    ...answersOk(ApiKey, "NOT_FOUND"),
+  },
+  revokeApiKey: {
+    params: KeyParams,
+    summary: "Revoke an API key",
+    description:
+      "Within a second it opens nothing on any instance. A key may revoke itself. A repeat changes nothing. What it has " +
+      "issued stays, unless `with_children` says otherwise.",
+    tag,
+    body: RevokeApiKeyBody,
+    isBodyOptional: true,
+    ...answersOk(ApiKey, "NOT_FOUND"),
+  },
+  rotateApiKey: {
+    params: KeyParams,
+    summary: "Rotate an API key",
+    description:
+      "Issues a key that may do what this one may, and lets this one end after the overlap. The key that asks must hold " +
+      "all of that itself; a key may rotate itself. Every request makes a new key: after an answer that was lost, revoke " +
+      "what the list shows.",
+    tag,
+    body: RotateApiKeyBody,
+    isBodyOptional: true,
+    ...answersCreated(IssuedApiKey, "NOT_FOUND", "API_KEY_NOT_ACTIVE", "API_KEY_LIMIT_REACHED"),
+  },
+} satisfies Operations;

@@ -1,0 +1,70 @@
+import { Type } from "@sinclair/typebox";
+import type { ApiKeyRow } from "../../../projections/apiKeys.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { SCOPES } from "../../domain/apiKey/scopes.ts";
+import { keyStatus } from "../../domain/apiKey/state.ts";
+import { epochMs, rfc3339 } from "../../kernel/time.ts";
+import { type AnswerOf, Closed, DateTime, Nullable, OneOf, Time } from "../body/commonSchemas.ts";
+
+export const Scope = OneOf(SCOPES);
+export const ApiKeyId = Type.String({ pattern: "^[0-9A-Za-z]{12}$", examples: ["4fQ9sXb2LmZk"] });
+
+const fields = {
+  id: ApiKeyId,
+  object: Type.Literal("api_key"),
+  name: Type.String(),
+  scopes: Type.Array(Scope, { uniqueItems: true }),
+  status: OneOf(["active", "expired", "revoked"]),
+  expires_at: Nullable(Time("Null: it does not expire.")),
+  created_at: DateTime,
+  last_used_at: Nullable(
+    Time(
+      "The beginning of the hour in which it was let in last; null: never. By other instances: within a minute.",
+    ),
+  ),
+  issued_by: Nullable(Type.String({ description: "The id of the key that issued it; null: the operator." })),
+  rotated_from: Nullable(Type.String({ description: "The id of the key that it took the place of." })),
+  senders: Nullable(Type.Array(Type.String(), { description: "What it may send from; null: all." })),
+  client_ranges: Nullable(
+    Type.Array(Type.String(), { description: "Where it is accepted from; null: everywhere." }),
+  ),
+};
+
+export const ApiKey = Closed(fields, { $id: "ApiKey" });
+
+export const IssuedApiKey = Closed(
+  {
+    ...fields,
+    key: Type.String({
+      pattern: "^pl_[0-9A-Za-z]{50}$",
+      examples: [`pl_${"0".repeat(50)}`],
+      description: "The key itself. Nothing but this answer ever shows it.",
+    }),
+  },
+  { $id: "IssuedApiKey" },
+);
+
+/** The later of what the log tells and what this instance has seen and not written yet. */
+function lastUseOf({ keyUse }: Dependencies, { id, lastUsedAt }: ApiKeyRow): string | null {
+  const seen = keyUse.lastSeen(id);
+  if (seen === null || (lastUsedAt !== null && epochMs(lastUsedAt) >= seen)) return lastUsedAt;
+  return rfc3339(seen);
+}
+
+export function apiKeyJson(deps: Dependencies, row: ApiKeyRow): AnswerOf<typeof ApiKey> {
+  const expiresAt = row.expiresAt === null ? null : epochMs(row.expiresAt);
+  return {
+    id: row.id,
+    object: "api_key",
+    name: row.name,
+    scopes: row.scopes,
+    status: keyStatus({ revoked: row.revoked, expiresAt }, deps.clock.now()),
+    expires_at: row.expiresAt,
+    created_at: row.createdAt,
+    last_used_at: lastUseOf(deps, row),
+    issued_by: row.issuerId,
+    rotated_from: row.rotatedFrom,
+    senders: row.senders,
+    client_ranges: row.clientRanges,
+  };
+}

@@ -1,0 +1,107 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { SCOPES } from "../../domain/apiKey/scopes.ts";
+import { parseAddressRange } from "../../kernel/network/clientIp.ts";
+import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
+import { type EpochMs, epochMs } from "../../kernel/time.ts";
+import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/bodyRules.ts";
+import { Closed, Nullable, Text, Time } from "../body/commonSchemas.ts";
+import { dateTime } from "../body/dateTimeText.ts";
+import { checkRules, withRules } from "../body/validation.ts";
+import { invalid, type ProblemDetail } from "../server/problem.ts";
+import { Scope } from "./apiKeyResource.ts";
+
+const Scopes = Type.Array(Scope, { minItems: 1, uniqueItems: true, maxItems: SCOPES.length });
+
+const BOUND_ITEMS_MAX = 100;
+
+export const IssueApiKeyBody = withRules(
+  Closed(
+    {
+      name: Text({ minLength: 1, maxLength: 200, description: "What it is for." }),
+      scopes: Scopes,
+      expires_at: Type.Optional(Nullable(Time("RFC 3339, in the future; never when it is absent or null."))),
+      senders: Type.Optional(
+        Nullable(
+          Type.Array(Text({ minLength: 1, maxLength: ADDRESS_CHARACTERS_MAX }), {
+            minItems: 1,
+            maxItems: BOUND_ITEMS_MAX,
+            description:
+              "Addresses and domains that it may send from; absent or null: all of the workspace. A domain is exactly that " +
+              "one. It then cancels and erases messages from those alone.",
+          }),
+        ),
+      ),
+      client_ranges: Type.Optional(
+        Nullable(
+          Type.Array(Text({ minLength: 1, maxLength: 49 }), {
+            minItems: 1,
+            maxItems: BOUND_ITEMS_MAX,
+            description:
+              "Client addresses, or ranges of them in CIDR notation, that it is accepted from; absent or null: all. What a " +
+              "proxy says of a client counts where the proxy is one of TRUSTED_PROXIES.",
+          }),
+        ),
+      ),
+    },
+    { examples: [{ name: "Shop", scopes: ["email:send", "email:read"] }] },
+  ),
+  memberRules(boundFaults),
+);
+export type IssueApiKeyBody = Static<typeof IssueApiKeyBody>;
+
+/** What is wrong with the texts that a key is bound to. */
+function boundFaults({ senders, client_ranges: ranges }: UncheckedMembers): readonly ProblemDetail[] {
+  return [
+    ...textFaults("/senders", senders, senderFaults),
+    ...textFaults("/client_ranges", ranges, rangeFaults),
+  ];
+}
+
+type TextRule = (pointer: string, text: string) => readonly ProblemDetail[];
+
+function textFaults(pointer: string, texts: unknown, rule: TextRule): readonly ProblemDetail[] {
+  if (!Array.isArray(texts)) return NO_FAULTS;
+  const checked = texts.slice(0, BOUND_ITEMS_MAX);
+  return checked.flatMap((text, index) =>
+    typeof text === "string" ? rule(`${pointer}/${index}`, text) : [],
+  );
+}
+
+function senderFaults(pointer: string, text: string): readonly ProblemDetail[] {
+  if (text.includes("@")) return addressFaults(pointer, text);
+  return parseDomain(text) === null
+    ? fault(pointer, "must be an address or a fully qualified domain")
+    : NO_FAULTS;
+}
+
+function rangeFaults(pointer: string, text: string): readonly ProblemDetail[] {
+  if (parseAddressRange(text) !== null) return NO_FAULTS;
+  return fault(pointer, "must be an IP address, or a range of them in CIDR notation");
+}
+
+/** The key that a body asks for, ready for the command. */
+export function wantedKey(body: IssueApiKeyBody, now: EpochMs) {
+  const {
+    name,
+    scopes,
+    expires_at: expires = null,
+    senders = null,
+    client_ranges: clientRanges = null,
+  } = body;
+  const expiresAt = expiryOf(expires, now);
+  checkRules(IssueApiKeyBody, body);
+  return { name, scopes, expiresAt, senders: senders?.map(canonicalSender) ?? null, clientRanges };
+}
+
+/** A sender as keys are compared with it; the rules have found nothing wrong with it. */
+function canonicalSender(text: string): string {
+  const address = parseAddress(text);
+  return "canonical" in address ? address.canonical : (parseDomain(text) ?? text);
+}
+
+function expiryOf(text: string | null, now: EpochMs): EpochMs | null {
+  if (text === null) return null;
+  const at = epochMs(dateTime("/expires_at", text));
+  if (at <= now) throw invalid("/expires_at", "is not in the future");
+  return at;
+}

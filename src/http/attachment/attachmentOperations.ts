@@ -1,0 +1,41 @@
+import { Type } from "@sinclair/typebox";
+import { Closed, DirectAttachment } from "../body/commonSchemas.ts";
+import { answersPage } from "../lists/listOperation.ts";
+import { answersCreated, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
+import { Attachment, AttachmentStatus } from "./attachmentResource.ts";
+
+const UploadForm = Closed({
+  file: Type.String({ format: "binary", description: "The one file; its part says its name and type." }),
+});
+
+const tag = "Attachments";
+
+/** The operations on uploads. */
+export const attachmentOperations = {
+  uploadAttachment: {
+    summary: "Upload a file",
+    description: "The file is checked after the answer: it can be used in sends once its status is `ready`.",
+    tag,
+    body: DirectAttachment,
+    multipart: UploadForm,
+    ...answersCreated(
+      Attachment,
+      "ATTACHMENT_LIMIT_EXCEEDED",
+      "STORAGE_LIMIT_EXCEEDED",
+      "ATTACHMENT_INVALID",
+      "ATTACHMENT_TYPE_UNSUPPORTED",
+    ),
+  },
+  listAttachments: {
+    summary: "List uploads, newest first",
+    tag,
+    ...answersPage(Attachment, { status: Type.Optional(AttachmentStatus) }),
+  },
+  getAttachment: { summary: "Read an upload", tag, ...answersOk(Attachment, "NOT_FOUND") },
+  deleteAttachment: {
+    summary: "Delete an upload",
+    description: "Messages that were accepted with it keep its bytes. A repeat is no error.",
+    tag,
+    ...answersNoContent("NOT_FOUND"),
+  },
+} satisfies Operations;

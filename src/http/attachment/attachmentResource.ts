@@ -1,0 +1,48 @@
+import { Type } from "@sinclair/typebox";
+import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
+import { ATTACHMENT_STATUSES } from "../../domain/attachment/events.ts";
+import type { Attachment as AttachmentState } from "../../domain/attachment/state.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import { type AnswerOf, Closed, DateTime, Nullable, OneOf, Time, Uuid } from "../body/commonSchemas.ts";
+
+export const AttachmentStatus = OneOf(ATTACHMENT_STATUSES);
+
+/** An upload as answers show it. */
+export const Attachment = Closed(
+  {
+    id: Uuid,
+    object: Type.Literal("attachment"),
+    status: AttachmentStatus,
+    filename: Nullable(Type.String({ description: "Null once it was erased." })),
+    content_type: Type.String(),
+    size_bytes: Type.Integer({ minimum: 1, maximum: FILE_BYTES_MAX }),
+    sha256: Nullable(
+      Type.String({
+        pattern: "^[0-9a-f]{64}$",
+        examples: ["5d".repeat(32)],
+        description: "The SHA-256 of the bytes, in lower-case hex; null once the name was erased.",
+      }),
+    ),
+    rejection_reason: Nullable(Type.String(), {
+      description: "Why it cannot be sent; null when nothing is wrong with it.",
+    }),
+    created_at: DateTime,
+    expires_at: Time("Until when it can be used in sends."),
+  },
+  { $id: "Attachment" },
+);
+
+export function attachmentJson(id: string, attachment: AttachmentState): AnswerOf<typeof Attachment> {
+  return {
+    id,
+    object: "attachment",
+    status: attachment.status,
+    filename: attachment.filename,
+    content_type: attachment.contentType,
+    size_bytes: attachment.bytes,
+    sha256: attachment.sha256,
+    rejection_reason: attachment.rejectionReason,
+    created_at: rfc3339(attachment.uploadedAt),
+    expires_at: rfc3339(attachment.expiresAt),
+  };
+}

@@ -1,0 +1,35 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { AUDIT_ACTORS } from "../../../projections/auditLog.ts";
+import { Text } from "../body/commonSchemas.ts";
+import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
+import type { Operations } from "../server/operation.ts";
+import { AuditEntry, AuditTarget } from "./auditEntryResource.ts";
+
+const FILTER_CHARACTERS_MAX = 100;
+
+function Filter(description?: string) {
+  const told = description === undefined ? {} : { description };
+  return Type.Optional(Text({ minLength: 1, maxLength: FILTER_CHARACTERS_MAX, ...told }));
+}
+
+const filters = {
+  action: Filter("Such as `api_key.revoked`."),
+  actor: Filter(`The id of an API key, or ${AUDIT_ACTORS.map((actor) => `\`${actor}\``).join(", ")}.`),
+  target_type: Type.Optional(AuditTarget),
+  target_id: Filter(),
+  ...CREATED_RANGE,
+};
+
+export const auditLogOperations = {
+  listAuditLog: {
+    summary: "List who did what",
+    description:
+      "Newest first: what keys, the command line and the service itself did to keys, senders, templates, webhook " +
+      "endpoints, limits, suppressions, erasures and the workspace; and messages that were canceled or erased and uploads " +
+      "that were deleted on request. Sends are in the list of messages.",
+    tag: "Workspace",
+    ...answersPage(AuditEntry, filters),
+  },
+} satisfies Operations;
+
+export type ListAuditLogQuery = Static<typeof auditLogOperations.listAuditLog.query>;

@@ -1,0 +1,28 @@
+import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import type { ProblemDetail } from "../server/problem.ts";
+import type { FurtherRules } from "./validation.ts";
+
+/** The members of a body that nobody has looked at yet. */
+export type UncheckedMembers = Readonly<Record<string, unknown>>;
+
+/** Nothing is wrong. */
+export const NO_FAULTS: readonly ProblemDetail[] = [];
+
+export function fault(pointer: string, message: string): readonly ProblemDetail[] {
+  return [{ pointer, message }];
+}
+
+/** Rules about the members of an object; what is none is the schema's to refuse. */
+export function memberRules(rules: (members: UncheckedMembers) => readonly ProblemDetail[]): FurtherRules {
+  return (value) => {
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? rules(value as UncheckedMembers) : NO_FAULTS;
+  };
+}
+
+/** What is wrong with a text as an address. */
+export function addressFaults(pointer: string, text: unknown): readonly ProblemDetail[] {
+  if (typeof text !== "string") return NO_FAULTS;
+  const parsed = parseAddress(text);
+  return "invalid" in parsed ? fault(pointer, parsed.invalid) : NO_FAULTS;
+}

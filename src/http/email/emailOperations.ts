@@ -1,0 +1,96 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Closed } from "../body/commonSchemas.ts";
+import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
+import { answersOk, type Operations } from "../server/operation.ts";
+import { Email, EmailReceipt, EmailStatus, EmailSummary } from "./emailResource.ts";
+import { IdempotencyKeyHeader } from "./idempotencyKey.ts";
+import { SendEmailBody } from "./sendEmailRequest.ts";
+
+const GetEmailQuery = Closed({
+  as_of: Type.Optional(
+    Type.String({
+      description:
+        "RFC 3339: the message as it was then, status and timeline up to the first event that is later. Content that was erased since stays erased. NOT_FOUND when it had not been accepted.",
+    }),
+  ),
+});
+
+const filters = {
+  idempotency_key: Type.Optional(
+    Type.String({
+      description: "The one message accepted under this key; other parameters are then unused.",
+    }),
+  ),
+  status: Type.Optional(EmailStatus),
+  from: Type.Optional(Type.String({ description: "Messages from this address." })),
+  to: Type.Optional(Type.String({ description: "Messages to this address." })),
+  ...CREATED_RANGE,
+};
+
+const tag = "Emails";
+
+/** The operations under /api/v1/emails. */
+export const emailOperations = {
+  sendEmail: {
+    summary: "Send an email",
+    description:
+      "Accepts one message to one recipient. 202 means that it is durably in the log. The same Idempotency-Key with the same content gets the first answer again, with `Idempotent-Replayed: true`. A message to a suppressed recipient is accepted as `suppressed` and not delivered.",
+    tag,
+    headers: IdempotencyKeyHeader,
+    body: SendEmailBody,
+    success: { status: 202, schema: EmailReceipt },
+    problems: [
+      "IDEMPOTENCY_KEY_REQUIRED",
+      "IDEMPOTENCY_CONFLICT",
+      "SENDER_UNAVAILABLE",
+      "SENDING_PAUSED",
+      "TEMPLATE_UNAVAILABLE",
+      "INVALID_TEMPLATE_DATA",
+      "ATTACHMENT_NOT_READY",
+      "ATTACHMENT_EXPIRED",
+      "ATTACHMENT_LIMIT_EXCEEDED",
+      "ATTACHMENT_INVALID",
+      "ATTACHMENT_TYPE_UNSUPPORTED",
+      "STORAGE_LIMIT_EXCEEDED",
+      "DAILY_LIMIT_REACHED",
+    ],
+  },
+  listEmails: {
+    summary: "List emails",
+    description: "Newest first. With `idempotency_key` it looks up the one message accepted under that key.",
+    tag,
+    ...answersPage(EmailSummary, filters),
+  },
+  getEmail: {
+    summary: "Read an email",
+    description: "As it is now, or as it was at a moment of the past.",
+    tag,
+    ...answersOk(Email, "NOT_FOUND"),
+    query: GetEmailQuery,
+  },
+  cancelEmail: {
+    summary: "Cancel an email that waits",
+    description: "A message that is canceled already is answered as it is.",
+    tag,
+    ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_CANCELABLE"),
+  },
+  eraseEmailContent: {
+    summary: "Erase the content of an email",
+    description:
+      "Addresses, subject, bodies, variables, metadata and files go for good; that there was a message, and what became " +
+      "of it, stays, and its Idempotency-Key answers as before. A message that waits is canceled with it. Content is " +
+      "erased by itself `content_retention_days` after acceptance. A repeat changes nothing.",
+    tag,
+    ...answersOk(Email, "NOT_FOUND"),
+    also: [
+      {
+        status: 202,
+        schema: Email,
+        description:
+          "The message is being delivered: its content is erased as soon as this attempt has ended.",
+      },
+    ],
+  },
+} satisfies Operations;
+
+export type ListEmailsQuery = Static<typeof emailOperations.listEmails.query>;

@@ -1,0 +1,285 @@
+import { type TProperties, Type } from "@sinclair/typebox";
+import type { EmailRow } from "../../../projections/emails.ts";
+import type { StoryEvent } from "../../commands/email/emailHistory.ts";
+import type { EmailView } from "../../commands/email/readEmail.ts";
+import type { Receipt } from "../../commands/email/sendOutcome.ts";
+import type { EmailEvent } from "../../domain/email/events.ts";
+import type { ErasureReason } from "../../domain/email/state.ts";
+import { WAITING_REASONS, type Waiting as WaitingView } from "../../domain/email/waitingReason.ts";
+import { never } from "../../kernel/assert.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import {
+  type AnswerOf,
+  AnyName,
+  Closed,
+  Count,
+  DateTime,
+  Nullable,
+  OneOf,
+  Uuid,
+} from "../body/commonSchemas.ts";
+
+/** Where a message stands. */
+export const EmailStatus = OneOf([
+  "queued",
+  "sending",
+  "deferred",
+  "sent",
+  "bounced",
+  "failed",
+  "suppressed",
+  "canceled",
+]);
+
+export const EmailReceipt = Closed(
+  {
+    id: Uuid,
+    object: Type.Literal("email"),
+    status: OneOf(["queued", "suppressed"]),
+    created_at: DateTime,
+  },
+  { $id: "EmailReceipt", description: "An accepted message." },
+);
+
+/** The answer to a send. */
+export function receiptJson({ id, status, acceptedAt }: Receipt): AnswerOf<typeof EmailReceipt> {
+  return { id, object: "email", status, created_at: acceptedAt };
+}
+
+const NullableText = Nullable(Type.String());
+
+const summaryFields = {
+  id: Uuid,
+  object: Type.Literal("email"),
+  status: EmailStatus,
+  created_at: DateTime,
+  updated_at: DateTime,
+  from: NullableText,
+  to: NullableText,
+  subject: NullableText,
+  attempts: Count("How often a delivery was begun."),
+};
+
+export const EmailSummary = Closed(summaryFields, {
+  $id: "EmailSummary",
+  description:
+    "A message in a list; addresses and subject are null once its content is erased, or while it cannot be read.",
+});
+
+/** A message in a list: who, what about, and how it stands. Null where the content was erased. */
+export function emailSummaryJson({ id, email, content, events }: EmailView): AnswerOf<typeof EmailSummary> {
+  return {
+    id,
+    object: "email",
+    status: email.status,
+    created_at: rfc3339(email.acceptedAt),
+    updated_at: events.at(-1)?.at ?? rfc3339(email.acceptedAt),
+    from: content?.from ?? null,
+    to: content?.to ?? null,
+    subject: content?.subject ?? null,
+    attempts: email.attempts,
+  };
+}
+
+/** As {@link emailSummaryJson}, of a message whose events cannot be read: what the read model knows of it. */
+export function rowSummaryJson({
+  id,
+  status,
+  createdAt,
+  updatedAt,
+  attempts,
+}: EmailRow): AnswerOf<typeof EmailSummary> {
+  const unknown = { from: null, to: null, subject: null };
+  return { id, object: "email", status, created_at: createdAt, updated_at: updatedAt, ...unknown, attempts };
+}
+
+/** One kind of entry of a timeline: the log's own event, under its name there. */
+function entry<Name extends string, Facts extends TProperties>(type: Name, facts: Facts) {
+  const sequence = Count("The event's revision in the message's stream.");
+  return Closed({ type: Type.Literal(type), at: DateTime, sequence, ...facts });
+}
+
+const attempt = Type.Integer({ minimum: 1 });
+const reason = Type.String();
+const relayAnswer = {
+  code: Type.Optional(Type.Integer({ description: "The relay's reply code (RFC 5321)." })),
+  enhanced_code: Type.Optional(
+    Type.String({ description: "The relay's enhanced status code (RFC 3463), such as `5.1.1`." }),
+  ),
+  reply: Type.Optional(
+    Type.String({
+      description:
+        "What the relay said, `<recipient>` and `<sender>` in place of the addresses. Absent once the content is erased.",
+    }),
+  ),
+};
+
+const erasure = {
+  reason: Type.String({
+    description: "`requested`, `retention`, or `person` with the request's `erasure_id`.",
+  }),
+  erasure_id: Type.Optional(Uuid),
+};
+
+const TimelineEntry = Type.Union(
+  [
+    entry("content_stored", {}),
+    entry("queued", {}),
+    entry("suppressed", { reason, attempt: Type.Optional(attempt) }),
+    entry("delivery_started", { attempt, transport: Type.String(), lease_ms: Type.Integer({ minimum: 1 }) }),
+    entry("sent", {
+      attempt,
+      transport: Type.String(),
+      reply: Type.String({ description: "What the relay said; its codes alone once the content is erased." }),
+      relay_id: Type.Optional(
+        Type.String({ description: "What the relay calls the message, where its answer tells it." }),
+      ),
+    }),
+    entry("deferred", {
+      attempt,
+      reason,
+      ambiguous: Type.Boolean({ description: "Whether the relay may have the message all the same." }),
+      attempt_burnt: Type.Boolean({ description: "False when the fault was the relay's or ours." }),
+      next_attempt_at: DateTime,
+      ...relayAnswer,
+    }),
+    entry("bounced", { attempt, reason, ...relayAnswer }),
+    // A message whose time was over may never have been tried.
+    entry("failed", { attempt: Count(), reason, ...relayAnswer }),
+    entry("canceled", {}),
+    entry("attachments_expired", {}),
+    entry("content_erasure_requested", erasure),
+    entry("content_erased", erasure),
+  ],
+  { $id: "TimelineEntry" },
+);
+
+/** What an event adds to the timeline beside its name, time and sequence: no field that a newer version may add. */
+function timelineFacts(event: EmailEvent): { readonly type: string } & Record<string, unknown> {
+  switch (event.type) {
+    case "EmailContentStored":
+      return { type: "content_stored" };
+    case "EmailQueued":
+      return { type: "queued" };
+    case "EmailSuppressed":
+      return { type: "suppressed", reason: event.data.reason, attempt: event.data.attempt };
+    case "EmailDeliveryStarted": {
+      const { attempt, transport, leaseMs } = event.data;
+      return { type: "delivery_started", attempt, transport, lease_ms: leaseMs };
+    }
+    case "EmailSent": {
+      const { attempt, transport, reply, relayId } = event.data;
+      return { type: "sent", attempt, transport, reply, relay_id: relayId };
+    }
+    case "EmailDeferred": {
+      const { attempt, reason, ambiguous, attemptBurnt, nextAttemptAt } = event.data;
+      const facts = { attempt, reason, ambiguous, ...answerFacts(event.data) };
+      return { type: "deferred", ...facts, attempt_burnt: attemptBurnt, next_attempt_at: nextAttemptAt };
+    }
+    case "EmailBounced":
+    case "EmailFailed": {
+      const { attempt, reason } = event.data;
+      const type = event.type === "EmailBounced" ? "bounced" : "failed";
+      return { type, attempt, reason, ...answerFacts(event.data) };
+    }
+    case "EmailCanceled":
+      return { type: "canceled" };
+    case "EmailAttachmentsExpired":
+      return { type: "attachments_expired" };
+    case "EmailContentErasureRequested":
+      return { type: "content_erasure_requested", ...erasureFacts(event.data) };
+    case "EmailContentErased":
+      return { type: "content_erased", ...erasureFacts(event.data) };
+    default:
+      return never(event);
+  }
+}
+
+type Answered = Extract<EmailEvent, { type: "EmailDeferred" | "EmailBounced" | "EmailFailed" }>["data"];
+
+function answerFacts({ code, enhancedCode, reply }: Answered) {
+  return { code, enhanced_code: enhancedCode, reply };
+}
+
+function erasureFacts({ reason, erasureId }: ErasureReason) {
+  return { reason, ...(erasureId === undefined ? {} : { erasure_id: erasureId }) };
+}
+
+function timelineJson({ sequence, at, event }: StoryEvent) {
+  const { type, ...facts } = timelineFacts(event);
+  return { type, at, sequence, ...facts };
+}
+
+const Waiting = Closed(
+  {
+    reason: OneOf(WAITING_REASONS, {
+      description:
+        "`in_queue`: it is due. `being_delivered`: a worker is at it. `retry_scheduled`: the last attempt was put off. `relay_unavailable`: the relay takes no mail, and no attempt is counted. `sending_paused`, `sender_unavailable`: until the workspace or the sender sends again. `delivery_unknown`: the relay may have it. `held_after_restore`: until the operator resumes. `delivery_off`, `disk_full`: of the instance that answers.",
+    }),
+    until: Nullable(DateTime),
+    detail: Type.String({ description: "For people." }),
+  },
+  {
+    $id: "Waiting",
+    description:
+      "Why the message has not ended, as the instance that answers knows it, and until when where a time is known. Null once it has ended, and with `as_of`.",
+  },
+);
+
+function waitingJson({ reason, until, detail }: WaitingView): AnswerOf<typeof Waiting> {
+  return { reason, until: until === null ? null : rfc3339(until), detail };
+}
+
+/** The metadata of a message, as it came with the send. */
+export const Metadata = Type.Record(AnyName, Type.Union([Type.String(), Type.Number(), Type.Boolean()]));
+
+export const Email = Closed(
+  {
+    ...summaryFields,
+    reply_to: NullableText,
+    html: NullableText,
+    text: NullableText,
+    template_id: Nullable(Uuid),
+    template_version_id: Nullable(Uuid),
+    attachments: Type.Array(
+      Closed({
+        filename: Type.String(),
+        content_type: Type.String(),
+        size_bytes: Type.Integer({ minimum: 1 }),
+        expired: Type.Boolean({
+          description: "Whether the bytes are gone; a message keeps them until it ends.",
+        }),
+      }),
+    ),
+    metadata: Nullable(Metadata),
+    next_attempt_at: Nullable(DateTime),
+    waiting: Nullable(Waiting),
+    content_erased: Type.Boolean({
+      description:
+        "Then addresses, subject, bodies and metadata are null and attachments empty, for good. The key still answers.",
+    }),
+    timeline: Type.Array(TimelineEntry, { description: "The log itself, in order." }),
+  },
+  { $id: "Email", description: "A message whole, with its timeline." },
+);
+
+/** One message whole, with its timeline: the log itself, in order. */
+export function emailJson(view: EmailView, waiting: WaitingView | null): AnswerOf<typeof Email> {
+  const { email, content } = view;
+  return {
+    ...emailSummaryJson(view),
+    reply_to: content?.replyTo ?? null,
+    html: content?.html ?? null,
+    text: content?.text ?? null,
+    template_id: email.templateId,
+    template_version_id: email.templateVersionId,
+    attachments: (content?.attachments ?? []).map(({ filename, contentType, bytes }) => {
+      return { filename, content_type: contentType, size_bytes: bytes, expired: email.attachmentsExpired };
+    }),
+    metadata: content?.metadata ?? null,
+    next_attempt_at: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,
+    waiting: waiting && waitingJson(waiting),
+    content_erased: email.contentErased,
+    timeline: view.events.map(timelineJson),
+  };
+}

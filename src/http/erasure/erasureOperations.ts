@@ -1,0 +1,43 @@
+import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
+import { addressFaults, memberRules } from "../body/bodyRules.ts";
+import { Closed, Text } from "../body/commonSchemas.ts";
+import { withRules } from "../body/validation.ts";
+import { answersPage } from "../lists/listOperation.ts";
+import { answersAccepted, answersOk, type Operations } from "../server/operation.ts";
+import { Erasure } from "./erasureResource.ts";
+
+const RequestErasureBody = withRules(
+  Closed(
+    {
+      address: Text({
+        maxLength: ADDRESS_CHARACTERS_MAX,
+        description: "One bare address: the person's. It is not kept; the request holds a keyed hash of it.",
+      }),
+    },
+    { examples: [{ address: "ana@example.com" }] },
+  ),
+  memberRules(({ address }) => addressFaults("/address", address)),
+);
+
+const tag = "Erasure";
+
+export const erasureOperations = {
+  requestErasure: {
+    summary: "Erase a person",
+    description:
+      "Everything of the person with this address that the workspace has at this moment: the content and files of all " +
+      "messages to the address, uploads that went to nobody else, address and note of a suppression. Messages that wait " +
+      "are canceled; one that is being delivered is erased when that ends. Suppressions keep holding, Idempotency-Keys " +
+      "keep answering. Addresses are compared as suppressions are.",
+    tag,
+    body: RequestErasureBody,
+    ...answersAccepted(Erasure),
+  },
+  listErasures: {
+    summary: "List requests to erase a person",
+    description: "Newest first.",
+    tag,
+    ...answersPage(Erasure, {}),
+  },
+  getErasure: { summary: "Read a request and its report", tag, ...answersOk(Erasure, "NOT_FOUND") },
+} satisfies Operations;

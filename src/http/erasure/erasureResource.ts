@@ -1,0 +1,105 @@
+import { Type } from "@sinclair/typebox";
+import type { ErasureView } from "../../commands/erasure/erasureRequests.ts";
+import { ERASURE_STATUSES } from "../../domain/erasure/events.ts";
+import type { Erasure as ErasureState } from "../../domain/erasure/state.ts";
+import { type AnswerOf, Closed, Count, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+
+/** What no request can reach, and why it is so. */
+const NOT_REACHED = [
+  {
+    what: "backups",
+    detail:
+      "Copies of the log, the content or the outbox that were made before. Restoring one brings it all back: ask again then.",
+  },
+  {
+    what: "relay",
+    detail: "What the relay and the recipient's own server were handed, and what their logs say.",
+  },
+  { what: "webhook_endpoints", detail: "What endpoints were told before." },
+  {
+    what: "mentions",
+    detail:
+      "Messages to others that name the person: as reply_to, or in their subject, text, variables or metadata.",
+  },
+  { what: "senders", detail: "The address as a sending address of the workspace." },
+  { what: "later_mail", detail: "Mail that was accepted for the address after the request." },
+] as const;
+
+const Report = Closed({
+  messages_erased: Count("Messages whose content this request has erased."),
+  messages_canceled: Count("Those of them that waited, and were canceled."),
+  messages_erased_before: Count("Messages whose content was gone already."),
+  messages_with_files: Count("Erased messages that had files: the bytes went with the content."),
+  outbox_messages: Count("Erased messages that had been written to an outbox: the files were removed."),
+  uploads_erased: Count("Uploads that nobody else was sent: deleted, their names erased."),
+  uploads_kept: Type.Array(Uuid, {
+    description: "Uploads that others were sent as well. Delete them if they are the person's.",
+  }),
+  suppressions_erased: Count(
+    "1 when the address of a suppression was erased. Who was suppressed stays so: a keyed hash is kept.",
+  ),
+  remains: Nullable(
+    Type.Array(Type.String(), {
+      description:
+        "What may still hold bytes on the service's own disks, a sentence each; empty when nothing does. Null before `completed`.",
+    }),
+  ),
+  copies: Nullable(
+    Type.Array(Closed({ kind: OneOf(["backup", "export"]), taken_at: DateTime }), {
+      description:
+        "Copies of the log that the operator took before, by Postledger's own commands: what was erased is still in them. Null before `completed`.",
+    }),
+  ),
+  not_reached: Type.Array(Closed({ what: Type.String(), detail: Type.String() }), {
+    description: "What no request reaches: the same in every report.",
+  }),
+});
+
+function reportJson({ counts, remains, copies }: ErasureState): AnswerOf<typeof Report> | null {
+  if (counts === null) return null;
+  return {
+    messages_erased: counts.messagesErased,
+    messages_canceled: counts.messagesCanceled,
+    messages_erased_before: counts.messagesErasedBefore,
+    messages_with_files: counts.messagesWithFiles,
+    outbox_messages: counts.outboxMessages,
+    uploads_erased: counts.uploadsErased,
+    uploads_kept: counts.uploadsKept,
+    suppressions_erased: counts.suppressionsErased,
+    remains,
+    // Where they are is the operator's business: the command line tells.
+    copies: copies?.map(({ kind, at }) => ({ kind, taken_at: at })) ?? null,
+    not_reached: NOT_REACHED,
+  };
+}
+
+export const Erasure = Closed(
+  {
+    id: Uuid,
+    object: Type.Literal("erasure"),
+    status: OneOf(ERASURE_STATUSES, {
+      description:
+        "`requested`: at work; `applied`: nothing can be read of it through the service any more; `completed`: the disks were gone over too.",
+    }),
+    created_at: DateTime,
+    completed_at: Nullable(DateTime),
+    report: Nullable(Report),
+  },
+  { $id: "Erasure", description: "A request to erase a person. It does not say whom." },
+);
+
+export function erasureJson({
+  id,
+  erasure,
+  requestedAt,
+  completedAt,
+}: ErasureView): AnswerOf<typeof Erasure> {
+  return {
+    id,
+    object: "erasure",
+    status: erasure.status,
+    created_at: requestedAt,
+    completed_at: completedAt,
+    report: reportJson(erasure),
+  };
+}

@@ -1,0 +1,42 @@
+import { type TProperties, type TSchema, Type } from "@sinclair/typebox";
+import { Closed, Nullable } from "../body/commonSchemas.ts";
+import { inWords } from "../body/validation.ts";
+import type { ProblemCode } from "../server/problemCodes.ts";
+import { PAGE_ITEMS_MAX } from "./cursorPaging.ts";
+
+const Limit = inWords(
+  `must be a whole number from 1 to ${PAGE_ITEMS_MAX}`,
+  Type.String({ pattern: "^([1-9][0-9]?|100)$", description: `1 to ${PAGE_ITEMS_MAX}.` }),
+);
+const Cursor = Type.String({ description: "`next_cursor` of the page before." });
+
+/** The filter by time that most lists have. */
+export const CREATED_RANGE = {
+  created_from: Type.Optional(Type.String({ description: "RFC 3339; included." })),
+  created_before: Type.Optional(Type.String({ description: "RFC 3339; not included." })),
+};
+
+/** What the query of a list may say: its filters, and which page is wanted. */
+export function listQuery<Filters extends TProperties>(filters: Filters) {
+  return Closed({ ...filters, limit: Type.Optional(Limit), cursor: Type.Optional(Cursor) });
+}
+
+/** One page of a list: its items, and where the next page begins. */
+function pageSchema<Item extends TSchema>(item: Item) {
+  return Closed({
+    data: Type.Array(item, { maxItems: PAGE_ITEMS_MAX }),
+    next_cursor: Nullable(Type.String(), {
+      description:
+        "Null on the last page. A page may hold fewer items than `limit`, or none, and not be the last: one request looks at a bounded number of items, however few of them a filter matches.",
+    }),
+  });
+}
+
+/** What operations that list something have in common. */
+export function answersPage<Item extends TSchema, Filters extends TProperties>(
+  item: Item,
+  filters: Filters,
+  ...problems: readonly ProblemCode[]
+) {
+  return { query: listQuery(filters), success: { status: 200, schema: pageSchema(item) }, problems } as const;
+}

@@ -1,0 +1,89 @@
+import { type Static, Type } from "@sinclair/typebox";
+import type { SenderName } from "../../commands/sender/manageSender.ts";
+import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
+import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/bodyRules.ts";
+import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
+import { checkRules, withRules } from "../body/validation.ts";
+import type { ProblemDetail } from "../server/problem.ts";
+
+const DISPLAY_NAME_CHARACTERS_MAX = 200;
+const DOMAIN_CHARACTERS_MAX = 253;
+/** The record's name has room for the domain behind `_postledger.` (RFC 1035 §2.3.4). */
+const RECORD_DOMAIN_CHARACTERS_MAX = DOMAIN_CHARACTERS_MAX - "_postledger.".length;
+/** What cannot stand in a header, or would make a name read otherwise than it is. */
+const NOT_IN_NAMES = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
+
+export const AddSenderBody = withRules(
+  Closed(
+    {
+      address: Type.Optional(
+        Text({
+          minLength: 1,
+          maxLength: ADDRESS_CHARACTERS_MAX,
+          description: "One bare address. Exactly one of address and domain is given.",
+        }),
+      ),
+      domain: Type.Optional(
+        Text({
+          minLength: 1,
+          maxLength: DOMAIN_CHARACTERS_MAX,
+          description: "A domain: once it is verified, every address at exactly it can send.",
+        }),
+      ),
+      display_name: Type.Optional(
+        Nullable(
+          Text({
+            minLength: 1,
+            maxLength: DISPLAY_NAME_CHARACTERS_MAX,
+            description: "Stands beside the address in From. Only with address; no control characters.",
+          }),
+        ),
+      ),
+    },
+    {
+      examples: [{ address: "billing@example.com", display_name: "Example billing" }],
+    },
+  ),
+  memberRules(senderFaults),
+);
+type AddSenderBody = Static<typeof AddSenderBody>;
+
+function senderFaults(body: UncheckedMembers): readonly ProblemDetail[] {
+  const { address, domain } = body;
+  return [
+    ...((address === undefined) === (domain === undefined)
+      ? fault("", "must have exactly one of address and domain")
+      : NO_FAULTS),
+    ...addressFaults("/address", address),
+    ...domainFaults(domain),
+    ...displayNameFaults(body),
+  ];
+}
+
+function domainFaults(domain: unknown): readonly ProblemDetail[] {
+  if (typeof domain !== "string") return NO_FAULTS;
+  const length = parseDomain(domain)?.length ?? Number.POSITIVE_INFINITY;
+  if (length <= RECORD_DOMAIN_CHARACTERS_MAX) return NO_FAULTS;
+  return fault(
+    "/domain",
+    `must be a fully qualified name of at most ${RECORD_DOMAIN_CHARACTERS_MAX} characters`,
+  );
+}
+
+function displayNameFaults({ display_name: name, domain }: UncheckedMembers): readonly ProblemDetail[] {
+  if (typeof name !== "string") return NO_FAULTS;
+  if (domain !== undefined) return fault("/display_name", "goes with an address only");
+  if (!NOT_IN_NAMES.test(name) && name.trim() !== "") return NO_FAULTS;
+  return fault("/display_name", "must have visible characters, and no control characters");
+}
+
+/** The sender that a body names. Throws what is wrong with it. */
+export function addedSender(body: AddSenderBody): { name: SenderName; displayName?: string } {
+  checkRules(AddSenderBody, body);
+  const { address, domain = "", display_name: displayName = null } = body;
+  const named = displayName === null ? {} : { displayName };
+  const parsed = address === undefined ? null : parseAddress(address);
+  if (parsed !== null && "canonical" in parsed)
+    return { name: { kind: "address", address: parsed }, ...named };
+  return { name: { kind: "domain", domain: parseDomain(domain) ?? domain } };
+}

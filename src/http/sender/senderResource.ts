@@ -1,0 +1,103 @@
+import { Type } from "@sinclair/typebox";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import type { SenderView } from "../../commands/sender/readSender.ts";
+import { domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
+import type { Sender as SenderState } from "../../domain/sender/state.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import { type AnswerOf, Closed, DateTime, Nullable, OneOf, Time } from "../body/commonSchemas.ts";
+import { inWords } from "../body/validation.ts";
+
+export const SenderId = inWords(
+  "must be the id of a sender: 64 digits 0 to 9 and letters a to f",
+  Type.String({
+    pattern: "^[0-9a-f]{64}$",
+    examples: ["5d".repeat(32)],
+    description: "The same for as long as the log exists.",
+  }),
+);
+
+const DnsRecord = Closed({
+  type: Type.Literal("TXT"),
+  name: Type.String({ description: "_postledger. and the domain." }),
+  value: Type.String({ description: "Bound to the workspace: another workspace's record does not count." }),
+});
+
+const Verification = Closed(
+  {
+    code: Type.String({
+      pattern: "^[2-9B-DF-HJ-KMNP-TV-XZ]{4}-[2-9B-DF-HJ-KMNP-TV-XZ]{4}$",
+      description: "Stands in the mail and on its page too: show it, so that the address' owner can compare.",
+      examples: ["K7QX-2M9P"],
+    }),
+    requested_at: DateTime,
+    expires_at: DateTime,
+  },
+  { description: "The newest link that was mailed; null once it is over." },
+);
+
+export const Sender = Closed(
+  {
+    id: SenderId,
+    object: Type.Literal("sender"),
+    kind: OneOf(["address", "domain"]),
+    address: Nullable(Type.String({ description: "Null of a domain." })),
+    domain: Nullable(Type.String({ description: "Null of an address." })),
+    display_name: Nullable(Type.String()),
+    status: OneOf(["unverified", "verified", "disabled"]),
+    verified_by: Nullable(OneOf(["operator", "bootstrap", "email", "dns"])),
+    record_missing_since: Nullable(
+      Time(
+        "Since when the DNS record of a verified domain is known to be missing: a warning, the domain can send all the same.",
+      ),
+    ),
+    verification: Nullable(Verification),
+    dns_record: Nullable(DnsRecord),
+    created_at: DateTime,
+    updated_at: DateTime,
+  },
+  { $id: "Sender" },
+);
+
+function statusOf({ disabled, verifiedBy }: SenderState): string {
+  if (disabled) return "disabled";
+  return verifiedBy === null ? "unverified" : "verified";
+}
+
+/** The newest link of an address that is not verified, unless it is over. */
+function verificationJson(
+  { keys, clock }: Dependencies,
+  id: string,
+  { verifiedBy, requests }: SenderState,
+): AnswerOf<typeof Verification> | null {
+  const newest = requests.at(-1);
+  if (verifiedBy !== null || newest === undefined || clock.now() >= newest.expiresAt) return null;
+  return {
+    code: keys.verificationCode(id, newest.id),
+    requested_at: rfc3339(newest.requestedAt),
+    expires_at: rfc3339(newest.expiresAt),
+  };
+}
+
+/** A sender as answers show it. */
+export function senderJson(
+  deps: Dependencies,
+  { id, sender, createdAt, updatedAt }: SenderView,
+): AnswerOf<typeof Sender> {
+  const { workspaceId, kind, name, displayName, verifiedBy } = sender;
+  const isDomain = kind === "domain";
+  return {
+    id,
+    object: "sender",
+    kind,
+    address: isDomain ? null : name,
+    domain: isDomain ? name : null,
+    display_name: displayName,
+    status: statusOf(sender),
+    verified_by: verifiedBy,
+    record_missing_since: sender.recordMissingSince === null ? null : rfc3339(sender.recordMissingSince),
+    verification: verificationJson(deps, id, sender),
+    dns_record: isDomain ? { type: "TXT", ...domainRecordOf(deps.keys, workspaceId, name) } : null,
+    created_at: createdAt,
+    updated_at: updatedAt,
+  };
+}

@@ -1,0 +1,65 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
+import { addressFaults, memberRules } from "../body/bodyRules.ts";
+import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
+import { withRules } from "../body/validation.ts";
+import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
+import { answersCreated, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
+import { Suppression, SuppressionReason } from "./suppressionResource.ts";
+
+const NOTE_CHARACTERS_MAX = 500;
+
+/** How addresses are compared, for the reader of the reference. */
+const COMPARED =
+  "Addresses are compared with the domain in lower-case ASCII (IDNA) and the local part in lower case: " +
+  "whoever is suppressed in one spelling is suppressed in all.";
+
+const AddSuppressionBody = withRules(
+  Closed(
+    {
+      address: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "One bare address." }),
+      note: Type.Optional(
+        Nullable(Text({ maxLength: NOTE_CHARACTERS_MAX, description: "Why, in your own words." })),
+      ),
+    },
+    { examples: [{ address: "ana@example.com", note: "Asked for it by phone." }] },
+  ),
+  memberRules(({ address }) => addressFaults("/address", address)),
+);
+
+const tag = "Suppressions";
+
+export const suppressionOperations = {
+  addSuppression: {
+    summary: "Suppress a recipient",
+    description:
+      "Mail to the address ends as `suppressed`, what is queued already as well. A suppression that is there stays " +
+      `as it is and is answered with 200. ${COMPARED}`,
+    tag,
+    body: AddSuppressionBody,
+    ...answersCreated(Suppression),
+    also: [{ status: 200, schema: Suppression, description: "The address was suppressed already." }],
+  },
+  listSuppressions: {
+    summary: "List suppressed recipients",
+    description: "Newest first.",
+    tag,
+    ...answersPage(Suppression, { reason: Type.Optional(SuppressionReason), ...CREATED_RANGE }),
+  },
+  getSuppression: {
+    summary: "Look up a suppression by its address",
+    description: `The address stands percent-encoded in the path. ${COMPARED}`,
+    tag,
+    ...answersOk(Suppression, "NOT_FOUND"),
+  },
+  removeSuppression: {
+    summary: "Remove a suppression",
+    description:
+      "New mail to the address is delivered again; what was suppressed stays so. The address stands " +
+      `percent-encoded in the path. ${COMPARED}`,
+    tag,
+    ...answersNoContent("NOT_FOUND"),
+  },
+} satisfies Operations;
+
+export type ListSuppressionsQuery = Static<typeof suppressionOperations.listSuppressions.query>;

@@ -1,0 +1,30 @@
+import { Type } from "@sinclair/typebox";
+import type { Suppression as SuppressionView } from "../../commands/suppression/manageSuppressions.ts";
+import { type AnswerOf, Closed, DateTime, Id, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+
+/** Why an address is suppressed. */
+export const SuppressionReason = OneOf(["bounce", "manual"], {
+  description: "`bounce`: the address was refused for good by its own server; `manual`: added by hand.",
+});
+
+export const Suppression = Closed(
+  {
+    id: Uuid,
+    object: Type.Literal("suppression"),
+    address: Nullable(
+      Type.String({
+        description: "As it was given, the domain in lower-case ASCII; null once it was erased.",
+      }),
+    ),
+    reason: SuppressionReason,
+    note: Nullable(Type.String({ description: "What was written when it was added by hand." })),
+    email_id: Nullable(Id("The message whose bounce led to it.")),
+    created_at: DateTime,
+  },
+  { $id: "Suppression" },
+);
+
+export function suppressionJson(view: SuppressionView): AnswerOf<typeof Suppression> {
+  const { id, address, reason, note, emailId, createdAt } = view;
+  return { id, object: "suppression", address, reason, note, email_id: emailId, created_at: createdAt };
+}

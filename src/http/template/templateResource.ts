@@ -1,0 +1,107 @@
+import { Type } from "@sinclair/typebox";
+import type { TemplateRow } from "../../../projections/templates.ts";
+import type { TemplatePlace, VersionView } from "../../commands/template/manageTemplates.ts";
+import { VARIABLE_TYPES } from "../../domain/template/variables.ts";
+import { type AnswerOf, AnyName, Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { inWords } from "../body/validation.ts";
+
+/** Any JSON value but null. */
+const Given = Type.Union([
+  Type.String(),
+  Type.Number(),
+  Type.Boolean(),
+  Type.Array(Type.Unknown()),
+  Type.Record(AnyName, Type.Unknown()),
+]);
+
+const VariableType = OneOf(VARIABLE_TYPES);
+export const variableFields = {
+  name: inWords(
+    "must begin with a letter, and have only letters (a to z), digits and underscores, 80 in all",
+    Type.String({
+      pattern: "^[A-Za-z][A-Za-z0-9_]{0,79}$",
+      description: "A letter, then letters, digits and underscores.",
+    }),
+  ),
+  type: VariableType,
+};
+export const fallback = Type.Optional(Type.Unsafe<unknown>(Given));
+
+export const Template = Closed(
+  {
+    id: Uuid,
+    object: Type.Literal("template"),
+    name: Type.String(),
+    status: OneOf(["draft", "published", "archived"]),
+    current_version_id: Nullable(Uuid),
+    created_at: DateTime,
+    updated_at: DateTime,
+  },
+  { $id: "Template" },
+);
+
+export function templateJson({
+  id,
+  name,
+  status,
+  currentVersionId,
+  createdAt,
+  updatedAt,
+}: TemplateRow): AnswerOf<typeof Template> {
+  return {
+    id,
+    object: "template",
+    name,
+    status,
+    current_version_id: currentVersionId,
+    created_at: createdAt,
+    updated_at: updatedAt,
+  };
+}
+
+export const TemplateVersion = Closed(
+  {
+    id: Uuid,
+    object: Type.Literal("template_version"),
+    template_id: Uuid,
+    number: Type.Integer({ minimum: 1 }),
+    status: OneOf(["draft", "published"]),
+    subject: Type.String(),
+    html: Nullable(Type.String()),
+    text: Nullable(Type.String()),
+    variables: Type.Array(Closed({ ...variableFields, required: Type.Boolean(), default: fallback })),
+    created_at: DateTime,
+    published_at: Nullable(DateTime),
+  },
+  { $id: "TemplateVersion" },
+);
+
+export function versionJson(
+  { templateId }: TemplatePlace,
+  { version, source }: VersionView,
+): AnswerOf<typeof TemplateVersion> {
+  const { subject, html, text, variables } = source;
+  return {
+    id: version.id,
+    object: "template_version",
+    template_id: templateId,
+    number: version.number,
+    status: version.publishedAt === null ? "draft" : "published",
+    subject,
+    html,
+    text,
+    variables,
+    created_at: version.createdAt,
+    published_at: version.publishedAt,
+  };
+}
+
+export const TemplatePreview = Closed(
+  {
+    object: Type.Literal("template_preview"),
+    subject: Type.String(),
+    html: Nullable(Type.String()),
+    text: Nullable(Type.String()),
+  },
+  { $id: "TemplatePreview" },
+);

@@ -1,0 +1,78 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { OneOf, Text, Uuid } from "../body/commonSchemas.ts";
+import { answersPage } from "../lists/listOperation.ts";
+import { SenderId } from "../sender/senderResource.ts";
+import type { Operations } from "../server/operation.ts";
+import { Bounces, Usage } from "./usageResource.ts";
+
+/** The longest range of one request, by the size of its buckets. */
+export const RANGE_DAYS_MAX = { hour: 31, day: 92 } as const;
+/** The range of a request that names none, back from the present. */
+export const RANGE_DAYS_DEFAULT = { hour: 1, day: 30 } as const;
+const DOMAIN_CHARACTERS_MAX = 255;
+
+const range = {
+  from: Type.Optional(
+    Type.String({
+      description:
+        `RFC 3339; buckets that begin before it are left out. By default ${RANGE_DAYS_DEFAULT.day} days before ` +
+        `\`to\`, with hours ${RANGE_DAYS_DEFAULT.hour}.`,
+    }),
+  ),
+  to: Type.Optional(
+    Type.String({
+      description:
+        "RFC 3339; buckets that begin then or later are left out. By default the present. At most " +
+        `${RANGE_DAYS_MAX.day} days after \`from\`, with hours ${RANGE_DAYS_MAX.hour}.`,
+    }),
+  ),
+  by: Type.Optional(
+    OneOf(["hour", "day"], {
+      description: "The size of a bucket, in UTC; `day` by default.",
+    }),
+  ),
+};
+
+const usageFilters = {
+  ...range,
+  sender_id: Type.Optional(SenderId),
+  template_id: Type.Optional(Uuid),
+  group_by: Type.Optional(
+    OneOf(["sender", "template"], {
+      description: "One row of a bucket for each sender, or for each template, in place of one for all.",
+    }),
+  ),
+};
+
+const bouncesFilters = {
+  ...range,
+  domain: Type.Optional(
+    Text({ minLength: 1, maxLength: DOMAIN_CHARACTERS_MAX, description: "What stands after the @." }),
+  ),
+};
+
+const tag = "Usage";
+const FRESH =
+  "Holds everything that was written before the request. Buckets in which nothing happened are left out.";
+
+export const usageOperations = {
+  showUsage: {
+    summary: "Count messages by hour or day",
+    description:
+      "Newest first. A message counts as accepted in the bucket of its acceptance and once more for its end, in the " +
+      `bucket in which that was recorded, so rows add up over any range. ${FRESH}`,
+    tag,
+    ...answersPage(Usage, usageFilters),
+  },
+  showBounces: {
+    summary: "Count bounces by the recipient's domain",
+    description:
+      "Newest first, one row for each hour or day and domain. Which domains are kept is the operator's choice " +
+      `(BOUNCE_DOMAINS). ${FRESH}`,
+    tag,
+    ...answersPage(Bounces, bouncesFilters),
+  },
+} satisfies Operations;
+
+/** What both operations may be asked. */
+export type RangeQuery = Static<typeof usageOperations.showBounces.query>;

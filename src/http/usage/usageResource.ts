@@ -1,0 +1,51 @@
+import { Type } from "@sinclair/typebox";
+import type { BouncesRow, UsageRow } from "../../../projections/usage.ts";
+import { type AnswerOf, Closed, Count, DateTime, Id, Nullable } from "../body/commonSchemas.ts";
+import { SenderId } from "../sender/senderResource.ts";
+
+const Start = Type.Intersect([DateTime], { description: "When the hour or day begins." });
+
+export const Usage = Closed(
+  {
+    object: Type.Literal("usage"),
+    start: Start,
+    sender_id: Type.Optional(Type.Intersect([SenderId], { description: "With `group_by=sender`." })),
+    template_id: Type.Optional(Nullable(Id("With `group_by=template`; null: of no template."))),
+    accepted: Count("Messages accepted, suppressed ones as well."),
+    sent: Count("Messages that the relay took."),
+    bounced: Count("Messages that the recipient's side refused for good."),
+    failed: Count("Messages that could not be delivered for another reason."),
+    suppressed: Count("Messages that ended because their recipient is suppressed."),
+    canceled: Count("Messages that were called back."),
+  },
+  { $id: "Usage" },
+);
+
+export function usageJson(
+  { start, group, ...counts }: UsageRow,
+  groupBy?: "sender" | "template",
+): AnswerOf<typeof Usage> {
+  return {
+    object: "usage",
+    start,
+    ...(groupBy === "sender" ? { sender_id: group } : {}),
+    ...(groupBy === "template" ? { template_id: group || null } : {}),
+    ...counts,
+  };
+}
+
+export const Bounces = Closed(
+  {
+    object: Type.Literal("bounces"),
+    start: Start,
+    domain: Nullable(
+      Type.String({ description: "In lower-case ASCII; null where the log does not keep which it was." }),
+    ),
+    bounced: Count("Messages that bounced there."),
+  },
+  { $id: "Bounces" },
+);
+
+export function bouncesJson({ start, group, bounced }: BouncesRow): AnswerOf<typeof Bounces> {
+  return { object: "bounces", start, domain: group || null, bounced };
+}

@@ -1,0 +1,153 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { ENDPOINTS_MAX } from "../../domain/webhook/decisions.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
+import { memberRules, NO_FAULTS } from "../body/bodyRules.ts";
+import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
+import { inWords, withRules } from "../body/validation.ts";
+import { listQuery } from "../lists/listOperation.ts";
+import { answersAccepted, answersNoContent, answersOk, type Operations } from "../server/operation.ts";
+import { NewWebhookEndpoint, WebhookEndpoint, WebhookTest } from "./webhookEndpointResource.ts";
+
+/** Refuses types of events that there are none of. Null: all. */
+const eventTypeRules = memberRules(({ event_types: types }) => {
+  if (!Array.isArray(types)) return NO_FAULTS;
+  const known: readonly unknown[] = WEBHOOK_EVENT_TYPES;
+  const message = `must be one of ${known.join(", ")}`;
+  return types.flatMap((type, index) =>
+    typeof type !== "string" || known.includes(type) ? [] : [{ pointer: `/event_types/${index}`, message }],
+  );
+});
+
+const Destination = Type.String({ description: "A public HTTPS URL on port 443." });
+const Description = Nullable(Text({ maxLength: 500 }));
+const EventTypes = Nullable(Type.Array(Type.String(), { minItems: 1, uniqueItems: true }), {
+  description: `Null or absent: all. Else some of ${WEBHOOK_EVENT_TYPES.join(", ")}.`,
+});
+
+const RegisterWebhookBody = withRules(
+  Closed(
+    { url: Destination, description: Type.Optional(Description), event_types: Type.Optional(EventTypes) },
+    {
+      examples: [
+        {
+          url: "https://hooks.example.com/postledger",
+          description: "Order status",
+          event_types: ["email.sent", "email.bounced"],
+        },
+      ],
+    },
+  ),
+  eventTypeRules,
+);
+
+const UpdateWebhookBody = withRules(
+  Type.Partial(Type.Object({ url: Destination, description: Description, event_types: EventTypes }), {
+    additionalProperties: false,
+    minProperties: 1,
+    examples: [{ event_types: null }],
+  }),
+  eventTypeRules,
+);
+
+/** How long two secrets may sign after a rotation: 7 days. */
+const OVERLAP_SECONDS_MAX = 604_800;
+
+const RotateSecretBody = Closed(
+  {
+    overlap_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: OVERLAP_SECONDS_MAX,
+        description:
+          "How long the secret before signs too, in seconds; 86400 (a day) unless given. 0 ends it at once, as for a secret that leaked.",
+      }),
+    ),
+  },
+  { examples: [{ overlap_seconds: 3_600 }] },
+);
+
+const RotateSecretQuery = Closed({
+  overlap_seconds: Type.Optional(
+    inWords(
+      `must be a whole number from 0 to ${OVERLAP_SECONDS_MAX}`,
+      Type.String({
+        pattern: "^([0-9]{1,5}|[1-5][0-9]{5}|60[0-3][0-9]{3}|604[0-7][0-9]{2}|604800)$",
+        description: "As in the body, for who sends none: 0 to 604800.",
+      }),
+    ),
+  ),
+});
+
+const WebhookEndpointList = Closed({
+  data: Type.Array(WebhookEndpoint, { maxItems: ENDPOINTS_MAX }),
+  next_cursor: Type.Optional(Nullable(Type.String(), { description: "Only with `limit` or `cursor`." })),
+});
+
+const tag = "Webhooks";
+
+/** The operations under /webhooks that are about endpoints. */
+export const webhookEndpointOperations = {
+  listWebhooks: {
+    summary: "List webhook endpoints",
+    description: "Active and disabled ones, newest first. Without `limit` and `cursor`, all of them.",
+    tag,
+    query: listQuery({}),
+    success: { status: 200, schema: WebhookEndpointList },
+    problems: [],
+  },
+  registerWebhook: {
+    summary: "Register a webhook endpoint",
+    tag,
+    body: RegisterWebhookBody,
+    success: { status: 201, schema: NewWebhookEndpoint },
+    problems: ["INVALID_WEBHOOK_URL", "WEBHOOK_ALREADY_EXISTS", "WEBHOOK_LIMIT_REACHED"],
+  },
+  getWebhook: {
+    summary: "Read a webhook endpoint",
+    tag,
+    ...answersOk(WebhookEndpoint, "WEBHOOK_NOT_FOUND"),
+  },
+  updateWebhook: {
+    summary: "Change a webhook endpoint",
+    description: "What is left out stays. What is owed to it already goes to the new destination.",
+    tag,
+    body: UpdateWebhookBody,
+    success: { status: 200, schema: WebhookEndpoint },
+    problems: ["INVALID_WEBHOOK_URL", "WEBHOOK_ALREADY_EXISTS", "WEBHOOK_NOT_FOUND"],
+  },
+  deleteWebhook: {
+    summary: "Delete a webhook endpoint",
+    description: "What is owed to it is skipped.",
+    tag,
+    ...answersNoContent("WEBHOOK_NOT_FOUND"),
+  },
+  disableWebhook: {
+    summary: "Disable a webhook endpoint",
+    description: "What is owed to it is skipped, and can be recovered. A repeat changes nothing.",
+    tag,
+    ...answersOk(WebhookEndpoint, "WEBHOOK_NOT_FOUND"),
+  },
+  enableWebhook: {
+    summary: "Enable a webhook endpoint",
+    description: "For what happens from here on; what it missed can be recovered. A repeat changes nothing.",
+    tag,
+    ...answersOk(WebhookEndpoint, "WEBHOOK_NOT_FOUND"),
+  },
+  rotateWebhookSecret: {
+    summary: "Give a webhook endpoint a new signing secret",
+    description: "Both secrets sign while they overlap; a secret before these two signs no more.",
+    tag,
+    body: RotateSecretBody,
+    isBodyOptional: true,
+    ...answersOk(NewWebhookEndpoint, "WEBHOOK_NOT_FOUND"),
+    query: RotateSecretQuery,
+  },
+  testWebhook: {
+    summary: "Send a test event to a webhook endpoint",
+    description: "An event `webhook.test`, whatever the endpoint subscribes to.",
+    tag,
+    ...answersAccepted(WebhookTest, "WEBHOOK_NOT_FOUND", "WEBHOOK_DISABLED"),
+  },
+} satisfies Operations;
+
+export type UpdateWebhookBody = Static<typeof UpdateWebhookBody>;

@@ -1,0 +1,65 @@
+import { Type } from "@sinclair/typebox";
+import type { WebhookEndpointRow } from "../../../projections/webhookEndpoints.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
+import { isUuid } from "../../kernel/ids.ts";
+import { type AnswerOf, Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
+import { invalid } from "../server/problem.ts";
+
+export const WebhookEventName = OneOf(WEBHOOK_EVENT_TYPES);
+
+/** Why an endpoint is disabled. */
+export const DisabledReason = OneOf(["manual", "failing", "gone"], {
+  description: "`manual`: on request; `failing`: nothing got through for 120 hours; `gone`: it answered 410.",
+});
+
+const endpointFields = {
+  id: Uuid,
+  object: Type.Literal("webhook_endpoint"),
+  url: Type.String(),
+  description: Nullable(Type.String()),
+  event_types: Nullable(Type.Array(WebhookEventName), { description: "Null: all." }),
+  status: OneOf(["active", "disabled"]),
+  disabled_reason: Nullable(DisabledReason),
+  created_at: DateTime,
+  updated_at: DateTime,
+};
+
+export const WebhookEndpoint = Closed(endpointFields, {
+  $id: "WebhookEndpoint",
+  description: "A webhook endpoint without its signing secret.",
+});
+
+export const NewWebhookEndpoint = Closed(
+  {
+    ...endpointFields,
+    secret: Type.String({
+      pattern: "^whsec_[A-Za-z0-9+/]{43}=$",
+      examples: [`whsec_${"A".repeat(43)}=`],
+      description: "Signs every delivery (Standard Webhooks). It is not shown again.",
+    }),
+  },
+  { $id: "NewWebhookEndpoint" },
+);
+
+/** An endpoint as its owner sees it, without its secret. */
+export function endpointJson(row: WebhookEndpointRow): AnswerOf<typeof WebhookEndpoint> {
+  return {
+    id: row.id,
+    object: "webhook_endpoint",
+    url: row.url,
+    description: row.description,
+    event_types: row.eventTypes,
+    status: row.status,
+    disabled_reason: row.disabledReason,
+    created_at: row.createdAt,
+    updated_at: row.updatedAt,
+  };
+}
+
+export const WebhookTest = Closed({ object: Type.Literal("webhook_test"), delivery_id: Uuid });
+
+/** The id of an endpoint or a delivery as streams know it (spec: an identifier that is none is 400). */
+export function webhookId(pointer: string, text: string): string {
+  if (!isUuid(text)) throw invalid(pointer, "must be a UUID");
+  return text.toLowerCase();
+}

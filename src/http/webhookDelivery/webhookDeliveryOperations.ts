@@ -1,0 +1,61 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Closed } from "../body/commonSchemas.ts";
+import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
+import { answersAccepted, answersOk, type Operations } from "../server/operation.ts";
+import { WebhookEventName } from "../webhook/webhookEndpointResource.ts";
+import {
+  DeliveryStatus,
+  WebhookDelivery,
+  WebhookRecovery,
+  WholeWebhookDelivery,
+} from "./webhookDeliveryResource.ts";
+
+const filters = {
+  status: Type.Optional(DeliveryStatus),
+  event_type: Type.Optional(WebhookEventName),
+  ...CREATED_RANGE,
+};
+
+const RecoverWebhookBody = Closed(
+  {
+    since: Type.Optional(
+      Type.String({ description: "RFC 3339; at most 14 days ago, which is also what its absence means." }),
+    ),
+  },
+  { examples: [{}] },
+);
+
+const tag = "Webhook deliveries";
+
+/** The operations under /webhooks that are about deliveries. */
+export const webhookDeliveryOperations = {
+  listWebhookDeliveries: {
+    summary: "List the deliveries to a webhook endpoint",
+    description:
+      "What happened while it was disabled is `skipped` without an attempt, and is kept for 14 days.",
+    tag,
+    ...answersPage(WebhookDelivery, filters, "WEBHOOK_NOT_FOUND"),
+  },
+  getWebhookDelivery: {
+    summary: "Read a delivery with its attempts",
+    tag,
+    ...answersOk(WholeWebhookDelivery, "NOT_FOUND", "WEBHOOK_NOT_FOUND"),
+  },
+  retryWebhookDelivery: {
+    summary: "Deliver once more",
+    description: "Whatever became of it; the schedule begins anew. What is under way is left alone.",
+    tag,
+    ...answersAccepted(WebhookDelivery, "NOT_FOUND", "WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"),
+  },
+  recoverWebhook: {
+    summary: "Deliver again what has failed, was skipped or was missed since a time",
+    description:
+      "Up to 14 days back and 10,000 deliveries at once. What happened while the endpoint was disabled is among them, under the `webhook-id` that it would have had. What is under way is left alone.",
+    tag,
+    body: RecoverWebhookBody,
+    success: { status: 200, schema: WebhookRecovery },
+    problems: ["WEBHOOK_DISABLED", "WEBHOOK_NOT_FOUND"],
+  },
+} satisfies Operations;
+
+export type ListWebhookDeliveriesQuery = Static<typeof webhookDeliveryOperations.listWebhookDeliveries.query>;

@@ -1,0 +1,105 @@
+import { Type } from "@sinclair/typebox";
+import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import type { Workspace as WorkspaceState } from "../../domain/workspace/state.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import {
+  type AnswerOf,
+  Closed,
+  Count,
+  DateTime,
+  Nullable,
+  OneOf,
+  Time,
+  Uuid,
+} from "../body/commonSchemas.ts";
+
+/** A workspace as the log tells it. */
+interface WorkspaceView {
+  readonly workspace: WorkspaceState;
+  readonly createdAt: string;
+}
+
+const Limits = Closed(
+  {
+    messages_per_day: Count("Messages that are accepted on a UTC day."),
+    storage_bytes: Count(
+      "Bytes of temporary files: uploads, and direct files of messages, until the message has ended and " +
+        "attachment_retention_hours have passed since it was accepted.",
+    ),
+    content_bytes: Count(
+      "Bytes of the content of messages, as JSON, until it is erased, and of the sources of templates. Counted " +
+        "within a few seconds; what reaches the limit is still taken, what comes after it is not.",
+    ),
+    key_requests_per_second: Nullable(
+      Count("Requests a second with one API key, on each instance; null: no limit."),
+    ),
+    workspace_requests_per_second: Nullable(
+      Count("Requests a second with all keys of the workspace, on each instance; null: no limit."),
+    ),
+    attachment_retention_hours: Count("Hours for which an uploaded file is kept."),
+    content_retention_days: Count(
+      "Days after its acceptance for which the content of a message is kept; one that has not ended keeps it until then.",
+    ),
+    archive_attachments: Type.Boolean({ description: "Whether zip, eml, p7s and pkpass files are taken." }),
+  },
+  { description: "Set by whoever runs the service." },
+);
+
+function limitsJson(limits: WorkspaceLimits): AnswerOf<typeof Limits> {
+  return {
+    messages_per_day: limits.messagesPerDay,
+    storage_bytes: limits.storageBytes,
+    content_bytes: limits.contentBytes,
+    key_requests_per_second: limits.keyRequestsPerSecond || null,
+    workspace_requests_per_second: limits.workspaceRequestsPerSecond || null,
+    attachment_retention_hours: limits.attachmentRetentionHours,
+    content_retention_days: limits.contentRetentionDays,
+    archive_attachments: limits.archiveAttachments,
+  };
+}
+
+const Usage = Closed({
+  messages_today: Count("Messages accepted on this UTC day, suppressed ones as well. May be a moment old."),
+  storage_bytes: Count("Bytes that temporary files hold now."),
+  content_bytes: Count("Bytes that content of messages and sources of templates hold. May be a moment old."),
+});
+
+export const Workspace = Closed(
+  {
+    id: Uuid,
+    object: Type.Literal("workspace"),
+    name: Type.String(),
+    sending: OneOf(["active", "paused"]),
+    paused_at: Nullable(Time("Null while sending is active.")),
+    limits: Limits,
+    usage: Usage,
+    created_at: DateTime,
+  },
+  { $id: "Workspace" },
+);
+
+/** What is used of a workspace's limits. */
+export type WorkspaceUsage = AnswerOf<typeof Usage>;
+
+export function workspaceJson(
+  id: string,
+  { workspace, createdAt }: WorkspaceView,
+  limits: WorkspaceLimits,
+  usage: WorkspaceUsage,
+): AnswerOf<typeof Workspace> {
+  const pausedAt = pausedSince(workspace);
+  return {
+    id,
+    object: "workspace",
+    name: workspace.name,
+    sending: workspace.paused ? "paused" : "active",
+    paused_at: pausedAt === null ? null : rfc3339(pausedAt),
+    limits: limitsJson(limits),
+    usage,
+    created_at: createdAt,
+  };
+}
+
+function pausedSince({ pauses }: WorkspaceState): number | null {
+  return pauses.find(({ to }) => to === null)?.from ?? null;
+}
