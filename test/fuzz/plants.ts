@@ -44,7 +44,7 @@ export const FUZZ_PLANTS = {
   "extra-member": {
     finds: "schema violation",
     requests: 4_000,
-    file: "src/http/email/emailJson.ts",
+    file: "src/http/email/emailResource.ts",
     from: "attempts: email.attempts,",
     to: "attempts: email.attempts, worker: null,",
   },

@@ -6,7 +6,6 @@ import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../
 import { sendEmail } from "../../commands/email/sendEmail.ts";
 import type { SendRefusal } from "../../commands/email/sendOutcome.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
-import type { Receipt } from "../../domain/email/idempotency.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
