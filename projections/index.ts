@@ -1,7 +1,7 @@
 import { apiKeys } from "./apiKeys.ts";
 import { attachments } from "./attachments.ts";
 import { attachmentUse } from "./attachmentUse.ts";
-import { auditLog } from "./auditLog.ts";
+import { auditLog } from "./auditLog/auditLog.ts";
 import { emails } from "./emails.ts";
 import { erasures } from "./erasures.ts";
 import { mailQueue } from "./mailQueue.ts";

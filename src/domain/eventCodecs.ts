@@ -1,42 +1,49 @@
 import type { Codec } from "../kernel/event/codec.ts";
 import type { DomainEvent } from "../kernel/event/decider.ts";
-import { apiKeyCodec } from "./apiKey/events.ts";
-import { apiKeyUseCodec } from "./apiKeyUse/events.ts";
-import { attachmentCodec } from "./attachment/events.ts";
-import { auditCodec } from "./audit/events.ts";
-import { emailCodec } from "./email/events.ts";
-import { erasureCodec } from "./erasure/events.ts";
-import { instanceCodec } from "./instance/events.ts";
+import { IMPORT_STREAM, SERVICES_STREAM } from "../kernel/event/systemEvents.ts";
+import { apiKeyCodec, apiKeyStream } from "./apiKey/events.ts";
+import { apiKeyUseCodec, apiKeyUseStream } from "./apiKeyUse/events.ts";
+import { attachmentCodec, attachmentStream } from "./attachment/events.ts";
+import { AUDIT_STREAM, auditCodec } from "./audit/events.ts";
+import { emailCodec, emailStream } from "./email/events.ts";
+import { erasureCodec, erasureStream } from "./erasure/events.ts";
+import { INSTANCE_STREAM, instanceCodec } from "./instance/events.ts";
 import { logImportCodec } from "./log/events.ts";
 import { quotaCodec } from "./quota/events.ts";
-import { senderCodec } from "./sender/events.ts";
+import { senderCodec, senderStream } from "./sender/events.ts";
 import { serviceRegisterCodec } from "./serviceRegister/events.ts";
-import { storageCodec } from "./storage/events.ts";
-import { suppressionCodec } from "./suppression/events.ts";
-import { templateCodec } from "./template/events.ts";
+import { storageCodec, storageStream } from "./storage/events.ts";
+import { suppressionCodec, suppressionStream } from "./suppression/events.ts";
+import { templateCodec, templateStream } from "./template/events.ts";
 import { verificationAllowanceCodec } from "./verificationAllowance/events.ts";
-import { webhookCodec } from "./webhook/events.ts";
-import { webhookDeliveryCodec } from "./webhookDelivery/events.ts";
-import { workspaceCodec } from "./workspace/events.ts";
+import { webhookCodec, webhooksStream } from "./webhook/events.ts";
+import { webhookDeliveryCodec, webhookDeliveryStream } from "./webhookDelivery/events.ts";
+import { workspaceCodec, workspaceStream } from "./workspace/events.ts";
 
-/** The codecs of all nouns: every event type that this program writes and reads. */
-export const codecs: readonly Codec<DomainEvent>[] = [
-  apiKeyCodec,
-  apiKeyUseCodec,
-  attachmentCodec,
-  auditCodec,
-  emailCodec,
-  erasureCodec,
-  instanceCodec,
-  logImportCodec,
-  quotaCodec,
-  senderCodec,
-  serviceRegisterCodec,
-  storageCodec,
-  suppressionCodec,
-  templateCodec,
-  verificationAllowanceCodec,
-  webhookCodec,
-  webhookDeliveryCodec,
-  workspaceCodec,
-];
+/** The codec of each category of streams, which is the name up to the first hyphen, and of each single stream. */
+export const CODEC_OF_STREAMS = [
+  [apiKeyStream(""), apiKeyCodec],
+  [apiKeyUseStream(""), apiKeyUseCodec],
+  [attachmentStream(""), attachmentCodec],
+  [AUDIT_STREAM, auditCodec],
+  [emailStream(""), emailCodec],
+  [erasureStream(""), erasureCodec],
+  [INSTANCE_STREAM, instanceCodec],
+  [IMPORT_STREAM, logImportCodec],
+  ["quota-", quotaCodec],
+  [senderStream(""), senderCodec],
+  [SERVICES_STREAM, serviceRegisterCodec],
+  [storageStream(""), storageCodec],
+  [suppressionStream(""), suppressionCodec],
+  [templateStream(""), templateCodec],
+  ["verificationallowance-", verificationAllowanceCodec],
+  [webhooksStream(""), webhookCodec],
+  [webhookDeliveryStream(""), webhookDeliveryCodec],
+  [workspaceStream(""), workspaceCodec],
+] as const satisfies readonly (readonly [string, Codec<DomainEvent>])[];
+
+/** Every event that this program writes and reads. */
+export type LogEvent = ReturnType<(typeof CODEC_OF_STREAMS)[number][1]["decode"]>;
+
+/** The codecs of all aggregates. */
+export const codecs: readonly Codec<LogEvent>[] = CODEC_OF_STREAMS.map(([, codec]) => codec);

@@ -74,7 +74,7 @@ describe("a field that a newer release adds", () => {
           const more = withMore(data, golden.definition) as JsonObject;
           const { type } = golden;
           expect(more).toHaveProperty("ofTheNextRelease");
-          expect(codec.decode({ type, data: more, metadata }).type).toBe(type);
+          expect<string>(codec.decode({ type, data: more, metadata }).type).toBe(type);
         }
       }
     }

@@ -1,4 +1,5 @@
-import { type AuditRow, auditLog, listAuditLog } from "../../../projections/auditLog.ts";
+import { auditLog } from "../../../projections/auditLog/auditLog.ts";
+import { type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
 import type { ListPlace } from "../../../projections/keysetList.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
 import { readSender } from "../../commands/sender/readSender.ts";

@@ -1,5 +1,7 @@
 import { Type } from "@sinclair/typebox";
-import { AUDIT_ACTORS, AUDIT_TARGETS, type AuditRow } from "../../../projections/auditLog.ts";
+import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
+import { AUDIT_TARGETS } from "../../../projections/auditLog/auditActions.ts";
+import type { AuditRow } from "../../../projections/auditLog/queries.ts";
 import { type AnswerOf, AnyName, Closed, DateTime, Nullable, OneOf } from "../body/commonSchemas.ts";
 
 export const AuditTarget = OneOf(AUDIT_TARGETS);

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { AUDIT_ACTORS } from "../../../projections/auditLog.ts";
+import { AUDIT_ACTORS } from "../../../projections/auditLog/actors.ts";
 import { Text } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import type { Operations } from "../server/operation.ts";

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { type AuditQuery, type AuditRow, listAuditLog } from "../../../projections/auditLog.ts";
+import { type AuditQuery, type AuditRow, listAuditLog } from "../../../projections/auditLog/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readSender } from "../../commands/sender/readSender.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";

@@ -1,0 +1,19 @@
+/** Who acts without an API key. */
+export const AUDIT_ACTORS = ["command_line", "verification_link", "system"] as const;
+
+/** Whether `actor` is the id of an API key. */
+export function isKey(actor: string): boolean {
+  return !(AUDIT_ACTORS as readonly string[]).includes(actor);
+}
+
+const KEY_PREFIX = "api-key:";
+
+/** The id of the key that acted, or who acts without one. */
+export function actorOf(actor: string): string {
+  if (actor.startsWith(KEY_PREFIX)) return actor.slice(KEY_PREFIX.length);
+  if (actor === "cli") return "command_line";
+  return actor === "verification-link" ? "verification_link" : "system";
+}
+
+/** The workspace of entries about the whole installation: the column has no nulls. */
+export const NO_WORKSPACE = "";

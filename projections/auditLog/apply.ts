@@ -1,0 +1,111 @@
+import { codecs, type LogEvent } from "../../src/domain/eventCodecs.ts";
+import { invariant } from "../../src/kernel/assert.ts";
+import type { ProjectedEvent, ReadDatabase } from "../../src/ports/readDatabase.ts";
+import { actorOf, isKey, NO_WORKSPACE } from "./actors.ts";
+import { AUDIT_ACTIONS, type AuditAction, type AuditTarget, idOf } from "./auditActions.ts";
+
+const codecByType = new Map(codecs.flatMap((codec) => codec.types.map((type) => [type, codec] as const)));
+
+/** Events after which the beginning of their stream is truncated: its entries are deleted, as a rebuild would not have them. */
+const CUTS: ReadonlySet<string> = new Set([
+  "SuppressionAddressErased",
+  "AttachmentErased",
+  "TemplateDeleted",
+]);
+
+const INSERT = `INSERT INTO audit_log (id, workspace_id, created_at, action, actor, actor_name, target_type, target_id,
+  target_label, request_id, details, stream, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const KNOWN = "SELECT workspace_id, label FROM audited WHERE type = ? AND id = ?";
+const KNOW = `INSERT INTO audited (type, id, workspace_id, label) VALUES (?, ?, ?, ?)
+  ON CONFLICT DO UPDATE SET label = ifnull(excluded.label, label)`;
+const FORGET = "DELETE FROM audit_log WHERE stream = ? AND revision <= ?";
+const FORGET_TARGET = "DELETE FROM audited WHERE type = ? AND id = ?";
+
+/** Facts about a target that its later events do not repeat. */
+interface Known {
+  readonly workspaceId: string;
+  readonly label: string | null;
+}
+
+function known(db: ReadDatabase, type: string, id: string): Known | null {
+  const row = db.get(KNOWN, type, id);
+  if (row === undefined) return null;
+  return { workspaceId: String(row.workspace_id), label: row.label === null ? null : String(row.label) };
+}
+
+function insertEntry(action: AuditAction, event: ProjectedEvent, db: ReadDatabase): void {
+  const before = known(db, action.target, action.targetId);
+  const { at, actor, correlationId, workspaceId: named } = event.metadata;
+  const workspaceId = action.workspaceId ?? named ?? before?.workspaceId ?? NO_WORKSPACE;
+  const label = action.label ?? before?.label ?? null;
+  if (before === null ? KNOWN_BY_FIRST_EVENT.has(action.target) : action.label !== undefined) {
+    db.run(KNOW, action.target, action.targetId, String(workspaceId), action.label ?? null);
+  }
+  const who = actorOf(String(actor));
+  const keyName = isKey(who) ? (known(db, "api_key", who)?.label ?? null) : null;
+  const details = JSON.stringify(action.details ?? {});
+  const { id, stream, revision } = event;
+  const target = [action.target, action.targetId, label] as const;
+  const where = [String(workspaceId), String(at)] as const;
+  db.run(
+    INSERT,
+    id,
+    ...where,
+    action.action,
+    who,
+    keyName,
+    ...target,
+    String(correlationId),
+    details,
+    stream,
+    revision,
+  );
+}
+
+/** Targets whose later events do not repeat the facts of the first. */
+const KNOWN_BY_FIRST_EVENT: ReadonlySet<AuditTarget> = new Set([
+  "workspace",
+  "api_key",
+  "sender",
+  "template",
+  "webhook_endpoint",
+  "erasure",
+]);
+
+function forgetCut(event: ProjectedEvent, data: object, db: ReadDatabase): void {
+  const { erased } = data as { readonly erased: readonly { readonly revision: number }[] };
+  db.run(FORGET, event.stream, Math.max(-1, ...erased.map(({ revision }) => revision)));
+  if (event.type === "TemplateDeleted") db.run(FORGET_TARGET, "template", idOf(event));
+}
+
+/** The id of a suppression is the id of its first event, which the event of its end does not name. */
+function idOfSuppression(action: AuditAction, event: ProjectedEvent, db: ReadDatabase): string {
+  if (event.type !== "RecipientUnsuppressed") return action.targetId;
+  const began = known(db, "suppression", action.targetId)?.label ?? "";
+  db.run(FORGET_TARGET, "suppression", action.targetId);
+  return began;
+}
+
+export function apply(event: ProjectedEvent, db: ReadDatabase): void {
+  const { type, data } = decoded(event);
+  if (CUTS.has(type)) forgetCut(event, data, db);
+  if (type === "RecipientSuppressed") db.run(KNOW, "suppression", idOf(event), data.workspaceId, event.id);
+  const entryOf = AUDIT_ACTIONS[type] as ((data: object, event: ProjectedEvent) => AuditAction | null) | null;
+  const action = entryOf?.(data, event) ?? null;
+  if (action === null) return;
+  insertEntry(
+    action.target === "suppression" ? { ...action, targetId: idOfSuppression(action, event, db) } : action,
+    event,
+    db,
+  );
+}
+
+function decoded(event: ProjectedEvent): LogEvent {
+  const codec = codecByType.get(event.type);
+  invariant(codec, `${event.type} has a codec`);
+  return codec.decode(event);
+}
+
+export const EVENTS: readonly string[] = [...codecByType.keys()].filter(
+  (type) => AUDIT_ACTIONS[type as LogEvent["type"]] !== null || CUTS.has(type),
+);

@@ -1,0 +1,219 @@
+import { erasureId } from "../../src/domain/erasure/events.ts";
+import type { LogEvent } from "../../src/domain/eventCodecs.ts";
+import type { ProjectedEvent } from "../../src/ports/readDatabase.ts";
+
+/** The kinds of targets. `instance` is the whole installation. */
+export const AUDIT_TARGETS = [
+  "workspace",
+  "api_key",
+  "sender",
+  "template",
+  "webhook_endpoint",
+  "suppression",
+  "erasure",
+  "email",
+  "attachment",
+  "instance",
+] as const;
+export type AuditTarget = (typeof AUDIT_TARGETS)[number];
+
+export type AuditDetails = Readonly<Record<string, unknown>>;
+
+/** An entry of the audit log, as an event gives it. */
+export interface AuditAction {
+  readonly action: string;
+  readonly target: AuditTarget;
+  readonly targetId: string;
+  /** Its workspace; absent where the metadata or an earlier event of the target names it. */
+  readonly workspaceId?: string;
+  /** The display name of the target, from here on. */
+  readonly label?: string;
+  readonly details?: AuditDetails;
+}
+
+type Data<Type extends LogEvent["type"]> = Extract<LogEvent, { type: Type }>["data"];
+
+/** The entry of each type of event; null: it has none. The compiler asks for every type. */
+type AuditActions = {
+  readonly [Type in LogEvent["type"]]:
+    | ((data: Data<Type>, event: ProjectedEvent) => AuditAction | null)
+    | null;
+};
+
+/** The part of the stream name after its category. */
+export function idOf({ stream }: ProjectedEvent): string {
+  return stream.slice(stream.indexOf("-") + 1);
+}
+
+/** Whether a worker did it: on a schedule, or for a request that has an entry of its own. */
+function isByWorker({ metadata }: ProjectedEvent): boolean {
+  return String(metadata.actor).startsWith("worker:");
+}
+
+function about(target: AuditTarget, targetId: string) {
+  return (action: string, rest: Partial<AuditAction> = {}): AuditAction => ({
+    action,
+    target,
+    targetId,
+    ...rest,
+  });
+}
+
+const ofKey = (event: ProjectedEvent) => about("api_key", idOf(event));
+const ofSender = (event: ProjectedEvent) => about("sender", idOf(event));
+const ofTemplate = (event: ProjectedEvent) => about("template", idOf(event));
+const ofWorkspace = (event: ProjectedEvent) => {
+  const workspaceId = idOf(event);
+  return (action: string, rest: Partial<AuditAction> = {}) =>
+    about("workspace", workspaceId)(action, { workspaceId, ...rest });
+};
+const ofEndpoint = (event: ProjectedEvent, endpointId: string) => {
+  return (action: string, rest: Partial<AuditAction> = {}) =>
+    about("webhook_endpoint", endpointId)(action, { workspaceId: idOf(event), ...rest });
+};
+const ofInstance = (action: string, details?: AuditDetails): AuditAction =>
+  about("instance", "")(action, details === undefined ? {} : { details });
+
+/** Only the host of a webhook URL is shown: its path may be a secret. */
+function hostOf(url: string): string {
+  return new URL(url).hostname;
+}
+
+/** Member names as the API writes them. */
+function snakeCase(data: object): AuditDetails {
+  return Object.fromEntries(
+    Object.entries(data).map(([name, value]) => [
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
+  );
+}
+
+export const AUDIT_ACTIONS: AuditActions = {
+  WorkspaceCreated: ({ name }, event) => ofWorkspace(event)("workspace.created", { label: name }),
+  SendingPaused: (_, event) => ofWorkspace(event)("sending.paused"),
+  SendingResumed: (_, event) => ofWorkspace(event)("sending.resumed"),
+  LimitsChanged: (limits, event) => ofWorkspace(event)("limits.changed", { details: snakeCase(limits) }),
+
+  ApiKeyIssued: ({ workspaceId, name, hash: _, issuerId: __, scopes, expiresAt = null, ...rest }, event) => {
+    const details = { scopes, expires_at: expiresAt, ...snakeCase(rest) };
+    return ofKey(event)("api_key.issued", { workspaceId, label: name, details });
+  },
+  ApiKeyRotated: (data, event) => ofKey(event)("api_key.rotated", { details: snakeCase(data) }),
+  ApiKeyUsed: null,
+  ApiKeyRevoked: (_, event) => ofKey(event)("api_key.revoked"),
+
+  SenderAdded: ({ workspaceId }, event) =>
+    ofSender(event)("sender.added", { workspaceId, details: { kind: "address" } }),
+  SenderDomainAdded: ({ workspaceId }, event) =>
+    ofSender(event)("sender.added", { workspaceId, details: { kind: "domain" } }),
+  SenderVerificationRequested: (_, event) => ofSender(event)("sender.verification_requested"),
+  SenderVerified: ({ method }, event) => ofSender(event)("sender.verified", { details: { method } }),
+  SenderDisabled: (_, event) => ofSender(event)("sender.disabled"),
+  SenderEnabled: (_, event) => ofSender(event)("sender.enabled"),
+  SenderRecordMissing: (data, event) =>
+    ofSender(event)("sender.record_missing", { details: snakeCase(data) }),
+  SenderRecordFound: (_, event) => ofSender(event)("sender.record_found"),
+  SenderVerificationMailStarted: null,
+  SenderVerificationMailSent: null,
+  SenderVerificationMailFailed: null,
+  VerificationMailCounted: null,
+
+  TemplateCreated: ({ workspaceId, name }, event) =>
+    ofTemplate(event)("template.created", { workspaceId, label: name }),
+  TemplateVersionDrafted: ({ versionId, number }, event) =>
+    ofTemplate(event)("template.version_drafted", { details: { version_id: versionId, number } }),
+  TemplateVersionPublished: ({ versionId }, event) =>
+    ofTemplate(event)("template.version_published", { details: { version_id: versionId } }),
+  TemplateArchived: (_, event) => ofTemplate(event)("template.archived"),
+  TemplateDeleted: ({ workspaceId }, event) => ofTemplate(event)("template.deleted", { workspaceId }),
+
+  WebhookEndpointRegistered: ({ endpointId, url }, event) =>
+    ofEndpoint(event, endpointId)("webhook_endpoint.registered", { label: hostOf(url) }),
+  WebhookEndpointUpdated: ({ endpointId, ...changed }, event) =>
+    ofEndpoint(event, endpointId)("webhook_endpoint.updated", {
+      ...(changed.url === undefined ? {} : { label: hostOf(changed.url) }),
+      details: { changed: Object.keys(snakeCase(changed)).sort() },
+    }),
+  WebhookEndpointDisabled: ({ endpointId, reason }, event) =>
+    ofEndpoint(event, endpointId)("webhook_endpoint.disabled", { details: { reason } }),
+  WebhookEndpointEnabled: ({ endpointId }, event) =>
+    ofEndpoint(event, endpointId)("webhook_endpoint.enabled"),
+  WebhookEndpointSecretRotated: ({ endpointId, previousUntil }, event) =>
+    ofEndpoint(event, endpointId)("webhook_endpoint.secret_rotated", {
+      details: { previous_until: previousUntil },
+    }),
+  WebhookEndpointDeleted: ({ endpointId }, event) =>
+    ofEndpoint(event, endpointId)("webhook_endpoint.deleted"),
+  WebhookTestRequested: ({ endpointId }, event) =>
+    ofEndpoint(event, endpointId)("webhook_endpoint.test_requested"),
+  WebhookAttemptStarted: null,
+  WebhookDelivered: null,
+  WebhookAttemptFailed: null,
+  WebhookDeliveryExhausted: null,
+  WebhookDeliverySkipped: null,
+  WebhookRedeliveryRequested: null,
+
+  // Suppressions by bounces are not the act of a person.
+  RecipientSuppressed: ({ workspaceId, reason }, { id }) =>
+    reason === "manual" ? about("suppression", id)("suppression.added", { workspaceId }) : null,
+  // `apply` replaces the id: see `idOfSuppression`.
+  RecipientUnsuppressed: ({ workspaceId }, event) =>
+    about("suppression", idOf(event))("suppression.removed", { workspaceId }),
+  SuppressionAddressStored: null,
+  SuppressionAddressErased: null,
+
+  ErasureRequested: ({ workspaceId }, { stream }) =>
+    about("erasure", erasureId(stream))("erasure.requested", { workspaceId }),
+  ErasureApplied: null,
+  ErasureCompleted: (_, { stream }) => about("erasure", erasureId(stream))("erasure.completed"),
+
+  EmailCanceled: (_, event) => (isByWorker(event) ? null : about("email", idOf(event))("email.canceled")),
+  EmailContentErasureRequested: ({ reason }, event) =>
+    reason === "requested" ? about("email", idOf(event))("email.erasure_requested") : null,
+  EmailContentErased: ({ reason }, event) =>
+    reason === "requested" && !isByWorker(event) ? about("email", idOf(event))("email.content_erased") : null,
+  EmailContentStored: null,
+  EmailQueued: null,
+  EmailSuppressed: null,
+  EmailDeliveryStarted: null,
+  EmailSent: null,
+  EmailDeferred: null,
+  EmailBounced: null,
+  EmailFailed: null,
+  EmailAttachmentsExpired: null,
+
+  AttachmentExpired: ({ reason }, event) =>
+    reason === "deleted" && !isByWorker(event)
+      ? about("attachment", idOf(event))("attachment.deleted")
+      : null,
+  AttachmentUploaded: null,
+  AttachmentValidated: null,
+  AttachmentRejected: null,
+  AttachmentBytesRemoved: null,
+  AttachmentErased: null,
+
+  InstanceCreated: () => ofInstance("instance.created"),
+  MasterKeyRotated: () => ofInstance("master_key.rotated"),
+  InstanceSealed: () => ofInstance("log.sealed"),
+  InstanceUnsealed: () => ofInstance("log.unsealed"),
+  InstanceRestored: ({ from, takenAt }) => ofInstance("log.restored", { from, taken_at: takenAt }),
+  InstanceCopied: ({ kind, place }) =>
+    ofInstance(kind === "backup" ? "backup.created" : "export.created", { place }),
+  InstanceResumed: () => ofInstance("delivery.resumed"),
+  // Written by a new release, without a person.
+  LogFormatRaised: null,
+  LogImportStarted: null,
+  LogImportFinished: null,
+  ServiceJoined: null,
+  ServiceLeft: null,
+  // `audit verify` reports those.
+  LogSealed: null,
+
+  QuotaReserved: null,
+  QuotaReturned: null,
+  StorageReserved: null,
+  StorageReleased: null,
+  StorageConfirmed: null,
+  StorageCounted: null,
+};

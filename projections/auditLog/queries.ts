@@ -1,0 +1,73 @@
+import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
+import { type CreatedRange, createdIn, equals, type Found, findRows, type ListPlace } from "../keysetList.ts";
+import { isKey, NO_WORKSPACE } from "./actors.ts";
+import type { AuditDetails, AuditTarget } from "./auditActions.ts";
+
+/** Which entries to list. */
+export interface AuditQuery extends CreatedRange {
+  /** Null: of the whole installation, such as backups. */
+  readonly workspaceId: string | null;
+  readonly action?: string;
+  /** The id of a key, or one of {@link AUDIT_ACTORS}. */
+  readonly actor?: string;
+  readonly targetType?: string;
+  readonly targetId?: string;
+  /** The last row of the page before. */
+  readonly after?: ListPlace;
+  readonly limit: number;
+}
+
+/** Who did what to what, and when. */
+export interface AuditRow {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly action: string;
+  readonly actor: { readonly type: string; readonly id: string | null; readonly name: string | null };
+  readonly target: { readonly type: AuditTarget; readonly id: string | null; readonly label: string | null };
+  readonly requestId: string;
+  readonly details: AuditDetails;
+}
+
+/** Entries of one workspace, newest first. */
+export function listAuditLog(db: ReadDatabase, query: AuditQuery): Found<AuditRow> {
+  const owner = query.workspaceId ?? NO_WORKSPACE;
+  const { rows, next } = findRows(db, {
+    ...{ table: "audit_log", of: "workspace_id", owner },
+    columns: "*",
+    index: "audit_log_by_time",
+    along: [...equals("workspace_id", owner), ...createdIn(query)],
+    wanted: [
+      ...equals("action", query.action),
+      ...equals("actor", query.actor),
+      ...equals("target_type", query.targetType),
+      ...equals("target_id", query.targetId),
+    ],
+    limit: query.limit,
+    ...(query.after === undefined ? {} : { after: query.after }),
+  });
+  return { rows: rows.map(auditRow), next };
+}
+
+function textOf(row: SqlRow, column: string): string | null {
+  const value = row[column] ?? null;
+  return value === null || value === "" ? null : String(value);
+}
+
+function auditRow(row: SqlRow): AuditRow {
+  const actor = String(row.actor);
+  return {
+    id: String(row.id),
+    createdAt: String(row.created_at),
+    action: String(row.action),
+    actor: isKey(actor)
+      ? { type: "api_key", id: actor, name: textOf(row, "actor_name") }
+      : { type: actor, id: null, name: null },
+    target: {
+      type: row.target_type as AuditTarget,
+      id: textOf(row, "target_id"),
+      label: textOf(row, "target_label"),
+    },
+    requestId: String(row.request_id),
+    details: JSON.parse(String(row.details)) as AuditDetails,
+  };
+}
