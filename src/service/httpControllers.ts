@@ -26,7 +26,8 @@ import { workspaceController } from "../http/workspace/workspaceRoutes.ts";
 import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readers.ts";
-import { type Config, isLoopbackUrl } from "./config/config.ts";
+import type { Config } from "./config/config.ts";
+import { isLoopbackUrl } from "./config/loopback.ts";
 import { openDestinationCheck } from "./openAdapters.ts";
 import { readinessOf } from "./status/readiness.ts";
 

@@ -27,7 +27,9 @@ import type { MailTransport } from "../ports/mailTransport.ts";
 import type { MalwareScanner } from "../ports/malwareScanner.ts";
 import type { MailOutbox } from "../ports/outboxCleanup.ts";
 import type { DestinationCheck, WebhookTransport } from "../ports/webhookTransport.ts";
-import { type Config, ConfigError, parseMasterKey } from "./config/config.ts";
+import type { Config } from "./config/config.ts";
+import { ConfigError } from "./config/configError.ts";
+import { parseMasterKey } from "./config/masterKeyConfig.ts";
 import { connectionStringError, contentError, directoryError, storeError } from "./startupErrors.ts";
 
 /** Whether the log is a file of this machine, not a server's. */

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { StoreError } from "../ports/eventStore.ts";
-import { type Config, ConfigError } from "./config/config.ts";
+import type { Config } from "./config/config.ts";
+import { ConfigError } from "./config/configError.ts";
 
 /** What the operating system says, for somebody who reads it for the first time. */
 const SYSTEM_FAULTS: Readonly<Record<string, string>> = {

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { WEBHOOK_POLICY } from "../../src/domain/webhookDelivery/retrySchedule.ts";
-import { ConfigError, readConfig } from "../../src/service/config/config.ts";
+import { readConfig } from "../../src/service/config/config.ts";
+import { ConfigError } from "../../src/service/config/configError.ts";
 import { runCommand } from "../support/process/commandProcess.ts";
 import { ROOT } from "../support/service.ts";
 
@@ -129,7 +130,7 @@ describe("settings", () => {
     ["HOST", "fe80::1%eth0"],
     ["HOST", "http://127.0.0.1"],
     ["BOUNCE_DOMAINS", "some"],
-    ["LOG_CACHE_MIB", "0"],
+    ["STORE_CACHE_MIB", "0"],
     ["DISK_FREE_BYTES_MIN", "256MB"],
     ["LIMIT_MESSAGES_PER_DAY", "-1"],
     ["LIMIT_MESSAGES_PER_DAY", "1e6"],
@@ -154,6 +155,13 @@ describe("settings", () => {
       expect(errors[0]).toStartWith(`${name} must `);
     });
   }
+
+  test("that have another name now are refused by both names", () => {
+    expect(errorsOf({ LOG_CACHE_MIB: "64" })).toEqual([
+      "LOG_CACHE_MIB is called STORE_CACHE_MIB now: set that instead",
+    ]);
+    expect(readConfig({ STORE_CACHE_MIB: "64" }).storeCacheKib).toBe(64 * 1_024);
+  });
 
   test("DNS_SERVERS are IP addresses of either kind, with or without a port", () => {
     const servers = ["192.0.2.53", "192.0.2.53:5353", "2001:db8::53", "[2001:db8::53]", "[::1]:5353"];

@@ -1,8 +1,9 @@
 import { join, resolve } from "node:path";
 import { version } from "../../../package.json";
 import type { RunningApp } from "../../service/app.ts";
-import { type Config, DATA_DIR_DEFAULT } from "../../service/config/config.ts";
 import { dashboardUrl } from "../../service/dashboardLink.ts";
+import type { Config } from "../../service/config/config.ts";
+import { DATA_DIR_DEFAULT } from "../../service/config/storeConfig.ts";
 import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/firstRun.ts";
 import { basePathOf } from "../../service/httpControllers.ts";
 import { isEmbedded, isOutbox, relayPlace } from "../../service/openAdapters.ts";

@@ -1,5 +1,6 @@
 import type { RunningApp } from "../../service/app.ts";
-import { type Config, isLoopback } from "../../service/config/config.ts";
+import type { Config } from "../../service/config/config.ts";
+import { isLoopback } from "../../service/config/loopback.ts";
 import { BOOTSTRAP_KEY_REMEDY, bootstrapKeyDetail, WORKSPACE_REMEDY } from "../../service/firstRun.ts";
 
 interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspace" | "held"> {

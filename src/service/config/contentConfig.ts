@@ -1,0 +1,94 @@
+import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
+import type { EnvironmentReader } from "./environmentReader.ts";
+import { namesNoDirectory } from "./storeConfig.ts";
+
+/** Where content and files are kept, and what looks into files. */
+export interface ContentConfig {
+  /**
+   * `file:<directory>` or `s3://<bucket>[/<prefix>]`: where content is kept that is too large for an event.
+   * Instances of one log share it, and no two logs do.
+   */
+  readonly contentUrl: string;
+  /** Where and as whom `s3://` is reached; null with a directory. */
+  readonly s3: S3Settings | null;
+  readonly contentTimeoutMs: number;
+  /** How often each instance looks for content that no message and no upload names. */
+  readonly contentSweepIntervalMs: number;
+  /** Where clamd listens, `tcp://host:port` or `unix:/path`; null: files are not looked at for malware. */
+  readonly clamavUrl: string | null;
+}
+
+interface S3Settings {
+  /** Without the bucket, which is the first part of every path. */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  /** Empty, or ends with `/`. */
+  readonly prefix: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+export function readContentConfig(reader: EnvironmentReader, dataDir: string): ContentConfig {
+  const url = contentUrl(reader, dataDir);
+  return {
+    contentUrl: url,
+    s3: s3Settings(reader, url),
+    contentTimeoutMs: reader.integer("CONTENT_TIMEOUT_MS", 10_000, { min: 100, max: MINUTE_MS }),
+    contentSweepIntervalMs: reader.integer("CONTENT_SWEEP_INTERVAL_MS", 10 * MINUTE_MS, {
+      min: 10,
+      max: DAY_MS,
+    }),
+    clamavUrl: clamavUrl(reader),
+  };
+}
+
+function contentUrl(reader: EnvironmentReader, dataDir: string): string {
+  const url = reader.text("CONTENT_URL", `file:${dataDir}/content`);
+  if (!/^(file:|s3:)/.test(url)) reader.errors.push("CONTENT_URL must begin with file: or s3://");
+  if (url === "file:") reader.errors.push(namesNoDirectory("CONTENT_URL"));
+  return url;
+}
+
+/** Characters that need no escape in a path, so that a signature cannot depend on how they are escaped. */
+const S3_URL = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)\/?$/;
+
+function s3Settings(reader: EnvironmentReader, contentUrl: string): S3Settings | null {
+  if (!contentUrl.startsWith("s3:")) return null;
+  const [, bucket = "", path = ""] = S3_URL.exec(contentUrl) ?? [];
+  if (bucket === "") {
+    reader.errors.push("CONTENT_URL must be s3://<bucket> or s3://<bucket>/<prefix>, without credentials");
+  }
+  const region = reader.text("S3_REGION", "us-east-1");
+  const endpoint = reader.url("S3_ENDPOINT", `https://s3.${region}.amazonaws.com`);
+  if (endpoint.pathname !== "/" || endpoint.search !== "" || endpoint.username !== "") {
+    reader.errors.push("S3_ENDPOINT must be a scheme, a host and a port alone");
+  }
+  // Bun's client would add one to our own credentials, and it would run out while we run.
+  for (const name of ["AWS_SESSION_TOKEN", "S3_SESSION_TOKEN"]) {
+    if (reader.text(name, "") !== "") reader.errors.push(`${name} must not be set with an s3:// CONTENT_URL`);
+  }
+  return {
+    endpoint: endpoint.origin,
+    region,
+    bucket,
+    prefix: path === "" ? "" : `${path.slice(1)}/`,
+    accessKeyId: requiredSecret(reader, "S3_ACCESS_KEY_ID"),
+    secretAccessKey: requiredSecret(reader, "S3_SECRET_ACCESS_KEY"),
+  };
+}
+
+function requiredSecret(reader: EnvironmentReader, name: string): string {
+  const value = reader.secret(name);
+  if (value === null) reader.errors.push(`${name} (or ${name}_FILE) must be set with an s3:// CONTENT_URL`);
+  return value ?? "";
+}
+
+function clamavUrl(reader: EnvironmentReader): string | null {
+  const url = reader.text("CLAMAV_URL", "");
+  if (url === "") return null;
+  const isTcp = /^tcp:\/\/[^/@]+:\d+$/.test(url) && URL.canParse(url);
+  if (!isTcp && !/^unix:\/./.test(url))
+    reader.errors.push("CLAMAV_URL must be tcp://host:port or unix:/path, where clamd listens");
+  return url;
+}

@@ -1,0 +1,87 @@
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import { hostInUrl } from "./loopback.ts";
+
+/** What a port may be in a setting. */
+export const PORTS = { min: 1, max: 65_535 } as const;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads one variable after another and collects what is wrong with all of them. */
+export class EnvironmentReader {
+  readonly errors: string[] = [];
+
+  constructor(private readonly env: Environment) {}
+
+  text(name: string, fallback: string): string {
+    const value = this.env[name];
+    return value === undefined || value === "" ? fallback : value;
+  }
+
+  integer(name: string, fallback: number, range: { readonly min: number; readonly max: number }): number {
+    const text = this.text(name, String(fallback));
+    const value = wholeNumber(text, range);
+    if (value !== null) return value;
+    this.errors.push(`${name} must be a whole number from ${range.min} to ${range.max}`);
+    return fallback;
+  }
+
+  choice<const Choice extends string>(name: string, fallback: Choice, choices: readonly Choice[]): Choice {
+    const text = this.text(name, fallback);
+    const found = choices.find((choice) => choice === text);
+    if (found === undefined) this.errors.push(`${name} must be one of ${choices.join(", ")}`);
+    return found ?? fallback;
+  }
+
+  /** A setting that has another name now must not be passed over in silence. */
+  renamed(name: string, newName: string): void {
+    if (this.text(name, "") !== "") this.errors.push(`${name} is called ${newName} now: set that instead`);
+  }
+
+  /** A secret, from the variable itself or from the file that `<name>_FILE` names; null when neither is set. */
+  secret(name: string): string | null {
+    const value = this.text(name, "");
+    const file = this.text(`${name}_FILE`, "");
+    if (value !== "" && file !== "") this.errors.push(`${name} and ${name}_FILE must not both be set`);
+    return value === "" ? this.file(`${name}_FILE`) : value;
+  }
+
+  /** What is in the file that the variable names; null when it is not set. */
+  file(name: string): string | null {
+    const path = this.text(name, "");
+    if (path === "") return null;
+    try {
+      return readFileSync(path, "utf8").trim();
+    } catch (error) {
+      // Not the name: some put the secret itself here.
+      const { code } = error as NodeJS.ErrnoException;
+      this.errors.push(`${name} names a file that cannot be read (${code})`);
+      return null;
+    }
+  }
+
+  /** Values between commas; none when it is not set. */
+  list(name: string): readonly string[] {
+    return this.text(name, "")
+      .split(",")
+      .map((value) => value.trim())
+      .filter((value) => value !== "");
+  }
+
+  /** A name or an address as it is listened on: alone, IPv6 without brackets. */
+  host(name: string, fallback: string): string {
+    const text = this.text(name, fallback);
+    const isAlone = isIP(text) !== 0 || /^[\w.-]+$/.test(text);
+    if (isAlone && URL.canParse(`http://${hostInUrl(text)}`)) return text;
+    this.errors.push(`${name} must be an address or a name alone: 127.0.0.1, ::1, 0.0.0.0 (all addresses)`);
+    return fallback;
+  }
+
+  url(name: string, fallback: string): URL {
+    const text = this.text(name, fallback);
+    if (URL.canParse(text) && /^https?:/.test(text)) return new URL(text);
+    this.errors.push(`${name} must be an http or https URL`);
+    return new URL(fallback);
+  }
+}

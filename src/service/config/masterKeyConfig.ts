@@ -1,0 +1,37 @@
+import type { EnvironmentReader } from "./environmentReader.ts";
+
+const MASTER_KEY_BYTES = 32;
+
+/** The key that the keys of a log are derived from or encrypted with. */
+export interface MasterKeyConfig {
+  /** 32 bytes; null: the embedded store makes its own. */
+  readonly masterKey: Uint8Array | null;
+  /** The one before, while keys are rotated; null without one. */
+  readonly masterKeyPrevious: Uint8Array | null;
+}
+
+export function readMasterKeyConfig(reader: EnvironmentReader): MasterKeyConfig {
+  return {
+    masterKey: masterKey(reader, "MASTER_KEY"),
+    masterKeyPrevious: masterKey(reader, "MASTER_KEY_PREVIOUS"),
+  };
+}
+
+function masterKey(reader: EnvironmentReader, name: string): Uint8Array | null {
+  const text = reader.secret(name);
+  if (text === null) return null;
+  const key = parseMasterKey(text);
+  if (key === null)
+    reader.errors.push(`${name} must be ${MASTER_KEY_BYTES} bytes in base64 (openssl rand -base64 32)`);
+  return key;
+}
+
+/** A master key as text holds it; null when it is not 32 bytes in base64. */
+export function parseMasterKey(text: string): Uint8Array | null {
+  try {
+    const bytes = Uint8Array.fromBase64(text.trim());
+    return bytes.length === MASTER_KEY_BYTES ? bytes : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,74 @@
+import { smtpOptionsFromUrl } from "../../adapters/nodemailer/smtpOptions.ts";
+import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/retrySchedule.ts";
+import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
+import type { EnvironmentReader } from "./environmentReader.ts";
+import { isLoopback } from "./loopback.ts";
+
+/** How mail leaves: the relay, and when a delivery is tried again. */
+export interface RelayConfig {
+  /** `outbox:` or an SMTP URL. */
+  readonly smtpUrl: string;
+  readonly smtpConnectionsMax: number;
+  readonly smtpMessagesPerConnectionMax: number;
+  /** 0: no limit. */
+  readonly smtpMessagesPerSecondMax: number;
+  /** Whether mail and webhook calls leave this instance at all. */
+  readonly deliveryEnabled: boolean;
+  readonly deliveryPolicy: DeliveryPolicy;
+  /** Whether the log keeps at which domains mail bounced. */
+  readonly bounceDomains: boolean;
+}
+
+/** `host` is what the service listens on: only on loopback a relay may be left out. */
+export function readRelayConfig(reader: EnvironmentReader, host: string): RelayConfig {
+  return {
+    smtpUrl: smtpUrl(reader, host),
+    smtpConnectionsMax: reader.integer("SMTP_CONNECTIONS_MAX", 8, { min: 1, max: 1_000 }),
+    smtpMessagesPerConnectionMax: reader.integer("SMTP_MESSAGES_PER_CONNECTION_MAX", 100, {
+      min: 1,
+      max: 1_000_000,
+    }),
+    smtpMessagesPerSecondMax: reader.integer("SMTP_MESSAGES_PER_SECOND_MAX", 0, { min: 0, max: 100_000 }),
+    deliveryEnabled: reader.choice("DELIVERY", "on", ["on", "off"]) === "on",
+    deliveryPolicy: deliveryPolicy(reader),
+    bounceDomains: reader.choice("BOUNCE_DOMAINS", "on", ["on", "off"]) === "on",
+  };
+}
+
+function smtpUrl(reader: EnvironmentReader, host: string): string {
+  const url = reader.secret("SMTP_URL");
+  if (url === null && !isLoopback(host)) {
+    reader.errors.push(
+      "SMTP_URL must be set when HOST is not loopback: smtp://user:password@relay.example:587",
+    );
+  }
+  const value = url ?? "outbox:";
+  if (!value.startsWith("outbox:")) requireRelayUrl(reader, value);
+  return value;
+}
+
+function requireRelayUrl(reader: EnvironmentReader, url: string): void {
+  if (!/^smtps?:\/\//.test(url)) {
+    reader.errors.push("SMTP_URL must begin with smtp://, smtps:// or outbox:");
+    return;
+  }
+  try {
+    smtpOptionsFromUrl(url);
+  } catch (error) {
+    reader.errors.push(
+      `SMTP_URL must be a URL like smtp://user:password@relay.example:587: ${(error as Error).message}`,
+    );
+  }
+}
+
+function deliveryPolicy(reader: EnvironmentReader): DeliveryPolicy {
+  const { leaseMs, retryBaseMs, retryMaxMs, relayRetryMs, lifetimeMs } = DELIVERY_POLICY;
+  return {
+    leaseMs: reader.integer("DELIVERY_LEASE_MS", leaseMs, { min: 500, max: 60 * MINUTE_MS }),
+    retryBaseMs: reader.integer("DELIVERY_RETRY_BASE_MS", retryBaseMs, { min: 10, max: DAY_MS }),
+    retryMaxMs: reader.integer("DELIVERY_RETRY_MAX_MS", retryMaxMs, { min: 10, max: DAY_MS }),
+    relayRetryMs: reader.integer("DELIVERY_RELAY_RETRY_MS", relayRetryMs, { min: 10, max: DAY_MS }),
+    lifetimeMs: reader.integer("DELIVERY_LIFETIME_MS", lifetimeMs, { min: 1_000, max: lifetimeMs }),
+    onAmbiguous: reader.choice("DELIVERY_ON_AMBIGUOUS", "retry", ["retry", "hold"]),
+  };
+}

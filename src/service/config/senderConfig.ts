@@ -1,0 +1,50 @@
+import { isIPv4, isIPv6 } from "node:net";
+import { parseAddress } from "../../kernel/text/emailAddress.ts";
+import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import { DAY_MS } from "../../kernel/time.ts";
+import { type EnvironmentReader, PORTS } from "./environmentReader.ts";
+
+/** How sending addresses and domains are verified. */
+export interface SenderConfig {
+  /** Where mail with verification links comes from; null: addresses cannot be verified by mail. */
+  readonly verificationFrom: string | null;
+  /** Name servers that are asked for domains' records, `address` or `address:port`; none: the machine's own. */
+  readonly dnsServers: readonly string[];
+  /** How often verified domains are looked at again; 0: never. */
+  readonly domainRecheckIntervalMs: number;
+}
+
+export function readSenderConfig(reader: EnvironmentReader): SenderConfig {
+  return {
+    verificationFrom: verificationFrom(reader),
+    dnsServers: dnsServers(reader),
+    domainRecheckIntervalMs: reader.integer("DOMAIN_RECHECK_INTERVAL_MS", DAY_MS, {
+      min: 0,
+      max: 24 * DAY_MS,
+    }),
+  };
+}
+
+function verificationFrom(reader: EnvironmentReader): string | null {
+  const text = reader.text("VERIFICATION_FROM", "");
+  if (text === "") return null;
+  const address = parseAddress(text);
+  if ("sent" in address) return address.sent;
+  reader.errors.push("VERIFICATION_FROM must be one bare address such as postmaster@example.com");
+  return null;
+}
+
+function dnsServers(reader: EnvironmentReader): readonly string[] {
+  const servers = reader.list("DNS_SERVERS");
+  const isServer = (server: string) => {
+    const [, bracketed, plain, port = "53"] = /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(server) ?? [];
+    const isHost = isIPv6(server) || isIPv6(bracketed ?? "") || isIPv4(plain ?? "");
+    return isHost && wholeNumber(port, PORTS) !== null;
+  };
+  if (!servers.every(isServer)) {
+    reader.errors.push(
+      "DNS_SERVERS must be IP addresses with commas between them: 192.0.2.53,[2001:db8::53]:53",
+    );
+  }
+  return servers;
+}

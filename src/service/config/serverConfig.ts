@@ -1,0 +1,55 @@
+import { BODY_BYTES_IN_FLIGHT_MIN } from "../../http/body/bodyLimits.ts";
+import { type AddressRange, parseAddressRange } from "../../kernel/network/clientIp.ts";
+import { MINUTE_MS } from "../../kernel/time.ts";
+import type { EnvironmentReader } from "./environmentReader.ts";
+import { hostInUrl, isLoopback } from "./loopback.ts";
+
+const BODY_BYTES_IN_FLIGHT_DEFAULT = 64 * 1_024 * 1_024;
+
+/** How the service is reached over HTTP, and what it takes from whom. */
+export interface ServerConfig {
+  readonly host: string;
+  readonly port: number;
+  /** Where callers reach the service; its path prefixes routes and links. */
+  readonly baseUrl: URL;
+  /** Whether a log that was never used gets a workspace, a sender and a key to begin with. */
+  readonly bootstrap: boolean;
+  /** Bytes of request bodies that are read or worked on at once. */
+  readonly bodyBytesInFlightMax: number;
+  /** Failed authentications that one client address may have in a minute; 0: no limit. */
+  readonly authFailuresPerMinute: number;
+  /** Proxies whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly AddressRange[];
+  readonly requestTimeoutMs: number;
+  readonly drainTimeoutMs: number;
+}
+
+export function readServerConfig(reader: EnvironmentReader): ServerConfig {
+  const host = reader.host("HOST", "127.0.0.1");
+  const port = reader.integer("PORT", 3000, { min: 0, max: 65_535 });
+  return {
+    host,
+    port,
+    baseUrl: reader.url("BASE_URL", `http://${hostInUrl(host)}:${port}`),
+    bootstrap: reader.choice("BOOTSTRAP", isLoopback(host) ? "on" : "off", ["on", "off"]) === "on",
+    bodyBytesInFlightMax: reader.integer("BODY_BYTES_IN_FLIGHT_MAX", BODY_BYTES_IN_FLIGHT_DEFAULT, {
+      min: BODY_BYTES_IN_FLIGHT_MIN,
+      max: 2 ** 40,
+    }),
+    authFailuresPerMinute: reader.integer("AUTH_FAILURES_PER_MINUTE", 60, { min: 0, max: 1_000_000 }),
+    trustedProxies: trustedProxies(reader),
+    requestTimeoutMs: reader.integer("REQUEST_TIMEOUT_MS", 15_000, { min: 100, max: 10 * MINUTE_MS }),
+    drainTimeoutMs: reader.integer("DRAIN_TIMEOUT_MS", 25_000, { min: 0, max: 10 * MINUTE_MS }),
+  };
+}
+
+function trustedProxies(reader: EnvironmentReader): readonly AddressRange[] {
+  const texts = reader.text("TRUSTED_PROXIES", "").split(",");
+  const ranges = texts.filter((text) => text.trim() !== "").map((text) => parseAddressRange(text.trim()));
+  if (ranges.includes(null)) {
+    reader.errors.push(
+      "TRUSTED_PROXIES must be addresses or CIDR ranges between commas: 10.0.0.0/8,fd00::/8",
+    );
+  }
+  return ranges.filter((range) => range !== null);
+}

@@ -1,0 +1,66 @@
+import { resolve } from "node:path";
+import { MINUTE_MS } from "../../kernel/time.ts";
+import type { EnvironmentReader } from "./environmentReader.ts";
+
+/** Where an installation is whose DATA_DIR is not set. */
+export const DATA_DIR_DEFAULT = "./data";
+const DISK_FREE_BYTES_MIN_DEFAULT = 256 * 1_024 * 1_024;
+
+/** Where the log is, and what this machine keeps beside it. */
+export interface StoreConfig {
+  readonly dataDir: string;
+  /** Below this many free bytes on the disk of DATA_DIR no send is accepted. */
+  readonly diskFreeBytesMin: number;
+  /** `file:<directory>`, or a connection string of EventStoreDB. */
+  readonly storeUrl: string;
+  readonly storeTimeoutMs: number;
+  /** Pages of the embedded log that the service keeps in memory, in KiB. */
+  readonly storeCacheKib: number;
+}
+
+export function readStoreConfig(reader: EnvironmentReader): StoreConfig {
+  const dataDir = resolve(reader.text("DATA_DIR", DATA_DIR_DEFAULT));
+  reader.renamed("LOG_CACHE_MIB", "STORE_CACHE_MIB");
+  return {
+    dataDir,
+    diskFreeBytesMin: reader.integer("DISK_FREE_BYTES_MIN", DISK_FREE_BYTES_MIN_DEFAULT, {
+      min: 0,
+      max: 2 ** 50,
+    }),
+    storeUrl: storeUrl(reader, dataDir),
+    storeTimeoutMs: reader.integer("STORE_TIMEOUT_MS", 5_000, { min: 100, max: MINUTE_MS }),
+    storeCacheKib: reader.integer("STORE_CACHE_MIB", 32, { min: 1, max: 65_536 }) * 1_024,
+  };
+}
+
+/**
+ * What a connection string of EventStoreDB can set. The client passes over all else, tlsVerifyCert too, with a warning
+ * that shows the whole string, password and all.
+ */
+const STORE_PARAMETERS: ReadonlySet<string> = new Set(
+  [
+    ...["tls", "tlsCAFile", "userCertFile", "userKeyFile", "nodePreference", "connectionName"],
+    ...["keepAliveInterval", "keepAliveTimeout", "maxDiscoverAttempts", "discoveryInterval", "gossipTimeout"],
+    ...["dnsDiscover", "defaultDeadline", "throwOnAppendFailure"],
+  ].map((name) => name.toLowerCase()),
+);
+
+/** What is wrong with a `file:` URL that names no directory. */
+export function namesNoDirectory(variable: string): string {
+  return `${variable} must name a directory after file:, such as file:/var/lib/postledger`;
+}
+
+function storeUrl(reader: EnvironmentReader, dataDir: string): string {
+  const url = reader.secret("STORE_URL") ?? `file:${dataDir}`;
+  if (!/^(file:|esdb(\+discover)?:\/\/)/.test(url))
+    reader.errors.push("STORE_URL must begin with file: or esdb://");
+  if (url === "file:") reader.errors.push(namesNoDirectory("STORE_URL"));
+  const parameters = url.startsWith("esdb") ? new URLSearchParams(url.replace(/^[^?]*/, "")).keys() : [];
+  const unknown = [...parameters].find((name) => !STORE_PARAMETERS.has(name.toLowerCase()));
+  if (unknown !== undefined) {
+    reader.errors.push(
+      `STORE_URL must not have the parameter ${JSON.stringify(unknown)}: those it can have are tls, tlsCAFile, userCertFile, userKeyFile, nodePreference, keepAliveInterval, keepAliveTimeout and the like`,
+    );
+  }
+  return url;
+}

@@ -1,0 +1,62 @@
+import { isIPv4 } from "node:net";
+import { WEBHOOK_POLICY, type WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
+import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import { type EnvironmentReader, PORTS } from "./environmentReader.ts";
+
+const SCHEDULE_WAITS_MAX = 100;
+const SCHEDULE_WAIT_MS_MAX = 999_999_999;
+
+/** How webhook endpoints are called. */
+export interface WebhookConfig {
+  /** `host:port` pairs that may be private: for development only. */
+  readonly allowedPrivateHosts: ReadonlySet<string>;
+  /** PEM of further certificate authorities; null: the system's alone. */
+  readonly certificateAuthorities: string | null;
+  /** The whole of one call, look-up and answer included. */
+  readonly callTimeoutMs: number;
+  readonly policy: WebhookPolicy;
+}
+
+export function readWebhookConfig(reader: EnvironmentReader): WebhookConfig {
+  const hosts = reader.list("WEBHOOK_ALLOW_PRIVATE_HOSTS");
+  if (!hosts.every(isNamedPair)) {
+    reader.errors.push(
+      "WEBHOOK_ALLOW_PRIVATE_HOSTS must be host:port pairs between commas: names in lower case, or 127.0.0.1",
+    );
+  }
+  const callTimeoutMs = reader.integer("WEBHOOK_CALL_TIMEOUT_MS", 15_000, { min: 100, max: 60_000 });
+  return {
+    allowedPrivateHosts: new Set(hosts),
+    certificateAuthorities: reader.file("WEBHOOK_CA_FILE"),
+    callTimeoutMs,
+    policy: {
+      ...WEBHOOK_POLICY,
+      // Twice what a call may take: the rest is for the record of its outcome.
+      leaseMs: 2 * callTimeoutMs,
+      scheduleMs: webhookSchedule(reader),
+    },
+  };
+}
+
+/**
+ * `host:port` with a name: certificates are checked for names, and an address would pass without a look-up. This
+ * machine's own is the exception, for receivers under development without a certificate.
+ */
+function isNamedPair(text: string): boolean {
+  const [, host = "", port = ""] = /^([a-z0-9_][a-z0-9._-]*):([1-9]\d{0,4})$/.exec(text) ?? [];
+  // The parser tells every notation of an address, 0x7f.1 among them.
+  const isName = URL.canParse(`https://${host}`) && !isIPv4(new URL(`https://${host}`).hostname);
+  return host !== "" && (isName || host === "127.0.0.1") && wholeNumber(port, PORTS) !== null;
+}
+
+function webhookSchedule(reader: EnvironmentReader): readonly number[] {
+  const texts = reader.list("WEBHOOK_SCHEDULE_MS");
+  if (texts.length === 0) return WEBHOOK_POLICY.scheduleMs;
+  const waits = texts.map((text) => wholeNumber(text, { max: SCHEDULE_WAIT_MS_MAX }));
+  const known = waits.filter((wait) => wait !== null);
+  if (texts.length > SCHEDULE_WAITS_MAX || known.length < texts.length)
+    reader.errors.push(
+      `WEBHOOK_SCHEDULE_MS must be 1 to ${SCHEDULE_WAITS_MAX} waits in milliseconds between commas`,
+    );
+  return known;
+}
