@@ -24,6 +24,10 @@ import type { EventStore } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { watchFreeze } from "../reactors/instance/freezeWatch.ts";
 import { openReaders, type Readers } from "../readModels/readers.ts";
+import { openInspector } from "./adapters/openAttachmentInspector.ts";
+import { openContentStore } from "./adapters/openContentStore.ts";
+import { openOutbox } from "./adapters/openMailTransport.ts";
+import { isEmbedded, openStore } from "./adapters/openStore.ts";
 import { makeWorkers, type Workers } from "./backgroundJobs.ts";
 import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
 import type { Config } from "./config/config.ts";
@@ -31,18 +35,11 @@ import { ConfigError } from "./config/configError.ts";
 import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { basePathOf, makeControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
-import {
-  isEmbedded,
-  openContentStore,
-  openInspector,
-  openLogInstance,
-  openOutbox,
-  openStore,
-  systemCommandContext,
-} from "./openAdapters.ts";
+import { openLogInstance } from "./openLogInstance.ts";
 import { directoryError, listenError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
+import { systemCommandContext } from "./systemCommandContext.ts";
 import { hostReadModels } from "./threads/readModelSupervisor.ts";
 import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
 

@@ -26,8 +26,10 @@ import { WebhookDelivery } from "../reactors/webhookDelivery/webhookDelivery.ts"
 import type { RowWorker } from "../reactors/worker/pollingWorker.ts";
 import type { Readers } from "../readModels/readers.ts";
 import { scrubReadModels } from "../readModels/truncateWriteAheadLogs.ts";
+import { openTransport } from "./adapters/openMailTransport.ts";
+import { isEmbedded } from "./adapters/openStore.ts";
+import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
-import { isEmbedded, openTransport, openWebhookTransport } from "./openAdapters.ts";
 import { refusalLog, relayLog } from "./relayLogLines.ts";
 
 /** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */

@@ -14,7 +14,7 @@ import { workspaceStream } from "../domain/workspace/events.ts";
 import { newApiKey } from "../kernel/crypto/apiKeyFormat.ts";
 import { derivedId } from "../kernel/ids.ts";
 import { type EventStore, LOG_START } from "../ports/eventStore.ts";
-import { systemCommandContext } from "./openAdapters.ts";
+import { systemCommandContext } from "./systemCommandContext.ts";
 
 /** The address that a first run may send from. */
 const BOOTSTRAP_SENDER = "hello@example.com";

@@ -26,9 +26,9 @@ import { workspaceController } from "../http/workspace/workspaceRoutes.ts";
 import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readers.ts";
+import { openDestinationCheck } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
 import { isLoopbackUrl } from "./config/loopback.ts";
-import { openDestinationCheck } from "./openAdapters.ts";
 import { readinessOf } from "./status/readiness.ts";
 
 interface Serving {

@@ -6,8 +6,8 @@ import { SECOND_MS } from "../kernel/time.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
 import type { MendableReason, Refusal, RefusalReport } from "../reactors/email/refusalReports.ts";
 import type { RelayReport } from "../reactors/email/relayOutageReports.ts";
+import { relayPlace } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
-import { relayPlace } from "./openAdapters.ts";
 
 /** What is wrong, and what to do about it. */
 const TROUBLES: Readonly<Record<RelayTrouble, readonly [what: string, remedy: string]>> = {

@@ -1,6 +1,6 @@
 import { projections } from "../../projections/index.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
-import { openStore } from "../../src/service/openAdapters.ts";
+import { openStore } from "../../src/service/adapters/openStore.ts";
 
 const STORE_TIMEOUT_MS = 10_000;
 

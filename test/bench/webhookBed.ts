@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
 import { registerWebhook } from "../../src/commands/webhook/registerWebhook.ts";
 import { newWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
-import { systemCommandContext } from "../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { openLog } from "../support/tenants.ts";
 import { RECEIVER_CERTIFICATE } from "../support/webhook/receiverCertificate.ts";
 import { hostOf } from "../support/webhook/webhookWorld.ts";

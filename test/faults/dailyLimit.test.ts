@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type QuotaEvent, quotaCodec } from "../../src/domain/quota/events.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
-import { openStore } from "../../src/service/openAdapters.ts";
+import { openStore } from "../../src/service/adapters/openStore.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";

@@ -7,7 +7,7 @@ import { type EventStore, LOG_START } from "../../src/ports/eventStore.ts";
 import type { ReadDatabaseFile, SqlRow, SqlValue } from "../../src/ports/readDatabase.ts";
 import { type Difference, verifyReadModels } from "../../src/readModels/verifyReadModels.ts";
 import { type ReadModelPlace, readMeta } from "../../src/readModels/versionedFile.ts";
-import { openStore } from "../../src/service/openAdapters.ts";
+import { openStore } from "../../src/service/adapters/openStore.ts";
 import { FULL_WORKSPACE_ENV, fillWorkspace } from "../support/fullWorkspace.ts";
 import { startService, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";

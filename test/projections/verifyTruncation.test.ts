@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { rebuildReadModels } from "../../src/readModels/rebuildReadModels.ts";
 import { verifyReadModels } from "../../src/readModels/verifyReadModels.ts";
-import { openStore } from "../../src/service/openAdapters.ts";
+import { openStore } from "../../src/service/adapters/openStore.ts";
 import { tallyOf, typed, writeTallyLog } from "../faults/rebuild/rebuildLog.ts";
 import { testStores } from "../support/stores/stores.ts";
 import { added, append, erased, follow, newPlace, rowsOf } from "./followFixtures.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { senderIdOf, setSender } from "../../src/commands/sender/manageSender.ts";
 import { resumeWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
 import { parseAddress } from "../../src/kernel/text/emailAddress.ts";
-import { systemCommandContext } from "../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { testStores } from "../support/stores/stores.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";

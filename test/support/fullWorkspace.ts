@@ -1,7 +1,7 @@
 import { webhookDeliveryStream } from "../../src/domain/webhookDelivery/events.ts";
 import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
-import { systemCommandContext } from "../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { message, newKey, type Tenant, type TestService } from "./tenants.ts";
 import { until } from "./until.ts";
 

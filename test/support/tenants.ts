@@ -24,14 +24,12 @@ import { pauseSending, resumeSending } from "../../src/domain/workspace/decision
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type Address, parseAddress } from "../../src/kernel/text/emailAddress.ts";
+import { openInspector } from "../../src/service/adapters/openAttachmentInspector.ts";
+import { openContentStore } from "../../src/service/adapters/openContentStore.ts";
+import { openStore } from "../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../src/service/config/config.ts";
-import {
-  openContentStore,
-  openInspector,
-  openLogInstance,
-  openStore,
-  systemCommandContext,
-} from "../../src/service/openAdapters.ts";
+import { openLogInstance } from "../../src/service/openLogInstance.ts";
+import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { type Caller, callerOf, startTestApp, type TestApp } from "./service.ts";
 import type { TestStore } from "./stores/stores.ts";
 

@@ -11,7 +11,7 @@ import { LOG_START, type Position } from "../../ports/eventStore.ts";
 import type { ReadDatabase, ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { listReadModels } from "../../readModels/listReadModels.ts";
 import { readMeta } from "../../readModels/versionedFile.ts";
-import { systemCommandContext } from "../../service/openAdapters.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, refuse } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 

@@ -4,7 +4,7 @@ import { workspaceStream } from "../../domain/workspace/events.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
-import { systemCommandContext } from "../../service/openAdapters.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 

@@ -6,10 +6,12 @@ import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { type ExportEnd, ExportError, type ExportHeader } from "../../commands/log/exportFormat.ts";
 import { checkExport, type Imported, importLog } from "../../commands/log/importLog.ts";
 import { decrypt } from "../../kernel/crypto/derivedKeys.ts";
+import { openContentStore } from "../../service/adapters/openContentStore.ts";
+import { isEmbedded, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { parseMasterKey } from "../../service/config/masterKeyConfig.ts";
-import { isEmbedded, openContentStore, openStore, systemCommandContext } from "../../service/openAdapters.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
 

@@ -6,7 +6,7 @@ import { erasureCommands } from "../erasure/erasureCommands.ts";
 import { logCommands } from "../log/logExport.ts";
 import { projectionCommands } from "../projection/projectionCommands.ts";
 import { dashboardCommands } from "../service/dashboardCommands.ts";
-import { operationCommands } from "../service/doctor.ts";
+import { doctor } from "../service/doctor.ts";
 
 import { workspaceControls } from "../workspace/limitAndPauseCommands.ts";
 import { apiKeyCommands, createWorkspace, senderCommands } from "../workspace/workspaceCommands.ts";
@@ -37,7 +37,7 @@ const KEEP = "Keep and check it:";
 /** Every command, in the order in which they are shown. */
 export const commandGroups: readonly CommandGroup[] = [
   { noun: "serve", heading: RUN, summary: serveCommand.summary, commands: [serveCommand] },
-  { noun: "doctor", heading: RUN, summary: "", commands: operationCommands },
+  { noun: "doctor", heading: RUN, summary: "", commands: [doctor] },
   {
     noun: "dashboard",
     heading: RUN,

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { isEmbedded, RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
-import { isEmbedded, RESTORING } from "../../service/openAdapters.ts";
 import { CommandFailure } from "./command.ts";
 
 const HOW =

@@ -10,15 +10,11 @@ import { makeDependencies } from "../../commands/makeDependencies.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { IMPORT_STREAM } from "../../kernel/event/systemEvents.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
+import { openInspector } from "../../service/adapters/openAttachmentInspector.ts";
+import { openContentStore } from "../../service/adapters/openContentStore.ts";
+import { type OpenStoreOptions, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
-import {
-  type LogUse,
-  type OpenStoreOptions,
-  openContentStore,
-  openInspector,
-  openLogInstance,
-  openStore,
-} from "../../service/openAdapters.ts";
+import { type LogUse, openLogInstance } from "../../service/openLogInstance.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */

@@ -3,25 +3,17 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import { behindSince } from "../../readModels/lag.ts";
 import { listReadModels, type ReadModelListing } from "../../readModels/listReadModels.ts";
 import type { Config } from "../../service/config/config.ts";
+import { allChecks, type LogFindings } from "../../service/status/allChecks.ts";
 import {
   type Check,
-  contentCheck,
   diskCheck,
   failed,
-  firstKeyChecks,
-  formatCheck,
-  lastSealCheck,
+  logChecks,
   ok,
   readModelLag,
-  relayCheck,
-  scannerChecks,
-  standingChecks,
   stoppedReadModel,
   warning,
-  webhookChecks,
-  workspaceChecks,
 } from "../../service/status/healthChecks.ts";
-import { verificationChecks } from "../../service/status/verificationChecks.ts";
 import { coloured } from "../output/terminalColour.ts";
 import { type Command, CommandFailure } from "../program/command.ts";
 import { requireDataDirectory } from "../program/dataDirectory.ts";
@@ -41,62 +33,48 @@ async function readModelCheck(store: EventStore, listing: ReadModelListing): Pro
   return readModelLag(name, since, false);
 }
 
-async function logChecks(config: Config): Promise<readonly Check[]> {
+async function logFindings(config: Config): Promise<LogFindings> {
   const look = async ({ deps, place, logId, format }: OpenForCommand) => {
     const listing = await listReadModels({ ...place, store: deps.store, projections });
     const inUse = listing.filter(({ status }) => status !== "retired" && status !== "building");
-    return [
-      ok("log", `${logId} on ${config.storeUrl.split(":", 1)[0]}`),
-      formatCheck(format),
-      ok("master key", "opens the log"),
-      ...standingChecks((await deps.standing.get()).instance),
-      ...(await workspaceChecks(deps.store)),
-      await lastSealCheck(deps.store),
-      diskCheck(deps.disk.freeBytes(), config),
-      ...(await Promise.all(inUse.map((one) => readModelCheck(deps.store, one)))),
-    ];
+    return {
+      log: await logChecks(deps, { logId, storeUrl: config.storeUrl, format }),
+      readModels: await Promise.all(inUse.map((one) => readModelCheck(deps.store, one))),
+      disk: [diskCheck(deps.disk.freeBytes(), config)],
+    };
   };
   try {
     return await withLog(config, look, { looksOnly: true });
   } catch (error) {
     // Where there is nothing, there is nothing to look at.
     if (error instanceof CommandFailure) throw error;
-    return [failed("log", (error as Error).message, "check STORE_URL and MASTER_KEY")];
+    const log = [failed("log", (error as Error).message, "check STORE_URL and MASTER_KEY")];
+    return { log, readModels: [], disk: [] };
   }
 }
 
 /** Where no service can be asked: what a service would find that had this command's own settings. */
-async function ownChecks(config: Config, service: Check): Promise<readonly Check[]> {
+function checksWithoutService(config: Config, service: Check): Promise<readonly Check[]> {
   requireDataDirectory(config);
-  const ofTheLog = await logChecks(config);
-  return [
-    service,
-    ...ofTheLog,
-    ...verificationChecks(config),
-    await contentCheck(config),
-    ...(await scannerChecks(config)),
-    await relayCheck(config),
-    ...webhookChecks(config),
-    ...firstKeyChecks(config),
-  ];
+  return allChecks({ config, service: [service], log: () => logFindings(config), workers: () => [] });
 }
 
-async function allChecks(config: Config): Promise<readonly Check[]> {
+async function checksOf(config: Config): Promise<readonly Check[]> {
   const asked = await askService(config.dataDir, "/status", ASK_MS_MAX);
   switch (asked.kind) {
     case "answered":
       return asked.body as readonly Check[];
     case "silent": {
       const detail = `the one on ${config.dataDir} does not answer; what follows is as this command finds it`;
-      return ownChecks(config, failed("service", detail, "look into its log, and start it again"));
+      return checksWithoutService(config, failed("service", detail, "look into its log, and start it again"));
     }
     case "busy": {
       const detail = `${config.dataDir} is in use by a service that starts or by another command; what follows is as this command finds it`;
-      return ownChecks(config, warning("service", detail, "ask again in a moment"));
+      return checksWithoutService(config, warning("service", detail, "ask again in a moment"));
     }
     case "none": {
       const detail = `none runs on ${config.dataDir}; what follows is as this command finds it, with its own settings`;
-      return ownChecks(config, warning("service", detail, "`postledger serve` starts one"));
+      return checksWithoutService(config, warning("service", detail, "`postledger serve` starts one"));
     }
   }
 }
@@ -114,7 +92,8 @@ function summaryLine(checks: readonly Check[]): string {
   return `${checks.length} checks: ${count("ok")} ok, ${count("warning")} with a warning, ${count("failed")} failed`;
 }
 
-const doctor: Command = {
+/** `postledger doctor`. */
+export const doctor: Command = {
   name: "doctor",
   summary: "Check what the service depends on, and say what to do",
   description:
@@ -123,10 +102,8 @@ const doctor: Command = {
   dataDirectory: "unused",
   examples: ["postledger doctor", "DATA_DIR=/srv/mail postledger doctor --json"],
   async run({ config, print }) {
-    const checks = await allChecks(config);
+    const checks = await checksOf(config);
     print(checks, [...checks.map(checkLine), summaryLine(checks)]);
     return checks.some(({ status }) => status === "failed") ? 1 : 0;
   },
 };
-
-export const operationCommands: readonly Command[] = [doctor];

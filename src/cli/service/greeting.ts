@@ -1,12 +1,13 @@
 import { join, resolve } from "node:path";
 import { version } from "../../../package.json";
+import { isOutbox, relayPlace } from "../../service/adapters/openMailTransport.ts";
+import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { RunningApp } from "../../service/app.ts";
 import { dashboardUrl } from "../../service/dashboardLink.ts";
 import type { Config } from "../../service/config/config.ts";
 import { DATA_DIR_DEFAULT } from "../../service/config/storeConfig.ts";
 import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/firstRun.ts";
 import { basePathOf } from "../../service/httpControllers.ts";
-import { isEmbedded, isOutbox, relayPlace } from "../../service/openAdapters.ts";
 
 interface Started extends Pick<RunningApp, "url" | "hasBootstrapKey" | "isWithoutWorkspace"> {
   /** Logs in to the dashboard once; null where none was made. */

@@ -6,7 +6,7 @@ import { type WorkspaceState, workspaceDecider } from "../../domain/workspace/st
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
-import { systemCommandContext } from "../../service/openAdapters.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import {
   type Command,
   type Invocation,

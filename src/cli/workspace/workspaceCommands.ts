@@ -23,7 +23,7 @@ import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { epochMs, rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
-import { systemCommandContext } from "../../service/openAdapters.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import {
   type Command,
   type Invocation,

@@ -1,10 +1,14 @@
 import { readLastSeal } from "../../commands/audit/auditSealer.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { formatTrouble } from "../../commands/instance/raiseLogFormat.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { BehindSince } from "../../readModels/lag.ts";
+import { openScanner } from "../adapters/openAttachmentInspector.ts";
+import { openContentStore } from "../adapters/openContentStore.ts";
+import { openTransport } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 import {
   BOOTSTRAP_KEY_REMEDY,
@@ -13,7 +17,6 @@ import {
   hasWorkspace,
   WORKSPACE_REMEDY,
 } from "../firstRun.ts";
-import { openContentStore, openScanner, openTransport } from "../openAdapters.ts";
 import { relayRemedy } from "../relayLogLines.ts";
 import { heldDetail } from "./readiness.ts";
 
@@ -89,7 +92,7 @@ export async function contentCheck(config: Config): Promise<Check> {
   }
 }
 
-export function formatCheck(format: number): Check {
+function formatCheck(format: number): Check {
   const trouble = formatTrouble(format);
   if (trouble === null) return ok("log format", `${format}, which this program reads`);
   // It says what to do.
@@ -97,7 +100,7 @@ export function formatCheck(format: number): Check {
 }
 
 /** How old it may be depends on what was written since: that it is told is enough. */
-export async function lastSealCheck(store: EventStore): Promise<Check> {
+async function lastSealCheck(store: EventStore): Promise<Check> {
   const name = "last seal";
   const last = await readLastSeal(store);
   if (last === null) return ok(name, "none yet");
@@ -108,7 +111,7 @@ export async function lastSealCheck(store: EventStore): Promise<Check> {
 }
 
 /** Only where there is something to say: most logs were neither sealed nor restored. What holds mail says what to do. */
-export function standingChecks(instance: InstanceState): readonly Check[] {
+function standingChecks(instance: InstanceState): readonly Check[] {
   const held = heldDetail(instance);
   const frozenAt = instance?.frozenAt ?? null;
   return [
@@ -122,6 +125,31 @@ export function standingChecks(instance: InstanceState): readonly Check[] {
           ),
         ]),
     ...(held === null ? [] : [failed("delivery", held, null)]),
+  ];
+}
+
+/** A log that answers. */
+interface AnsweringLog {
+  readonly logId: string;
+  readonly storeUrl: string;
+  /** How long the store took to answer; left out where nobody has waited for that alone. */
+  readonly answeredMs?: number;
+  readonly format: number;
+}
+
+/** What there is to say of a log that answers. Throws `StoreError`. */
+export async function logChecks(
+  { store, standing }: Pick<Dependencies, "store" | "standing">,
+  { logId, storeUrl, answeredMs, format }: AnsweringLog,
+): Promise<readonly Check[]> {
+  const answering = answeredMs === undefined ? "" : `, answering in ${answeredMs} ms`;
+  return [
+    ok("log", `${logId} on ${storeUrl.split(":", 1)[0]}${answering}`),
+    formatCheck(format),
+    ok("master key", "opens the log"),
+    ...standingChecks((await standing.get()).instance),
+    ...(await workspaceChecks(store)),
+    await lastSealCheck(store),
   ];
 }
 
@@ -165,7 +193,7 @@ export function webhookChecks({ webhooks }: Config): readonly Check[] {
 }
 
 /** As long as nobody can use the service, for want of a workspace. */
-export async function workspaceChecks(store: EventStore): Promise<readonly Check[]> {
+async function workspaceChecks(store: EventStore): Promise<readonly Check[]> {
   if (await hasWorkspace(store)) return [];
   return [warning("workspaces", "there is none, so nobody can use the service", WORKSPACE_REMEDY)];
 }

@@ -6,8 +6,8 @@ import { rfc3339 } from "../../kernel/time.ts";
 import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
 import type { FreezeWatch } from "../../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../../readModels/readers.ts";
+import { isOutbox } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
-import { isOutbox } from "../openAdapters.ts";
 
 /** How far behind the log a read model may be before the service calls itself unready. */
 const LAG_MS_MAX = 10_000;

@@ -8,28 +8,21 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
 import { behindSince } from "../../readModels/lag.ts";
 import type { Readers } from "../../readModels/readers.ts";
+import { relayPlace } from "../adapters/openMailTransport.ts";
+import { isEmbedded } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
-import { isEmbedded, relayPlace } from "../openAdapters.ts";
 import { refusalRemedy, relayRemedy } from "../relayLogLines.ts";
+import { allChecks } from "./allChecks.ts";
 import {
   type Check,
-  contentCheck,
   diskCheck,
   failed,
-  firstKeyChecks,
-  formatCheck,
-  lastSealCheck,
+  logChecks,
   ok,
   readModelLag,
-  relayCheck,
-  scannerChecks,
-  standingChecks,
   stoppedReadModel,
   warning,
-  webhookChecks,
-  workspaceChecks,
 } from "./healthChecks.ts";
-import { verificationChecks } from "./verificationChecks.ts";
 
 /** How long the store may take before it counts as not answering. */
 const STORE_MS_MAX = 5_000;
@@ -49,30 +42,17 @@ interface StatusOptions {
 /** What a running service says of itself and of what it depends on, as it finds it from where it runs. */
 export function serviceStatus(options: StatusOptions): () => Promise<readonly Check[]> {
   const startedAt = Date.now();
-  return async () => {
-    const { config } = options;
-    const [ofTheLog, readModels, content, scanner, relay] = await Promise.all([
-      logChecks(options),
-      readModelChecks(options),
-      contentCheck(config),
-      scannerChecks(config),
-      relayCheck(config),
-    ]);
-    return [
-      serviceCheck(options, startedAt),
-      configurationCheck(config),
-      ...ofTheLog,
-      ...readModels,
-      ...verificationChecks(config),
-      content,
-      diskCheck(options.deps.disk.freeBytes(), config),
-      ...scanner,
-      relay,
-      workersCheck(options),
-      ...webhookChecks(config),
-      ...firstKeyChecks(config),
-    ];
-  };
+  const { config, deps } = options;
+  return () =>
+    allChecks({
+      config,
+      service: [serviceCheck(options, startedAt), configurationCheck(config)],
+      log: async () => {
+        const [log, readModels] = await Promise.all([logChecksOf(options), readModelChecks(options)]);
+        return { log, readModels, disk: [diskCheck(deps.disk.freeBytes(), config)] };
+      },
+      workers: () => [workersCheck(options)],
+    });
 }
 
 function serviceCheck({ url, inFlight }: StatusOptions, startedAt: number): Check {
@@ -94,22 +74,13 @@ function configurationCheck(config: Config): Check {
 }
 
 /** A store that does not answer is all that there is to say of the log. */
-async function logChecks({ config, deps, logId }: StatusOptions): Promise<readonly Check[]> {
-  const { store, standing } = deps;
+async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<readonly Check[]> {
   const began = performance.now();
   try {
-    await store.head({ timeoutMs: STORE_MS_MAX });
-    const tookMs = Math.round(performance.now() - began);
-    const { instance } = await standing.get();
-    const where = config.storeUrl.split(":", 1)[0];
-    return [
-      ok("log", `${logId} on ${where}, answering in ${tookMs} ms`),
-      formatCheck(instance?.format ?? 1),
-      ok("master key", "opens the log"),
-      ...standingChecks(instance),
-      ...(await workspaceChecks(store)),
-      await lastSealCheck(store),
-    ];
+    await deps.store.head({ timeoutMs: STORE_MS_MAX });
+    const answeredMs = Math.round(performance.now() - began);
+    const format = (await deps.standing.get()).instance?.format ?? 1;
+    return await logChecks(deps, { logId, storeUrl: config.storeUrl, answeredMs, format });
   } catch (error) {
     return [failed("log", (error as Error).message, "start the store, or check STORE_URL of the service")];
   }

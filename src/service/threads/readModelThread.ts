@@ -11,8 +11,8 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import { auditSealing } from "../../reactors/audit/auditSealing.ts";
 import { followReadModels } from "../../readModels/followLog.ts";
 import { type FollowAnswer, type FollowMessage, followRelay } from "../../readModels/threadMessages.ts";
+import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
-import { openStore } from "../openAdapters.ts";
 
 type ThreadSetting = "storeUrl" | "storeTimeoutMs" | "dataDir" | "auditSealIntervalMs" | "auditSigningKey";
 

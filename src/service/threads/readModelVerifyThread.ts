@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
 import { type VerifyResult, verifyReadModels } from "../../readModels/verifyReadModels.ts";
+import { openStore } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
-import { openStore } from "../openAdapters.ts";
 
 /** What the thread is told when it begins. */
 export interface VerifyStart extends Pick<Config, "storeUrl" | "storeTimeoutMs" | "dataDir"> {

@@ -14,7 +14,7 @@ import {
   type NewEvent,
   type RecordedEvent,
 } from "../../../src/ports/eventStore.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 
 /** A log of one instance, without events yet. */
 export async function beginLog(store: EventStore): Promise<void> {

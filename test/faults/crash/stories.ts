@@ -2,8 +2,8 @@ import { type EmailEvent, emailCodec } from "../../../src/domain/email/events.ts
 import { type EmailState, emailDecider } from "../../../src/domain/email/state.ts";
 import { epochMs } from "../../../src/kernel/time.ts";
 import { LOG_START } from "../../../src/ports/eventStore.ts";
+import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
-import { openStore } from "../../../src/service/openAdapters.ts";
 
 interface LoggedEvent {
   readonly event: EmailEvent;

@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
+import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
-import { openStore } from "../../../src/service/openAdapters.ts";
 import { until } from "../../support/until.ts";
 import { EndpointChurn } from "./endpointChurn.ts";
 import { Load } from "./load.ts";

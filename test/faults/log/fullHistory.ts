@@ -9,7 +9,7 @@ import {
 } from "../../../src/domain/webhookDelivery/events.ts";
 import { newId, webhookDeliveryId } from "../../../src/kernel/ids.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { direct, formOf, pdf, txt } from "../../support/files/uploadFiles.ts";
 import { message, newKey, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";

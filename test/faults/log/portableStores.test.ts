@@ -10,7 +10,7 @@ import { emailStream } from "../../../src/domain/email/events.ts";
 import { EVENT_ERASED, isOfTheLog } from "../../../src/kernel/event/systemEvents.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
 import type { RowDifference } from "../../../src/readModels/compareTables.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { runCommand } from "../../support/process/commandProcess.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { openLog, startService } from "../../support/tenants.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
-import { openStore } from "../../../src/service/openAdapters.ts";
+import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { databaseFiles, rowsOf } from "../../projections/followFixtures.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { until } from "../../support/until.ts";

@@ -1,6 +1,6 @@
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { rebuildReadModels } from "../../../src/readModels/rebuildReadModels.ts";
-import { openStore } from "../../../src/service/openAdapters.ts";
+import { openStore } from "../../../src/service/adapters/openStore.ts";
 import { tallyOf } from "./rebuildLog.ts";
 
 /** Long enough for the parent to see that something was saved, and to kill. */

@@ -3,7 +3,7 @@ import { issueKey, revokeKey } from "../../../src/commands/workspace/manageWorks
 import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { apiKeyUseStream } from "../../../src/domain/apiKeyUse/events.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { type Answer, type Caller, callerOf } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";

@@ -4,7 +4,7 @@ import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { type Route, routes } from "../../../src/http/server/routes.ts";
 import { newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { type Answer, callerOf, ROOT } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../../support/tenants.ts";

@@ -5,7 +5,7 @@ import { readStory } from "../../../src/commands/email/emailHistory.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { unreadableUpload } from "../../support/files/unreadableUpload.ts";
 import { direct, formOf, pdf, png, type SampleFile, txt } from "../../support/files/uploadFiles.ts";
 import type { Answer } from "../../support/service.ts";

@@ -18,7 +18,7 @@ import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import { eventLeaf } from "../../../src/kernel/event/eventHash.ts";
 import { DAY_MS } from "../../../src/kernel/time.ts";
 import { verifyReadModels } from "../../../src/readModels/verifyReadModels.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { direct, formOf, pdf, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import type { Answer } from "../../support/service.ts";

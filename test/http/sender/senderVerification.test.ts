@@ -16,7 +16,7 @@ import {
 } from "../../../src/domain/verificationAllowance/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { type Answer, callerOf, startTestProcess } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";

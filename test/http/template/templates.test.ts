@@ -10,7 +10,7 @@ import { type TemplateEvent, templateStream } from "../../../src/domain/template
 import { COMPRESS_ABOVE_BYTES } from "../../../src/kernel/event/codec.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { type Answer, type Caller, callerOf, startTestApp } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";

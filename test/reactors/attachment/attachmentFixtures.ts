@@ -25,8 +25,8 @@ import { attachmentChecks } from "../../../src/reactors/attachment/attachmentChe
 import { attachmentRetention } from "../../../src/reactors/attachment/attachmentRetention.ts";
 import { followReadModels } from "../../../src/readModels/followLog.ts";
 import { openReaders } from "../../../src/readModels/readers.ts";
+import { openInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
-import { openInspector } from "../../../src/service/openAdapters.ts";
 import { direct, pdf, type SampleFile } from "../../support/files/uploadFiles.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { until } from "../../support/until.ts";

@@ -9,7 +9,7 @@ import { emailStream } from "../../../src/domain/email/events.ts";
 import { emailId } from "../../../src/domain/email/idempotency.ts";
 import type { ContentFolder, FoundFolder } from "../../../src/ports/contentStore.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { until } from "../../support/until.ts";
 import { type SweptWorld, sweptWorld } from "./sweeperFixtures.ts";
 

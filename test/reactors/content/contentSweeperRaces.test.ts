@@ -9,7 +9,7 @@ import { emailId } from "../../../src/domain/email/idempotency.ts";
 import { sha256Of } from "../../../src/kernel/contentPath.ts";
 import type { ContentStore } from "../../../src/ports/contentStore.ts";
 import { type EventStore, LOG_START, StoreError } from "../../../src/ports/eventStore.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { type SweptWorld, sweptWorld, UPLOADED } from "./sweeperFixtures.ts";
 
 const MINUTE_MS = 60_000;

@@ -27,8 +27,8 @@ import {
   type OrphanedContentSweeperOptions,
   orphanedContentSweeper,
 } from "../../../src/reactors/content/orphanedContentSweeper.ts";
+import { openInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
-import { openInspector } from "../../../src/service/openAdapters.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { type TestClock, testClock } from "../email/deliveryFixtures.ts";
 

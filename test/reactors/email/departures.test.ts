@@ -8,7 +8,7 @@ import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { type EventStore, LOG_START, type Position } from "../../../src/ports/eventStore.ts";
 import { Departures } from "../../../src/reactors/email/sendGate.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { testClock } from "./deliveryFixtures.ts";
 

@@ -29,8 +29,8 @@ import {
 } from "../../../src/reactors/sender/verificationMailWorker.ts";
 import { followReadModels } from "../../../src/readModels/followLog.ts";
 import { openReaders } from "../../../src/readModels/readers.ts";
+import { openInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
-import { openInspector } from "../../../src/service/openAdapters.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { until } from "../../support/until.ts";
 import {

@@ -36,8 +36,8 @@ import { WebhookDelivery } from "../../../src/reactors/webhookDelivery/webhookDe
 import { followReadModels } from "../../../src/readModels/followLog.ts";
 import { openReaders } from "../../../src/readModels/readers.ts";
 import { rebuildReadModels } from "../../../src/readModels/rebuildReadModels.ts";
+import { openInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
-import { openInspector } from "../../../src/service/openAdapters.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { until } from "../../support/until.ts";
 import { type TestClock, testClock, type WatchedStore, watchedStore } from "../email/deliveryFixtures.ts";

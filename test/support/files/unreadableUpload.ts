@@ -5,7 +5,7 @@ import { transact } from "../../../src/commands/transact.ts";
 import { type AttachmentEvent, attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import type { TestStore } from "../stores/stores.ts";
 import type { TestService } from "../tenants.ts";
 import { pdf } from "./uploadFiles.ts";

@@ -1,0 +1,15 @@
+import { clamavScanner } from "../../adapters/clamav/clamavScanner.ts";
+import { fileInspector } from "../../adapters/files/fileInspector.ts";
+import type { AttachmentInspector } from "../../ports/attachmentInspector.ts";
+import type { MalwareScanner } from "../../ports/malwareScanner.ts";
+import type { Config } from "../config/config.ts";
+
+/** What looks into files before they are sent. */
+export function openInspector(config: Pick<Config, "clamavUrl">): AttachmentInspector {
+  return fileInspector({ scanner: openScanner(config) });
+}
+
+/** The malware scanner that CLAMAV_URL names; null without one. */
+export function openScanner({ clamavUrl }: Pick<Config, "clamavUrl">): MalwareScanner | null {
+  return clamavUrl === null ? null : clamavScanner({ url: clamavUrl });
+}

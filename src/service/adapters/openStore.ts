@@ -1,0 +1,63 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { openSqliteEventStore } from "../../adapters/sqlite/sqliteEventStore.ts";
+import { type EventStore, StoreError } from "../../ports/eventStore.ts";
+import type { Config } from "../config/config.ts";
+import { ConfigError } from "../config/configError.ts";
+import { connectionStringError, directoryError, storeError } from "../startupErrors.ts";
+
+/** Whether the log is a file of this machine, not a server's. */
+export function isEmbedded({ storeUrl }: Pick<Config, "storeUrl">): boolean {
+  return storeUrl.startsWith("file:");
+}
+
+/** How the log is opened. */
+export interface OpenStoreOptions {
+  /** KiB of the embedded log's pages that are kept in memory, for whoever comes back to them; without it, enough for going through the log. */
+  readonly cacheKib?: number;
+  /**
+   * Appends stand in the log in the order of their calls, though none waits for the one before: for a process that
+   * imports a log and does nothing else.
+   */
+  readonly inOrder?: boolean;
+  /** Opens also an embedded log that somebody has tampered with: only to say how. */
+  readonly evenIfFaulty?: boolean;
+}
+
+/** Opens the log that STORE_URL names. */
+export async function openStore(
+  config: Pick<Config, "storeUrl" | "storeTimeoutMs">,
+  { cacheKib, inOrder = false, evenIfFaulty = false }: OpenStoreOptions = {},
+): Promise<EventStore> {
+  const { storeUrl, storeTimeoutMs: timeoutMs } = config;
+  if (isEmbedded(config)) {
+    const directory = storeUrl.slice("file:".length);
+    requireRestored(directory);
+    // It always keeps the order: its appends wait in line.
+    const path = join(directory, "events.db");
+    try {
+      const cache = cacheKib === undefined ? {} : { cacheKib };
+      return openSqliteEventStore({ path, timeoutMs, evenIfFaulty, ...cache });
+    } catch (error) {
+      if (error instanceof StoreError) throw error;
+      throw directoryError("STORE_URL", storeUrl, error);
+    }
+  }
+  // Loaded only when it is used: the client and its gRPC stack cost a start on the embedded store a third of a second.
+  const { connectEventStoreDb } = await import("../../adapters/eventstoredb/eventStoreDb.ts");
+  try {
+    return await connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder });
+  } catch (error) {
+    throw error instanceof StoreError ? storeError(config, error) : connectionStringError();
+  }
+}
+
+/** Beside the log's file for as long as a backup is being restored there. */
+export const RESTORING = "restoring";
+
+function requireRestored(directory: string): void {
+  if (!existsSync(join(directory, RESTORING))) return;
+  throw new ConfigError([
+    `a restore into ${directory} was interrupted: run the same \`postledger backup restore\` again`,
+  ]);
+}

@@ -1,0 +1,57 @@
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { readOrCreate } from "../adapters/directory/durableFile.ts";
+import { claimContent, requireUnclaimed } from "../commands/instance/claimContentStore.ts";
+import { type OpenInstance, openInstance } from "../commands/instance/openInstance.ts";
+import { enterLogFormat } from "../commands/instance/raiseLogFormat.ts";
+import { INSTANCE_STREAM } from "../domain/instance/events.ts";
+import type { ContentStore } from "../ports/contentStore.ts";
+import type { EventStore } from "../ports/eventStore.ts";
+import type { Config } from "./config/config.ts";
+import { ConfigError } from "./config/configError.ts";
+import { parseMasterKey } from "./config/masterKeyConfig.ts";
+import { contentError, storeError } from "./startupErrors.ts";
+import { systemCommandContext } from "./systemCommandContext.ts";
+
+/** What a log is opened for. */
+export interface LogUse {
+  /** Nothing will be appended: a log of a newer format than we read may be looked at all the same. */
+  readonly looksOnly?: boolean;
+}
+
+/** Proves that the settings belong to the log, and gives its keys. Throws what `openInstance` throws. */
+export async function openLogInstance(
+  config: Config,
+  store: EventStore,
+  content: ContentStore,
+  { looksOnly = false }: LogUse = {},
+): Promise<OpenInstance> {
+  await store.lastRevision(INSTANCE_STREAM).catch((error: unknown) => {
+    throw storeError(config, error);
+  });
+  const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir, store));
+  const contentStoreId = await content.identity().catch((error: unknown) => {
+    throw contentError(config, error);
+  });
+  const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
+  await requireUnclaimed(store, content);
+  const opened = await openInstance(store, claims, systemCommandContext("system"));
+  await claimContent(content, opened.logId);
+  if (!looksOnly) await enterLogFormat(store, opened.format, systemCommandContext("system"));
+  return opened;
+}
+
+/** The embedded store's own master key: made at the first start, in a file that only its owner can read. */
+async function ownMasterKey(dataDir: string, store: EventStore): Promise<Uint8Array> {
+  const path = join(dataDir, "master.key");
+  if (!existsSync(path) && (await store.lastRevision(INSTANCE_STREAM)) !== null) {
+    throw new ConfigError([`${path} is missing: put the log's own there, or set MASTER_KEY to it`]);
+  }
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const text = await readOrCreate(path, () => crypto.getRandomValues(new Uint8Array(32)).toBase64());
+  const key = parseMasterKey(text);
+  if (key === null)
+    throw new ConfigError([`${path} does not hold 32 bytes in base64: restore it from a backup`]);
+  return key;
+}

@@ -1,0 +1,49 @@
+import type { Config } from "../config/config.ts";
+import {
+  type Check,
+  contentCheck,
+  firstKeyChecks,
+  relayCheck,
+  scannerChecks,
+  webhookChecks,
+} from "./healthChecks.ts";
+import { verificationChecks } from "./verificationChecks.ts";
+
+/** What was found on the log, and what only whoever has the log open can find. */
+export interface LogFindings {
+  readonly log: readonly Check[];
+  readonly readModels: readonly Check[];
+  readonly disk: readonly Check[];
+}
+
+/** Where the checks that depend on who looks come from: a service that runs, or a command that opens the log itself. */
+export interface CheckSource {
+  readonly config: Config;
+  /** Whether a service runs, and how. */
+  readonly service: readonly Check[];
+  log(): Promise<LogFindings>;
+  workers(): readonly Check[];
+}
+
+/** Everything that is checked, in the order in which it is told. Throws what `log` throws. */
+export async function allChecks({ config, service, log, workers }: CheckSource): Promise<readonly Check[]> {
+  const found = await log();
+  const [content, scanner, relay] = await Promise.all([
+    contentCheck(config),
+    scannerChecks(config),
+    relayCheck(config),
+  ]);
+  return [
+    ...service,
+    ...found.log,
+    ...found.readModels,
+    ...verificationChecks(config),
+    content,
+    ...found.disk,
+    ...scanner,
+    relay,
+    ...workers(),
+    ...webhookChecks(config),
+    ...firstKeyChecks(config),
+  ];
+}
