@@ -6,7 +6,7 @@ import { emails } from "../../projections/emails.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { UsageError } from "../../src/cli/program/command.ts";
 import { invoke } from "../../src/cli/program/commanderProgram.ts";
-import { projectionCommands } from "../../src/cli/projection/projectionCommands.ts";
+import { commandGroups } from "../../src/cli/program/commandGroups.ts";
 import { type EmailEvent, emailStream } from "../../src/domain/email/events.ts";
 import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../src/kernel/time.ts";
@@ -17,6 +17,8 @@ import { acceptance } from "../support/emailHistories.ts";
 import { COMMAND_LINE, commandEnv, runCommand } from "../support/process/runCommand.ts";
 import { openLog } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
+
+const allCommands = commandGroups.flatMap(({ commands }) => commands);
 
 const NOON = Date.parse("2026-01-01T12:00:00Z");
 const TEST_MS_MAX = 180_000;
@@ -267,7 +269,7 @@ describe("as-of", () => {
     ["one moment to compare", ["projection", "diff", "1h", "mail-queue"], "missing required argument 'name'"],
     ["an unknown one to verify", ["projection", "verify", "mails"], "there is no projection mails"],
   ])("with %s is refused", async (_what, words, message) => {
-    const command = projectionCommands.find(({ name }) => name === words.slice(0, 2).join(" "));
+    const command = allCommands.find(({ name }) => name === words.slice(0, 2).join(" "));
     const config = readConfig({ HOST: "127.0.0.1", DATA_DIR: dataDir });
     const running = async () => command?.run(invoke(command, words.slice(2), config));
     await expect(running()).rejects.toThrow(UsageError);

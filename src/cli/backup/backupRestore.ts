@@ -17,9 +17,8 @@ import { RESTORING } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { presentMasterKey } from "../log/logImport.ts";
 import { progressBar } from "../output/progressBar.ts";
-import { type Command, type Operand, refuse } from "../program/command.ts";
+import { type Command, refuse } from "../program/command.ts";
 import { logPath } from "../program/dataDirectory.ts";
 import { requireEmbedded } from "./backupCreate.ts";
 import {
@@ -31,6 +30,8 @@ import {
   checkBackup,
   readManifest,
 } from "./backupManifest.ts";
+import { BACKUP_DIRECTORY } from "./backupVerify.ts";
+import { presentMasterKey } from "./presentMasterKey.ts";
 
 /** What may be in a DATA_DIR that is empty: the lock that we hold, and the key that somebody has put there. */
 const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);
@@ -154,11 +155,9 @@ async function keyFits(config: Config, { sealedDataKey }: BackupFacts): Promise<
   return true;
 }
 
-const DIRECTORY: Operand = { name: "dir", help: "directory that `backup create` made" };
-
 export const backupRestore: Command = {
   name: "backup restore",
-  operands: [DIRECTORY],
+  operands: [BACKUP_DIRECTORY],
   summary: "Bring a backup into an empty DATA_DIR",
   description:
     "Checks every byte first. A run that was interrupted goes on with the same command. What was not done when the copy was taken is held until `postledger delivery resume`.",
@@ -193,33 +192,3 @@ export const backupRestore: Command = {
     }
   },
 };
-
-const backupVerify: Command = {
-  name: "backup verify",
-  operands: [DIRECTORY],
-  summary: "Read every byte of a backup and compare it with what was written",
-  description: "It needs no installation. Exit status 1 when anything is missing or damaged.",
-  dataDirectory: "unused",
-  examples: ["postledger backup verify /backups/2026-11-21"],
-  async run(invocation) {
-    const from = invocation.operand("dir");
-    const bar = progressBar("checking");
-    try {
-      const { facts, files, bytes } = await checkBackup(from, (count, size) =>
-        bar.show(0, `${count} files, ${size} bytes`),
-      );
-      const { backupId, createdAt, logId } = facts;
-      invocation.print({ backupId, createdAt, logId, files, bytes }, [
-        `sound: ${files} files, ${bytes} bytes, as of ${createdAt}`,
-      ]);
-      return 0;
-    } catch (error) {
-      if (error instanceof BackupError) refuse(error.message);
-      throw error;
-    } finally {
-      bar.end();
-    }
-  },
-};
-
-export const restoreCommands: readonly Command[] = [backupRestore, backupVerify];

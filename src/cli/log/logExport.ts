@@ -1,88 +1,28 @@
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { hostname, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { writeCompressed, writeCompressedFile } from "../../adapters/directory/compressedLineFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
-import { freezeLog, noteCopy, unfreezeLog } from "../../commands/instance/freezeAndResume.ts";
+import { noteCopy } from "../../commands/instance/freezeAndResume.ts";
 import { instanceAggregate } from "../../commands/instance/openInstance.ts";
-import { servicesAtWork } from "../../commands/instance/serviceRegister.ts";
 import type { ExportEnd } from "../../commands/log/exportFormat.ts";
 import { exportLog } from "../../commands/log/exportLog.ts";
 import { load } from "../../commands/transact.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { newId } from "../../kernel/ids.ts";
-import { type EpochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
+import { rfc3339 } from "../../kernel/time.ts";
 import type { Position } from "../../ports/eventStore.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
-import type { Config } from "../../service/config/config.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type CopiedContent, copyContentAside } from "../backup/copyContentFiles.ts";
 import { howFar, progressBar } from "../output/progressBar.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
-import { askService } from "../service/askRunningService.ts";
-import { logImport } from "./logImport.ts";
+import { freezeAndSettle } from "./freezeAndSettle.ts";
 
 const STDOUT = "-";
-/** Instances see the seal within a second; the rest is for a machine that is busy. */
-const SEAL_NOTICED_MS = 2 * SECOND_MS;
-
-/** How often a service is asked whether it is done. */
-const ASK_EVERY_MS = 100;
-const ASK_MS_MAX = 2_000;
-
-/** How long running instances may take to finish what they had begun when the log was sealed. */
-function settleMs({ requestTimeoutMs, drainTimeoutMs }: Config): number {
-  return Math.max(requestTimeoutMs, drainTimeoutMs) + SEAL_NOTICED_MS;
-}
-
-/** Where services run that may still be writing to a log that was sealed. */
-type Unsettled = () => Promise<readonly string[]>;
-
-/**
- * On the embedded store the service on this data directory, until it has seen the seal and has nothing under way, or
- * has ended. On a server those in the log's register of services, which leave it then.
- */
-function unsettledServices({ log }: OpenForCommand, config: Config): Unsettled {
-  if (!isEmbedded(config)) {
-    const atWork = servicesAtWork(log);
-    return async () => (await atWork()).map(({ host, dataDir }) => `${host}:${dataDir}`);
-  }
-  return async () => {
-    const asked = await askService(config.dataDir, "/settled", ASK_MS_MAX);
-    const isSettled = asked.kind === "none" || (asked.kind === "answered" && asked.body === true);
-    return isSettled ? [] : [`${hostname()}:${config.dataDir}`];
-  };
-}
-
-/**
- * Seals the log and waits until nobody can be writing to it: what was promised by then is in the export. Answers where
- * services run, or have died, that did not say so in all the time that they may take.
- */
-async function freezeAndSettle(
-  open: OpenForCommand,
-  config: Config,
-  nobodyRuns: boolean,
-): Promise<readonly string[]> {
-  const frozenAt = await freezeLog(open.log, systemCommandContext("cli"));
-  if (nobodyRuns) return [];
-  const until: EpochMs = (frozenAt ?? 0) + settleMs(config);
-  const find = unsettledServices(open, config);
-  const bar = progressBar("sealed");
-  let unsettled = await find();
-  for (let left = until - Date.now(); left > 0 && unsettled.length > 0; left = until - Date.now()) {
-    bar.show(
-      1 - left / settleMs(config),
-      `running instances finish what they have begun, ${Math.ceil(left / SECOND_MS)} s at most`,
-    );
-    await Bun.sleep(Math.min(left, ASK_EVERY_MS));
-    unsettled = await find();
-  }
-  bar.end();
-  return unsettled;
-}
 
 interface Written extends ExportEnd {
   readonly exportId: string;
@@ -151,7 +91,7 @@ function report(invocation: Invocation, out: string, exported: Exported): void {
   else invocation.print({ out, ...exported }, lines);
 }
 
-const exportCommand: Command = {
+export const logExport: Command = {
   name: "log export",
   summary: "Write the whole log to a file, for `log import`",
   description:
@@ -207,22 +147,3 @@ const exportCommand: Command = {
     }
   },
 };
-
-const unseal: Command = {
-  name: "log unseal",
-  summary: "Let a sealed log go on here after all",
-  description:
-    "Only while it goes on nowhere else. Start running instances again afterwards. Exit status 1 when the log is not sealed.",
-  examples: ["postledger log unseal"],
-  async run({ config, print }) {
-    const outcome = await withLog(config, ({ log }) => unfreezeLog(log, systemCommandContext("cli")));
-    print({ outcome }, [
-      outcome === "unfrozen"
-        ? "the log goes on here: start the service again, also one that has run meanwhile"
-        : "the log is not sealed",
-    ]);
-    return outcome === "unfrozen" ? 0 : 1;
-  },
-};
-
-export const logCommands: readonly Command[] = [exportCommand, logImport, unseal];

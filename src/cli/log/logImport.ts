@@ -1,6 +1,4 @@
 import { mkdirSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { readLines } from "../../adapters/directory/compressedLineFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
 import { type ExportEnd, ExportError, type ExportHeader } from "../../commands/log/exportFormat.ts";
@@ -10,17 +8,10 @@ import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { isEmbedded, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
-import { parseMasterKey } from "../../service/config/masterKeyConfig.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { presentMasterKey } from "../backup/presentMasterKey.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
-
-/** The key that is to open the log here: never a new one. Null where there is none. */
-export async function presentMasterKey({ masterKey, dataDir }: Config): Promise<Uint8Array | null> {
-  if (masterKey !== null) return masterKey;
-  const text = await readFile(join(dataDir, "master.key"), "utf8").catch(() => null);
-  return text === null ? null : parseMasterKey(text);
-}
 
 /** What keeps a service from working on the log once it is here; null: nothing. Looked for before hours of copying. */
 async function troubleAhead(config: Config, header: ExportHeader): Promise<string | null> {

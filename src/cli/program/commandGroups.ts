@@ -1,34 +1,38 @@
-import { auditCommands } from "../audit/auditCommands.ts";
+import { apiKeyCreate } from "../apiKey/apiKeyCreate.ts";
+import { apiKeyList } from "../apiKey/apiKeyList.ts";
+import { apiKeyRevoke } from "../apiKey/apiKeyRevoke.ts";
+import { auditKeygen } from "../audit/auditKeygen.ts";
+import { auditLogCommand } from "../audit/auditLogCommand.ts";
+import { auditSeal } from "../audit/auditSeal.ts";
+import { auditVerify } from "../audit/auditVerify.ts";
 import { backupCreate } from "../backup/backupCreate.ts";
-import { restoreCommands } from "../backup/backupRestore.ts";
-import { resumeCommands } from "../backup/resumeDelivery.ts";
-import { erasureCommands } from "../erasure/erasureCommands.ts";
-import { logCommands } from "../log/logExport.ts";
-import { projectionCommands } from "../projection/projectionCommands.ts";
-import { dashboardCommands } from "../service/dashboardCommands.ts";
+import { backupRestore } from "../backup/backupRestore.ts";
+import { backupVerify } from "../backup/backupVerify.ts";
+import { dashboardLinkCommand } from "../dashboard/dashboardLinkCommand.ts";
+import { deliveryResume } from "../delivery/deliveryResume.ts";
+import { erasureList } from "../erasure/erasureList.ts";
+import { erasureRequest } from "../erasure/erasureRequest.ts";
+import { erasureShow } from "../erasure/erasureShow.ts";
+import { logExport } from "../log/logExport.ts";
+import { logImport } from "../log/logImport.ts";
+import { logUnfreeze } from "../log/logUnfreeze.ts";
+import { projectionAsOf } from "../projection/projectionAsOf.ts";
+import { projectionDiff } from "../projection/projectionDiff.ts";
+import { projectionList } from "../projection/projectionList.ts";
+import { projectionRebuild } from "../projection/projectionRebuild.ts";
+import { projectionVerify } from "../projection/projectionVerify.ts";
+import { senderAdd } from "../sender/senderAdd.ts";
+import { senderDisable } from "../sender/senderDisable.ts";
+import { senderEnable } from "../sender/senderEnable.ts";
+import { senderVerify } from "../sender/senderVerify.ts";
 import { doctor } from "../service/doctor.ts";
-
-import { workspaceControls } from "../workspace/limitAndPauseCommands.ts";
-import { apiKeyCommands, createWorkspace, senderCommands } from "../workspace/workspaceCommands.ts";
-import type { Command } from "./command.ts";
+import { serveCommand } from "../service/serveCommand.ts";
+import { workspaceCreate } from "../workspace/workspaceCreate.ts";
+import { workspaceLimits } from "../workspace/workspaceLimits.ts";
+import { workspaceList } from "../workspace/workspaceList.ts";
+import { workspacePause } from "../workspace/workspacePause.ts";
+import { workspaceResume } from "../workspace/workspaceResume.ts";
 import type { CommandGroup } from "./commanderProgram.ts";
-
-const serveCommand: Command = {
-  name: "serve",
-  summary: "Run the service until SIGTERM or Ctrl-C",
-  description:
-    "HTTP, delivery and webhooks, on HOST and PORT. The first start makes DATA_DIR with a workspace, a verified sender and an API key.",
-  examples: [
-    "postledger serve",
-    "PORT=8080 DATA_DIR=/srv/mail postledger serve # On another port, with its data in another place",
-  ],
-  dataDirectory: "made",
-  async run({ config }) {
-    const { serve } = await import("../service/serve.ts");
-    await serve(config);
-    return 0;
-  },
-};
 
 const RUN = "Run it:";
 const USE = "Let it be used:";
@@ -42,60 +46,60 @@ export const commandGroups: readonly CommandGroup[] = [
     noun: "dashboard",
     heading: RUN,
     summary: "See in a browser what the service does: links that log in",
-    commands: dashboardCommands,
+    commands: [dashboardLinkCommand],
   },
   {
     noun: "workspace",
     heading: USE,
     summary: "Tenants: create, list, limit, pause and resume them",
-    commands: [createWorkspace, ...workspaceControls],
+    commands: [workspaceCreate, workspaceList, workspacePause, workspaceResume, workspaceLimits],
   },
   {
     noun: "sender",
     heading: USE,
     summary: "Addresses and domains that a workspace sends from",
-    commands: senderCommands,
+    commands: [senderAdd, senderVerify, senderDisable, senderEnable],
   },
   {
     noun: "api-key",
     heading: USE,
     summary: "Keys that applications call the API with",
-    commands: apiKeyCommands,
+    commands: [apiKeyCreate, apiKeyList, apiKeyRevoke],
   },
   {
     noun: "delivery",
     heading: USE,
     summary: "Mail that waits: let it go on",
-    commands: resumeCommands,
+    commands: [deliveryResume],
   },
   {
     noun: "erasure",
     heading: USE,
     summary: "Erase everything of a person",
-    commands: erasureCommands,
+    commands: [erasureRequest, erasureShow, erasureList],
   },
   {
     noun: "projection",
     heading: KEEP,
     summary: "Read models: list, rebuild and verify them, or see them as they were",
-    commands: projectionCommands,
+    commands: [projectionList, projectionRebuild, projectionVerify, projectionAsOf, projectionDiff],
   },
   {
     noun: "audit",
     heading: KEEP,
     summary: "Whether the log is what it was: seals and their verification",
-    commands: auditCommands,
+    commands: [auditLogCommand, auditKeygen, auditSeal, auditVerify],
   },
   {
     noun: "log",
     heading: KEEP,
     summary: "Move the log to another machine or another store",
-    commands: logCommands,
+    commands: [logExport, logImport, logUnfreeze],
   },
   {
     noun: "backup",
     heading: KEEP,
     summary: "Copy log and content, check a copy, bring it back",
-    commands: [backupCreate, ...restoreCommands],
+    commands: [backupCreate, backupRestore, backupVerify],
   },
 ];

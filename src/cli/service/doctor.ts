@@ -18,7 +18,7 @@ import { coloured } from "../output/terminalColour.ts";
 import { type Command, CommandFailure } from "../program/command.ts";
 import { requireDataDirectory } from "../program/dataDirectory.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
-import { projectionNamed } from "../projection/rebuildProgress.ts";
+import { projectionNamed } from "../projection/projectionNames.ts";
 import { askService } from "./askRunningService.ts";
 
 /** The service looks at everything before it answers: the relay alone may take 15 s. */

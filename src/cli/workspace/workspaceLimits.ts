@@ -1,21 +1,10 @@
-import type { Dependencies } from "../../commands/dependencies.ts";
-import { limitWorkspace, pauseWorkspace, resumeWorkspace } from "../../commands/workspace/manageWorkspace.ts";
-import { workspaceCodec } from "../../domain/workspace/events.ts";
+import { limitWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { LIMIT_RANGES, limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
-import { type WorkspaceState, workspaceDecider } from "../../domain/workspace/state.ts";
-import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
-import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import {
-  type Command,
-  type Invocation,
-  notFound,
-  type Operand,
-  type Option,
-  UsageError,
-} from "../program/command.ts";
+import { type Command, type Invocation, notFound, type Option, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
+import { WORKSPACE_ID } from "./sendingCommand.ts";
 
 type NumberName = keyof typeof LIMIT_RANGES;
 type Changes = Parameters<typeof limitWorkspace>[2];
@@ -64,8 +53,6 @@ function numberOption([name, , help, variable]: LimitOption): Option {
 
 const ARCHIVES = "archive-attachments";
 
-const WORKSPACE: Operand = { name: "id", help: "id of the workspace: see `workspace list`" };
-
 function numberOf(option: string, text: string, name: NumberName): number | null {
   if (text === "default") return null;
   const { min, max } = LIMIT_RANGES[name];
@@ -97,9 +84,9 @@ function linesOf(limits: WorkspaceLimits): readonly string[] {
   return [...NUMBERS.map(([option, name]) => `${option}  ${limits[name]}`), `${ARCHIVES}  ${archives}`];
 }
 
-const limits: Command = {
+export const workspaceLimits: Command = {
   name: "workspace limits",
-  operands: [WORKSPACE],
+  operands: [WORKSPACE_ID],
   summary: "Set what a workspace may use, and print all of it",
   description:
     "What is not given stays as it is. The value `default` goes back to the installation's own setting, which the environment says.",
@@ -116,7 +103,7 @@ const limits: Command = {
     "postledger workspace limits <id> --messages-per-day 50000",
   ],
   async run(invocation) {
-    const id = invocation.operand(WORKSPACE.name);
+    const id = invocation.operand(WORKSPACE_ID.name);
     const changes = changesOf(invocation);
     const resulting = await withLog(invocation.config, async ({ deps }) => {
       const outcome = await limitWorkspace(deps, id, changes, systemCommandContext("cli"));
@@ -127,60 +114,3 @@ const limits: Command = {
     return 0;
   },
 };
-
-type Change = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
-
-/** A command that changes whether a workspace sends. */
-function sendingCommand(verb: string, summary: string, change: Change): Command {
-  return {
-    name: `workspace ${verb}`,
-    operands: [WORKSPACE],
-    summary,
-    examples: [`postledger workspace ${verb} <id>`],
-    async run(invocation) {
-      const id = invocation.operand(WORKSPACE.name);
-      const outcome = await withLog(invocation.config, ({ deps }) =>
-        change(deps, id, systemCommandContext("cli")),
-      );
-      if (outcome === "notFound") notFound(`there is no workspace ${id}`);
-      invocation.print({ id, outcome }, [`${id} ${outcome}`]);
-      return 0;
-    },
-  };
-}
-
-/** Every workspace of the log by id, folded while the log is read once. */
-async function allWorkspaces(store: EventStore): Promise<ReadonlyMap<string, WorkspaceState>> {
-  const workspaces = new Map<string, WorkspaceState>();
-  for await (const { events } of store.readAll(LOG_START, { types: workspaceCodec.types })) {
-    for (const recorded of events) {
-      const id = recorded.stream.slice("workspace-".length);
-      const event = workspaceCodec.decode(recorded);
-      workspaces.set(id, workspaceDecider.evolve(workspaces.get(id) ?? null, event));
-    }
-  }
-  return workspaces;
-}
-
-const list: Command = {
-  name: "workspace list",
-  summary: "List the workspaces with their ids",
-  description: "Reads the log from its start.",
-  examples: ["postledger workspace list"],
-  async run(invocation) {
-    const workspaces = await withLog(invocation.config, ({ deps }) => allWorkspaces(deps.store));
-    const rows = [...workspaces].flatMap(([id, workspace]) =>
-      workspace === null ? [] : [{ id, name: workspace.name, paused: workspace.paused }],
-    );
-    const lines = rows.map(({ id, name, paused }) => `${id}  ${paused ? "paused" : "active"}  ${name}`);
-    invocation.print(rows, lines);
-    return 0;
-  },
-};
-
-export const workspaceControls: readonly Command[] = [
-  list,
-  sendingCommand("pause", "Pause sending: new sends are refused, queued mail waits", pauseWorkspace),
-  sendingCommand("resume", "Let a paused workspace send again", resumeWorkspace),
-  limits,
-];

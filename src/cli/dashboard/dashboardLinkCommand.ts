@@ -1,10 +1,11 @@
 import type { DashboardLinkAnswer } from "../../service/dashboardLink.ts";
 import { type Command, CommandFailure, notFound } from "../program/command.ts";
-import { askService } from "./askRunningService.ts";
+import { askService } from "../service/askRunningService.ts";
 
 const ASK_MS_MAX = 15_000;
 
-const link: Command = {
+/** `postledger dashboard link`. */
+export const dashboardLinkCommand: Command = {
   name: "dashboard link",
   summary: "Print a link that logs in to the dashboard, once",
   description:
@@ -50,4 +51,3 @@ async function ask(dataDir: string, workspaceId: string | undefined): Promise<Da
   throw new CommandFailure("refused", `the service on ${dataDir} does not answer`, "try again in a moment");
 }
 
-export const dashboardCommands: readonly Command[] = [link];

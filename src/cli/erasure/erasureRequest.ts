@@ -1,5 +1,4 @@
-import { readErasure, requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
-import { erasureCodec, erasureId } from "../../domain/erasure/events.ts";
+import { requestPersonErasure } from "../../commands/erasure/erasureRequests.ts";
 import { workspaceStream } from "../../domain/workspace/events.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
@@ -28,7 +27,7 @@ async function workspacesOf(store: EventStore, named: string | undefined): Promi
   return ids;
 }
 
-const request: Command = {
+export const erasureRequest: Command = {
   name: "erasure request",
   operands: [{ name: "address", help: "the person's email address" }],
   summary: "Ask that everything sent to a person be erased",
@@ -57,54 +56,3 @@ const request: Command = {
     return 0;
   },
 };
-
-const show: Command = {
-  name: "erasure show",
-  operands: [{ name: "id", help: "id that `erasure request` printed" }],
-  summary: "Show what became of a request",
-  description:
-    "What was erased, what remains, and which copies of the log still hold it. Exit status 1 while it is not completed.",
-  examples: ["postledger erasure show <id>"],
-  async run({ config, operand, print }) {
-    const id = operand("id");
-    const view = await withLog(config, ({ deps }) => readErasure(deps.store, id));
-    if (view === null) notFound(`there is no request ${id}`);
-    const { erasure, requestedAt, completedAt } = view;
-    const { status, workspaceId, counts, remains, copies } = erasure;
-    const lines = [
-      `${status}  requested ${requestedAt}  completed ${completedAt ?? "-"}  workspace ${workspaceId}`,
-      ...Object.entries(counts ?? {}).map(([name, value]) => `${name}  ${value}`),
-      ...(remains ?? []).map((one) => `remains  ${one}`),
-      ...(copies ?? []).map(({ kind, at, place }) =>
-        `not reached  ${kind} of ${at}  ${place ?? ""}`.trimEnd(),
-      ),
-    ];
-    print({ id, status, workspaceId, requestedAt, completedAt, ...counts, remains, copies }, lines);
-    return status === "completed" ? 0 : 1;
-  },
-};
-
-const list: Command = {
-  name: "erasure list",
-  summary: "List all requests",
-  description: "Reads the log from its start.",
-  examples: ["postledger erasure list"],
-  async run({ config, print }) {
-    const rows = await withLog(config, async ({ deps: { store } }) => {
-      const statuses = new Map<string, string>();
-      for await (const { events } of store.readAll(LOG_START, { types: erasureCodec.types })) {
-        for (const { stream, type } of events) {
-          statuses.set(erasureId(stream), type.slice("Erasure".length).toLowerCase());
-        }
-      }
-      return [...statuses].map(([id, status]) => ({ id, status }));
-    });
-    print(
-      rows,
-      rows.map(({ id, status }) => `${id}  ${status}`),
-    );
-    return 0;
-  },
-};
-
-export const erasureCommands: readonly Command[] = [request, show, list];

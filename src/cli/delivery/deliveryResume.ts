@@ -127,7 +127,7 @@ function linesOf({ resumed, mayRepeat, released }: Resumed): readonly string[] {
 const NOT_YET_KNOWN =
   "what is held is not known yet: start the service on this DATA_DIR and wait until it is ready; nothing leaves before you resume";
 
-const resume: Command = {
+export const deliveryResume: Command = {
   name: "delivery resume",
   summary: "Let mail that is deferred or held go on now",
   description:
@@ -140,5 +140,3 @@ const resume: Command = {
     return 0;
   },
 };
-
-export const resumeCommands: readonly Command[] = [resume];

@@ -1,0 +1,33 @@
+import { writeFile } from "node:fs/promises";
+import { newSigningKey, publicKeyPem } from "../../kernel/crypto/signingKey.ts";
+import { reasonOf } from "../../kernel/text/errorReason.ts";
+import { type Command, refuse } from "../program/command.ts";
+
+export const auditKeygen: Command = {
+  name: "audit keygen",
+  operands: [{ name: "file", help: "where the private key goes; the public one goes to <file>.pub" }],
+  summary: "Make the pair of keys that seals are signed and verified with",
+  description: "It needs no installation, and overwrites nothing.",
+  dataDirectory: "unused",
+  examples: [
+    "postledger audit keygen seal.key",
+    "AUDIT_SIGNING_KEY_FILE=seal.key postledger serve # From then on seals are signed",
+  ],
+  async run({ operand, print }) {
+    const file = operand("file");
+    const { pem, publicKey } = newSigningKey();
+    try {
+      await writeFile(file, pem, { flag: "wx", mode: 0o600 });
+      await writeFile(`${file}.pub`, publicKeyPem(publicKey), { flag: "wx", mode: 0o644 });
+    } catch (error) {
+      const { code, path } = error as NodeJS.ErrnoException;
+      if (code === "EEXIST") refuse(`${path} is there already, and is not overwritten`);
+      refuse(`the key cannot be written: ${reasonOf(error)}`);
+    }
+    print({ privateKey: file, publicKey: `${file}.pub` }, [
+      `private key in ${file}: set AUDIT_SIGNING_KEY_FILE to it`,
+      `public key in ${file}.pub: keep it where nobody who can write the log can change it`,
+    ]);
+    return 0;
+  },
+};

@@ -1,0 +1,35 @@
+import { systemClock } from "../../adapters/system/systemClock.ts";
+import { LogSealer } from "../../commands/audit/auditSealer.ts";
+import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
+import { howFar, progressBar } from "../output/progressBar.ts";
+import type { Command } from "../program/command.ts";
+import { withStore } from "../program/openStoreForCommand.ts";
+
+export const auditSeal: Command = {
+  name: "audit seal",
+  summary: "Seal the log up to its head now",
+  description:
+    "A seal names every event before it by its digest. A service makes one every AUDIT_SEAL_INTERVAL_MS by itself; this makes one at once, also beside it. Keep the digest that it prints in another place.",
+  examples: ["postledger audit seal", "postledger audit seal --json"],
+  async run({ config, print }) {
+    const bar = progressBar("seal");
+    const { revision, leaf, covered } = await withStore(config, async (store) => {
+      const { auditSigningKey: pem } = config;
+      const signingKey = pem === null ? null : parseSigningKey(pem);
+      const sealer = new LogSealer({ store, clock: systemClock, signingKey, actor: "cli" });
+      const head = await store.head();
+      do {
+        await sealer.readOn(async (position) =>
+          bar.show(howFar({ position, head }), `${sealer.last.covered} events sealed`),
+        );
+      } while (!(await sealer.seal()));
+      return sealer.last;
+    });
+    bar.end();
+    print({ seal: revision, digest: leaf, covered }, [
+      revision === null ? "the log is empty" : `seal ${revision}: ${covered} events are sealed`,
+      ...(leaf === null ? [] : [`its digest, to be kept elsewhere: ${leaf}`]),
+    ]);
+    return 0;
+  },
+};

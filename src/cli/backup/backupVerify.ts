@@ -1,0 +1,33 @@
+import { progressBar } from "../output/progressBar.ts";
+import { type Command, type Operand, refuse } from "../program/command.ts";
+import { BackupError, checkBackup } from "./backupManifest.ts";
+
+export const BACKUP_DIRECTORY: Operand = { name: "dir", help: "directory that `backup create` made" };
+
+export const backupVerify: Command = {
+  name: "backup verify",
+  operands: [BACKUP_DIRECTORY],
+  summary: "Read every byte of a backup and compare it with what was written",
+  description: "It needs no installation. Exit status 1 when anything is missing or damaged.",
+  dataDirectory: "unused",
+  examples: ["postledger backup verify /backups/2026-11-21"],
+  async run(invocation) {
+    const from = invocation.operand("dir");
+    const bar = progressBar("checking");
+    try {
+      const { facts, files, bytes } = await checkBackup(from, (count, size) =>
+        bar.show(0, `${count} files, ${size} bytes`),
+      );
+      const { backupId, createdAt, logId } = facts;
+      invocation.print({ backupId, createdAt, logId, files, bytes }, [
+        `sound: ${files} files, ${bytes} bytes, as of ${createdAt}`,
+      ]);
+      return 0;
+    } catch (error) {
+      if (error instanceof BackupError) refuse(error.message);
+      throw error;
+    } finally {
+      bar.end();
+    }
+  },
+};

@@ -1,0 +1,32 @@
+import { constants } from "node:os";
+
+const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+
+/**
+ * Runs a command that Ctrl-C and SIGTERM end cleanly: the work's signal aborts, `left` tells people what that has
+ * left behind, and the exit status is the shells' own for a signal. The second signal ends the process at once.
+ */
+export async function interruptible(
+  left: string,
+  work: (signal: AbortSignal) => Promise<number>,
+): Promise<number> {
+  const interrupted = new AbortController();
+  let status = 0;
+  const listeners = SIGNALS.map((name) => {
+    const listener = () => {
+      status = 128 + constants.signals[name];
+      interrupted.abort();
+    };
+    process.once(name, listener);
+    return () => process.removeListener(name, listener);
+  });
+  try {
+    return await work(interrupted.signal);
+  } catch (error) {
+    if (error !== interrupted.signal.reason) throw error;
+    process.stderr.write(`postledger: interrupted; ${left}\n`);
+    return status;
+  } finally {
+    for (const remove of listeners) remove();
+  }
+}

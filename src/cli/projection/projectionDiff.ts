@@ -1,0 +1,72 @@
+import { rfc3339 } from "../../kernel/time.ts";
+import type { SqlRow } from "../../ports/readDatabase.ts";
+import { type Change, changesBetween } from "../../readModels/asOf.ts";
+import { csvRecord, jsonKey, jsonRow } from "../output/jsonAndCsvRows.ts";
+import type { Command } from "../program/command.ts";
+import {
+  FORMAT,
+  formatOf,
+  NAME,
+  OUT,
+  outOf,
+  parseTimeOperand,
+  TIME_FORMS,
+  withReadModelsAsOf,
+  writeAllOrNothing,
+} from "./asOfOptions.ts";
+import { projectionNamed } from "./projectionNames.ts";
+
+const CHANGE_HEAD = ["table", "key", "change", "column", "before", "after"];
+
+/** One record for each column that changed; of a row that came or went, each that holds something. */
+function changeRecords({ table, key, change, before, after, columns }: Change): string {
+  const changed = change === "changed" ? columns : Object.keys(before ?? after ?? {});
+  const keyText = JSON.stringify(jsonKey(key));
+  return changed
+    .map((column) => [column, before?.[column] ?? null, after?.[column] ?? null] as const)
+    .filter(([, was, is]) => was !== null || is !== null)
+    .map((cells) => csvRecord([table, keyText, change, ...cells]))
+    .join("");
+}
+
+function changeLine({ before, after, key, ...change }: Change): string {
+  const row = (side: SqlRow | null) => (side === null ? null : jsonRow(side));
+  const line = { ...change, key: jsonKey(key), before: row(before), after: row(after) };
+  return `${JSON.stringify(line)}\n`;
+}
+
+export const projectionDiff: Command = {
+  name: "projection diff",
+  operands: [{ name: "from", help: TIME_FORMS }, { name: "to", help: "the same" }, NAME],
+  summary: "Show what changed in a read model between two moments",
+  examples: [
+    "postledger projection diff 1d 1h emails",
+    "postledger projection diff 2026-11-01 2026-11-02 due --format csv",
+  ],
+  options: [OUT, FORMAT],
+  run(invocation) {
+    const name = invocation.operand("name");
+    const now = Date.now();
+    const moments = ["from", "to"].map((one) => parseTimeOperand(invocation.operand(one), now));
+    const projection = projectionNamed(name);
+    const format = formatOf(invocation);
+    const out = outOf(invocation);
+    return withReadModelsAsOf(invocation, { projection, moments }, async ([before, after], signal) => {
+      if (!before || !after) return;
+      const count = { added: 0, removed: 0, changed: 0 };
+      await writeAllOrNothing(out, async (output) => {
+        if (format === "csv") await output.write(csvRecord(CHANGE_HEAD));
+        for (const change of changesBetween(before, after)) {
+          signal.throwIfAborted();
+          count[change.change] += 1;
+          await output.write(format === "csv" ? changeRecords(change) : changeLine(change));
+        }
+      });
+      if (out === undefined) return;
+      const [fromAt, toAt] = moments.map(rfc3339);
+      const { added, removed, changed } = count;
+      const line = `${added} rows added, ${removed} removed, ${changed} changed  ${out}`;
+      invocation.print({ name, from: fromAt, to: toAt, ...count, file: out }, [line]);
+    });
+  },
+};

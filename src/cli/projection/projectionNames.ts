@@ -1,0 +1,22 @@
+import { projections } from "../../../projections/index.ts";
+import type { Projection } from "../../../projections/projection.ts";
+import type { Invocation, Operand } from "../program/command.ts";
+import { UsageError } from "../program/command.ts";
+
+export function projectionsNamed({ args }: Invocation): readonly Projection[] {
+  return args.length === 0 ? projections : [...new Set(args)].map(projectionNamed);
+}
+
+export const PROJECTION_NAMES: Operand = {
+  name: "name",
+  help: `which ones: ${projections.map(({ name }) => name).join(", ")} (default: all)`,
+  count: "many",
+};
+
+/** The read model of that name; a usage error when there is none. */
+export function projectionNamed(name: string): Projection {
+  const found = projections.find((projection) => projection.name === name);
+  if (found) return found;
+  const names = projections.map((one) => one.name).join(", ");
+  throw new UsageError(`there is no projection ${name}; there are ${names}`);
+}

@@ -1,0 +1,58 @@
+import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
+import {
+  type ReadingProgress,
+  type RebuildResult,
+  rebuildReadModels,
+} from "../../readModels/rebuildReadModels.ts";
+import type { Command, Invocation } from "../program/command.ts";
+import { interruptible } from "../program/interruptible.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+import { PROJECTION_NAMES, projectionsNamed } from "./projectionNames.ts";
+import { readingBar } from "./readingProgressBar.ts";
+
+/** Rebuilds; as the owner of the data directory when no service runs on it. */
+async function rebuildNamed(
+  invocation: Invocation,
+  signal: AbortSignal,
+  onProgress: (progress: ReadingProgress) => void,
+): Promise<readonly RebuildResult[]> {
+  const lock = lockDirectory(invocation.config.dataDir);
+  try {
+    const fresh = invocation.option("fresh") !== undefined;
+    const wanted = { projections: projectionsNamed(invocation), owner: lock !== null, fresh };
+    return await withLog(
+      invocation.config,
+      ({ deps: { store }, place }) => rebuildReadModels({ ...place, ...wanted, store, onProgress, signal }),
+      { looksOnly: true },
+    );
+  } finally {
+    lock?.release();
+  }
+}
+
+export const projectionRebuild: Command = {
+  name: "projection rebuild",
+  operands: [PROJECTION_NAMES],
+  summary: "Build read models anew from the log and switch to them",
+  description:
+    "Also beside a running service; it cannot send anything. What an interrupted rebuild has left is gone on with for a day.",
+  options: [
+    {
+      name: "fresh",
+      value: null,
+      help: "begin at the start of the log (default: go on with what an interrupted rebuild has left)",
+    },
+  ],
+  examples: ["postledger projection rebuild", "postledger projection rebuild emails mail-queue"],
+  run: (invocation) =>
+    interruptible("the same command goes on from here within a day", async (signal) => {
+      const bar = readingBar("rebuild");
+      const results = await rebuildNamed(invocation, signal, bar.show).finally(bar.end);
+      const lines = results.map(({ name, outcome, file, reason, resumedFrom }) => {
+        const how = resumedFrom === null ? "" : "  went on from an interrupted rebuild";
+        return `${name}  ${outcome}  ${reason ?? file}${how}`;
+      });
+      invocation.print(results, lines);
+      return results.some(({ outcome }) => outcome === "failed") ? 1 : 0;
+    }),
+};

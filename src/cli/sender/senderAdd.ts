@@ -1,0 +1,48 @@
+import { newSender } from "../../commands/sender/manageSender.ts";
+import { type DomainRecord, domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { type Command, notFound } from "../program/command.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
+
+export const senderAdd: Command = {
+  name: "sender add",
+  operands: [SENDER_OPERAND],
+  summary: "Add an address or a domain to send from",
+  description: "It cannot send before it is verified.",
+  examples: [
+    "postledger sender add billing@acme.example --workspace <id>",
+    "postledger sender add acme.example --workspace <id> # Every address at the domain",
+  ],
+  options: [WORKSPACE_OPTION],
+  async run(invocation) {
+    const workspaceId = invocation.required("workspace");
+    const name = senderNameOf(invocation);
+    const { added, record } = await withLog(invocation.config, async ({ deps }) => ({
+      added: await newSender(deps, { workspaceId, name }, systemCommandContext("cli")),
+      record: name.kind === "domain" ? domainRecordOf(deps.keys, workspaceId, name.domain) : null,
+    }));
+    if (added === null) notFound(`there is no workspace ${workspaceId}`);
+    const { outcome } = added;
+    const json = record === null ? { outcome } : { outcome, dns_record: { type: "TXT", ...record } };
+    const verify = `postledger sender verify ${invocation.operand(SENDER_OPERAND.name)} --workspace ${workspaceId}`;
+    invocation.print(json, addedLines(outcome === "added", record, verify));
+    return 0;
+  },
+};
+
+/** What was done, and what is still to be done before the sender can send. */
+function addedLines(isNew: boolean, record: DomainRecord | null, verify: string): readonly string[] {
+  const shown = record === null ? [] : [`  ${record.name}  ${record.value}`];
+  if (!isNew) return ["was there already", ...(record === null ? [] : ["Its TXT record:"]), ...shown];
+  const wants = "It can send once it is verified.";
+  return record === null
+    ? ["added", `${wants} On your word: \`${verify}\``]
+    : [
+        "added",
+        `${wants} Publish this TXT record, then ask the API to look for it:`,
+        ...shown,
+        `On your word, without it: \`${verify}\``,
+      ];
+}

@@ -1,0 +1,46 @@
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { type SenderName, senderIdOf } from "../../commands/sender/manageSender.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { type Command, type Invocation, notFound, type Operand, UsageError } from "../program/command.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+
+export const SENDER_OPERAND: Operand = {
+  name: "address-or-domain",
+  help: "billing@acme.example for one address, acme.example for every address at the domain",
+};
+
+export function senderNameOf({ operand }: Invocation): SenderName {
+  const text = operand(SENDER_OPERAND.name);
+  const domain = text.includes("@") ? null : parseDomain(text);
+  if (domain !== null) return { kind: "domain", domain };
+  const address = parseAddress(text);
+  if ("invalid" in address) throw new UsageError(`the address ${address.invalid}`);
+  return { kind: "address", address };
+}
+
+type SenderChange = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
+
+/** A command that changes a sender that is there. */
+export function senderCommand(verb: string, summary: string, done: string, change: SenderChange): Command {
+  return {
+    name: `sender ${verb}`,
+    operands: [SENDER_OPERAND],
+    summary,
+    options: [WORKSPACE_OPTION],
+    examples: [`postledger sender ${verb} billing@acme.example --workspace <id>`],
+    async run(invocation) {
+      const workspaceId = invocation.required("workspace");
+      const name = senderNameOf(invocation);
+      const context = { ...systemCommandContext("cli"), workspaceId };
+      const outcome = await withLog(invocation.config, ({ deps }) =>
+        change(deps, senderIdOf(deps.keys, workspaceId, name), context),
+      );
+      if (outcome === "notFound") notFound("there is no such sender; add it first");
+      invocation.print({ outcome: done }, [done]);
+      return 0;
+    },
+  };
+}

@@ -1,0 +1,20 @@
+import type { Command } from "../program/command.ts";
+
+/** `postledger serve`. */
+export const serveCommand: Command = {
+  name: "serve",
+  summary: "Run the service until SIGTERM or Ctrl-C",
+  description:
+    "HTTP, delivery and webhooks, on HOST and PORT. The first start makes DATA_DIR with a workspace, a verified sender and an API key.",
+  examples: [
+    "postledger serve",
+    "PORT=8080 DATA_DIR=/srv/mail postledger serve # On another port, with its data in another place",
+  ],
+  dataDirectory: "made",
+  async run({ config }) {
+    // Only this command pays for loading the service.
+    const { serve } = await import("./serve.ts");
+    await serve(config);
+    return 0;
+  },
+};

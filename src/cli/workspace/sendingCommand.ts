@@ -1,0 +1,28 @@
+import type { Dependencies } from "../../commands/dependencies.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { type Command, notFound, type Operand } from "../program/command.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+
+export const WORKSPACE_ID: Operand = { name: "id", help: "id of the workspace: see `workspace list`" };
+
+type Change = (deps: Dependencies, id: string, context: CommandContext) => Promise<string>;
+
+/** A command that changes whether a workspace sends. */
+export function sendingCommand(verb: string, summary: string, change: Change): Command {
+  return {
+    name: `workspace ${verb}`,
+    operands: [WORKSPACE_ID],
+    summary,
+    examples: [`postledger workspace ${verb} <id>`],
+    async run(invocation) {
+      const id = invocation.operand(WORKSPACE_ID.name);
+      const outcome = await withLog(invocation.config, ({ deps }) =>
+        change(deps, id, systemCommandContext("cli")),
+      );
+      if (outcome === "notFound") notFound(`there is no workspace ${id}`);
+      invocation.print({ id, outcome }, [`${id} ${outcome}`]);
+      return 0;
+    },
+  };
+}
