@@ -125,19 +125,19 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     return stopping;
   };
   let isSettled = false;
-  const seal = watchFreeze(deps.standing, () => {
-    logger.error("the log was sealed: nothing is accepted or delivered here any more");
+  const freezeWatch = watchFreeze(deps.standing, () => {
+    logger.error("the log was frozen: nothing is accepted or delivered here any more");
     void Promise.all([stopWorkers(), requests.whenIdle()]).then(() => {
       isSettled = true;
       return leave(ground, logger);
     });
   });
-  const controllers = await makeControllers(config, { deps, readers, seal, ...workers });
-  port.answer({ ...doorOptions(config, logger), controllers, requests, isClosed: () => seal.isFrozen() });
+  const controllers = await makeControllers(config, { deps, readers, freezeWatch, ...workers });
+  port.answer({ ...doorOptions(config, logger), controllers, requests, isClosed: () => freezeWatch.isFrozen() });
   const inFlight = () => ({ requests: port.pending(), deliveries: workers.inFlightCount() });
   const { delivery } = workers;
   const status = serviceStatus({ config, deps, readers, delivery, logId, url: port.url, inFlight });
-  const settled = async () => (await seal.isFrozen()) && isSettled;
+  const settled = async () => (await freezeWatch.isFrozen()) && isSettled;
   const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
   const control = await openLocalControl(config.dataDir, { status, settled, dashboardLink: makeLink });
   // Not before it listens: a service that cannot must not have claimed anything.
@@ -153,7 +153,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     async stop() {
       await control.close();
       const drained = Promise.all([port.stop(), stopWorkers()]);
-      seal.stop();
+      freezeWatch.stop();
       const timer = setTimeout(() => port.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
@@ -171,21 +171,21 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
 
 /**
  * Enters the service in the register of those that work on the log, on a store where others cannot be asked. On the
- * embedded one who seals asks the service on its DATA_DIR.
+ * embedded one whoever freezes it asks the service on its DATA_DIR.
  */
 async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<Membership> {
   if (isEmbedded(config)) return { leave: async () => {} };
   return joinLog(store, { host: hostname(), dataDir }, () => systemCommandContext("system"));
 }
 
-/** Whoever seals the log waits its longest for a service that could not say that it has left. */
+/** Whoever freezes the log waits its longest for a service that could not say that it has left. */
 async function leave({ membership }: Ground, logger: Logger): Promise<void> {
   await membership
     .leave()
     .catch((error) =>
       logger.warn(
         { reason: reasonOf(error) },
-        "the store could not be told that nothing is under way here: an export that seals the log waits its longest",
+        "the store could not be told that nothing is under way here: an export that freezes the log waits its longest",
       ),
     );
 }

@@ -35,13 +35,13 @@ interface Serving {
   readonly deps: Dependencies;
   readonly readers: Readers;
   readonly delivery: MailDelivery;
-  readonly seal: FreezeWatch;
+  readonly freezeWatch: FreezeWatch;
 }
 
 /** The door's controllers, each with the read model that it asks. */
 export async function makeControllers(
   config: Config,
-  { deps, readers, delivery, seal }: Serving,
+  { deps, readers, delivery, freezeWatch }: Serving,
 ): Promise<readonly AnyElysia[]> {
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
@@ -50,7 +50,7 @@ export async function makeControllers(
     scheduler,
     whenCaughtUp: async (timeoutMs) => readers.waitForPosition(name, await deps.store.head(), timeoutMs),
   });
-  const readiness = readinessOf({ config, deps, readers, delivery, seal });
+  const readiness = readinessOf({ config, deps, readers, delivery, freezeWatch });
   const webhooks = {
     deps,
     basePath,

@@ -23,7 +23,7 @@ export interface ServiceAddress {
 export interface LocalAnswers {
   /** What `doctor` shows. */
   status(): Promise<unknown>;
-  /** Whether the log was sealed and nothing is under way here that could still be written to it. */
+  /** Whether the log was frozen and nothing is under way here that could still be written to it. */
   settled(): Promise<boolean>;
   /** A link that logs in to the dashboard of a workspace; null: of the only one. */
   dashboardLink(workspaceId: string | null): Promise<unknown>;

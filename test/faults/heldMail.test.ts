@@ -76,7 +76,7 @@ beforeAll(async () => {
   const backup = await runCommand(env, "backup", "create", "--out", join(folder, "backup"), "--with-key");
   expect(backup).toMatchObject({ exitCode: 0, json: { damaged: 0, sealed: false } });
   const exported = await runCommand(env, "log", "export", "--out", join(folder, "log.zst"));
-  expect(exported).toMatchObject({ exitCode: 0, json: { sealed: false } });
+  expect(exported).toMatchObject({ exitCode: 0, json: { frozen: false } });
   await cp(join(folder, "content"), join(folder, "content-copy"), { recursive: true });
   masterKey = (await readFile(join(env.DATA_DIR, "master.key"), "utf8")).trim();
   await stopAll();

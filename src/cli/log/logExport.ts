@@ -26,7 +26,7 @@ const STDOUT = "-";
 
 interface Written extends ExportEnd {
   readonly exportId: string;
-  readonly sealed: boolean;
+  readonly frozen: boolean;
 }
 
 interface Exported extends Written {
@@ -65,7 +65,7 @@ async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Wr
   }
   const [end] = ends;
   invariant(end, "an export that was written has an end");
-  return { exportId: header.exportId, sealed: header.sealed, ...end };
+  return { exportId: header.exportId, frozen: header.sealed, ...end };
 }
 
 function linesOf(out: string, exported: Exported): readonly string[] {
@@ -74,8 +74,8 @@ function linesOf(out: string, exported: Exported): readonly string[] {
   return [
     `${out}: ${exported.events} events${missing}`,
     ...(content === null ? [] : [`content: ${content.files} files, ${content.bytes} bytes`]),
-    exported.sealed
-      ? "the log is sealed: no instance accepts or delivers anything on it any more"
+    exported.frozen
+      ? "the log is frozen: no instance accepts or delivers anything on it any more"
       : "the log goes on here: what is accepted from now on is not in the export",
     ...silent.map(
       (place) =>
@@ -95,7 +95,7 @@ export const logExport: Command = {
   name: "log export",
   summary: "Write the whole log to a file, for `log import`",
   description:
-    "JSON lines, compressed with zstd; also beside a running service. Without --seal it is a snapshot: what is accepted from then on is not in it.",
+    "JSON lines, compressed with zstd; also beside a running service. Without --freeze it is a snapshot: what is accepted from then on is not in it.",
   options: [
     {
       name: "out",
@@ -104,7 +104,7 @@ export const logExport: Command = {
       isRequired: true,
     },
     {
-      name: "seal",
+      name: "freeze",
       value: null,
       help: "first stop the log here for good, so that it can go on elsewhere: running instances refuse new mail and finish what they have begun (default: the log goes on here)",
     },
@@ -116,7 +116,7 @@ export const logExport: Command = {
   ],
   examples: [
     "postledger log export --out log.zst",
-    "postledger log export --out log.zst --seal --content content-copy # To go on elsewhere",
+    "postledger log export --out log.zst --freeze --content content-copy # To go on elsewhere",
   ],
   async run(invocation) {
     const { config } = invocation;
@@ -132,10 +132,10 @@ export const logExport: Command = {
     }
     // Held to the end, so that no service begins on a log that is on its way out.
     const lock =
-      invocation.option("seal") !== undefined && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
+      invocation.option("freeze") !== undefined && isEmbedded(config) ? lockDirectory(config.dataDir) : null;
     try {
       return await withLog(config, async (open) => {
-        const isFreezing = invocation.option("seal") !== undefined;
+        const isFreezing = invocation.option("freeze") !== undefined;
         const silent = isFreezing ? await freezeAndSettle(open, config, lock !== null) : [];
         const written = await writeOut(open, out);
         const content = contentDir === undefined ? null : await copyContentAside(config, contentDir);

@@ -4,17 +4,17 @@ import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 
 export const logUnfreeze: Command = {
-  name: "log unseal",
-  summary: "Let a sealed log go on here after all",
+  name: "log unfreeze",
+  summary: "Let a frozen log go on here after all",
   description:
-    "Only while it goes on nowhere else. Start running instances again afterwards. Exit status 1 when the log is not sealed.",
-  examples: ["postledger log unseal"],
+    "Only while it goes on nowhere else. Start running instances again afterwards. Exit status 1 when the log is not frozen.",
+  examples: ["postledger log unfreeze"],
   async run({ config, print }) {
     const outcome = await withLog(config, ({ log }) => unfreezeLog(log, systemCommandContext("cli")));
     print({ outcome }, [
       outcome === "unfrozen"
         ? "the log goes on here: start the service again, also one that has run meanwhile"
-        : "the log is not sealed",
+        : "the log is not frozen",
     ]);
     return outcome === "unfrozen" ? 0 : 1;
   },

@@ -22,7 +22,7 @@ export interface OpenForCommand {
   readonly deps: Dependencies;
   readonly logId: string;
   readonly format: number;
-  /** What `deps.store` is unless the log is sealed: then that one takes nothing. */
+  /** What `deps.store` is unless the log is frozen: then that one takes nothing. */
   readonly log: EventStore;
   readonly place: {
     readonly databases: typeof sqliteReadDatabases;

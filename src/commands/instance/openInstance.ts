@@ -89,7 +89,7 @@ async function requireWhole(store: EventStore): Promise<void> {
 export function requireNotFrozen({ frozenAt }: Pick<OpenInstance, "frozenAt">): void {
   if (frozenAt === null) return;
   throw new InstanceMismatchError(
-    `the log was sealed at ${rfc3339(frozenAt)}: it goes on where it was imported; \`postledger log unseal\` lets it go on here`,
+    `the log was frozen at ${rfc3339(frozenAt)}: it goes on where it was imported; \`postledger log unfreeze\` lets it go on here`,
   );
 }
 

@@ -1,11 +1,11 @@
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 
-/** The log as a command sees it that finds it sealed: it can be read, and nothing can be written that would be lost. */
+/** The log as a command sees it that finds it frozen: it can be read, and nothing can be written that would be lost. */
 export function readOnlyEventStore(store: EventStore): EventStore {
   const refuse = async () => {
     throw new StoreError(
       "unavailable",
-      "the log is sealed: it goes on where it was imported; `postledger log unseal` lets it go on here",
+      "the log is frozen: it goes on where it was imported; `postledger log unfreeze` lets it go on here",
     );
   };
   return Object.assign(Object.create(store) as EventStore, { append: refuse, truncateBefore: refuse });

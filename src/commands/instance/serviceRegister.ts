@@ -31,8 +31,8 @@ async function note(store: EventStore, event: ServiceRegisterEvent, context: Com
 }
 
 /**
- * Notes that a service works on the log: before it writes anything, so that whoever seals the log waits for it. Whether
- * the log is sealed is read after that: a seal that does not find the entry was there before it, and is seen here.
+ * Notes that a service works on the log: before it writes anything, so that whoever freezes the log waits for it. Whether
+ * the log is frozen is read after that: a freeze that does not find the entry was there before it, and is seen here.
  * Throws what {@link requireNotFrozen} throws.
  */
 export async function joinLog(

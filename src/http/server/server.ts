@@ -150,7 +150,7 @@ export function makeFetch(
     trustedProxies: options.trustedProxies,
   };
   const answer = async (request: Request, context: RequestContext): Promise<Response> => {
-    // Before it is asked whether the log was sealed: whoever finds none at work then, later finds none that was let in.
+    // Before it is asked whether the log was frozen: whoever finds none at work then, later finds none that was let in.
     options.requests.begin();
     try {
       checkFraming(request.headers);
@@ -242,7 +242,7 @@ function needsLog(request: Request, basePath: string): boolean {
 
 function logFrozen(context: RequestContext): Response {
   const { answerHeaders: headers } = context;
-  const detail = "the log is sealed: the service goes on in another place";
+  const detail = "the log is frozen: the service goes on in another place";
   return answerProblem(new Problem("INTERNAL_ERROR", { unavailable: true, detail, headers }), context);
 }
 

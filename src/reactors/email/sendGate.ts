@@ -14,7 +14,7 @@ export interface DeparturesOptions {
 const CLOSED_MS = 500;
 
 /**
- * Whether anything may leave this instance: not while the log is sealed, and after a restoration not before the read
+ * Whether anything may leave this instance: not while the log is frozen, and after a restoration not before the read
  * model says what is held. What is held itself is no row that is due.
  */
 export class Departures {

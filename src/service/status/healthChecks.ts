@@ -110,7 +110,7 @@ async function lastSealCheck(store: EventStore): Promise<Check> {
   return ok(name, `${seconds} s ago, ${signed}, ${end.covered} events sealed in all`);
 }
 
-/** Only where there is something to say: most logs were neither sealed nor restored. What holds mail says what to do. */
+/** Only where there is something to say: most logs were neither frozen nor restored. What holds mail says what to do. */
 function standingChecks(instance: InstanceState): readonly Check[] {
   const held = heldDetail(instance);
   const frozenAt = instance?.frozenAt ?? null;
@@ -119,9 +119,9 @@ function standingChecks(instance: InstanceState): readonly Check[] {
       ? []
       : [
           failed(
-            "seal",
-            `sealed at ${rfc3339(frozenAt)}: it goes on where it was imported`,
-            "use the service there; `postledger log unseal` lets the log go on here, if it does so nowhere else",
+            "freeze",
+            `frozen at ${rfc3339(frozenAt)}: it goes on where it was imported`,
+            "use the service there; `postledger log unfreeze` lets the log go on here, if it does so nowhere else",
           ),
         ]),
     ...(held === null ? [] : [failed("delivery", held, null)]),

@@ -14,15 +14,15 @@ const LAG_MS_MAX = 10_000;
 /** How long readiness waits for the store. */
 const STORE_MS_MAX = 2_000;
 
-const SEALED =
-  "the log was sealed: it goes on where it was imported (start again after `postledger log unseal`)";
+const FROZEN =
+  "the log was frozen: it goes on where it was imported (start again after `postledger log unfreeze`)";
 
 interface ReadinessOptions {
   readonly config: Config;
   readonly deps: Dependencies;
   readonly readers: Readers;
   readonly delivery: MailDelivery;
-  readonly seal: FreezeWatch;
+  readonly freezeWatch: FreezeWatch;
 }
 
 /** What `/health/ready` looks at. Trouble with the relay is shown and does not make the service unready: mail waits. */
@@ -48,13 +48,16 @@ function takingDetail(config: Config): string {
   return isOutbox(config) ? "Mail is written to files and goes nowhere else." : "Taking mail.";
 }
 
-/** Only where there is something to say: most logs were neither sealed nor restored. */
-async function standingChecks({ deps, seal }: ReadinessOptions): Promise<Readonly<Record<string, Check>>> {
+/** Only where there is something to say: most logs were neither frozen nor restored. */
+async function standingChecks({
+  deps,
+  freezeWatch,
+}: ReadinessOptions): Promise<Readonly<Record<string, Check>>> {
   // A store that does not answer has its own check.
   const found = await deps.standing.get().catch(() => null);
   const held = heldDetail(found?.instance ?? null);
   return {
-    ...((await seal.isFrozen()) ? { seal: { ok: false, required: true, detail: SEALED } } : {}),
+    ...((await freezeWatch.isFrozen()) ? { seal: { ok: false, required: true, detail: FROZEN } } : {}),
     ...(held === null ? {} : { delivery: { ok: false, required: false, detail: held } }),
   };
 }

@@ -49,7 +49,7 @@ describe("the register of services", () => {
     expect(await servicesAtWork(store)()).toEqual([]);
   });
 
-  test("lets nobody in on a sealed log, and keeps no entry of it", async () => {
+  test("lets nobody in on a frozen log, and keeps no entry of it", async () => {
     const store = await openLog();
     await freezeLog(store, context);
     await expect(join(store, A)).rejects.toThrow(InstanceMismatchError);
@@ -59,21 +59,21 @@ describe("the register of services", () => {
     expect(await servicesAtWork(store)()).toEqual([A]);
   });
 
-  test("leaves no gap: a service that a seal did not find there finds the seal", async () => {
-    // A seal just before the entry is written, and just after.
+  test("leaves no gap: a service that a freeze did not find there finds the freeze", async () => {
+    // A freeze just before the entry is written, and just after.
     for (const when of ["before", "after"] as const) {
       const store = await openLog();
       let seen: readonly unknown[] = [];
-      const seal = async () => {
+      const freeze = async () => {
         await freezeLog(store, context);
         seen = await servicesAtWork(store)();
       };
       const racing: EventStore = Object.assign(Object.create(store), {
         async append(stream: string, ...rest: [never, never]) {
           const isEntry = stream === SERVICES_STREAM && (await store.lastRevision(stream)) === null;
-          if (isEntry && when === "before") await seal();
+          if (isEntry && when === "before") await freeze();
           const result = await store.append(stream, ...rest);
-          if (isEntry && when === "after") await seal();
+          if (isEntry && when === "after") await freeze();
           return result;
         },
       });

@@ -188,7 +188,7 @@ describe("kill -9", () => {
 /** Far longer than a test may take: whoever waits for these, and not for what is under way, fails it. */
 const LONG_BOUNDS = { REQUEST_TIMEOUT_MS: "600000", DRAIN_TIMEOUT_MS: "600000" };
 
-describe("a seal under load", () => {
+describe("a freeze under load", () => {
   test(
     "waits for a delivery that is under way, which is in the export with its outcome, and no longer",
     async () => {
@@ -212,7 +212,7 @@ describe("a seal under load", () => {
           { ...env, DATA_DIR: dataDir },
           "log",
           "export",
-          "--seal",
+          "--freeze",
           "--out",
           out,
         );
@@ -222,7 +222,7 @@ describe("a seal under load", () => {
         const told = { kind: "answered" as const, body: false };
         expect(await askService(dataDir, "/settled", 5_000)).toEqual(told);
         answering.resolve(undefined);
-        expect(await exporting.result).toMatchObject({ exitCode: 0, err: "", json: { sealed: true } });
+        expect(await exporting.result).toMatchObject({ exitCode: 0, err: "", json: { frozen: true } });
         const lines: string[] = [];
         for await (const page of readLines(out)) lines.push(...page);
         expect(lines.filter((line) => line.includes(`"email-${id}"`)).join("\n")).toContain('"EmailSent"');
@@ -248,11 +248,11 @@ describe("a seal under load", () => {
         () => load.posts.filter(({ receipt }) => receipt !== null).length > 20,
         "some mail to be accepted",
       );
-      const out = join(folder, "sealed.zst");
-      const exporting = runCommand({ ...env, DATA_DIR: dataDir }, "log", "export", "--seal", "--out", out);
+      const out = join(folder, "frozen.zst");
+      const exporting = runCommand({ ...env, DATA_DIR: dataDir }, "log", "export", "--freeze", "--out", out);
       await until(() => load.unavailable > 0, "the service to refuse", 20_000);
       const exported = await exporting;
-      expect(exported).toMatchObject({ exitCode: 0, err: "", json: { sealed: true } });
+      expect(exported).toMatchObject({ exitCode: 0, err: "", json: { frozen: true } });
       await load.stop();
       expect(load.problems).toEqual([]);
       const lines: string[] = [];
@@ -266,8 +266,8 @@ describe("a seal under load", () => {
       expect((await service.call("GET", "/api/v1/emails")).status).toBe(503);
       await service.kill("SIGTERM");
 
-      const unsealed = await runCommand({ ...env, DATA_DIR: dataDir }, "log", "unseal");
-      expect(unsealed).toMatchObject({ exitCode: 0, json: { outcome: "unfrozen" } });
+      const unfrozen = await runCommand({ ...env, DATA_DIR: dataDir }, "log", "unfreeze");
+      expect(unfrozen).toMatchObject({ exitCode: 0, json: { outcome: "unfrozen" } });
       const again = await start();
       load.aim(again);
       expect(await load.request(load.newPost())).toBe(true);

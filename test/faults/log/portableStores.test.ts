@@ -95,11 +95,11 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
       "export",
       "--out",
       out,
-      "--seal",
+      "--freeze",
       "--content",
       content,
     );
-    expect(exported).toMatchObject({ exitCode: 0, err: "", json: { sealed: true } });
+    expect(exported).toMatchObject({ exitCode: 0, err: "", json: { frozen: true } });
     expect(exported.json.missing).toBeGreaterThan(history.erased.length);
     const on = { STORE_URL: url, MASTER_KEY: key, CONTENT_URL: `file:${content}` };
     const onServer = { ...on, DATA_DIR: join(folder, "server") };
@@ -120,7 +120,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
     const outAgain = join(folder, "again.zst");
     const again = await runCommand(onServer, "log", "export", "--out", outAgain);
     // Two more, that it was restored and that a copy is taken, and one less.
-    const json = { events: events + 1, missing: missing + 1, sealed: false };
+    const json = { events: events + 1, missing: missing + 1, frozen: false };
     expect(again).toMatchObject({ exitCode: 0, json });
     for await (const page of readLines(outAgain)) expect(page.join("\n")).not.toContain(LATER_ERASED);
     const embedded = { DATA_DIR: join(folder, "back"), MASTER_KEY: key, CONTENT_URL: `file:${content}` };
@@ -186,7 +186,7 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
       const refused = await runCommand(server.env, "log", "import", join(folder, "log.zst"));
       expect(refused).toMatchObject({ exitCode: 1, err: expect.stringContaining("not empty") });
       const served = await runCommand(source.env, "serve");
-      expect(served).toMatchObject({ exitCode: 2, err: expect.stringContaining("log unseal") });
+      expect(served).toMatchObject({ exitCode: 2, err: expect.stringContaining("log unfreeze") });
       const created = await runCommand(source.env, "workspace", "create", "lost");
       expect(created).toMatchObject({ exitCode: 1, err: expect.stringContaining("sealed") });
       expect(await runCommand(source.env, "doctor")).toMatchObject({ exitCode: 1 });

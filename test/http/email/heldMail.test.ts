@@ -14,7 +14,7 @@ import { systemCommandContext } from "../../../src/service/systemCommandContext.
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
-/** Not the shared log: what is held or sealed is the whole of it. */
+/** Not the shared log: what is held or frozen is the whole of it. */
 const SQLITE = { name: "SQLite", env: {}, isShared: false } as const;
 
 let service: TestService;

@@ -35,7 +35,7 @@ test("everything may leave on a log that was begun where it is, also before it h
   expect(await asking(memoryEventStore(), LOG_START).ask()).toBe(true);
 });
 
-test("nothing leaves while the log is sealed, nor for a moment after that was seen", async () => {
+test("nothing leaves while the log is frozen, nor for a moment after that was seen", async () => {
   const store = await newLog();
   await freezeLog(store, context);
   const { clock, departures } = asking(store, LOG_START);

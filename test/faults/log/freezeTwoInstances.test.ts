@@ -25,7 +25,7 @@ const ACCEPTED_MS_MAX = 60_000;
 const ACCEPTED_MIN = 5;
 /** Far longer than a test may take: whoever waits for these, and not for what is under way, fails it. */
 const LONG_BOUNDS = { REQUEST_TIMEOUT_MS: "600000", DRAIN_TIMEOUT_MS: "600000" };
-/** Who waits for these has the time to notice the seal on top. */
+/** Who waits for these has the time to notice the freeze on top. */
 const SHORT_BOUNDS = { REQUEST_TIMEOUT_MS: "1000", DRAIN_TIMEOUT_MS: "1000" };
 
 type Settings = Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ async function textOf(file: string): Promise<string> {
   return lines.join("\n");
 }
 
-describe.skipIf(!canStartEventStoreDb)("an export that seals a log on EventStoreDB", () => {
+describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventStoreDB", () => {
   let server: OwnServer;
   let store: EventStore;
   let sink: RawSink;
@@ -49,7 +49,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that seals a log on EventStore
     server = await startEventStoreDb();
     store = await connectEventStoreDb({ url: server.url, timeoutMs: 10_000 });
     sink = await startRawSink();
-    root = await mkdtemp(join(tmpdir(), "postledger-seal-"));
+    root = await mkdtemp(join(tmpdir(), "postledger-freeze-"));
     env = {
       STORE_URL: server.url,
       CONTENT_URL: `file:${join(root, "content")}`,
@@ -78,7 +78,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that seals a log on EventStore
   }
 
   function exportTo(name: string, bounds: Settings): Promise<CommandResult> {
-    const words = ["log", "export", "--seal", "--out", join(root, name)];
+    const words = ["log", "export", "--freeze", "--out", join(root, name)];
     return startCommand({ ...env, ...bounds, DATA_DIR: join(root, "first") }, ...words).result;
   }
 
@@ -98,7 +98,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that seals a log on EventStore
   async function end(services: readonly TestProcess[]): Promise<void> {
     for (const service of services) await service.kill("SIGTERM");
     const command = { ...env, DATA_DIR: join(root, "first") };
-    expect(await runCommand(command, "log", "unseal")).toMatchObject({ exitCode: 0 });
+    expect(await runCommand(command, "log", "unfreeze")).toMatchObject({ exitCode: 0 });
   }
 
   test(
@@ -120,7 +120,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that seals a log on EventStore
       for (const load of loads)
         await until(() => acceptedBy(load).length > ACCEPTED_MIN, "some mail", ACCEPTED_MS_MAX);
       const exported = await exportTo("loaded.zst", LONG_BOUNDS);
-      expect(exported).toMatchObject({ exitCode: 0, err: "", json: { sealed: true, silent: [] } });
+      expect(exported).toMatchObject({ exitCode: 0, err: "", json: { frozen: true, silent: [] } });
       for (const load of loads) {
         await until(() => load.unavailable > 0, "both to refuse", REFUSED_MS_MAX);
         await load.stop();
@@ -163,7 +163,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that seals a log on EventStore
       // The one that has nothing under way has left; the export waits for the other.
       await until(async () => (await dirsAtWork()).length === 1, "one to leave", REFUSED_MS_MAX);
       answering.resolve(undefined);
-      expect(await exporting).toMatchObject({ exitCode: 0, err: "", json: { sealed: true, silent: [] } });
+      expect(await exporting).toMatchObject({ exitCode: 0, err: "", json: { frozen: true, silent: [] } });
       const lines = (await textOf(join(root, "held.zst"))).split("\n");
       expect(lines.filter((line) => line.includes(`"email-${id}"`)).join("\n")).toContain('"EmailSent"');
       await end([idle, other]);
@@ -181,7 +181,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that seals a log on EventStore
       await killed.kill("SIGKILL");
       const exported = await exportTo("killed.zst", SHORT_BOUNDS);
       const silent = [`${hostname()}:${join(root, "second")}`];
-      expect(exported).toMatchObject({ exitCode: 0, json: { sealed: true, silent } });
+      expect(exported).toMatchObject({ exitCode: 0, json: { frozen: true, silent } });
       expect(await textOf(join(root, "killed.zst"))).toContain(`"email-${id}","revision":1,`);
       await until(() => isRefused(survivor), "the other to refuse", REFUSED_MS_MAX);
       await end([survivor]);
