@@ -72,7 +72,7 @@ export const projectionAsOf: Command = {
   description: "Events count by their own time. What was erased since stays erased.",
   examples: [
     "postledger projection as-of 2h mail-queue",
-    "postledger projection as-of 2026-11-01 mail-queue --format csv --out mail-queue.csv",
+    "postledger projection as-of 2026-11-01 mail-queue --format csv --out queue.csv",
   ],
   options: [OUT, FORMAT, TABLE],
   run(invocation) {
