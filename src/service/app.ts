@@ -29,9 +29,9 @@ import { openContentStore } from "./adapters/openContentStore.ts";
 import { openOutbox } from "./adapters/openMailTransport.ts";
 import { isEmbedded, openStore } from "./adapters/openStore.ts";
 import { makeWorkers, type Workers } from "./backgroundJobs.ts";
-import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
+import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
 import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { basePathOf, makeControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
@@ -133,7 +133,12 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     });
   });
   const controllers = await makeControllers(config, { deps, readers, freezeWatch, ...workers });
-  port.answer({ ...doorOptions(config, logger), controllers, requests, isClosed: () => freezeWatch.isFrozen() });
+  port.answer({
+    ...doorOptions(config, logger),
+    controllers,
+    requests,
+    isClosed: () => freezeWatch.isFrozen(),
+  });
   const inFlight = () => ({ requests: port.pending(), deliveries: workers.inFlightCount() });
   const { delivery } = workers;
   const status = serviceStatus({ config, deps, readers, delivery, logId, url: port.url, inFlight });

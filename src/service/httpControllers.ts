@@ -98,7 +98,7 @@ export async function makeControllers(
       version,
       readiness,
       readModel,
-      isFrozen: () => seal.isFrozen(),
+      isFrozen: () => freezeWatch.isFrozen(),
     }),
     homeController({ readiness, version, basePath }),
     referenceController({

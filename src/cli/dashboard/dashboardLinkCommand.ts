@@ -50,4 +50,3 @@ async function ask(dataDir: string, workspaceId: string | undefined): Promise<Da
   }
   throw new CommandFailure("refused", `the service on ${dataDir} does not answer`, "try again in a moment");
 }
-

@@ -3,9 +3,9 @@ import { version } from "../../../package.json";
 import { isOutbox, relayPlace } from "../../service/adapters/openMailTransport.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { RunningApp } from "../../service/app.ts";
-import { dashboardUrl } from "../../service/dashboardLink.ts";
 import type { Config } from "../../service/config/config.ts";
 import { DATA_DIR_DEFAULT } from "../../service/config/storeConfig.ts";
+import { dashboardUrl } from "../../service/dashboardLink.ts";
 import { bootstrapKeyPath, firstCurl, shellQuoted } from "../../service/firstRun.ts";
 import { basePathOf } from "../../service/httpControllers.ts";
 

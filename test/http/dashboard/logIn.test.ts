@@ -4,7 +4,7 @@ import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { SESSION_IDLE_MS_MAX, SESSION_MS_MAX } from "../../../src/http/dashboard/frame/sessions.ts";
 import { FAILURES_PER_CLIENT_MAX } from "../../../src/http/dashboard/login/logInAttempts.ts";
 import { apiKeyId, newApiKey } from "../../../src/kernel/crypto/apiKeyFormat.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { askDashboard, logIn, submitLogIn } from "../../support/dashboard.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
