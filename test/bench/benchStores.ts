@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { EventStore } from "../../src/ports/eventStore.ts";
-import { openStore } from "../../src/service/openAdapters.ts";
+import { openStore } from "../../src/service/adapters/openStore.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 
 const STORE_TIMEOUT_MS = 10_000;

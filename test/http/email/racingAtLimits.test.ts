@@ -4,7 +4,7 @@ import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
 import type { SendOutcome } from "../../../src/commands/email/sendOutcome.ts";
 import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { type SendEmailBody, sendRequest } from "../../../src/http/email/sendEmailRequest.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { direct, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
 import { type Answer, callerOf } from "../../support/service.ts";
