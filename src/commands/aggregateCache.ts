@@ -8,7 +8,7 @@ const AGE_MS_MAX = 900;
 const ENTRIES_MAX = 10_000;
 
 /** States that decisions look at, folded from their own streams and no older than a second. */
-export interface FoldCache<State> {
+export interface AggregateCache<State> {
   /** The state of `id`. Throws `StoreError` when it is not fresh and the store cannot be read. */
   get(id: string): Promise<State>;
   /** The same with its revision: from where on to read what is newer. */
@@ -28,11 +28,11 @@ interface Entry<State> {
 }
 
 /** Unknown ids are kept too, within the same bound, so that guessing at ids costs no reads of the store. */
-export function foldCache<State, Event extends DomainEvent>(
+export function aggregateCache<State, Event extends DomainEvent>(
   store: EventStore,
   aggregate: Aggregate<State, Event>,
   streamOf: (id: string) => string,
-): FoldCache<State> {
+): AggregateCache<State> {
   const entries = new LRUCache<string, Entry<State>>({ max: ENTRIES_MAX });
 
   const read = (id: string, known: Loaded<State> | undefined): Entry<State> => {

@@ -13,11 +13,11 @@ import type { EventStore } from "../ports/eventStore.ts";
 import type { MailOutbox } from "../ports/outboxCleanup.ts";
 import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";
-import type { FoldCache } from "./aggregateCache.ts";
-import type { KeyUse } from "./apiKey/apiKeyLastUse.ts";
-import type { RecentEmails } from "./email/recentEmailCache.ts";
-import type { SendFlights } from "./email/singleFlightSends.ts";
-import type { StandingCache } from "./instance/instanceStatusCache.ts";
+import type { AggregateCache } from "./aggregateCache.ts";
+import type { ApiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
+import type { RecentEmailCache } from "./email/recentEmailCache.ts";
+import type { SingleFlightSends } from "./email/singleFlightSends.ts";
+import type { InstanceStatusCache } from "./instance/instanceStatusCache.ts";
 import type { DailyQuota } from "./quota/dailyQuota.ts";
 import type { ContentAllowance } from "./storage/contentAllowance.ts";
 import type { StorageLedger } from "./storage/storageLedger.ts";
@@ -38,22 +38,22 @@ export interface Dependencies {
   /** What a workspace may use unless it was set for itself. */
   readonly limitsDefault: WorkspaceLimits;
   /** Null where nothing is delivered. */
-  readonly recent: RecentEmails | null;
+  readonly recent: RecentEmailCache | null;
   /** The mail that this instance has written to files; null where there is none to look after. */
   readonly outbox: MailOutbox | null;
-  readonly apiKeys: FoldCache<ApiKeyState>;
-  readonly keyUse: KeyUse;
-  readonly senders: FoldCache<SenderState>;
-  readonly workspaces: FoldCache<WorkspaceState>;
+  readonly apiKeys: AggregateCache<ApiKeyState>;
+  readonly apiKeyLastUse: ApiKeyLastUse;
+  readonly senders: AggregateCache<SenderState>;
+  readonly workspaces: AggregateCache<WorkspaceState>;
   /** The endpoints of each workspace. */
-  readonly webhooks: FoldCache<WebhooksState>;
-  readonly templates: FoldCache<TemplateState>;
+  readonly webhooks: AggregateCache<WebhooksState>;
+  readonly templates: AggregateCache<TemplateState>;
   readonly compiled: CompiledVersions;
   readonly quota: DailyQuota;
   readonly storage: StorageLedger;
   readonly contentAllowance: ContentAllowance;
   /** The sends under way. */
-  readonly sends: SendFlights;
+  readonly sends: SingleFlightSends;
   /** Whether the log goes on here, and what of it is held. */
-  readonly standing: StandingCache;
+  readonly instanceStatus: InstanceStatusCache;
 }

@@ -5,7 +5,7 @@ import { webhooksStream } from "../domain/webhook/events.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
 import type { ContentUsage } from "../ports/contentUsage.ts";
 import type { MailOutbox } from "../ports/outboxCleanup.ts";
-import { foldCache } from "./aggregateCache.ts";
+import { aggregateCache } from "./aggregateCache.ts";
 import {
   apiKeyAggregate,
   senderAggregate,
@@ -13,9 +13,9 @@ import {
   webhookAggregate,
   workspaceAggregate,
 } from "./aggregates.ts";
-import { keyUse } from "./apiKey/apiKeyLastUse.ts";
+import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { standingCache } from "./instance/instanceStatusCache.ts";
+import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota } from "./quota/dailyQuota.ts";
 import { contentAllowance } from "./storage/contentAllowance.ts";
 import { storageLedger } from "./storage/storageLedger.ts";
@@ -23,7 +23,7 @@ import { compiledVersions } from "./template/compiledTemplateCache.ts";
 
 type Made =
   | "apiKeys"
-  | "keyUse"
+  | "apiKeyLastUse"
   | "senders"
   | "workspaces"
   | "webhooks"
@@ -33,7 +33,7 @@ type Made =
   | "storage"
   | "contentAllowance"
   | "sends"
-  | "standing";
+  | "instanceStatus";
 type Given = Omit<Dependencies, Made | "outbox"> & {
   readonly outbox?: MailOutbox | null;
   /** Left out where nothing is stored. */
@@ -42,21 +42,21 @@ type Given = Omit<Dependencies, Made | "outbox"> & {
 
 /** Adds the caches of what decisions read, and the keepers of limits. */
 export function makeDependencies(given: Given): Dependencies {
-  const workspaces = foldCache(given.store, workspaceAggregate, workspaceStream);
+  const workspaces = aggregateCache(given.store, workspaceAggregate, workspaceStream);
   return {
     outbox: null,
     ...given,
-    apiKeys: foldCache(given.store, apiKeyAggregate, apiKeyStream),
-    keyUse: keyUse(given.store),
-    senders: foldCache(given.store, senderAggregate, senderStream),
+    apiKeys: aggregateCache(given.store, apiKeyAggregate, apiKeyStream),
+    apiKeyLastUse: apiKeyLastUse(given.store),
+    senders: aggregateCache(given.store, senderAggregate, senderStream),
     workspaces,
-    webhooks: foldCache(given.store, webhookAggregate, webhooksStream),
-    templates: foldCache(given.store, templateAggregate, templateStream),
+    webhooks: aggregateCache(given.store, webhookAggregate, webhooksStream),
+    templates: aggregateCache(given.store, templateAggregate, templateStream),
     compiled: compiledVersions(given.store, given.templateEngine),
     quota: dailyQuota({ ...given, workspaces }),
     storage: storageLedger({ ...given, workspaces }),
     contentAllowance: contentAllowance(given.contentUsage ?? { bytesOf: () => null }),
     sends: new Map(),
-    standing: standingCache(given.store),
+    instanceStatus: instanceStatusCache(given.store),
   };
 }

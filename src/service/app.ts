@@ -11,9 +11,9 @@ import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
 import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import { recentEmails } from "../commands/email/recentEmailCache.ts";
+import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
-import { joinLog, type Membership } from "../commands/instance/serviceRegister.ts";
+import { registerService, type ServiceRegistration } from "../commands/instance/serviceRegister.ts";
 import { makeDependencies } from "../commands/makeDependencies.ts";
 import { requestLog } from "../http/server/requestLog.ts";
 import { RequestsInFlight } from "../http/server/requestsInFlight.ts";
@@ -24,11 +24,11 @@ import type { EventStore } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { watchFreeze } from "../reactors/instance/freezeWatch.ts";
 import { openReaders, type Readers } from "../readModels/readers.ts";
-import { openInspector } from "./adapters/openAttachmentInspector.ts";
+import { openAttachmentInspector } from "./adapters/openAttachmentInspector.ts";
 import { openContentStore } from "./adapters/openContentStore.ts";
-import { openOutbox } from "./adapters/openMailTransport.ts";
+import { openOutboxCleanup } from "./adapters/openMailTransport.ts";
 import { isEmbedded, openStore } from "./adapters/openStore.ts";
-import { makeWorkers, type Workers } from "./backgroundJobs.ts";
+import { type BackgroundJobs, makeBackgroundJobs } from "./backgroundJobs.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
@@ -40,7 +40,7 @@ import { directoryError, listenError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
-import { hostReadModels } from "./threads/readModelSupervisor.ts";
+import { superviseReadModels } from "./threads/readModelSupervisor.ts";
 import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
 
 /** A service that runs. */
@@ -65,7 +65,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   // What is to be undone, the last thing first, when the service cannot start after all.
   await using undo = new AsyncDisposableStack();
   // Before anything is made: a HOST or PORT that cannot be had leaves no data behind.
-  const port = takePort(config, logger);
+  const port = bindPort(config, logger);
   undo.defer(port.kill);
   const reached = { ...config, baseUrl: withPort(config.baseUrl, port.url.port) };
   const lock = lockData(config.dataDir);
@@ -103,7 +103,7 @@ interface Ground {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly opened: OpenInstance;
-  readonly membership: Membership;
+  readonly membership: ServiceRegistration;
 }
 
 async function runOn(config: Config, logger: Logger, ground: Ground): Promise<RunningApp> {
@@ -113,10 +113,10 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
   const deps = depsOn(config, { store, content, keys: opened.keys, readers });
   if (config.bootstrap) await bootstrap(deps, logId, config.dataDir);
-  const workers = makeWorkers(config, logger, { deps, readers, logId: incarnation });
+  const workers = makeBackgroundJobs(config, logger, { deps, readers, logId: incarnation });
   const readModels = followLog(config, logger, { incarnation, readers, workers });
   await readersOpen(readers, config.storeTimeoutMs);
-  const held = heldDetail((await deps.standing.get()).instance);
+  const held = heldDetail((await deps.instanceStatus.get()).instance);
   const isWithoutWorkspace = !config.bootstrap && !(await hasWorkspace(store));
   const requests = new RequestsInFlight();
   let stopping: Promise<void> | undefined;
@@ -125,7 +125,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     return stopping;
   };
   let isSettled = false;
-  const freezeWatch = watchFreeze(deps.standing, () => {
+  const freezeWatch = watchFreeze(deps.instanceStatus, () => {
     logger.error("the log was frozen: nothing is accepted or delivered here any more");
     void Promise.all([stopWorkers(), requests.whenIdle()]).then(() => {
       isSettled = true;
@@ -134,7 +134,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   });
   const controllers = await makeControllers(config, { deps, readers, freezeWatch, ...workers });
   port.answer({
-    ...doorOptions(config, logger),
+    ...serverOptions(config, logger),
     controllers,
     requests,
     isClosed: () => freezeWatch.isFrozen(),
@@ -178,9 +178,9 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
  * Enters the service in the register of those that work on the log, on a store where others cannot be asked. On the
  * embedded one whoever freezes it asks the service on its DATA_DIR.
  */
-async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<Membership> {
+async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<ServiceRegistration> {
   if (isEmbedded(config)) return { leave: async () => {} };
-  return joinLog(store, { host: hostname(), dataDir }, () => systemCommandContext("system"));
+  return registerService(store, { host: hostname(), dataDir }, () => systemCommandContext("system"));
 }
 
 /** Whoever freezes the log waits its longest for a service that could not say that it has left. */
@@ -210,13 +210,13 @@ function copyOf({ storeUrl, storeTimeoutMs, dataDir }: Config, incarnation: stri
 interface Following {
   readonly incarnation: string;
   readonly readers: Readers;
-  readonly workers: Workers;
+  readonly workers: BackgroundJobs;
 }
 
 /** Keeps the read models level with the log, on a thread of their own. */
 function followLog(config: Config, logger: Logger, { incarnation, readers, workers }: Following) {
   const { auditSealIntervalMs, auditSigningKey } = config;
-  return hostReadModels({
+  return superviseReadModels({
     start: { ...copyOf(config, incarnation), auditSealIntervalMs, auditSigningKey },
     onEvent(event) {
       readers.receive(event);
@@ -243,13 +243,13 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
         !isEmbedded(config) && readers.waitForPosition("suppressions", position, timeoutMs),
     },
     contentUsage: { bytesOf: (workspaceId) => storedContentBytes(readers, workspaceId) },
-    inspector: openInspector(config),
+    inspector: openAttachmentInspector(config),
     templateEngine: liquidEngine(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: config.diskFreeBytesMin,
     limitsDefault: config.limitsDefault,
-    recent: config.deliveryEnabled ? recentEmails() : null,
-    outbox: openOutbox(config),
+    recent: config.deliveryEnabled ? recentEmailCache() : null,
+    outbox: openOutboxCleanup(config),
   });
 }
 
@@ -269,7 +269,7 @@ async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
   await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
 }
 
-function takePort(config: Config, logger: Logger): OpenPort {
+function bindPort(config: Config, logger: Logger): OpenPort {
   try {
     return openPort({ host: config.host, port: config.port, log: requestLogOf(config, logger) });
   } catch (error) {
@@ -277,7 +277,7 @@ function takePort(config: Config, logger: Logger): OpenPort {
   }
 }
 
-function doorOptions(config: Config, logger: Logger) {
+function serverOptions(config: Config, logger: Logger) {
   return {
     basePath: basePathOf(config),
     requestTimeoutMs: config.requestTimeoutMs,

@@ -16,17 +16,17 @@ import { contentRetention } from "../reactors/content/contentRetention.ts";
 import { erasedContentCleanup } from "../reactors/content/erasedContentCleanup.ts";
 import { orphanedContentSweeper } from "../reactors/content/orphanedContentSweeper.ts";
 import { MailDelivery } from "../reactors/email/mailDelivery.ts";
-import { RefusalNews } from "../reactors/email/refusalReports.ts";
-import { RelayNews } from "../reactors/email/relayOutageReports.ts";
+import { RefusalReports } from "../reactors/email/refusalReports.ts";
+import { RelayOutageReports } from "../reactors/email/relayOutageReports.ts";
 import { personErasure } from "../reactors/erasure/personErasure.ts";
 import { domainRecheck } from "../reactors/sender/domainRecheck.ts";
-import { SenderVerification } from "../reactors/sender/verificationMailWorker.ts";
+import { VerificationMailWorker } from "../reactors/sender/verificationMailWorker.ts";
 import { staleReservations } from "../reactors/storage/staleReservations.ts";
 import { WebhookDelivery } from "../reactors/webhookDelivery/webhookDelivery.ts";
-import type { RowWorker } from "../reactors/worker/pollingWorker.ts";
+import type { PollingWorker } from "../reactors/worker/pollingWorker.ts";
 import type { Readers } from "../readModels/readers.ts";
 import { scrubReadModels } from "../readModels/truncateWriteAheadLogs.ts";
-import { openTransport } from "./adapters/openMailTransport.ts";
+import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
@@ -44,7 +44,7 @@ interface Worker {
   stop(graceMs: number): Promise<void>;
 }
 
-export interface Workers {
+export interface BackgroundJobs {
   readonly delivery: MailDelivery;
   /** Mail and webhook calls that are under way. */
   inFlightCount(): number;
@@ -63,10 +63,17 @@ interface WorkingOnLog extends Working {
 }
 
 /** Everything of a service that acts by itself. What reaches out works only where delivery is on. */
-export function makeWorkers(config: Config, logger: Logger, { deps, readers, logId }: WorkingOnLog): Workers {
-  const transport = openTransport(config);
-  const relayNews = new RelayNews(deps.clock, relayLog(config, logger, readers.reader("mail-queue")));
-  const mailing = { deps, readers, transport, relayNews };
+export function makeBackgroundJobs(
+  config: Config,
+  logger: Logger,
+  { deps, readers, logId }: WorkingOnLog,
+): BackgroundJobs {
+  const transport = openMailTransport(config);
+  const relayOutageReports = new RelayOutageReports(
+    deps.clock,
+    relayLog(config, logger, readers.reader("mail-queue")),
+  );
+  const mailing = { deps, readers, transport, relayOutageReports };
   const delivery = mailDelivery(config, logger, mailing);
   const verification = senderVerification(config, logger, mailing);
   const webhooks = webhookDelivery(config, logger, { deps, readers });
@@ -77,7 +84,7 @@ export function makeWorkers(config: Config, logger: Logger, { deps, readers, log
     contentSweeperOf(config, logger, deps),
     domainRecheckOf(config, logger, { deps, readers }),
     apiKeyLastUseWriter({
-      keyUse: deps.keyUse,
+      apiKeyLastUse: deps.apiKeyLastUse,
       actor: `worker:${newId()}`,
       onTrouble: (error) => logger.warn({ reason: reasonOf(error) }, "the use of keys could not be noted"),
     }),
@@ -126,7 +133,7 @@ function webhookDelivery(config: Config, logger: Logger, { deps, readers }: Work
 
 interface Mailing extends Working {
   readonly transport: MailTransport;
-  readonly relayNews: RelayNews;
+  readonly relayOutageReports: RelayOutageReports;
 }
 
 function staleReservationsOf(logger: Logger, { deps, readers }: Working) {
@@ -142,7 +149,7 @@ function staleReservationsOf(logger: Logger, { deps, readers }: Working) {
 function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: Mailing) {
   return new MailDelivery({
     ...mailing,
-    refusalNews: new RefusalNews(mailing.deps.clock, refusalLog(config, logger)),
+    refusalReports: new RefusalReports(mailing.deps.clock, refusalLog(config, logger)),
     mailQueue: readers.reader("mail-queue"),
     isLevel: levelOf(readers, "mail-queue"),
     policy: config.deliveryPolicy,
@@ -219,7 +226,7 @@ function workOnErasures(
       emails,
       erasures: readers.reader("erasures"),
       attachmentUse: readers.reader("attachment-use"),
-      areCurrent: async () => (await isCurrent("emails")) && (await isCurrent("attachment-use")),
+      areCaughtUp: async () => (await isCurrent("emails")) && (await isCurrent("attachment-use")),
       breathe: () => new Promise((resolve) => setImmediate(resolve)),
       scrubReadModels: () => scrubReadModels(sqliteReadDatabases, directory),
     }),
@@ -227,7 +234,7 @@ function workOnErasures(
 }
 
 /** What checks uploads, and what lets go of files whose time is over. */
-function workOnAttachments(logger: Logger, { deps, readers }: Working): readonly RowWorker[] {
+function workOnAttachments(logger: Logger, { deps, readers }: Working): readonly PollingWorker[] {
   const shared = {
     deps,
     attachments: readers.reader("attachments"),
@@ -244,7 +251,7 @@ function workOnAttachments(logger: Logger, { deps, readers }: Working): readonly
 function senderVerification(config: Config, logger: Logger, { readers, ...mailing }: Mailing) {
   const { verificationFrom: from, baseUrl } = config;
   if (from === null) return null;
-  return new SenderVerification({
+  return new VerificationMailWorker({
     ...mailing,
     mails: readers.reader("senders"),
     isLevel: levelOf(readers, "senders"),

@@ -2,9 +2,9 @@ import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { readOrCreate } from "../adapters/directory/durableFile.ts";
-import { claimContent, requireUnclaimed } from "../commands/instance/claimContentStore.ts";
+import { bindContentStore, requireUnboundContentStore } from "../commands/instance/bindContentStore.ts";
 import { type OpenInstance, openInstance } from "../commands/instance/openInstance.ts";
-import { enterLogFormat } from "../commands/instance/raiseLogFormat.ts";
+import { requireLogFormat } from "../commands/instance/raiseLogFormat.ts";
 import { INSTANCE_STREAM } from "../domain/instance/events.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
@@ -17,7 +17,7 @@ import { systemCommandContext } from "./systemCommandContext.ts";
 /** What a log is opened for. */
 export interface LogUse {
   /** Nothing will be appended: a log of a newer format than we read may be looked at all the same. */
-  readonly looksOnly?: boolean;
+  readonly readOnly?: boolean;
 }
 
 /** Proves that the settings belong to the log, and gives its keys. Throws what `openInstance` throws. */
@@ -25,7 +25,7 @@ export async function openLogInstance(
   config: Config,
   store: EventStore,
   content: ContentStore,
-  { looksOnly = false }: LogUse = {},
+  { readOnly = false }: LogUse = {},
 ): Promise<OpenInstance> {
   await store.lastRevision(INSTANCE_STREAM).catch((error: unknown) => {
     throw storeError(config, error);
@@ -35,10 +35,10 @@ export async function openLogInstance(
     throw contentError(config, error);
   });
   const claims = { masterKey, masterKeyPrevious: config.masterKeyPrevious, contentStoreId };
-  await requireUnclaimed(store, content);
+  await requireUnboundContentStore(store, content);
   const opened = await openInstance(store, claims, systemCommandContext("system"));
-  await claimContent(content, opened.logId);
-  if (!looksOnly) await enterLogFormat(store, opened.format, systemCommandContext("system"));
+  await bindContentStore(content, opened.logId);
+  if (!readOnly) await requireLogFormat(store, opened.format, systemCommandContext("system"));
   return opened;
 }
 

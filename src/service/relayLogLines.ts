@@ -6,7 +6,7 @@ import { SECOND_MS } from "../kernel/time.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../ports/readDatabase.ts";
 import type { MendableReason, Refusal, RefusalReport } from "../reactors/email/refusalReports.ts";
 import type { RelayReport } from "../reactors/email/relayOutageReports.ts";
-import { relayPlace } from "./adapters/openMailTransport.ts";
+import { mailDestination } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
 
 /** What is wrong, and what to do about it. */
@@ -51,7 +51,7 @@ export function refusalRemedy({ emailId, reason }: Refusal): string {
 
 /** Writes to the log that mail is lost for a reason which the operator can mend. */
 export function refusalLog(config: Config, logger: Logger): (report: RefusalReport) => void {
-  const relay = relayPlace(config);
+  const relay = mailDestination(config);
   return ({ failed, ...refusal }) => {
     const { emailId, reason, code } = refusal;
     const text = `the relay refuses mail for good (${reason}), and it is not tried again: ${refusalRemedy(refusal)}`;
@@ -68,7 +68,7 @@ export function relayLog(
   logger: Logger,
   mailQueue: ReadDatabase,
 ): (report: RelayReport) => void {
-  const relay = relayPlace(config);
+  const relay = mailDestination(config);
   return (report) => {
     const waiting = waitingNow(mailQueue);
     if (report.kind === "began") {

@@ -22,7 +22,7 @@ function systemCode(error: unknown): string | null {
 }
 
 /** The fault in a few words: of the operating system, else what the error says. */
-function faultOf(error: unknown): string {
+function fileFaultOf(error: unknown): string {
   const code = systemCode(error);
   if (code !== null && SYSTEM_FAULTS[code] !== undefined) return `${SYSTEM_FAULTS[code]} (${code})`;
   return error instanceof Error ? error.message : String(error);
@@ -30,7 +30,7 @@ function faultOf(error: unknown): string {
 
 /** Why a directory that a setting names cannot hold data. */
 export function directoryError(variable: string, directory: string, error: unknown): ConfigError {
-  const fault = faultOf(error);
+  const fault = fileFaultOf(error);
   return new ConfigError([
     `${variable} ${directory} cannot be used: ${fault}. Set ${variable} to a directory that this user can write to`,
   ]);
@@ -90,7 +90,7 @@ export function contentError({ contentUrl }: Pick<Config, "contentUrl">, error: 
   const remedy = contentUrl.startsWith("s3:")
     ? "Check CONTENT_URL, S3_ENDPOINT, S3_REGION and the access key"
     : "Set CONTENT_URL to a directory that this user can write to";
-  const text = `CONTENT_URL ${contentUrl} cannot be used: ${faultOf(error.cause ?? error)}. ${remedy}`;
+  const text = `CONTENT_URL ${contentUrl} cannot be used: ${fileFaultOf(error.cause ?? error)}. ${remedy}`;
   // A bucket may be there again in a moment; a directory is a matter of the setting.
   return contentUrl.startsWith("s3:")
     ? new StoreError(error.failure, text, { cause: error })

@@ -120,7 +120,7 @@ class Follower {
     const deadline = Date.now() + (isLooking(block.text) ? this.lookingAgainMs : 0);
     for (;;) {
       const printed = await this.#bash(this.#here(block.text));
-      const fault = this.#faultOf(block, output, printed);
+      const fault = this.#fileFaultOf(block, output, printed);
       if (fault === null) return;
       if (Date.now() >= deadline) {
         this.faults.push(`${this.page.path}:${block.line}: ${fault}`);
@@ -139,7 +139,7 @@ class Follower {
     return this.#addresses.reduce((all, [shown, here]) => all.replaceAll(here, shown), text);
   }
 
-  #faultOf(block: Block, output: Block | null, printed: Printed): string | null {
+  #fileFaultOf(block: Block, output: Block | null, printed: Printed): string | null {
     const { exitCode, out, err } = printed;
     if (exitCode !== block.exitStatus)
       return `exit status ${exitCode} in place of ${block.exitStatus}: ${block.text}\n${out}${err}`;

@@ -27,7 +27,7 @@ interface ProcessEnd {
   readonly cpuSeconds: number;
 }
 
-function faultOf({ exitCode, signal, hasHung }: ProcessEnd, cases: readonly TestCase[]): string | null {
+function fileFaultOf({ exitCode, signal, hasHung }: ProcessEnd, cases: readonly TestCase[]): string | null {
   if (hasHung) return "did not end in time and was killed";
   if (signal !== null) return `crashed: ended by ${signal}`;
   if (cases.length === 0) return `no test has reported (exit status ${exitCode})`;
@@ -88,5 +88,5 @@ export async function runTestFile(file: string, options: TestFileOptions): Promi
   const cases = readTestCases(await readFile(junitFile, "utf8").catch(() => ""));
   const output = await readFile(outputFile, "utf8");
   await rm(directory, { recursive: true, force: true });
-  return { file, seconds, cpuSeconds: end.cpuSeconds, cases, fault: faultOf(end, cases), output };
+  return { file, seconds, cpuSeconds: end.cpuSeconds, cases, fault: fileFaultOf(end, cases), output };
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import fc from "fast-check";
 import type { Projection } from "../../projections/projection.ts";
-import { parseMoment } from "../../src/cli/program/timeArgument.ts";
+import { parseTime } from "../../src/cli/program/timeArgument.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import type { SqlRow } from "../../src/ports/readDatabase.ts";
@@ -160,5 +160,5 @@ test.each<[string, number | null]>([
   ["9999999d", null],
   ["", null],
 ])("%p is a moment, or none", (text, moment) => {
-  expect(parseMoment(text, NOON)).toBe(moment);
+  expect(parseTime(text, NOON)).toBe(moment);
 });

@@ -6,7 +6,7 @@ import { binaryEvent, EventStoreDBClient, jsonEvent } from "@eventstore/db-clien
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
-import { joinLog } from "../../src/commands/instance/serviceRegister.ts";
+import { registerService } from "../../src/commands/instance/serviceRegister.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type EventStore, placeOfFault } from "../../src/ports/eventStore.ts";
@@ -58,7 +58,7 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server past 
   test("is not found where there was none", async () => {
     const place = { dataDir: folder, host: "here" };
     const context = () => ({ at: Date.now(), correlationId: newId(), actor: "cli" });
-    await joinLog(store, place, context);
+    await registerService(store, place, context);
     expect(await found()).toEqual([]);
   });
 

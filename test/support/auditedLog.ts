@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { LogSealer } from "../../src/commands/audit/auditSealer.ts";
+import { AuditSealer } from "../../src/commands/audit/auditSealer.ts";
 import { prepareContent } from "../../src/commands/email/storedContent.ts";
 import { erasePersonsSuppression } from "../../src/commands/erasure/erasePersonalEvents.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
@@ -77,7 +77,7 @@ export class AuditedLog {
   private readonly mails: SentMail[] = [];
   private readonly suppressions: { readonly recipientHash: string; isLifted: boolean }[] = [];
   private readonly uploads: { readonly id: string; isErased: boolean }[] = [];
-  private readonly sealers: readonly LogSealer[];
+  private readonly sealers: readonly AuditSealer[];
   private keyId: string | null = null;
   private now = Date.parse("2026-01-01T00:00:00Z");
 
@@ -86,7 +86,7 @@ export class AuditedLog {
     signingKey: SigningKey | null = null,
   ) {
     const clock = { now: () => this.now, monotonicMs: () => this.now };
-    this.sealers = [0, 1].map((id) => new LogSealer({ store, clock, signingKey, actor: `worker:${id}` }));
+    this.sealers = [0, 1].map((id) => new AuditSealer({ store, clock, signingKey, actor: `worker:${id}` }));
   }
 
   async play(history: readonly Deed[]): Promise<void> {
@@ -98,7 +98,7 @@ export class AuditedLog {
 
   /** Seals all that is there. */
   async seal(sealer = 0): Promise<void> {
-    const one = this.sealers[sealer] as LogSealer;
+    const one = this.sealers[sealer] as AuditSealer;
     do await one.readOn(async () => {});
     while (!(await one.seal()));
   }

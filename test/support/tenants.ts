@@ -24,7 +24,7 @@ import { pauseSending, resumeSending } from "../../src/domain/workspace/decision
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { type Address, parseAddress } from "../../src/kernel/text/emailAddress.ts";
-import { openInspector } from "../../src/service/adapters/openAttachmentInspector.ts";
+import { openAttachmentInspector } from "../../src/service/adapters/openAttachmentInspector.ts";
 import { openContentStore } from "../../src/service/adapters/openContentStore.ts";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../src/service/config/config.ts";
@@ -92,7 +92,7 @@ export async function openLog(env: Environment): Promise<Dependencies> {
     clock: systemClock,
     keys,
     suppressions: { isSuppressed: () => false, holds: async () => false },
-    inspector: openInspector(config),
+    inspector: openAttachmentInspector(config),
     templateEngine: liquidEngine(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: 0,

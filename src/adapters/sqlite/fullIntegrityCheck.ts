@@ -4,7 +4,7 @@ import { APPEND_BYTES_MAX, type StoreFault } from "../../ports/eventStore.ts";
 import {
   areTablesOurs,
   FAULTS_TOLD_MAX,
-  faultOf,
+  fileFaultOf,
   quickFaults,
   rowsOf,
   schemaFaults,
@@ -132,7 +132,7 @@ function attempt(db: DatabaseSync, rule: (db: DatabaseSync) => readonly StoreFau
   try {
     return rule(db);
   } catch (error) {
-    return [faultOf("changed", "file", `it cannot be read to its end: ${reasonOf(error)}`)];
+    return [fileFaultOf("changed", "file", `it cannot be read to its end: ${reasonOf(error)}`)];
   }
 }
 
@@ -143,7 +143,7 @@ function integrityFaults(db: DatabaseSync): readonly StoreFault[] {
       .all()
       .map((row) => String(Object.values(row)[0]))
       .filter((verdict) => verdict !== SOUND)
-      .map((verdict) => faultOf("changed", `file: ${verdict}`, "SQLite's check of the file finds it")),
+      .map((verdict) => fileFaultOf("changed", `file: ${verdict}`, "SQLite's check of the file finds it")),
   );
 }
 
@@ -156,15 +156,15 @@ function eventFaults(db: DatabaseSync): readonly StoreFault[] {
 
 /** Of one event; of its position where its stream or its revision is none. */
 function eventFault({ name, revision, position }: Row, kind: Kind, detail: string): StoreFault {
-  if (typeof name !== "string") return faultOf(kind, `position ${position}`, detail);
-  if (typeof revision !== "number") return faultOf(kind, `position ${position} in ${name}`, detail);
+  if (typeof name !== "string") return fileFaultOf(kind, `position ${position}`, detail);
+  if (typeof revision !== "number") return fileFaultOf(kind, `position ${position} in ${name}`, detail);
   return { kind, stream: name, revision, object: null, detail };
 }
 
 function gapFaults(db: DatabaseSync): readonly StoreFault[] {
   return rowsOf(db, GAPS).map(({ first, last }) => {
     const object = first === last ? `position ${first}` : `positions ${first} to ${last}`;
-    return faultOf("removed", object, "the log has nothing there");
+    return fileFaultOf("removed", object, "the log has nothing there");
   });
 }
 
@@ -173,7 +173,7 @@ function streamFaults(db: DatabaseSync): readonly StoreFault[] {
     const missing = missingOf(db, { id: Number(id), stream: String(name), last: Number(revision) });
     if (missing.length > 0) return missing;
     const detail = `its row says that it ends at revision ${revision}; it has ${events} events`;
-    return [faultOf("changed", `stream ${name}`, detail)];
+    return [fileFaultOf("changed", `stream ${name}`, detail)];
   });
 }
 
@@ -213,7 +213,7 @@ function indexFaults(db: DatabaseSync): readonly StoreFault[] {
   return INDEX_RULES.flatMap(([sql, kind, detail]) =>
     attempt(db, () =>
       rowsOf(db, `${sql} LIMIT ${FAULTS_TOLD_MAX}`).map((row) =>
-        "position" in row ? eventFault(row, kind, detail) : faultOf(kind, `stream ${row.name}`, detail),
+        "position" in row ? eventFault(row, kind, detail) : fileFaultOf(kind, `stream ${row.name}`, detail),
       ),
     ),
   );

@@ -22,7 +22,7 @@ function plain(value: unknown): unknown {
 }
 
 /** A fault of what is not one event. */
-export function faultOf(kind: StoreFault["kind"], object: string, detail: string): StoreFault {
+export function fileFaultOf(kind: StoreFault["kind"], object: string, detail: string): StoreFault {
   return { kind, object, stream: null, revision: null, detail };
 }
 
@@ -47,7 +47,7 @@ function headerFaults(db: DatabaseSync): readonly StoreFault[] {
   const known = { application_id: APPLICATION_ID, user_version: SCHEMA_VERSION };
   return Object.entries(known).flatMap(([name, value]) => {
     const found = db.prepare(`PRAGMA ${name}`).get()?.[name];
-    return found === value ? [] : [faultOf("changed", `pragma ${name}`, `it is ${found}, not ${value}`)];
+    return found === value ? [] : [fileFaultOf("changed", `pragma ${name}`, `it is ${found}, not ${value}`)];
   });
 }
 
@@ -79,10 +79,10 @@ export function schemaFaults(db: DatabaseSync): readonly StoreFault[] {
     const expected = missing.get(object);
     missing.delete(object);
     if (expected === undefined)
-      faults.push(faultOf("inserted", object, "it is not part of the log's schema"));
-    else if (expected !== sql) faults.push(faultOf("changed", object, "it is not defined as it was"));
+      faults.push(fileFaultOf("inserted", object, "it is not part of the log's schema"));
+    else if (expected !== sql) faults.push(fileFaultOf("changed", object, "it is not defined as it was"));
   }
-  for (const object of missing.keys()) faults.push(faultOf("removed", object, "it is missing"));
+  for (const object of missing.keys()) faults.push(fileFaultOf("removed", object, "it is missing"));
   return faults.slice(0, FAULTS_TOLD_MAX);
 }
 
@@ -90,10 +90,11 @@ export function schemaFaults(db: DatabaseSync): readonly StoreFault[] {
 function headFaults(db: DatabaseSync): readonly StoreFault[] {
   const rows = rowsOf(db, "SELECT head FROM log LIMIT 2");
   const [row] = rows;
-  if (row === undefined || rows.length > 1) return [faultOf("changed", "table log", "it must have one row")];
+  if (row === undefined || rows.length > 1)
+    return [fileFaultOf("changed", "table log", "it must have one row")];
   const { head } = row;
   if (typeof head !== "number" || !Number.isInteger(head) || head < 0)
-    return [faultOf("changed", "head", "it is no position")];
+    return [fileFaultOf("changed", "head", "it is no position")];
   const [ends] = rowsOf(
     db,
     "SELECT (SELECT min(position) FROM events) AS first, (SELECT max(position) FROM events) AS last",
@@ -101,12 +102,12 @@ function headFaults(db: DatabaseSync): readonly StoreFault[] {
   const { first = null, last = null } = ends ?? {};
   const faults: StoreFault[] = [];
   if (first !== null && Number(first) < 1)
-    faults.push(faultOf("inserted", `position ${first}`, "the log begins at position 1"));
+    faults.push(fileFaultOf("inserted", `position ${first}`, "the log begins at position 1"));
   if (head > 0 && (first === null || Number(first) > 1))
-    faults.push(faultOf("removed", "position 1", "the log does not begin with it"));
+    faults.push(fileFaultOf("removed", "position 1", "the log does not begin with it"));
   if (Number(last ?? 0) > head)
-    faults.push(faultOf("inserted", `position ${last}`, `the log ends at position ${head}`));
+    faults.push(fileFaultOf("inserted", `position ${last}`, `the log ends at position ${head}`));
   if (Number(last ?? 0) < head)
-    faults.push(faultOf("removed", `position ${head}`, "the log says that it ends there, and does not"));
+    faults.push(fileFaultOf("removed", `position ${head}`, "the log says that it ends there, and does not"));
   return faults;
 }

@@ -23,7 +23,7 @@ import { wholeFaults } from "./fullIntegrityCheck.ts";
 import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
 import { openLogDatabase } from "./openLogDatabase.ts";
-import { areTablesOurs, faultOf, quickFaults } from "./quickIntegrityCheck.ts";
+import { areTablesOurs, fileFaultOf, quickFaults } from "./quickIntegrityCheck.ts";
 
 export interface SqliteEventStoreOptions {
   /** The log's file; its folder is made when it is missing. */
@@ -272,7 +272,7 @@ class SqliteEventStore implements EventStore {
 }
 
 /** What is appended goes to a file that nobody will open again. */
-const SWAPPED = faultOf("changed", "file", "another one lies at its path than the one that is open");
+const SWAPPED = fileFaultOf("changed", "file", "another one lies at its path than the one that is open");
 
 /** Names the file that lies at a path; null when there is none. */
 function fileAt(path: string): string | null {

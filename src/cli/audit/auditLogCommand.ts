@@ -12,7 +12,7 @@ import { createTables } from "../../readModels/versionedFile.ts";
 import type { Config } from "../../service/config/config.ts";
 import { type Command, type Invocation, notFound, UsageError } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";
-import { parseMoment } from "../program/timeArgument.ts";
+import { parseTime } from "../program/timeArgument.ts";
 
 /** Entries that are read from the rows at once. */
 const PAGE_ENTRIES = 500;
@@ -39,7 +39,7 @@ function askedOf({ option }: Invocation): Asked {
   const workspaceId = option("workspace") ?? null;
   const since = option("since");
   const action = option("action");
-  const at = since === undefined ? null : parseMoment(since, Date.now());
+  const at = since === undefined ? null : parseTime(since, Date.now());
   if (since !== undefined && at === null) {
     throw new UsageError(`--since ${since} is no time: RFC 3339, a date, or how long ago: 90m, 2h, 7d`);
   }

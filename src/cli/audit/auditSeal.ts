@@ -1,7 +1,7 @@
 import { systemClock } from "../../adapters/system/systemClock.ts";
-import { LogSealer } from "../../commands/audit/auditSealer.ts";
+import { AuditSealer } from "../../commands/audit/auditSealer.ts";
 import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
-import { howFar, progressBar } from "../output/progressBar.ts";
+import { progressBar, readingProgress } from "../output/progressBar.ts";
 import type { Command } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";
 
@@ -16,11 +16,11 @@ export const auditSeal: Command = {
     const { revision, leaf, covered } = await withStore(config, async (store) => {
       const { auditSigningKey: pem } = config;
       const signingKey = pem === null ? null : parseSigningKey(pem);
-      const sealer = new LogSealer({ store, clock: systemClock, signingKey, actor: "cli" });
+      const sealer = new AuditSealer({ store, clock: systemClock, signingKey, actor: "cli" });
       const head = await store.head();
       do {
         await sealer.readOn(async (position) =>
-          bar.show(howFar({ position, head }), `${sealer.last.covered} events sealed`),
+          bar.show(readingProgress({ position, head }), `${sealer.last.covered} events sealed`),
         );
       } while (!(await sealer.seal()));
       return sealer.last;

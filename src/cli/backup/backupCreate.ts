@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { copyContentTree, copyDurably, digestFile } from "../../adapters/directory/copyContentTree.ts";
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
 import { copyLog } from "../../adapters/sqlite/vacuumCopy.ts";
-import { noteCopy } from "../../commands/instance/freezeAndResume.ts";
+import { recordCopy } from "../../commands/instance/freezeAndResume.ts";
 import { instanceAggregate } from "../../commands/instance/openInstance.ts";
 import { load } from "../../commands/transact.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
@@ -41,7 +41,7 @@ export function requireEmbedded(config: Config): void {
 async function factsOf(config: Config, place: string): Promise<BackupFacts> {
   const createdAt = rfc3339(Date.now());
   const { state } = await withLog(config, async ({ log }) => {
-    await noteCopy(log, { kind: "backup", place }, systemCommandContext("cli"));
+    await recordCopy(log, { kind: "backup", place }, systemCommandContext("cli"));
     return load(log, instanceAggregate, INSTANCE_STREAM);
   });
   invariant(state, "a log that is open has an instance");

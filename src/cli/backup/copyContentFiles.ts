@@ -12,7 +12,7 @@ export interface CopiedContent {
 }
 
 /** Copies the content directory to one that is not there yet: it has its name once all is in it. */
-export async function copyContentAside({ contentUrl }: Config, target: string): Promise<CopiedContent> {
+export async function copyContentFiles({ contentUrl }: Config, target: string): Promise<CopiedContent> {
   const partial = `${target}.partial`;
   const bar = progressBar("content");
   let [files, bytes] = [0, 0];

@@ -71,7 +71,7 @@ async function openModels({ deps, place }: OpenForCommand, position: Position): 
 
 async function release(open: OpenForCommand, models: Models): Promise<Released | "notYetKnown" | null> {
   const { deps } = open;
-  const { instance } = await deps.standing.get();
+  const { instance } = await deps.instanceStatus.get();
   if (!instance?.isHeld) return null;
   const [mailQueue, senders, webhooks] = ["mail-queue", "senders", "webhook-deliveries"].map((name) =>
     models.get(name),
@@ -99,7 +99,7 @@ async function resumeDeferred({ deps }: OpenForCommand, mailQueue: ReadDatabase)
 }
 
 async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown"> {
-  const { restoredPosition } = await open.deps.standing.get();
+  const { restoredPosition } = await open.deps.instanceStatus.get();
   const models = await openModels(open, restoredPosition ?? LOG_START);
   try {
     const released = await release(open, models);

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { freezeLog } from "../../commands/instance/freezeAndResume.ts";
-import { servicesAtWork } from "../../commands/instance/serviceRegister.ts";
+import { registeredServices } from "../../commands/instance/serviceRegister.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -29,7 +29,7 @@ type Unsettled = () => Promise<readonly string[]>;
  */
 function unsettledServices({ log }: OpenForCommand, config: Config): Unsettled {
   if (!isEmbedded(config)) {
-    const atWork = servicesAtWork(log);
+    const atWork = registeredServices(log);
     return async () => (await atWork()).map(({ host, dataDir }) => `${host}:${dataDir}`);
   }
   return async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { writeCompressed, writeCompressedFile } from "../../adapters/directory/compressedLineFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
-import { noteCopy } from "../../commands/instance/freezeAndResume.ts";
+import { recordCopy } from "../../commands/instance/freezeAndResume.ts";
 import { instanceAggregate } from "../../commands/instance/openInstance.ts";
 import type { ExportEnd } from "../../commands/log/exportFormat.ts";
 import { exportLog } from "../../commands/log/exportLog.ts";
@@ -16,8 +16,8 @@ import { rfc3339 } from "../../kernel/time.ts";
 import type { Position } from "../../ports/eventStore.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type CopiedContent, copyContentAside } from "../backup/copyContentFiles.ts";
-import { howFar, progressBar } from "../output/progressBar.ts";
+import { type CopiedContent, copyContentFiles } from "../backup/copyContentFiles.ts";
+import { progressBar, readingProgress } from "../output/progressBar.ts";
 import { type Command, type Invocation, refuse, UsageError } from "../program/command.ts";
 import { type OpenForCommand, withLog } from "../program/openStoreForCommand.ts";
 import { freezeAndSettle } from "./freezeAndSettle.ts";
@@ -38,7 +38,7 @@ interface Exported extends Written {
 /** Writes the whole log out, and what is needed to keep it apart in a temporary database. */
 async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Written> {
   const copy = { kind: "export", place: out === STDOUT ? "standard output" : resolve(out) } as const;
-  await noteCopy(log, copy, systemCommandContext("cli"));
+  await recordCopy(log, copy, systemCommandContext("cli"));
   const { state } = await load(log, instanceAggregate, INSTANCE_STREAM);
   invariant(state, "a log that is open has an instance");
   const { logId, contentStoreId, sealedDataKey, frozenAt } = state;
@@ -53,7 +53,7 @@ async function writeOut({ log, place }: OpenForCommand, out: string): Promise<Wr
   try {
     const head = await log.head();
     const onProgress = (events: number, position: Position) =>
-      bar.show(howFar({ position, head }), `${events} events`);
+      bar.show(readingProgress({ position, head }), `${events} events`);
     const onEnd = (end: ExportEnd) => void ends.push(end);
     const chunks = exportLog({ store: log, header, scratch, onProgress, onEnd });
     if (out === STDOUT) await writeCompressed(chunks, process.stdout);
@@ -138,7 +138,7 @@ export const logExport: Command = {
         const isFreezing = invocation.option("freeze") !== undefined;
         const silent = isFreezing ? await freezeAndSettle(open, config, lock !== null) : [];
         const written = await writeOut(open, out);
-        const content = contentDir === undefined ? null : await copyContentAside(config, contentDir);
+        const content = contentDir === undefined ? null : await copyContentFiles(config, contentDir);
         report(invocation, out, { ...written, content, silent });
         return 0;
       });

@@ -3,7 +3,7 @@ import type { Difference } from "../../readModels/verifyReadModels.ts";
 import { jsonKey, jsonRow } from "./jsonAndCsvRows.ts";
 
 /** A difference as people read it: which row, what is wrong with it, and the event that says so. */
-export function differenceLine(difference: Difference): string {
+export function rowDifferenceLine(difference: Difference): string {
   const { projection, table, key, event } = difference;
   const row = `${projection}  ${table} ${JSON.stringify(jsonKey(key))}`;
   const source =

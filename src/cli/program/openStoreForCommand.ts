@@ -10,7 +10,7 @@ import { makeDependencies } from "../../commands/makeDependencies.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import { IMPORT_STREAM } from "../../kernel/event/systemEvents.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
-import { openInspector } from "../../service/adapters/openAttachmentInspector.ts";
+import { openAttachmentInspector } from "../../service/adapters/openAttachmentInspector.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { type OpenStoreOptions, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -86,7 +86,7 @@ export async function withLog<Result>(
       keys,
       // Commands accept no mail, so nobody asks.
       suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: openInspector(config),
+      inspector: openAttachmentInspector(config),
       templateEngine: liquidEngine(),
       disk: diskSpaceOf(config.dataDir),
       diskFreeBytesMin: config.diskFreeBytesMin,

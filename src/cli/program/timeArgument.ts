@@ -13,7 +13,7 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/;
  * The moment that somebody names: an RFC 3339 date-time; a date, which is its first moment in UTC; or how long ago
  * it is at `now`: `90m`, `2h`, `7d`. Null for anything else.
  */
-export function parseMoment(text: string, now: EpochMs): EpochMs | null {
+export function parseTime(text: string, now: EpochMs): EpochMs | null {
   const [, count = "", unit = ""] = /^(\d{1,6})([smhdw])$/.exec(text) ?? [];
   const unitMs = UNIT_MS[unit];
   if (unitMs !== undefined) return now - Number(count) * unitMs;

@@ -7,7 +7,7 @@ import { fileOutput, type RowOutput, standardOutput } from "../output/jsonAndCsv
 import { type Invocation, type Operand, type Option, UsageError } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
-import { parseMoment } from "../program/timeArgument.ts";
+import { parseTime } from "../program/timeArgument.ts";
 import { readingBar } from "./readingProgressBar.ts";
 
 export type Format = "jsonl" | "csv";
@@ -23,7 +23,7 @@ export const NAME: Operand = {
 const LEFT = "nothing is left behind";
 
 export function parseTimeOperand(text: string, now: number): number {
-  const at = parseMoment(text, now);
+  const at = parseTime(text, now);
   if (at !== null) return at;
   throw new UsageError(`${text} is no time: ${TIME_FORMS}`);
 }
@@ -78,7 +78,7 @@ export async function withReadModelsAsOf(
             bar.end();
             return work(pasts, signal);
           }),
-        { looksOnly: true },
+        { readOnly: true },
       );
       return 0;
     } catch (error) {

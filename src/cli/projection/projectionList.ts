@@ -15,7 +15,7 @@ export const projectionList: Command = {
     const listing = await withLog(
       invocation.config,
       ({ deps, place }) => listReadModels({ ...place, store: deps.store, projections }),
-      { looksOnly: true },
+      { readOnly: true },
     );
     const lines = listing.map((model) => {
       const state = model.status === "current" && !model.isAtHead ? "behind" : model.status;

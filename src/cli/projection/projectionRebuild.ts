@@ -23,7 +23,7 @@ async function rebuildNamed(
     return await withLog(
       invocation.config,
       ({ deps: { store }, place }) => rebuildReadModels({ ...place, ...wanted, store, onProgress, signal }),
-      { looksOnly: true },
+      { readOnly: true },
     );
   } finally {
     lock?.release();

@@ -1,5 +1,5 @@
 import { type Difference, verifyReadModels } from "../../readModels/verifyReadModels.ts";
-import { differenceLine } from "../output/rowDifferenceLine.ts";
+import { rowDifferenceLine } from "../output/rowDifferenceLine.ts";
 import type { Command } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
@@ -28,10 +28,10 @@ export const projectionVerify: Command = {
             onDifference: (difference) => differences.push(difference),
             signal,
           }),
-        { looksOnly: true },
+        { readOnly: true },
       ).finally(bar.end);
       const lines = [
-        ...differences.map(differenceLine),
+        ...differences.map(rowDifferenceLine),
         ...results.map(({ name, rows, differences: found, failure }) =>
           failure === null
             ? `${name}  ${rows} rows, ${found} differences`

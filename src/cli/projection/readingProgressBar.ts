@@ -1,5 +1,5 @@
 import type { ReadingProgress } from "../../readModels/rebuildReadModels.ts";
-import { howFar, progressBar } from "../output/progressBar.ts";
+import { progressBar, readingProgress } from "../output/progressBar.ts";
 
 /** A bar for a reading of the log: how far it is, how fast it goes and how long it will still take. */
 export function readingBar(label: string): { show(progress: ReadingProgress): void; end(): void } {
@@ -7,7 +7,7 @@ export function readingBar(label: string): { show(progress: ReadingProgress): vo
   return {
     show(progress) {
       const { events, elapsedMs, eventsPerSecond } = progress;
-      const done = howFar(progress);
+      const done = readingProgress(progress);
       const left = done > 0 ? Math.round((elapsedMs / done - elapsedMs) / 1_000) : 0;
       bar.show(done, `${events} events, ${Math.round(eventsPerSecond)}/s, ${left} s left`);
     },

@@ -44,7 +44,7 @@ async function logFindings(config: Config): Promise<LogFindings> {
     };
   };
   try {
-    return await withLog(config, look, { looksOnly: true });
+    return await withLog(config, look, { readOnly: true });
   } catch (error) {
     // Where there is nothing, there is nothing to look at.
     if (error instanceof CommandFailure) throw error;

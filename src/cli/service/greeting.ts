@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import { version } from "../../../package.json";
-import { isOutbox, relayPlace } from "../../service/adapters/openMailTransport.ts";
+import { isOutbox, mailDestination } from "../../service/adapters/openMailTransport.ts";
 import { isEmbedded } from "../../service/adapters/openStore.ts";
 import type { RunningApp } from "../../service/app.ts";
 import type { Config } from "../../service/config/config.ts";
@@ -103,7 +103,7 @@ function dataPlace(config: Config): string {
 
 function mailPlace(config: Config): string {
   if (!config.deliveryEnabled) return "is accepted and not delivered here (DELIVERY=off)";
-  const place = relayPlace(config);
+  const place = mailDestination(config);
   if (!isOutbox(config)) return `goes to the relay ${place}`;
   return `is written to ${join(place, "*.eml")} and goes nowhere else; SMTP_URL names a relay`;
 }

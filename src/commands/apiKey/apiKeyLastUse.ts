@@ -8,7 +8,7 @@ import { toNewEvents } from "../transact.ts";
 const KEYS_MAX = 10_000;
 
 /** When keys were last used, to the hour: noted in memory, and written beside the requests. */
-export interface KeyUse {
+export interface ApiKeyLastUse {
   /** Costs a request one look at a map. */
   note(keyId: string, now: EpochMs): void;
   /** The beginning of the hour in which this instance has last seen the key; null when it has not. */
@@ -17,7 +17,7 @@ export interface KeyUse {
   write(actor: string): Promise<void>;
 }
 
-export function keyUse(store: EventStore): KeyUse {
+export function apiKeyLastUse(store: EventStore): ApiKeyLastUse {
   const hours = new Map<string, number>();
   const unwritten = new Map<string, number>();
 

@@ -50,6 +50,6 @@ function admitted(deps: Dependencies, keyId: string, key: ApiKey): Principal | "
   const { workspaceId, scopes, senders, clients, revoked } = key;
   const now = deps.clock.now();
   if (!isUsable(key, now)) return revoked ? "revoked" : "expired";
-  deps.keyUse.note(keyId, now);
+  deps.apiKeyLastUse.note(keyId, now);
   return { keyId, workspaceId, scopes, senders, clients };
 }

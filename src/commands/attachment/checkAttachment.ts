@@ -7,8 +7,8 @@ import { attachmentAggregate } from "../aggregates.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
-import { clearUpload } from "./deleteUploadFiles.ts";
-import { faultOf } from "./fileValidation.ts";
+import { deleteUploadFiles } from "./deleteUploadFiles.ts";
+import { fileFaultOf } from "./fileValidation.ts";
 import { uploadFolder } from "./readAttachment.ts";
 
 /**
@@ -25,7 +25,7 @@ export async function checkAttachment(
   if (state?.status !== "pending") return;
   const result = await look(deps, id, state);
   await transact(deps.store, aggregate, (now) => settleCheck(now, result), context);
-  if (result.kind === "rejected") await clearUpload(deps, id, context);
+  if (result.kind === "rejected") await deleteUploadFiles(deps, id, context);
 }
 
 async function look(deps: Dependencies, id: string, attachment: Attachment): Promise<CheckResult> {
@@ -36,6 +36,6 @@ async function look(deps: Dependencies, id: string, attachment: Attachment): Pro
     return { kind: "rejected", code: "ATTACHMENT_INVALID", reason: "its bytes are no longer there" };
   }
   const limits = await workspaceLimits(deps, workspaceId);
-  const fault = faultOf(await deps.inspector.inspect({ filename, contentType, bytes }, limits));
+  const fault = fileFaultOf(await deps.inspector.inspect({ filename, contentType, bytes }, limits));
   return fault === null ? { kind: "sound" } : { kind: "rejected", code: fault.code, reason: fault.message };
 }

@@ -6,7 +6,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import { attachmentAggregate } from "../aggregates.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
-import { clearUpload } from "./deleteUploadFiles.ts";
+import { deleteUploadFiles } from "./deleteUploadFiles.ts";
 
 /** Lets go of an upload of the context's workspace before its time. A repeat is no error. */
 export async function deleteAttachment(
@@ -20,7 +20,7 @@ export async function deleteAttachment(
   const outcome = await transact(deps.store, aggregate, decide, context);
   if (outcome === "notFound") return outcome;
   // Done here, there is room again when the caller hears of it. What fails here, the retention does later.
-  await clearUpload(deps, id, context).catch((error: unknown) => {
+  await deleteUploadFiles(deps, id, context).catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error;
   });
   return "deleted";

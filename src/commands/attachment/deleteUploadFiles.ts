@@ -10,7 +10,11 @@ import { load, transact } from "../transact.ts";
  * Removes the bytes of a rejected or expired upload, frees what it holds of the storage allowance, and notes
  * that last: until then the read model shows it as work that is left. Repeatable. Throws `StoreError`.
  */
-export async function clearUpload(deps: Dependencies, id: string, context: CommandContext): Promise<void> {
+export async function deleteUploadFiles(
+  deps: Dependencies,
+  id: string,
+  context: CommandContext,
+): Promise<void> {
   const stream = attachmentStream(id);
   const { state } = await load(deps.store, attachmentAggregate, stream);
   if (state === null || !isSpent(state) || state.bytesRemoved) return;

@@ -6,16 +6,16 @@ import type { Email } from "../../domain/email/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { attachmentAggregate, emailAggregate } from "../aggregates.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { type EmailStory, readStory } from "../email/emailHistory.ts";
+import { type EmailHistory, readEmailHistory } from "../email/emailHistory.ts";
 import { contentOf, folderOf } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
-import { clearUpload } from "./deleteUploadFiles.ts";
+import { deleteUploadFiles } from "./deleteUploadFiles.ts";
 
 /** Lets go of an upload whose time is over, and of the bytes of one that nothing is sent from any more. */
 export async function expireUpload(deps: Dependencies, id: string, context: CommandContext): Promise<void> {
   const aggregate = { ...attachmentAggregate, stream: attachmentStream(id) };
   await transact(deps.store, aggregate, (state) => retire(state, context.at), context);
-  await clearUpload(deps, id, context);
+  await deleteUploadFiles(deps, id, context);
 }
 
 /**
@@ -27,7 +27,7 @@ export async function expireEmailFiles(
   id: string,
   context: CommandContext,
 ): Promise<void> {
-  const story = await readStory(deps.store, id);
+  const story = await readEmailHistory(deps.store, id);
   const { state } = story;
   if (!canLoseAttachments(state, context.at)) return;
   await removeFiles(deps, id, { story, email: state });
@@ -43,7 +43,7 @@ export async function expireEmailFiles(
 async function removeFiles(
   deps: Dependencies,
   id: string,
-  { story, email }: { readonly story: EmailStory; readonly email: Email },
+  { story, email }: { readonly story: EmailHistory; readonly email: Email },
 ): Promise<void> {
   const folder = folderOf(id, email);
   const content = await contentOf(deps, id, story);

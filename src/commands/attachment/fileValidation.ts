@@ -19,12 +19,12 @@ function invalidContent(message: string): FileFault {
  * A file's name as we keep it: in NFC, as most of the world writes names. macOS hands out the same names in NFD, where
  * an accent is a character of its own.
  */
-export function normalizedName(filename: string): string {
+export function normalizedFilename(filename: string): string {
   return filename.normalize("NFC");
 }
 
 /** What an inspection found wrong; null when nothing is. */
-export function faultOf(result: InspectionResult): FileFault | null {
+export function fileFaultOf(result: InspectionResult): FileFault | null {
   if (result.kind === "sound") return null;
   const code = result.kind === "unsupported" ? "ATTACHMENT_TYPE_UNSUPPORTED" : "ATTACHMENT_INVALID";
   return { code, message: result.reason, member: result.member };

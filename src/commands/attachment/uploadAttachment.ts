@@ -12,7 +12,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { contentDeadline } from "../email/contentAge.ts";
 import { toNewEvents } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
-import { EMPTY_FILE, type FileFault, faultOf, normalizedName } from "./fileValidation.ts";
+import { EMPTY_FILE, type FileFault, fileFaultOf, normalizedFilename } from "./fileValidation.ts";
 import { uploadFolder } from "./readAttachment.ts";
 
 /** A file on its way in. */
@@ -40,10 +40,10 @@ export type UploadOutcome =
  * for its check. What is refused leaves nothing behind. Throws `StoreError`; then nothing is known to be kept.
  */
 export async function uploadAttachment(deps: Dependencies, given: UploadAttachment): Promise<UploadOutcome> {
-  const upload = { ...given, filename: normalizedName(given.filename) };
+  const upload = { ...given, filename: normalizedFilename(given.filename) };
   const { filename, contentType, workspaceId } = upload;
   const limits = await workspaceLimits(deps, workspaceId);
-  const named = faultOf(deps.inspector.inspectName({ filename, contentType }, limits));
+  const named = fileFaultOf(deps.inspector.inspectName({ filename, contentType }, limits));
   if (named) return { kind: "refused", ...named };
   if (deps.disk.freeBytes() < deps.diskFreeBytesMin) {
     throw new StoreError("unavailable", "the data directory's disk is nearly full");

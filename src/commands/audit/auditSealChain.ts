@@ -16,7 +16,7 @@ export interface ReadSeal {
 }
 
 /** What the chain has come to. */
-export interface ChainReport {
+export interface AuditSealChainReport {
   readonly seals: number;
   readonly signed: number;
   /** The time of the first one that is signed by whom it has to be; null when there is none. */
@@ -32,7 +32,7 @@ export interface ChainReport {
 }
 
 /** Walks the chain of seals: each is there, says what the one before it was, and is signed by whom it has to be. */
-export class SealChain {
+export class AuditSealChain {
   private next = 0;
   private lastLeaf: string | null = null;
   private lastAt: string | null = null;
@@ -75,7 +75,7 @@ export class SealChain {
   }
 
   /** Tells of what is missing at the end: `lastRevision` is what the store says of the stream. */
-  finish(lastRevision: number | null): ChainReport {
+  finish(lastRevision: number | null): AuditSealChainReport {
     this.tellMissing(lastRevision ?? -1);
     const last = Math.max(0, this.next - 1);
     if (this.trusted.length > 0 && this.signed === 0) {

@@ -24,7 +24,7 @@ import {
 } from "../../ports/eventStore.ts";
 import { toNewEvents } from "../transact.ts";
 
-export interface LogSealerOptions {
+export interface AuditSealerOptions {
   readonly store: EventStore;
   readonly clock: Clock;
   /** Null: seals are not signed. */
@@ -41,8 +41,8 @@ interface Resumption {
 }
 
 /** Somebody has tampered with what keeps the log: no seal is put over that. */
-export class UnsoundLogError extends Error {
-  override readonly name = "UnsoundLogError";
+export class DamagedLogError extends Error {
+  override readonly name = "DamagedLogError";
   constructor(faults: readonly StoreFault[]) {
     const told = faults.map((fault) => `${placeOfFault(fault)}: ${fault.detail}`);
     super(`the log is not sealed, because it is not as it was written: ${told.join("; ")}`);
@@ -54,14 +54,14 @@ export class UnsoundLogError extends Error {
  * begins, and begins again after another instance was first, behind the last seal. Any number of them may work on one
  * log: the expected revision lets one append win, and what it covers is what all have read in the same order.
  */
-export class LogSealer {
+export class AuditSealer {
   private end: ChainEnd = NO_SEAL;
   private position: Position = LOG_START;
   private named = new Set<string>();
   private places: Place[] = [];
   private isResumed = false;
 
-  constructor(private readonly options: LogSealerOptions) {}
+  constructor(private readonly options: AuditSealerOptions) {}
 
   /** Events that were read and that no seal covers yet: at most {@link SEAL_EVENTS_MAX} after {@link readOn}. */
   get waiting(): number {
@@ -83,7 +83,7 @@ export class LogSealer {
 
   /**
    * Appends a seal of what waits, if anything does. False when another instance has sealed meanwhile. Throws
-   * {@link UnsoundLogError} for a log that somebody has tampered with: a seal would make that good.
+   * {@link DamagedLogError} for a log that somebody has tampered with: a seal would make that good.
    */
   async seal(): Promise<boolean> {
     if (this.places.length === 0) return true;
@@ -113,12 +113,12 @@ export class LogSealer {
     const [event] = await this.options.store.read(AUDIT_STREAM, revision, 1);
     if (event?.revision === revision && eventLeaf(event) === leaf) return;
     const detail = "the seal that this process has seen there is gone, or is another one";
-    throw new UnsoundLogError([{ kind: "removed", stream: AUDIT_STREAM, revision, object: null, detail }]);
+    throw new DamagedLogError([{ kind: "removed", stream: AUDIT_STREAM, revision, object: null, detail }]);
   }
 
   private async requireSound(): Promise<void> {
     const faults = await this.options.store.faults("quick");
-    if (faults.length > 0) throw new UnsoundLogError(faults);
+    if (faults.length > 0) throw new DamagedLogError(faults);
   }
 
   /** False when another instance has sealed what we were reading. */

@@ -19,7 +19,7 @@ import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import { ErasureFacts, type MessageFacts } from "./erasureEvidence.ts";
 
 /** What an event lets go of in its own stream. */
-export interface LetGo {
+export interface PermittedGap {
   /** All revisions below this one; 0: none. */
   readonly below: number;
   /** Single revisions, with the leaves of what was there. */
@@ -28,7 +28,7 @@ export interface LetGo {
   readonly unfounded: string | null;
 }
 
-const NOTHING: LetGo = { below: 0, erased: [], unfounded: null };
+const NOTHING: PermittedGap = { below: 0, erased: [], unfounded: null };
 const STORAGE = storageStream("");
 const EMAIL = emailStream("");
 const ATTACHMENT = attachmentStream("");
@@ -49,11 +49,11 @@ const ENDS: ReadonlySet<string> = new Set<EmailEvent["type"]>([
 const ACCEPTANCES: ReadonlySet<string> = new Set<EmailEvent["type"]>(["EmailQueued", "EmailSuppressed"]);
 
 /** Whether leaves of this stream are lost with their events: of the storage ledger nobody keeps them. */
-export function losesLeaves(stream: string): boolean {
+export function losesEventHashes(stream: string): boolean {
   return stream.startsWith(STORAGE);
 }
 
-function unfounded(why: string): LetGo {
+function unfounded(why: string): PermittedGap {
   return { ...NOTHING, unfounded: why };
 }
 
@@ -77,7 +77,7 @@ function decoded<Event extends DomainEvent, Type extends Event["type"]>(
  * an erasure can take, and only with its reason in the log before it: the caller's key or the person's request, or a
  * message that has ended long enough ago. Anything else that is said to be erased is missing.
  */
-export class Erasures {
+export class PermittedErasures {
   private readonly facts;
 
   constructor(db: ReadDatabaseFile) {
@@ -85,7 +85,7 @@ export class Erasures {
   }
 
   /** Takes the next event of the log. */
-  take(event: RecordedEvent): LetGo {
+  take(event: RecordedEvent): PermittedGap {
     const { stream } = event;
     if (stream.startsWith(EMAIL)) return this.takeEmail(event);
     if (stream.startsWith(SUPPRESSION)) return this.takeSuppression(event);
@@ -100,7 +100,7 @@ export class Erasures {
     return NOTHING;
   }
 
-  private takeEmail(event: RecordedEvent): LetGo {
+  private takeEmail(event: RecordedEvent): PermittedGap {
     const { stream, revision, type } = event;
     if (revision === ACCEPTANCE_REVISION && ACCEPTANCES.has(type)) this.accept(event);
     const message = this.facts.message(stream);
@@ -142,7 +142,7 @@ export class Erasures {
     }
   }
 
-  private takeSuppression(event: RecordedEvent): LetGo {
+  private takeSuppression(event: RecordedEvent): PermittedGap {
     const { stream, revision, type } = event;
     this.facts.noteSuppressionEvent(stream, revision, type);
     if (type !== "SuppressionAddressErased") return NOTHING;
@@ -171,7 +171,7 @@ export class Erasures {
     return this.requestFault(erasureId, { workspaceId, recipientHash });
   }
 
-  private takeUpload(event: RecordedEvent): LetGo {
+  private takeUpload(event: RecordedEvent): PermittedGap {
     if (event.type !== ("AttachmentErased" satisfies AttachmentEvent["type"])) return NOTHING;
     const erased = erasedLeaves(event);
     const fault = this.uploadErasureFault(event, erased);
@@ -193,7 +193,7 @@ export class Erasures {
   }
 
   /** Nothing stays of a template that is deleted but that it was. */
-  private takeTemplate(event: RecordedEvent): LetGo {
+  private takeTemplate(event: RecordedEvent): PermittedGap {
     if (event.type !== ("TemplateDeleted" satisfies TemplateEvent["type"])) return NOTHING;
     const erased = erasedLeaves(event);
     const data = decoded(templateCodec, event, "TemplateDeleted")?.data;
@@ -228,7 +228,7 @@ const ANOTHER_WORKSPACE = "its metadata name another workspace than it does";
 const NO_REQUEST = "no request in the log asks for it";
 
 /** A count says once more all that is held from `before` on; what came before that is needed no more. */
-function takeStorage(event: RecordedEvent): LetGo {
+function takeStorage(event: RecordedEvent): PermittedGap {
   const counted = decoded(storageCodec, event, "StorageCounted");
   const before = counted?.data.before ?? 0;
   return { ...NOTHING, below: Math.min(before, event.revision) };

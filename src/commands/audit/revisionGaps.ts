@@ -35,7 +35,7 @@ const GAP_TOLD_MAX = 1_000;
  * Follows the revisions of every stream through the log: they come in order and without a gap, but for what the log
  * has let go of, which may show later than the gap.
  */
-export class StreamOrder {
+export class RevisionGaps {
   private readonly recent = new Map<string, Progress>();
 
   constructor(

@@ -15,10 +15,10 @@ import {
 } from "../../ports/eventStore.ts";
 import type { ReadDatabaseFile, ReadDatabases } from "../../ports/readDatabase.ts";
 import { type Finding, type FindingKind, findingsIn } from "./auditFindings.ts";
-import { type ChainReport, SealChain } from "./auditSealChain.ts";
-import { SealedPlaces } from "./matchSealsToLog.ts";
-import { Erasures } from "./permittedErasures.ts";
-import { StreamOrder } from "./revisionGaps.ts";
+import { AuditSealChain, type AuditSealChainReport } from "./auditSealChain.ts";
+import { PermittedErasures } from "./permittedErasures.ts";
+import { RevisionGaps } from "./revisionGaps.ts";
+import { SealMatcher } from "./sealMatcher.ts";
 import { unknownEvent } from "./unknownEventTypes.ts";
 
 export interface VerifyLogOptions {
@@ -41,7 +41,7 @@ export interface VerifyLogOptions {
 export interface LogVerification {
   /** Events that were read, seals among them. */
   readonly events: number;
-  readonly chain: ChainReport;
+  readonly chain: AuditSealChainReport;
   /** Events that no seal covers yet. */
   readonly uncovered: number;
   readonly findings: number;
@@ -172,10 +172,10 @@ class LogCheck {
 
   constructor(db: ReadDatabaseFile, trusted: readonly PublicKey[], kept: string | null) {
     this.findings = findingsIn(db);
-    this.order = new StreamOrder(db, this.findings);
-    this.places = new SealedPlaces(db, this.findings, this.order);
-    this.chain = new SealChain(this.findings, trusted, kept);
-    this.erasures = new Erasures(db);
+    this.order = new RevisionGaps(db, this.findings);
+    this.places = new SealMatcher(db, this.findings, this.order);
+    this.chain = new AuditSealChain(this.findings, trusted, kept);
+    this.erasures = new PermittedErasures(db);
   }
 
   takeFaults(faults: readonly StoreFault[]): void {

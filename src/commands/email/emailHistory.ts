@@ -6,23 +6,23 @@ import type { EventStore } from "../../ports/eventStore.ts";
 const PAGE_EVENTS = 500;
 
 /** One event of a message's story. `sequence` is its revision in the message's stream. */
-export interface StoryEvent {
+export interface HistoryEvent {
   readonly sequence: number;
   readonly at: string;
   readonly event: EmailEvent;
 }
 
 /** A message as its stream tells it now. */
-export interface EmailStory {
+export interface EmailHistory {
   readonly state: EmailState;
-  readonly events: readonly StoryEvent[];
+  readonly events: readonly HistoryEvent[];
   /** The last revision; -1 before the message was accepted. */
   readonly revision: number;
 }
 
 /** Folds a message's stream, reading its own instance's and everybody else's writes. Throws `StoreError`. */
-export async function readStory(store: EventStore, id: string): Promise<EmailStory> {
-  const events: StoryEvent[] = [];
+export async function readEmailHistory(store: EventStore, id: string): Promise<EmailHistory> {
+  const events: HistoryEvent[] = [];
   let state: EmailState = emailDecider.initialState;
   let revision = -1;
   for (;;) {
@@ -38,7 +38,7 @@ export async function readStory(store: EventStore, id: string): Promise<EmailSto
 }
 
 /** A story up to a moment: to the first event that is later by its own time. */
-export function storyUntil({ events }: EmailStory, at: EpochMs): EmailStory {
+export function emailHistoryUntil({ events }: EmailHistory, at: EpochMs): EmailHistory {
   const end = events.findIndex((event) => epochMs(event.at) > at);
   const told = end === -1 ? events : events.slice(0, end);
   const state = told.reduce<EmailState>(

@@ -88,7 +88,7 @@ export function recordMailAttempt(
 type GiveBackReason = Parameters<typeof releaseLease>[2];
 
 /** Ends a claim that the log does not allow after all. */
-export function giveBackEmail(
+export function releaseEmailLease(
   store: EventStore,
   email: ClaimedEmail,
   why: GiveBackReason,

@@ -7,8 +7,8 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregates.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
-import { type EmailStory, readStory, type StoryEvent, storyUntil } from "./emailHistory.ts";
-import { saltOf, withReplies } from "./relayReplyTexts.ts";
+import { type EmailHistory, emailHistoryUntil, type HistoryEvent, readEmailHistory } from "./emailHistory.ts";
+import { contentSaltOf, withReplyTexts } from "./relayReplyTexts.ts";
 import { openContent } from "./storedContent.ts";
 
 /**
@@ -30,7 +30,7 @@ export function folderOf(id: string, { workspaceId, contentEventId }: Email): Co
 export async function contentOf(
   deps: Pick<Dependencies, "content">,
   id: string,
-  story: EmailStory,
+  story: EmailHistory,
 ): Promise<EmailContent | null> {
   const first = story.events[0]?.event;
   if (story.state === null || first?.type !== "EmailContentStored") return null;
@@ -44,7 +44,7 @@ export interface EmailView {
   readonly id: string;
   readonly email: Email;
   readonly content: EmailContent | null;
-  readonly events: readonly StoryEvent[];
+  readonly events: readonly HistoryEvent[];
 }
 
 /**
@@ -57,12 +57,12 @@ export async function readPastEmail(
   id: string,
   at: EpochMs,
 ): Promise<EmailView | null> {
-  const now = await readStory(deps.store, id);
-  const { state, events } = storyUntil(now, at);
+  const now = await readEmailHistory(deps.store, id);
+  const { state, events } = emailHistoryUntil(now, at);
   if (now.state === null || state === null || state.workspaceId !== workspaceId) return null;
   const { contentErased } = now.state;
   const content = contentErased ? null : await contentOf(deps, id, now);
-  const told = withReplies(deps.keys, saltOf(now), events);
+  const told = withReplyTexts(deps.keys, contentSaltOf(now), events);
   return { id, email: { ...state, contentErased }, content, events: told };
 }
 
@@ -72,10 +72,10 @@ export async function readEmail(
   workspaceId: string,
   id: string,
 ): Promise<EmailView | null> {
-  const story = await readStory(deps.store, id);
+  const story = await readEmailHistory(deps.store, id);
   if (story.state === null || story.state.workspaceId !== workspaceId) return null;
   const content = await contentOf(deps, id, story);
-  const events = withReplies(deps.keys, saltOf(story), story.events);
+  const events = withReplyTexts(deps.keys, contentSaltOf(story), story.events);
   return { id, email: story.state, content, events };
 }
 

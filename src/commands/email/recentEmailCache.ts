@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { EmailStory } from "./emailHistory.ts";
+import type { EmailHistory } from "./emailHistory.ts";
 
 /** Content that is kept in memory at most, in bytes of its JSON, and for how long. */
 const BYTES_MAX = 16_000_000;
@@ -10,14 +10,14 @@ const AGE_MS_MAX = 60_000;
  * read them back. It may be wrong by the time it is used, and that is safe: the claim is appended at the
  * revision that the story was known at, and loses when anything has happened since.
  */
-export interface RecentEmails {
-  put(id: string, story: EmailStory, bytes: number): void;
+export interface RecentEmailCache {
+  put(id: string, story: EmailHistory, bytes: number): void;
   /** The story, once; null when it is not here. */
-  take(id: string): EmailStory | null;
+  take(id: string): EmailHistory | null;
 }
 
-export function recentEmails(): RecentEmails {
-  const stories = new LRUCache<string, EmailStory>({ maxSize: BYTES_MAX, ttl: AGE_MS_MAX });
+export function recentEmailCache(): RecentEmailCache {
+  const stories = new LRUCache<string, EmailHistory>({ maxSize: BYTES_MAX, ttl: AGE_MS_MAX });
   return {
     put: (id, story, bytes) => {
       stories.set(id, story, { size: bytes });

@@ -1,10 +1,10 @@
 import type { EmailEvent } from "../../domain/email/events.ts";
 import { replyCodes } from "../../domain/email/recordedVerdict.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
-import type { EmailStory, StoryEvent } from "./emailHistory.ts";
+import type { EmailHistory, HistoryEvent } from "./emailHistory.ts";
 
 /** The salt that texts about a message are encrypted with; null once its content was erased. */
-export function saltOf({ state, events }: Pick<EmailStory, "state" | "events">): string | null {
+export function contentSaltOf({ state, events }: Pick<EmailHistory, "state" | "events">): string | null {
   const first = events[0]?.event;
   // Erased is erased, also before the log has let go of it.
   if (state === null || state.contentErased || first?.type !== "EmailContentStored") return null;
@@ -32,11 +32,11 @@ function withReply(event: Outcome, reply: string): EmailEvent {
 }
 
 /** A message's events with what relays have said in `reply`, as long as its content is there. */
-export function withReplies(
+export function withReplyTexts(
   keys: Opener,
   salt: string | null,
-  events: readonly StoryEvent[],
-): readonly StoryEvent[] {
+  events: readonly HistoryEvent[],
+): readonly HistoryEvent[] {
   return events.map((told) => {
     if (!isOutcome(told.event)) return told;
     return { ...told, event: withReply(told.event, replyOf(told.event, keys, salt)) };

@@ -6,7 +6,7 @@ import { invariant } from "../../kernel/assert.ts";
 import { base64Bytes } from "../../kernel/text/base64.ts";
 import { grouped } from "../../kernel/text/text.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
-import { decodeFile, type FileFault, faultOf, normalizedName } from "../attachment/fileValidation.ts";
+import { decodeFile, type FileFault, fileFaultOf, normalizedFilename } from "../attachment/fileValidation.ts";
 import { readAttachment, uploadFolder } from "../attachment/readAttachment.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
@@ -155,12 +155,12 @@ async function resolveDirect(
   limits: WorkspaceLimits,
   file: Extract<RequestedAttachment, { kind: "direct" }>,
 ): Promise<ResolvedAttachment | FileFault> {
-  const filename = normalizedName(file.filename);
+  const filename = normalizedFilename(file.filename);
   const { contentType } = file;
-  const named = faultOf(inspector.inspectName({ filename, contentType }, limits));
+  const named = fileFaultOf(inspector.inspectName({ filename, contentType }, limits));
   if (named) return named;
   const content = decodeFile(file.content);
   if ("code" in content) return content;
-  const fault = faultOf(await inspector.inspect({ filename, contentType, bytes: content }, limits));
+  const fault = fileFaultOf(await inspector.inspect({ filename, contentType, bytes: content }, limits));
   return fault ?? { filename, contentType, bytes: content.byteLength, source: { kind: "direct", content } };
 }

@@ -17,7 +17,7 @@ import type { JsonObject } from "../../kernel/text/json.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { type SenderAuthority, senderAuthority } from "../sender/authorizingSender.ts";
+import { type AuthorizingSender, authorizingSender } from "../sender/authorizingSender.ts";
 import { CONTENT_ALLOWANCE_USED_UP } from "../storage/contentAllowance.ts";
 import { directFilesOwner } from "../storage/reservationOwner.ts";
 import { renderForSend } from "../template/renderForSend.ts";
@@ -102,7 +102,7 @@ interface RequestNames {
 /** A send that every check but the limits has passed. */
 interface Prepared {
   readonly kind: "prepared";
-  readonly sender: SenderAuthority;
+  readonly sender: AuthorizingSender;
   readonly content: EmailContent;
   readonly templateVersionId: string | null;
   readonly resolved: readonly ResolvedAttachment[];
@@ -137,7 +137,7 @@ const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
 /** Everything that depends on state but takes nothing, in the order of answers (design: HTTP). */
 async function prepare(deps: Dependencies, send: SendEmail): Promise<Prepared | SendRefusal> {
   const { workspaceId } = send;
-  const sender = await senderAuthority(deps, workspaceId, send.from);
+  const sender = await authorizingSender(deps, workspaceId, send.from);
   if (typeof sender === "string") {
     return refused("SENDER_UNAVAILABLE", [{ pointer: "/from", message: SENDER_FAULTS[sender] }]);
   }

@@ -8,7 +8,7 @@ interface SendFlight {
 }
 
 /** The sends under way on this instance, by the id of their message: as many as there are requests. */
-export type SendFlights = Map<string, SendFlight>;
+export type SingleFlightSends = Map<string, SendFlight>;
 
 /**
  * What a request comes to because of another with its key that is under way: with the same content they share one
@@ -25,6 +25,6 @@ export async function sharedOutcome(other: SendFlight, fingerprint: string): Pro
 }
 
 /** Waits for whoever is under way to the message now, however it ends. */
-export async function landed(flights: SendFlights, id: string): Promise<void> {
+export async function landed(flights: SingleFlightSends, id: string): Promise<void> {
   await flights.get(id)?.outcome.catch(() => {});
 }

@@ -10,7 +10,7 @@ import { leavesOf } from "../../kernel/event/erasedEvents.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type EventStore, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
 import { deleteAttachment } from "../attachment/deleteAttachment.ts";
-import { clearUpload } from "../attachment/deleteUploadFiles.ts";
+import { deleteUploadFiles } from "../attachment/deleteUploadFiles.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { toNewEvents } from "../transact.ts";
 
@@ -48,7 +48,7 @@ export async function erasePersonsUpload(
   const { store } = deps;
   const stream = attachmentStream(id);
   if ((await deleteAttachment(deps, id, context)) === "notFound") return false;
-  await clearUpload(deps, id, context);
+  await deleteUploadFiles(deps, id, context);
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const events = await readFirst(store, stream);
     const state = events.reduce<AttachmentState>(

@@ -23,7 +23,7 @@ export function unfreezeLog(store: EventStore, context: CommandContext) {
 }
 
 /** Records that a copy of the log is about to be written to `place`. Erasure reports list it. */
-export function noteCopy(
+export function recordCopy(
   store: EventStore,
   copy: { readonly kind: "backup" | "export"; readonly place: string },
   context: CommandContext,

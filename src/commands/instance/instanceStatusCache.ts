@@ -2,11 +2,11 @@ import { INSTANCE_STREAM, type InstanceEvent, instanceCodec } from "../../domain
 import { type InstanceState, instanceDecider } from "../../domain/instance/state.ts";
 import type { StoredEvent } from "../../kernel/event/codec.ts";
 import type { EventStore, Position, RecordedEvent } from "../../ports/eventStore.ts";
-import { type FoldCache, foldCache } from "../aggregateCache.ts";
+import { type AggregateCache, aggregateCache } from "../aggregateCache.ts";
 import type { Aggregate } from "../transact.ts";
 
 /** How the log stands: whether it goes on here, and where in it the last restoration was noted. */
-export interface Standing {
+export interface InstanceStatus {
   readonly instance: InstanceState;
   /** Everything before this is from before the restoration; null on a log that was begun where it is. */
   readonly restoredPosition: Position | null;
@@ -15,7 +15,7 @@ export interface Standing {
 /** An event of the instance, and where in the log it is. */
 type PlacedEvent = InstanceEvent & { readonly position: Position };
 
-const standingAggregate: Aggregate<Standing, PlacedEvent> = {
+const instanceStatusAggregate: Aggregate<InstanceStatus, PlacedEvent> = {
   decider: {
     initialState: { instance: null, restoredPosition: null },
     evolve: ({ instance, restoredPosition }, event) => ({
@@ -32,12 +32,16 @@ const standingAggregate: Aggregate<Standing, PlacedEvent> = {
 };
 
 /** How the log stands, no older than a second. */
-export interface StandingCache {
+export interface InstanceStatusCache {
   /** Throws `StoreError` when it is not known that freshly, and the store cannot be read. */
-  get(): Promise<Standing>;
+  get(): Promise<InstanceStatus>;
 }
 
-export function standingCache(store: EventStore): StandingCache {
-  const folds: FoldCache<Standing> = foldCache(store, standingAggregate, (stream) => stream);
+export function instanceStatusCache(store: EventStore): InstanceStatusCache {
+  const folds: AggregateCache<InstanceStatus> = aggregateCache(
+    store,
+    instanceStatusAggregate,
+    (stream) => stream,
+  );
   return { get: () => folds.get(INSTANCE_STREAM) };
 }

@@ -16,7 +16,7 @@ export function formatTrouble(format: number, { reads }: LogFormat = LOG_FORMAT)
  * To be called before anything else is written: refuses a log that is of a newer format than we read, and says in
  * one of an older format that events of ours follow. Throws {@link InstanceMismatchError}.
  */
-export async function enterLogFormat(
+export async function requireLogFormat(
   store: EventStore,
   format: number,
   context: CommandContext,

@@ -15,7 +15,7 @@ import { instanceAggregate, requireNotFrozen } from "./openInstance.ts";
 const register = { decider: serviceRegisterDecider, codec: serviceRegisterCodec };
 
 /** A service's entry in the register of those that work on a log. */
-export interface Membership {
+export interface ServiceRegistration {
   /** Notes that nothing is under way there that could still be written. Once it is noted, a repeat does nothing. */
   leave(): Promise<void>;
 }
@@ -35,11 +35,11 @@ async function note(store: EventStore, event: ServiceRegisterEvent, context: Com
  * the log is frozen is read after that: a freeze that does not find the entry was there before it, and is seen here.
  * Throws what {@link requireNotFrozen} throws.
  */
-export async function joinLog(
+export async function registerService(
   store: EventStore,
   place: ServicePlace,
   context: () => CommandContext,
-): Promise<Membership> {
+): Promise<ServiceRegistration> {
   const serviceId = newId();
   await note(store, { type: "ServiceJoined", data: { serviceId, ...place } }, context());
   let hasLeft = false;
@@ -60,7 +60,7 @@ export async function joinLog(
 }
 
 /** The services that have joined and not left, each time as the log has it then: only what is new is read. */
-export function servicesAtWork(store: EventStore): () => Promise<readonly ServicePlace[]> {
+export function registeredServices(store: EventStore): () => Promise<readonly ServicePlace[]> {
   let loaded: Loaded<ServiceRegisterState> | undefined;
   return async () => {
     loaded = await load(store, register, SERVICES_STREAM, loaded);

@@ -45,7 +45,7 @@ interface UnderWay {
  * the position of each must come after that of the one before. Every method throws {@link ExportError} and
  * `StoreError`, also for what was given before.
  */
-export class LogWriter {
+export class ImportAppender {
   private chunk: Chunk | null = null;
   private readonly underWay: UnderWay[] = [];
   private bytesUnderWay = 0;

@@ -17,7 +17,7 @@ import {
   parseHeader,
   parseLine,
 } from "./exportFormat.ts";
-import { LogWriter } from "./importAppender.ts";
+import { ImportAppender } from "./importAppender.ts";
 
 /** The lines of an export from its first to its last, in pages of bounded size; can be asked for again. */
 export type ExportLines = () => AsyncIterable<readonly string[]>;
@@ -70,7 +70,7 @@ export async function checkExport(lines: ExportLines): Promise<{ header: ExportH
 export async function importLog(options: ImportOptions): Promise<Imported> {
   const { store, header, end, context } = options;
   const copyId = await begin(options);
-  const writer = new LogWriter(store, header);
+  const writer = new ImportAppender(store, header);
   const instance = { ...instanceAggregate, stream: INSTANCE_STREAM };
   const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
   // An earlier run may have been interrupted after it had compared everything.
@@ -92,7 +92,7 @@ export async function importLog(options: ImportOptions): Promise<Imported> {
 }
 
 /** Writes what is not there yet and compares all of it. Answers how many events were there. */
-async function bring(options: ImportOptions, writer: LogWriter): Promise<number> {
+async function bring(options: ImportOptions, writer: ImportAppender): Promise<number> {
   const found = await compareLog(options, { isWhole: false });
   let events = 0;
   for await (const page of linesOf(options.lines)) {
@@ -108,12 +108,12 @@ async function bring(options: ImportOptions, writer: LogWriter): Promise<number>
   return found;
 }
 
-async function writeMissing(writer: LogWriter, line: string, areThere: boolean): Promise<void> {
+async function writeMissing(writer: ImportAppender, line: string, areThere: boolean): Promise<void> {
   const parsed = parseLine(line);
   if (parsed.kind === "missing") await writer.addMissing(parsed.missing, areThere);
 }
 
-async function writeEvent(writer: LogWriter, line: string): Promise<void> {
+async function writeEvent(writer: ImportAppender, line: string): Promise<void> {
   const parsed = parseLine(line);
   if (parsed.kind === "event") await writer.addEvent(parsed.event, Buffer.byteLength(line));
 }

@@ -5,8 +5,8 @@ import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
-import type { FoldCache } from "../aggregateCache.ts";
-import { QuotaBlock } from "./reservedQuotaBlock.ts";
+import type { AggregateCache } from "../aggregateCache.ts";
+import { ReservedQuotaBlock } from "./reservedQuotaBlock.ts";
 
 /** The daily limit of every workspace, counted by UTC days. Shared by all instances of a log. */
 export interface DailyQuota {
@@ -31,7 +31,7 @@ export interface QuotaUnit {
 export interface DailyQuotaOptions {
   readonly store: EventStore;
   readonly clock: Clock;
-  readonly workspaces: FoldCache<WorkspaceState>;
+  readonly workspaces: AggregateCache<WorkspaceState>;
   readonly limitsDefault: WorkspaceLimits;
   /** After so long without use a block goes back to the log. */
   readonly idleMs?: number;
@@ -46,14 +46,14 @@ const RETURNS_MAX = 64;
 export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
   const { store, clock, workspaces, limitsDefault, idleMs = IDLE_MS } = options;
   const instance = newId();
-  const blocks = new Map<string, QuotaBlock>();
+  const blocks = new Map<string, ReservedQuotaBlock>();
   let sweeps: Timer | null = null;
 
-  const blockOf = (workspaceId: string, at: EpochMs): QuotaBlock => {
+  const blockOf = (workspaceId: string, at: EpochMs): ReservedQuotaBlock => {
     const stream = quotaStream(workspaceId, quotaDay(at));
-    return new QuotaBlock({ store, clock, stream, workspaceId, instance });
+    return new ReservedQuotaBlock({ store, clock, stream, workspaceId, instance });
   };
-  const keptBlockOf = (workspaceId: string, at: EpochMs): QuotaBlock => {
+  const keptBlockOf = (workspaceId: string, at: EpochMs): ReservedQuotaBlock => {
     const name = `${workspaceId}/${quotaDay(at)}`;
     const block = blocks.get(name) ?? blockOf(workspaceId, at);
     blocks.set(name, block);
@@ -90,7 +90,7 @@ export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
 }
 
 /** False when the store cannot be written: then the rest would fail too, and is left in hand. */
-async function releaseAll(blocks: readonly QuotaBlock[]): Promise<boolean> {
+async function releaseAll(blocks: readonly ReservedQuotaBlock[]): Promise<boolean> {
   try {
     for (let first = 0; first < blocks.length; first += RETURNS_MAX) {
       await Promise.all(blocks.slice(first, first + RETURNS_MAX).map((block) => block.release()));

@@ -17,7 +17,7 @@ const LOOKS_MS = [20, 40, 80, 160];
 const LOOKING_MAX = 32;
 const NOT_EXHAUSTED = { limit: -1, until: 0 };
 
-export interface QuotaBlockOptions {
+export interface ReservedQuotaBlockOptions {
   readonly store: EventStore;
   readonly clock: Clock;
   /** The stream of this workspace and day. */
@@ -30,7 +30,7 @@ export interface QuotaBlockOptions {
  * What this instance has in hand of one workspace's day. All of it is reserved in the log, so whatever happens
  * here, all instances together never use more than the limit.
  */
-export class QuotaBlock {
+export class ReservedQuotaBlock {
   private left = 0;
   /** The limit that was in force when the block was taken in hand; what came back without one is not trusted. */
   private limit = Number.POSITIVE_INFINITY;
@@ -43,7 +43,7 @@ export class QuotaBlock {
   /** Requests that look for their message. */
   private looking = 0;
 
-  constructor(private readonly options: QuotaBlockOptions) {
+  constructor(private readonly options: ReservedQuotaBlockOptions) {
     this.touchedAt = options.clock.monotonicMs();
   }
 

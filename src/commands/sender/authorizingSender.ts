@@ -4,7 +4,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { domainSenderIdOf } from "./manageSender.ts";
 
 /** On whose word a message may leave. */
-export interface SenderAuthority {
+export interface AuthorizingSender {
   /** The hash of the address itself, whether it was added or not. */
   readonly senderId: string;
   /** The domain's sender when the address cannot send on its own; null: the address'. */
@@ -13,11 +13,11 @@ export interface SenderAuthority {
 }
 
 /** Who lets this address send, or why nobody does. An address that can send by itself costs one look. */
-export async function senderAuthority(
+export async function authorizingSender(
   { keys, senders }: Pick<Dependencies, "keys" | "senders">,
   workspaceId: string,
   from: Address,
-): Promise<SenderAuthority | SenderFault> {
+): Promise<AuthorizingSender | SenderFault> {
   const senderId = keys.hashAddress(workspaceId, from.canonical);
   const address = await senders.get(senderId);
   const displayName = address?.displayName ?? null;

@@ -79,13 +79,13 @@ export async function verificationRequester(
 export async function readVerificationLink(
   deps: Dependencies,
   text: string,
-): Promise<{ readonly standing: LinkStanding; readonly requester: VerificationRequester | null }> {
+): Promise<{ readonly instanceStatus: LinkStanding; readonly requester: VerificationRequester | null }> {
   const token = openToken(deps, text);
-  if (token === null) return { standing: "unknown", requester: null };
+  if (token === null) return { instanceStatus: "unknown", requester: null };
   const { state } = await load(deps.store, senderAggregate, senderStream(token.senderId));
-  const standing = linkStanding(state, presented(token, deps.clock.now()));
-  if (state === null || standing !== "open") return { standing, requester: null };
-  return { standing, requester: await verificationRequester(deps, state.workspaceId, token) };
+  const instanceStatus = linkStanding(state, presented(token, deps.clock.now()));
+  if (state === null || instanceStatus !== "open") return { instanceStatus, requester: null };
+  return { instanceStatus, requester: await verificationRequester(deps, state.workspaceId, token) };
 }
 
 /** Verifies the sender that the link was mailed to, once. */

@@ -6,7 +6,7 @@ import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import type { FoldCache } from "../aggregateCache.ts";
+import type { AggregateCache } from "../aggregateCache.ts";
 import { StorageAccount } from "./storageAccount.ts";
 
 /** The storage allowance of every workspace: who holds how many bytes of temporary files. */
@@ -26,7 +26,7 @@ export interface StorageLedger {
 
 export interface StorageLedgerOptions {
   readonly store: EventStore;
-  readonly workspaces: FoldCache<WorkspaceState>;
+  readonly workspaces: AggregateCache<WorkspaceState>;
   readonly limitsDefault: WorkspaceLimits;
 }
 

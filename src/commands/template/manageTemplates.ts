@@ -19,7 +19,7 @@ import { workspaceLimits } from "../workspace/workspaceLimits.ts";
 import { readVersionSource, type VersionSource } from "./compiledTemplateCache.ts";
 
 /** Whose template, and which. */
-export interface TemplatePlace {
+export interface TemplateLocation {
   readonly workspaceId: string;
   readonly templateId: string;
 }
@@ -79,7 +79,7 @@ export type DraftOutcome =
 /** Adds a version to a template; it is not sent before it is published. */
 export async function draftTemplateVersion(
   deps: Dependencies,
-  { workspaceId, templateId }: TemplatePlace,
+  { workspaceId, templateId }: TemplateLocation,
   { variables, ...parts }: NewVersion,
   context: CommandContext,
 ): Promise<{ readonly outcome: DraftOutcome; readonly versionId: string }> {
@@ -96,7 +96,7 @@ export async function draftTemplateVersion(
 /** Makes a version the one that sends use. */
 export function publishTemplateVersion(
   deps: Dependencies,
-  { workspaceId, templateId }: TemplatePlace,
+  { workspaceId, templateId }: TemplateLocation,
   versionId: string,
   context: CommandContext,
 ): Promise<"published" | "limitReached" | TemplateRefusal> {
@@ -107,7 +107,7 @@ export function publishTemplateVersion(
 /** Ends a template for good. What was accepted with it is delivered all the same. */
 export function retireTemplate(
   deps: Dependencies,
-  { workspaceId, templateId }: TemplatePlace,
+  { workspaceId, templateId }: TemplateLocation,
   context: CommandContext,
 ): Promise<"archived" | "notFound"> {
   const at = rfc3339(context.at);
@@ -117,7 +117,7 @@ export function retireTemplate(
 /** A template as its stream tells it now; null when there is none, also when it is another workspace's. */
 export async function readTemplate(
   deps: Dependencies,
-  { workspaceId, templateId }: TemplatePlace,
+  { workspaceId, templateId }: TemplateLocation,
 ): Promise<Template | null> {
   const since = await deps.templates.loaded(templateId);
   const { state } = await load(deps.store, templateAggregate, templateStream(templateId), since);
@@ -127,7 +127,7 @@ export async function readTemplate(
 /** One version of a template with its source; null when there is none. */
 export async function readTemplateVersion(
   deps: Dependencies,
-  place: TemplatePlace,
+  place: TemplateLocation,
   versionId: string,
 ): Promise<VersionView | null> {
   const template = await readTemplate(deps, place);

@@ -44,13 +44,16 @@ export async function readWebhookDelivery(store: EventStore, id: string): Promis
 }
 
 /** One event of a delivery's story. */
-export interface WebhookStoryEvent {
+export interface WebhookHistoryEvent {
   readonly at: string;
   readonly event: WebhookDeliveryEvent;
 }
 
 /** Everything that happened to a delivery; nothing when it was never attempted. Throws `StoreError`. */
-export async function readWebhookStory(store: EventStore, id: string): Promise<readonly WebhookStoryEvent[]> {
+export async function readWebhookHistory(
+  store: EventStore,
+  id: string,
+): Promise<readonly WebhookHistoryEvent[]> {
   const events = await store.read(webhookDeliveryStream(id), 0, STORY_EVENTS_MAX);
   return events.map((recorded) => {
     return { at: String(recorded.metadata.at), event: webhookDeliveryCodec.decode(recorded) };

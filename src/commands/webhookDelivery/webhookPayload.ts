@@ -8,9 +8,9 @@ import { never } from "../../kernel/assert.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { type EmailStory, readStory, type StoryEvent } from "../email/emailHistory.ts";
+import { type EmailHistory, type HistoryEvent, readEmailHistory } from "../email/emailHistory.ts";
 import { contentOf } from "../email/readEmail.ts";
-import { saltOf, withReplies } from "../email/relayReplyTexts.ts";
+import { contentSaltOf, withReplyTexts } from "../email/relayReplyTexts.ts";
 
 /** The version of all payloads. `http/webhook/webhookEventSchemas` describes them. */
 const VERSION = 1;
@@ -24,7 +24,7 @@ export interface WebhookPayload {
 }
 
 /** What is told of an event, and how what an endpoint answers to it is kept: it may repeat it in any spelling. */
-export interface ToldEvent {
+export interface MappedEvent {
   readonly payload: WebhookPayload;
   readonly answer: AnswerKeeping;
 }
@@ -40,11 +40,11 @@ export type AnswerKeeping =
 type Reader = Pick<Dependencies, "store" | "content" | "webhooks" | "keys">;
 
 /** What a delivery tells, from the log as it is now: what was erased is not told any more. Throws `StoreError`. */
-export function toldEvent(deps: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
-  if (origin.eventStream.startsWith("email-")) return toldOfEmail(deps, origin);
+export function mapToWebhookEvent(deps: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
+  if (origin.eventStream.startsWith("email-")) return mapEmailEvent(deps, origin);
   return origin.eventStream.startsWith("suppression-")
     ? toldOfSuppression(deps, origin)
-    : toldOfEndpoint(deps, origin);
+    : mapEndpointEvent(deps, origin);
 }
 
 function keepingBy(salt: string | null): AnswerKeeping {
@@ -52,13 +52,13 @@ function keepingBy(salt: string | null): AnswerKeeping {
 }
 
 /** The message as it was once an event had happened: an outcome that comes late does not change how it ended. */
-function stateAfter({ events }: EmailStory, { sequence }: StoryEvent): EmailState {
+function stateAfter({ events }: EmailHistory, { sequence }: HistoryEvent): EmailState {
   const until = events.filter((one) => one.sequence <= sequence).map(({ event }) => event);
   return until.reduce(emailDecider.evolve, emailDecider.initialState);
 }
 
 /** What the payload of a message's event has beside what every one of them has. */
-function emailFacts({ event }: StoryEvent): Readonly<Record<string, unknown>> {
+function emailFacts({ event }: HistoryEvent): Readonly<Record<string, unknown>> {
   if (!isPublished(event)) return {};
   switch (event.type) {
     case "EmailQueued":
@@ -96,14 +96,14 @@ function emailFacts({ event }: StoryEvent): Readonly<Record<string, unknown>> {
   }
 }
 
-async function toldOfEmail(deps: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
+async function mapEmailEvent(deps: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
   const id = origin.eventStream.slice("email-".length);
-  const story = await readStory(deps.store, id);
+  const story = await readEmailHistory(deps.store, id);
   const told = story.events.find(({ sequence }) => sequence === origin.eventRevision);
   const state = told === undefined ? null : stateAfter(story, told);
   if (told === undefined || state === null) throw new Error(`the event ${origin.eventId} is not readable`);
   const content: EmailContent | null = await contentOf(deps, id, story);
-  const salt = saltOf(story);
+  const salt = contentSaltOf(story);
   const payload: WebhookPayload = {
     type: origin.eventType,
     version: VERSION,
@@ -115,7 +115,7 @@ async function toldOfEmail(deps: Reader, origin: DeliveryOrigin): Promise<ToldEv
       created_at: rfc3339(state.acceptedAt),
       sequence: told.sequence,
       metadata: content?.metadata ?? null,
-      ...withReplies(deps.keys, salt, [told]).map(emailFacts)[0],
+      ...withReplyTexts(deps.keys, salt, [told]).map(emailFacts)[0],
     },
   };
   return { payload, answer: keepingBy(salt) };
@@ -129,7 +129,7 @@ async function readEvent({ store }: Reader, stream: string, revision: number): P
 /** A suppression and its end: the address, the suppression, and the end, each in an event of its own, in this order. */
 const SUPPRESSION_EVENTS = 3;
 
-async function toldOfSuppression({ store }: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
+async function toldOfSuppression({ store }: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
   const { eventStream, eventRevision } = origin;
   const from = Math.max(0, eventRevision - SUPPRESSION_EVENTS + 1);
   const story = (await store.read(eventStream, from, SUPPRESSION_EVENTS))
@@ -164,7 +164,7 @@ async function toldOfSuppression({ store }: Reader, origin: DeliveryOrigin): Pro
   return { payload, answer: keepingBy(salt) };
 }
 
-async function toldOfEndpoint(deps: Reader, origin: DeliveryOrigin): Promise<ToldEvent> {
+async function mapEndpointEvent(deps: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
   const recorded = await readEvent(deps, origin.eventStream, origin.eventRevision);
   if (recorded === null) throw new Error(`the event ${origin.eventId} is not readable`);
   const { type, data } = webhookCodec.decode(recorded);

@@ -104,8 +104,8 @@ export function confirmLink(
   state: SenderState,
   link: PresentedLink,
 ): Decision<"verified" | Exclude<LinkStanding, "open">, SenderEvent> {
-  const standing = linkStanding(state, link);
-  if (standing !== "open") return { outcome: standing, events: [] };
+  const instanceStatus = linkStanding(state, link);
+  if (instanceStatus !== "open") return { outcome: instanceStatus, events: [] };
   return { outcome: "verified", events: [{ type: "SenderVerified", data: { method: "email" } }] };
 }
 

@@ -45,8 +45,8 @@ export const IssuedApiKey = Closed(
 );
 
 /** The later of what the log tells and what this instance has seen and not written yet. */
-function lastUseOf({ keyUse }: Dependencies, { id, lastUsedAt }: ApiKeyRow): string | null {
-  const seen = keyUse.lastSeen(id);
+function lastUseOf({ apiKeyLastUse }: Dependencies, { id, lastUsedAt }: ApiKeyRow): string | null {
+  const seen = apiKeyLastUse.lastSeen(id);
   if (seen === null || (lastUsedAt !== null && epochMs(lastUsedAt) >= seen)) return lastUsedAt;
   return rfc3339(seen);
 }

@@ -1,6 +1,6 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import type { EmailRow } from "../../../projections/emails.ts";
-import type { StoryEvent } from "../../commands/email/emailHistory.ts";
+import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
 import type { Receipt } from "../../domain/email/idempotency.ts";
@@ -205,7 +205,7 @@ function erasureFacts({ reason, erasureId }: ErasureReason) {
   return { reason, ...(erasureId === undefined ? {} : { erasure_id: erasureId }) };
 }
 
-function timelineJson({ sequence, at, event }: StoryEvent) {
+function timelineJson({ sequence, at, event }: HistoryEvent) {
   const { type, ...facts } = timelineFacts(event);
   return { type, at, sequence, ...facts };
 }

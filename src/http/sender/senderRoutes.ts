@@ -99,8 +99,8 @@ export function sendersController({ deps, basePath, senders, dns, mailsLinks }: 
 export function senderPagesController(deps: Dependencies) {
   return new Elysia({ normalize: false })
     .get(routes.showSenderVerification.path, async ({ params, request }) => {
-      const { standing, requester } = await readVerificationLink(deps, params.token);
-      return senderPage(standing, requestContextOf(request).requestId, requester);
+      const { instanceStatus, requester } = await readVerificationLink(deps, params.token);
+      return senderPage(instanceStatus, requestContextOf(request).requestId, requester);
     })
     .post(
       routes.confirmSenderVerification.path,

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { TemplateRow } from "../../../projections/templates.ts";
-import type { TemplatePlace, VersionView } from "../../commands/template/manageTemplates.ts";
+import type { TemplateLocation, VersionView } from "../../commands/template/manageTemplates.ts";
 import { VARIABLE_TYPES } from "../../domain/template/variables.ts";
 import { type AnswerOf, AnyName, Closed, DateTime, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
 import { inWords } from "../body/validation.ts";
@@ -77,7 +77,7 @@ export const TemplateVersion = Closed(
 );
 
 export function versionJson(
-  { templateId }: TemplatePlace,
+  { templateId }: TemplateLocation,
   { version, source }: VersionView,
 ): AnswerOf<typeof TemplateVersion> {
   const { subject, html, text, variables } = source;

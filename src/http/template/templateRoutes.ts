@@ -11,7 +11,7 @@ import {
   readTemplate,
   readTemplateVersion,
   retireTemplate,
-  type TemplatePlace,
+  type TemplateLocation,
   type VersionView,
   viewVersion,
 } from "../../commands/template/manageTemplates.ts";
@@ -176,22 +176,26 @@ function idOf(text: string): string {
   return text.toLowerCase();
 }
 
-function placeOf(request: Request, id: string): TemplatePlace {
+function placeOf(request: Request, id: string): TemplateLocation {
   return { workspaceId: principalOf(request).workspaceId, templateId: idOf(id) };
 }
 
-async function existingTemplate(deps: Dependencies, place: TemplatePlace): Promise<Template> {
+async function existingTemplate(deps: Dependencies, place: TemplateLocation): Promise<Template> {
   const template = await readTemplate(deps, place);
   if (template === null) throw new Problem("NOT_FOUND");
   return template;
 }
 
-async function shownTemplate(deps: Dependencies, place: TemplatePlace) {
+async function shownTemplate(deps: Dependencies, place: TemplateLocation) {
   const template = await existingTemplate(deps, place);
   return templateJson({ ...template, id: place.templateId, status: templateStatus(template) });
 }
 
-async function existing(deps: Dependencies, place: TemplatePlace, versionId: string): Promise<VersionView> {
+async function existing(
+  deps: Dependencies,
+  place: TemplateLocation,
+  versionId: string,
+): Promise<VersionView> {
   const view = await readTemplateVersion(deps, place, idOf(versionId));
   if (view === null) throw new Problem("NOT_FOUND");
   return view;
@@ -202,7 +206,7 @@ function newestVersionsFirst({ versions }: Template): readonly TemplateVersion[]
   return versions.toReversed().sort((one, other) => epochMs(other.createdAt) - epochMs(one.createdAt));
 }
 
-async function versionPage(deps: Dependencies, place: TemplatePlace, query: ListVersionsQuery) {
+async function versionPage(deps: Dependencies, place: TemplateLocation, query: ListVersionsQuery) {
   const asked = pageRequest(query);
   const newestFirst = newestVersionsFirst(await existingTemplate(deps, place));
   const { shown, nextCursor } = pageOf(asked, ({ after, limit }) => {

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import type { WebhookDeliveryRow } from "../../../projections/webhookDeliveries/queries.ts";
-import type { WebhookStoryEvent } from "../../commands/webhookDelivery/webhookAttempts.ts";
+import type { WebhookHistoryEvent } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import type { AnswerKeeping } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import { grouped } from "../../kernel/text/text.ts";
@@ -102,7 +102,11 @@ export function answerOpener(keys: Pick<InstanceKeys, "decryptWithSalt">, answer
  * Every attempt, in order, with what became of it; a late outcome takes the place of a lease that ran out. What was
  * missed has no story.
  */
-export function storyJson(story: readonly WebhookStoryEvent[], isMissed: boolean, openAnswer: OpenAnswer) {
+export function webhookHistoryJson(
+  story: readonly WebhookHistoryEvent[],
+  isMissed: boolean,
+  openAnswer: OpenAnswer,
+) {
   const attempts = new Map<number, AttemptAnswer>();
   let skippedReason: string | null = isMissed ? "endpoint_disabled" : null;
   for (const { at, event } of story) {
@@ -126,7 +130,7 @@ export function storyJson(story: readonly WebhookStoryEvent[], isMissed: boolean
  */
 const UNREACHABLE: ReadonlySet<string> = new Set(["dns", "destination_not_public", "connect"]);
 
-type Ending = Extract<WebhookStoryEvent["event"], { type: "WebhookDelivered" | "WebhookAttemptFailed" }>;
+type Ending = Extract<WebhookHistoryEvent["event"], { type: "WebhookDelivered" | "WebhookAttemptFailed" }>;
 
 function ended(
   begun: AttemptAnswer,

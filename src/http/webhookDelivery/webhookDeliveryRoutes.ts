@@ -10,8 +10,8 @@ import {
 import { webhookEndpoint } from "../../../projections/webhookEndpoints.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { recoverWebhooks } from "../../commands/webhookDelivery/recoverWebhooks.ts";
-import { readWebhookStory, redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
-import { toldEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
+import { readWebhookHistory, redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
+import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
@@ -31,7 +31,7 @@ import { routes } from "../server/routes.ts";
 import { webhookId } from "../webhook/webhookEndpointResource.ts";
 import type { WebhooksOptions } from "../webhook/webhookEndpointRoutes.ts";
 import { type ListWebhookDeliveriesQuery, webhookDeliveryOperations } from "./webhookDeliveryOperations.ts";
-import { answerOpener, deliveryJson, RECOVERED_MAX, storyJson } from "./webhookDeliveryResource.ts";
+import { answerOpener, deliveryJson, RECOVERED_MAX, webhookHistoryJson } from "./webhookDeliveryResource.ts";
 
 const RECOVERED_PER_QUERY = 500;
 
@@ -130,9 +130,9 @@ function recoveredSince(text: string | undefined, now: EpochMs): string {
 
 /** A delivery with its attempts, and with what it tells. */
 async function wholeDelivery(deps: Dependencies, row: WebhookDeliveryRow) {
-  const story = await readWebhookStory(deps.store, row.id);
-  const { payload, answer } = await toldEvent(deps, originOf(row));
-  const told = storyJson(story, isMissed(row), answerOpener(deps.keys, answer));
+  const story = await readWebhookHistory(deps.store, row.id);
+  const { payload, answer } = await mapToWebhookEvent(deps, originOf(row));
+  const told = webhookHistoryJson(story, isMissed(row), answerOpener(deps.keys, answer));
   return { ...deliveryJson(row), ...told, payload };
 }
 

@@ -2,9 +2,9 @@ import { pendingUploads } from "../../../projections/attachments.ts";
 import { checkAttachment } from "../../commands/attachment/checkAttachment.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import { type RowWork, type RowWorker, rowWorker } from "../worker/pollingWorker.ts";
+import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
 
-export interface AttachmentChecksOptions extends Pick<RowWork, "actor" | "random" | "onTrouble"> {
+export interface AttachmentChecksOptions extends Pick<PollingWork, "actor" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
   /** The read model `attachments`. */
   readonly attachments: ReadDatabase;
@@ -14,8 +14,8 @@ export interface AttachmentChecksOptions extends Pick<RowWork, "actor" | "random
 const CHECKS_MAX = 2;
 
 /** Looks into uploads and records what they are. While the malware scanner is away they stay pending. */
-export function attachmentChecks({ deps, attachments, ...rest }: AttachmentChecksOptions): RowWorker {
-  return rowWorker({
+export function attachmentChecks({ deps, attachments, ...rest }: AttachmentChecksOptions): PollingWorker {
+  return pollingWorker({
     ...rest,
     clock: deps.clock,
     concurrencyMax: CHECKS_MAX,

@@ -3,9 +3,9 @@ import { messagesWithOldFiles } from "../../../projections/attachmentUse.ts";
 import { expireEmailFiles, expireUpload } from "../../commands/attachment/expireFiles.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import { type RowWork, type RowWorker, rowWorker } from "../worker/pollingWorker.ts";
+import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
 
-export interface AttachmentRetentionOptions extends Pick<RowWork, "actor" | "random" | "onTrouble"> {
+export interface AttachmentRetentionOptions extends Pick<PollingWork, "actor" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
   /** The read model `attachments`. */
   readonly attachments: ReadDatabase;
@@ -20,16 +20,16 @@ const REMOVALS_MAX = 2;
  * Lets go of uploads whose time is over, of the bytes of those that nothing is sent from any more, and of the
  * files of messages that have ended and are past their retention.
  */
-export function attachmentRetention(options: AttachmentRetentionOptions): RowWorker {
+export function attachmentRetention(options: AttachmentRetentionOptions): PollingWorker {
   const { deps, attachments, attachmentUse, ...rest } = options;
   const shared = { ...rest, clock: deps.clock, concurrencyMax: REMOVALS_MAX };
   const workers = [
-    rowWorker({
+    pollingWorker({
       ...shared,
       find: (now, without, limit) => endedUploads(attachments, now, without, limit),
       act: (id, context) => expireUpload(deps, id, context),
     }),
-    rowWorker({
+    pollingWorker({
       ...shared,
       find: (now, without, limit) => messagesWithOldFiles(attachmentUse, now, without, limit),
       act: (id, context) => expireEmailFiles(deps, id, context),

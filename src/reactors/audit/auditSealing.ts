@@ -1,12 +1,12 @@
-import type { LogSealer } from "../../commands/audit/auditSealer.ts";
-import type { StandingCache } from "../../commands/instance/instanceStatusCache.ts";
+import type { AuditSealer } from "../../commands/audit/auditSealer.ts";
+import type { InstanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
 export interface AuditSealingOptions {
-  readonly sealer: LogSealer;
-  readonly standing: StandingCache;
+  readonly sealer: AuditSealer;
+  readonly instanceStatus: InstanceStatusCache;
   readonly clock: Clock;
   /** An event is sealed so long after it was first seen, at the latest. A full seal does not wait. */
   readonly intervalMs: number;
@@ -23,7 +23,7 @@ const YIELD_MS_MAX = SECOND_MS;
 
 /** Seals the log from time to time, for as long as the service runs. Every instance does: the first one wins. */
 export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
-  const { sealer, standing, clock, intervalMs, random, onTrouble } = options;
+  const { sealer, instanceStatus, clock, intervalMs, random, onTrouble } = options;
   const lookMs = Math.min(LOOK_MS, intervalMs);
   /** Since when there is something to seal behind the seal of `lastRevision`; on the monotonic clock. */
   let waitsSince: number | null = null;
@@ -31,7 +31,7 @@ export function auditSealing(options: AuditSealingOptions): PeriodicWorker {
 
   const round = async ({ stopping, sleep }: Round) => {
     // A log that goes on elsewhere takes nothing any more.
-    if (typeof (await standing.get()).instance?.frozenAt === "number") return;
+    if (typeof (await instanceStatus.get()).instance?.frozenAt === "number") return;
     let since = performance.now();
     await sealer.readOn(async () => {
       await sleep(Math.min(YIELD_MS_MAX, YIELD_FACTOR * (performance.now() - since)));

@@ -1,4 +1,4 @@
-import { isReferenced } from "../../commands/attachment/isAttachmentInUse.ts";
+import { isContentReferenced } from "../../commands/attachment/isContentReferenced.ts";
 import type { ContentFolder, ContentStore, FoundFolder } from "../../ports/contentStore.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
@@ -63,7 +63,7 @@ export function orphanedContentSweeper(options: OrphanedContentSweeperOptions): 
   /** Whether it was removed. What cannot be understood stays. */
   const sweepFolder = async (folder: FoundFolder): Promise<boolean> => {
     try {
-      if (!(await isReferenced(store, folder))) {
+      if (!(await isContentReferenced(store, folder))) {
         await content.removeFolder(folder);
         return true;
       }

@@ -1,15 +1,15 @@
 import type { DueEmail } from "../../../projections/mailQueue.ts";
 import { senderAggregate, suppressionAggregate, workspaceAggregate } from "../../commands/aggregates.ts";
-import { type EmailStory, readStory } from "../../commands/email/emailHistory.ts";
+import { type EmailHistory, readEmailHistory } from "../../commands/email/emailHistory.ts";
 import {
   type ClaimedEmail,
   claimEmail,
-  giveBackEmail,
   recordMailAttempt,
+  releaseEmailLease,
   suppressRecipient,
 } from "../../commands/email/mailAttempts.ts";
 import { contentOf, folderOf } from "../../commands/email/readEmail.ts";
-import type { RecentEmails } from "../../commands/email/recentEmailCache.ts";
+import type { RecentEmailCache } from "../../commands/email/recentEmailCache.ts";
 import { type OpenAttachment, openAttachments } from "../../commands/email/storedContent.ts";
 import { load } from "../../commands/transact.ts";
 import { classifyOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
@@ -36,10 +36,10 @@ import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { MailMessage, MailSession } from "../../ports/mailTransport.ts";
 import type { SuppressionList } from "../../ports/suppressionList.ts";
-import { persist } from "../worker/retryUntilRecorded.ts";
+import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { MENDABLE_REASONS, type Refusal } from "./refusalReports.ts";
-import type { Departures } from "./sendGate.ts";
-import { freshReads } from "./singleFlightReads.ts";
+import type { SendGate } from "./sendGate.ts";
+import { singleFlightReads } from "./singleFlightReads.ts";
 
 /** What one delivery works with. */
 export interface DeliveryContext {
@@ -51,11 +51,11 @@ export interface DeliveryContext {
   /** The least time between two reads of one workspace or sender: a claim may wait for that long. */
   readonly readSpacingMs: number;
   /** Spares reading what this instance has just accepted; null: everything is read. */
-  readonly recent: RecentEmails | null;
+  readonly recent: RecentEmailCache | null;
   readonly policy: DeliveryPolicy;
   /** Whether a bounce says for good at which domain it was. */
   readonly bounceDomains: boolean;
-  readonly departures: Departures;
+  readonly sendGate: SendGate;
   /** Names this worker process in claims. */
   readonly worker: string;
   readonly transport: string;
@@ -93,11 +93,11 @@ const LIST_WAIT_MS = 200;
 export function emailDelivery(context: DeliveryContext) {
   const { store } = context;
   const reads = {
-    workspace: freshReads(
+    workspace: singleFlightReads(
       async (id) => (await load(store, workspaceAggregate, workspaceStream(id))).state,
       context.readSpacingMs,
     ),
-    sender: freshReads(
+    sender: singleFlightReads(
       async (id) => (await load(store, senderAggregate, senderStream(id))).state,
       context.readSpacingMs,
     ),
@@ -110,11 +110,11 @@ export function emailDelivery(context: DeliveryContext) {
   ): Promise<DeliveryReport> {
     const recent = context.recent?.take(due.id);
     // A claim on an older story would lose, and nothing would make us look again.
-    const story = recent?.revision === due.revision ? recent : await readStory(store, due.id);
+    const story = recent?.revision === due.revision ? recent : await readEmailHistory(store, due.id);
     const moment = momentOf(context, story.state, workspace);
     const isAsKnown = story.revision === due.revision;
     if (isAsKnown && story.state && story.state.nextAttemptAt > moment.now) return { kind: "notYet" };
-    if (!(await context.departures.ask()) || context.stopping.aborted) return { kind: "notYet" };
+    if (!(await context.sendGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
     if (nextAction(story.state, moment, context.policy).kind !== "deliver") {
       return { kind: "notAttempted", claimRevision: null };
     }
@@ -136,7 +136,7 @@ export function emailDelivery(context: DeliveryContext) {
 
 interface Attempt {
   readonly due: DueEmail;
-  readonly story: EmailStory;
+  readonly story: EmailHistory;
   readonly claimed: ClaimedEmail;
   readonly session: MailSession;
   readonly deadline: number;
@@ -240,10 +240,10 @@ function giveBack(
   context: DeliveryContext,
   on: Attempt,
   workspace: WorkspaceState,
-  why: Parameters<typeof giveBackEmail>[2],
+  why: Parameters<typeof releaseEmailLease>[2],
 ): Promise<void> {
-  return persist(context, on.due.id, () =>
-    giveBackEmail(context.store, on.claimed, why, recording(context, on, workspace)),
+  return retryUntilRecorded(context, on.due.id, () =>
+    releaseEmailLease(context.store, on.claimed, why, recording(context, on, workspace)),
   );
 }
 
@@ -341,7 +341,7 @@ async function recordVerdict(
       ...(enhancedCode === undefined ? {} : { enhancedCode }),
       ...(sealedReply === undefined ? {} : { sealedReply }),
     };
-    await persist(context, on.due.id, () =>
+    await retryUntilRecorded(context, on.due.id, () =>
       suppressRecipient(context.store, bounced, commandContextOf(context, on.due)),
     );
   }
@@ -354,7 +354,7 @@ function record(
   workspace: WorkspaceState,
   verdict: LastingVerdict,
 ): Promise<void> {
-  return persist(context, on.due.id, () =>
+  return retryUntilRecorded(context, on.due.id, () =>
     recordMailAttempt(context.store, on.claimed, verdict, recording(context, on, workspace)),
   );
 }
@@ -367,13 +367,12 @@ function recording(context: DeliveryContext, on: Attempt, workspace: WorkspaceSt
 
 /** The moment of a decision about this message. */
 export function momentOf(
-  context: Pick<DeliveryContext, "clock" | "random" | "departures">,
+  context: Pick<DeliveryContext, "clock" | "random" | "sendGate">,
   state: EmailState,
   workspace: WorkspaceState,
 ): Moment {
   const now = context.clock.now();
-  const paused =
-    state === null ? 0 : pausedMs(workspace, state.acceptedAt, now, context.departures.downtimes);
+  const paused = state === null ? 0 : pausedMs(workspace, state.acceptedAt, now, context.sendGate.downtimes);
   return { now, random: context.random(), pausedMs: paused };
 }
 

@@ -7,7 +7,7 @@ import {
   type WaitingWorkspace,
 } from "../../../projections/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { readStory } from "../../commands/email/emailHistory.ts";
+import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import { nextAction } from "../../domain/email/nextAction.ts";
@@ -19,9 +19,9 @@ import { StoreError } from "../../ports/eventStore.ts";
 import type { MailTransport } from "../../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { type AbortableSleep, abortableSleep } from "../worker/abortableSleep.ts";
-import { DueWork } from "../worker/claimScheduler.ts";
-import { LeaseWatch } from "../worker/expiredLeases.ts";
-import { type RowRests, rowRests } from "../worker/rowBackoff.ts";
+import { ClaimScheduler } from "../worker/claimScheduler.ts";
+import { ExpiredLeases } from "../worker/expiredLeases.ts";
+import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 import {
   commandContextOf,
   type DeliveryContext,
@@ -30,10 +30,10 @@ import {
   momentOf,
 } from "./deliverEmail.ts";
 import { FairMailQueue } from "./fairMailQueue.ts";
-import type { Refusal, RefusalNews } from "./refusalReports.ts";
-import { RelayBreaker, type RelayPass } from "./relayCircuitBreaker.ts";
-import type { RelayNews } from "./relayOutageReports.ts";
-import { Departures, type DeparturesOptions } from "./sendGate.ts";
+import type { Refusal, RefusalReports } from "./refusalReports.ts";
+import { RelayCircuitBreaker, type RelayPass } from "./relayCircuitBreaker.ts";
+import type { RelayOutageReports } from "./relayOutageReports.ts";
+import { SendGate, type SendGateOptions } from "./sendGate.ts";
 import { whyWaiting } from "./whyWaiting.ts";
 
 export interface MailDeliveryOptions {
@@ -41,8 +41,8 @@ export interface MailDeliveryOptions {
   readonly transport: MailTransport;
   /** The read model `mail-queue`. */
   readonly mailQueue: ReadDatabase;
-  /** See {@link DeparturesOptions.isLevel}. */
-  readonly isLevel: DeparturesOptions["isLevel"];
+  /** See {@link SendGateOptions.isLevel}. */
+  readonly isLevel: SendGateOptions["isLevel"];
   readonly policy: DeliveryPolicy;
   /** See {@link DeliveryContext.bounceDomains}. */
   readonly bounceDomains: boolean;
@@ -53,9 +53,9 @@ export interface MailDeliveryOptions {
   readonly random: () => number;
   readonly onTrouble: DeliveryContext["onTrouble"];
   /** Hears of every failure and success of the relay. */
-  readonly relayNews: RelayNews;
+  readonly relayOutageReports: RelayOutageReports;
   /** Hears of mail that the relay refuses for good for our sake. */
-  readonly refusalNews: RefusalNews;
+  readonly refusalReports: RefusalReports;
 }
 
 /** Claims, and aged messages, that one round of housekeeping looks at. */
@@ -79,15 +79,15 @@ const HOLD_MS = 1_000;
 export class MailDelivery {
   private readonly context: DeliveryContext;
   private readonly deliver: ReturnType<typeof emailDelivery>;
-  private readonly breaker: RelayBreaker;
-  private readonly leases: LeaseWatch;
+  private readonly breaker: RelayCircuitBreaker;
+  private readonly leases: ExpiredLeases;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
-  private readonly work: DueWork<DueEmail, RelayPass>;
+  private readonly work: ClaimScheduler<DueEmail, RelayPass>;
   /** Lets housekeeping sleep between two rounds. */
   private readonly housekeepingSleep: AbortableSleep;
   /** Of messages that housekeeping could not see to. */
-  private readonly rests: RowRests;
+  private readonly rests: RowBackoff;
   private isHouseStale = false;
   private readonly queue = new FairMailQueue();
   /** The last workspace whose messages' age was looked at. */
@@ -109,7 +109,7 @@ export class MailDelivery {
       readSpacingMs: options.readSpacingMs,
       policy,
       bounceDomains: options.bounceDomains,
-      departures: new Departures({ ...deps, isLevel: options.isLevel }),
+      sendGate: new SendGate({ ...deps, isLevel: options.isLevel }),
       worker,
       random,
       stopping,
@@ -118,11 +118,11 @@ export class MailDelivery {
       transport: transport.name,
     };
     this.deliver = emailDelivery(this.context);
-    this.breaker = new RelayBreaker(clock, options.relayNews);
-    this.leases = new LeaseWatch(clock);
+    this.breaker = new RelayCircuitBreaker(clock, options.relayOutageReports);
+    this.leases = new ExpiredLeases(clock);
     this.housekeepingSleep = abortableSleep(stopping);
-    this.rests = rowRests(clock);
-    this.work = new DueWork({
+    this.rests = rowBackoff(clock);
+    this.work = new ClaimScheduler({
       clock,
       random,
       stopping,
@@ -131,7 +131,7 @@ export class MailDelivery {
       ready: (now, held, limit) =>
         this.readDue((db) => this.queue.look(db, { now, held, limit })) ?? { items: [], more: "none" },
       nextReadyAt: (now) => this.readDue((db) => nextReadyAt(db, now)),
-      enter: () => (this.context.departures.isOpen && this.hasRoom() ? this.breaker.enter() : null),
+      enter: () => (this.context.sendGate.isOpen && this.hasRoom() ? this.breaker.enter() : null),
       holdersOf: ({ workspaceId, senderId, authorityId }) => [workspaceId, senderId, authorityId],
       handle: (due, pass) => this.handle(due, pass),
     });
@@ -160,7 +160,7 @@ export class MailDelivery {
 
   /** The last message that the relay refused for our sake; null when there was none lately. */
   get recentRefusal(): Refusal | null {
-    return this.options.refusalNews.recent;
+    return this.options.refusalReports.recent;
   }
 
   /** Messages that are being delivered here. */
@@ -198,7 +198,7 @@ export class MailDelivery {
   /** Answers the newest revision that was acted on; null when the message was left as it is. */
   private async handle(due: DueEmail, pass: RelayPass): Promise<number | null> {
     // Before a session is opened for nothing; it is asked once more before the claim.
-    if (!(await this.context.departures.ask())) return null;
+    if (!(await this.context.sendGate.ask())) return null;
     const { workspaces, senders } = this.options.deps;
     const [workspace, sender, domain] = await Promise.all([
       workspaces.get(due.workspaceId),
@@ -226,7 +226,7 @@ export class MailDelivery {
     if (report.kind === "notYet") return null;
     if (report.kind === "held") this.forgetHolders(due);
     if (report.kind === "attempted") {
-      if (report.refusal !== null) this.options.refusalNews.refused(report.refusal);
+      if (report.refusal !== null) this.options.refusalReports.refused(report.refusal);
       if (report.relayFault === null) pass.success();
       else pass.fault(report.relayFault);
     }
@@ -257,10 +257,10 @@ export class MailDelivery {
     let agedAt = Number.NEGATIVE_INFINITY;
     while (!this.stopping.signal.aborted) {
       try {
-        if (await this.context.departures.ask()) await this.endLeases();
+        if (await this.context.sendGate.ask()) await this.endLeases();
         const now = this.context.clock.monotonicMs();
         const isTime = this.agedAfter !== "" || now - agedAt >= AGED_MS;
-        if (this.context.departures.isOpen && isTime) {
+        if (this.context.sendGate.isOpen && isTime) {
           agedAt = now;
           await this.endAged();
         }
@@ -279,7 +279,7 @@ export class MailDelivery {
     return this.forEach(this.leases.expired(leased), async ({ id, attempt }) => {
       // What our own workers are at has not been lost.
       if (this.work.isInFlight(id)) return;
-      const { state } = await readStory(store, id);
+      const { state } = await readEmailHistory(store, id);
       if (state === null) return;
       const workspace = await this.options.deps.workspaces.get(state.workspaceId);
       const moment = momentOf(this.context, state, workspace);
@@ -312,7 +312,7 @@ export class MailDelivery {
     const limit = AGED_OF_WORKSPACE_MAX + [...this.rests.busy()].length;
     const aged = this.readDue((db) => agedEmailsOf(db, workspaceId, acceptedBefore, limit)) ?? [];
     await this.forEach(aged, async (due) => {
-      const story = await readStory(store, due.id);
+      const story = await readEmailHistory(store, due.id);
       const moment = momentOf(this.context, story.state, workspace);
       if (nextAction(story.state, moment, policy).kind !== "expire") return;
       await expireEmail(store, { id: due.id, ...story }, commandContextOf(this.context, due));

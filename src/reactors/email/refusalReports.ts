@@ -30,7 +30,7 @@ const REPEAT_MS = MINUTE_MS;
 const RECENT_MS = HOUR_MS;
 
 /** Makes reports of mail that a relay refuses for good for our sake: such mail is lost, and nothing else would say so. */
-export class RefusalNews {
+export class RefusalReports {
   private failed = 0;
   private toldAt = Number.NEGATIVE_INFINITY;
   private last: { readonly refusal: Refusal; readonly at: number } | null = null;

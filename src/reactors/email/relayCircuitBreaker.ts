@@ -1,6 +1,6 @@
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { RelayNews } from "./relayOutageReports.ts";
+import type { RelayOutageReports } from "./relayOutageReports.ts";
 
 /** Faults in a row after which the relay is left alone. */
 const FAULTS_MAX = 5;
@@ -17,7 +17,7 @@ export interface RelayPass {
 }
 
 /** Leaves a relay alone that is in trouble, and lets one worker at a time find out whether it still is. */
-export class RelayBreaker {
+export class RelayCircuitBreaker {
   private faults = 0;
   private openMs = OPEN_MS_FIRST;
   private openUntil = 0;
@@ -26,7 +26,7 @@ export class RelayBreaker {
 
   constructor(
     private readonly clock: Clock,
-    private readonly news: RelayNews,
+    private readonly news: RelayOutageReports,
   ) {}
 
   /** What is wrong with the relay; null while nothing is. One fault may be a hiccup, a refused log-in is none. */
@@ -71,7 +71,7 @@ export class RelayBreaker {
     this.news.success();
   }
 
-  /** Workers that were under way when the breaker opened keep it open no longer: they saw the same trouble. */
+  /** BackgroundJobs that were under way when the breaker opened keep it open no longer: they saw the same trouble. */
   private count(fault: RelayFault, isProbe: boolean): void {
     this.faults += 1;
     this.last = fault;

@@ -20,7 +20,7 @@ function isPassing({ trouble }: RelayFault): boolean {
 }
 
 /** Makes one report of the beginning of trouble, one of its end, and one a minute in between. */
-export class RelayNews {
+export class RelayOutageReports {
   private attempts = 0;
   private beganAt = 0;
   /** When the last report was made, by the monotonic clock; null while there is nothing to report. */

@@ -1,10 +1,10 @@
-import type { StandingCache } from "../../commands/instance/instanceStatusCache.ts";
+import type { InstanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import type { TimeSpan } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Position } from "../../ports/eventStore.ts";
 
-export interface DeparturesOptions {
-  readonly standing: StandingCache;
+export interface SendGateOptions {
+  readonly instanceStatus: InstanceStatusCache;
   readonly clock: Clock;
   /** Whether the read model that says what is due holds the log up to here. */
   readonly isLevel: (position: Position) => boolean;
@@ -17,11 +17,11 @@ const CLOSED_MS = 500;
  * Whether anything may leave this instance: not while the log is frozen, and after a restoration not before the read
  * model says what is held. What is held itself is no row that is due.
  */
-export class Departures {
+export class SendGate {
   private closedUntil = Number.NEGATIVE_INFINITY;
   private known: readonly TimeSpan[] = [];
 
-  constructor(private readonly options: DeparturesOptions) {}
+  constructor(private readonly options: SendGateOptions) {}
 
   /** As far as was last asked. */
   get isOpen(): boolean {
@@ -35,8 +35,8 @@ export class Departures {
 
   /** Asks the log; to be called before every claim, when it can still be left alone. Throws `StoreError`. */
   async ask(): Promise<boolean> {
-    const { standing, clock, isLevel } = this.options;
-    const { instance, restoredPosition } = await standing.get();
+    const { instanceStatus, clock, isLevel } = this.options;
+    const { instance, restoredPosition } = await instanceStatus.get();
     this.known = instance?.downtimes ?? [];
     const isFrozen = (instance?.frozenAt ?? null) !== null;
     const isHoldKnown = !instance?.isHeld || restoredPosition === null || isLevel(restoredPosition);

@@ -30,7 +30,7 @@ export function whyWaiting(options: WhyWaitingOptions): (view: EmailView) => Pro
       deps.workspaces.get(workspaceId),
       deps.senders.get(senderId),
       authorityId === senderId ? null : deps.senders.get(authorityId),
-      deps.standing.get(),
+      deps.instanceStatus.get(),
     ]);
     const now = deps.clock.now();
     const paused = pausedMs(workspace, email.acceptedAt, now, instance?.downtimes ?? []);

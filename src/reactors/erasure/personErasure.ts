@@ -18,9 +18,9 @@ import type { ErasureCounts } from "../../domain/erasure/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { epochMs, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import { type RowWork, type RowWorker, rowWorker } from "../worker/pollingWorker.ts";
+import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
 
-export interface PersonErasureOptions extends Pick<RowWork, "actor" | "random" | "onTrouble"> {
+export interface PersonErasureOptions extends Pick<PollingWork, "actor" | "random" | "onTrouble"> {
   readonly deps: Dependencies;
   /** The read model `erasures`. */
   readonly erasures: ReadDatabase;
@@ -29,7 +29,7 @@ export interface PersonErasureOptions extends Pick<RowWork, "actor" | "random" |
   /** The read model `attachment-use`. */
   readonly attachmentUse: ReadDatabase;
   /** Waits for a moment until both hold what is in the log now; false when they do not. */
-  readonly areCurrent: () => Promise<boolean>;
+  readonly areCaughtUp: () => Promise<boolean>;
   /** Gives other work of the process a turn. */
   readonly breathe: () => Promise<void>;
   /** Cuts back the read models' files; what remains of that, a sentence each. */
@@ -60,7 +60,7 @@ interface Erasing extends PersonErasureOptions {
  * Erases people. Each step can be repeated, and a request that a crash interrupted is begun anew by whoever comes
  * first: what is erased already is found so. Instances may be at the same request.
  */
-export function personErasure(options: PersonErasureOptions): RowWorker {
+export function personErasure(options: PersonErasureOptions): PollingWorker {
   const { deps, erasures, ...rest } = options;
   const { clock, store } = deps;
   /** When each request was first seen applied, and when the last scrub began that left nothing; monotonic. */
@@ -81,7 +81,7 @@ export function personErasure(options: PersonErasureOptions): RowWorker {
     return all;
   };
 
-  return rowWorker({
+  return pollingWorker({
     ...rest,
     onTrouble: (error, id) => {
       if (!(error instanceof NotYetError)) options.onTrouble(error, id);
@@ -109,7 +109,7 @@ export function personErasure(options: PersonErasureOptions): RowWorker {
 
 /** Erases all there is of the person. Throws {@link NotYetError} while something is in a worker's hands. */
 async function apply(erasing: Erasing): Promise<ErasureCounts> {
-  if (!(await erasing.areCurrent())) throw new NotYetError("the read models are behind the log");
+  if (!(await erasing.areCaughtUp())) throw new NotYetError("the read models are behind the log");
   const messages = await eraseMessages(erasing);
   // After the messages: the last of them may just have bounced, and suppressed its recipient.
   const { request, deps, context } = erasing;

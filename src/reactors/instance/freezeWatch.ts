@@ -1,4 +1,4 @@
-import type { StandingCache } from "../../commands/instance/instanceStatusCache.ts";
+import type { InstanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 
 /** Tells whether the log was frozen while this process works on it. */
 export interface FreezeWatch {
@@ -13,10 +13,10 @@ const LOOK_MS = 500;
  * Polls whether the log was frozen, and calls `onFrozen` once. A process does not come back from that: its caches are
  * from before the freeze, so it must be restarted after the log was unfrozen.
  */
-export function watchFreeze(standing: StandingCache, onFrozen: () => void): FreezeWatch {
+export function watchFreeze(instanceStatus: InstanceStatusCache, onFrozen: () => void): FreezeWatch {
   let wasFrozen = false;
   const look = async () => {
-    const { instance } = await standing.get();
+    const { instance } = await instanceStatus.get();
     if (wasFrozen || (instance?.frozenAt ?? null) === null) return;
     wasFrozen = true;
     clearInterval(timer);

@@ -27,27 +27,27 @@ import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { MailMessage, MailSession, MailTransport } from "../../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
-import type { RelayNews } from "../email/relayOutageReports.ts";
-import { Departures, type DeparturesOptions } from "../email/sendGate.ts";
+import type { RelayOutageReports } from "../email/relayOutageReports.ts";
+import { SendGate, type SendGateOptions } from "../email/sendGate.ts";
 import { abortableSleep } from "../worker/abortableSleep.ts";
-import { LeaseWatch } from "../worker/expiredLeases.ts";
-import { persist } from "../worker/retryUntilRecorded.ts";
-import { type RowRests, rowRests } from "../worker/rowBackoff.ts";
+import { ExpiredLeases } from "../worker/expiredLeases.ts";
+import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
+import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 
-export interface SenderVerificationOptions {
+export interface VerificationMailWorkerOptions {
   readonly deps: Dependencies;
   readonly transport: MailTransport;
   /** The read model `senders`. */
   readonly mails: ReadDatabase;
-  /** See {@link DeparturesOptions.isLevel}. */
-  readonly isLevel: DeparturesOptions["isLevel"];
+  /** See {@link SendGateOptions.isLevel}. */
+  readonly isLevel: SendGateOptions["isLevel"];
   /** Where the mail comes from: a bare address of the operator's. */
   readonly from: string;
   /** Where the links lead to, without a slash at the end. */
   readonly baseUrl: string;
   readonly worker: string;
   readonly onTrouble: (error: unknown, id: string) => void;
-  readonly relayNews: RelayNews;
+  readonly relayOutageReports: RelayOutageReports;
 }
 
 /** Mails that one look finds, and how many of them are sent at once. */
@@ -84,20 +84,20 @@ function textOf(link: string, { workspaceName, workspaceId, code }: Verification
 }
 
 /** Mails the links that verify senders: each is claimed first, so that one instance sends it. */
-export class SenderVerification {
+export class VerificationMailWorker {
   private readonly stopping = new AbortController();
   private readonly sleep = abortableSleep(this.stopping.signal);
   private readonly abandoned = new AbortController();
-  private readonly leases: LeaseWatch;
+  private readonly leases: ExpiredLeases;
   /** Of mails that failed by their own fault. */
-  private readonly rests: RowRests;
-  private readonly departures: Departures;
+  private readonly rests: RowBackoff;
+  private readonly sendGate: SendGate;
   private running: Promise<void> = Promise.resolve();
 
-  constructor(private readonly options: SenderVerificationOptions) {
-    this.leases = new LeaseWatch(options.deps.clock);
-    this.rests = rowRests(options.deps.clock);
-    this.departures = new Departures({ ...options.deps, isLevel: options.isLevel });
+  constructor(private readonly options: VerificationMailWorkerOptions) {
+    this.leases = new ExpiredLeases(options.deps.clock);
+    this.rests = rowBackoff(options.deps.clock);
+    this.sendGate = new SendGate({ ...options.deps, isLevel: options.isLevel });
   }
 
   start(): void {
@@ -161,13 +161,13 @@ export class SenderVerification {
   /** Whether the relay could be reached. */
   private async tryMail(mail: DueMail): Promise<boolean> {
     try {
-      if (!(await this.departures.ask())) return true;
+      if (!(await this.sendGate.ask())) return true;
       const opened = await this.options.transport.session(this.stopping.signal);
       if (opened.kind === "broken") {
-        if (!this.stopping.signal.aborted) this.options.relayNews.fault(opened);
+        if (!this.stopping.signal.aborted) this.options.relayOutageReports.fault(opened);
         return false;
       }
-      this.options.relayNews.success();
+      this.options.relayOutageReports.success();
       try {
         await this.mail(mail, opened.session);
       } finally {
@@ -184,7 +184,7 @@ export class SenderVerification {
     const { deps, worker } = this.options;
     const { clock } = deps;
     const sender = await deps.senders.get(senderId);
-    if (sender === null || !(await this.departures.ask())) return;
+    if (sender === null || !(await this.sendGate.ask())) return;
     const startedAt = clock.monotonicMs();
     const claim = { requestId: id, worker, leaseMs: VERIFICATION_LEASE_MS, expiredAttempt };
     const claimed = await transactSender(
@@ -197,15 +197,19 @@ export class SenderVerification {
     const leaseMs = VERIFICATION_LEASE_MS * (1 - LEASE_MARGIN);
     const deadline = clock.now() + leaseMs - (clock.monotonicMs() - startedAt);
     const result = await this.send(senderId, claimed, session, deadline);
-    await persist({ abandoned: this.abandoned.signal, onTrouble: this.options.onTrouble }, id, () => {
-      const attempt = { requestId: id, attempt: claimed.attempt, now: clock.now() };
-      return transactSender(
-        deps,
-        senderId,
-        (state) => settleVerificationMail(state, attempt, result),
-        this.context(sender.workspaceId),
-      );
-    });
+    await retryUntilRecorded(
+      { abandoned: this.abandoned.signal, onTrouble: this.options.onTrouble },
+      id,
+      () => {
+        const attempt = { requestId: id, attempt: claimed.attempt, now: clock.now() };
+        return transactSender(
+          deps,
+          senderId,
+          (state) => settleVerificationMail(state, attempt, result),
+          this.context(sender.workspaceId),
+        );
+      },
+    );
   }
 
   private async send(

@@ -10,7 +10,7 @@ import {
   type WebhookAt,
   type WebhookRecording,
 } from "../../commands/webhookDelivery/webhookAttempts.ts";
-import type { ToldEvent, WebhookPayload } from "../../commands/webhookDelivery/webhookPayload.ts";
+import type { MappedEvent, WebhookPayload } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { signingSecrets, type WebhookEndpoint } from "../../domain/webhook/state.ts";
 import { classifyOutcome, type WebhookVerdict } from "../../domain/webhookDelivery/classifyWebhookOutcome.ts";
 import type { AttemptFacts } from "../../domain/webhookDelivery/decisions.ts";
@@ -24,16 +24,16 @@ import { newRequestId } from "../../kernel/ids.ts";
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
-import type { Departures } from "../email/sendGate.ts";
-import { persist } from "../worker/retryUntilRecorded.ts";
+import type { SendGate } from "../email/sendGate.ts";
+import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 
 /** What one delivery works with. */
 export interface WebhookContext {
   readonly deps: Dependencies;
   readonly transport: WebhookTransport;
-  readonly toldOf: (origin: DeliveryOrigin) => Promise<ToldEvent>;
+  readonly toldOf: (origin: DeliveryOrigin) => Promise<MappedEvent>;
   readonly policy: WebhookPolicy;
-  readonly departures: Departures;
+  readonly sendGate: SendGate;
   /** Names this worker process in claims. */
   readonly worker: string;
   readonly userAgent: string;
@@ -69,7 +69,7 @@ export async function deliverWebhook(
 ): Promise<WebhookReport> {
   const { deps } = context;
   const { store } = deps;
-  if (!(await context.departures.ask())) return NOT_ACTED;
+  if (!(await context.sendGate.ask())) return NOT_ACTED;
   // A delivery that was never attempted has no stream to read.
   const at: WebhookAt =
     row.revision === 0
@@ -83,7 +83,7 @@ export async function deliverWebhook(
     return { revision: row.revision, gotThrough: null };
   }
   const event = await context.toldOf(origin);
-  if (!(await context.departures.ask()) || context.stopping.aborted) return NOT_ACTED;
+  if (!(await context.sendGate.ask()) || context.stopping.aborted) return NOT_ACTED;
   const { worker, policy } = context;
   const request = { origin, worker, leaseMs: policy.leaseMs };
   const claimed = await claimWebhook(store, at, request, commandContextOf(context, row.workspaceId));
@@ -150,7 +150,7 @@ function signedCall(
   };
 }
 
-function factsOf({ deps }: WebhookContext, outcome: WebhookOutcome, event: ToldEvent): AttemptFacts {
+function factsOf({ deps }: WebhookContext, outcome: WebhookOutcome, event: MappedEvent): AttemptFacts {
   const { payload, answer } = event;
   const durationMs = Math.round(outcome.durationMs);
   if (outcome.kind !== "answered") return { durationMs };
@@ -169,7 +169,7 @@ function gotThrough(verdict: WebhookVerdict): boolean | null {
 interface Told {
   readonly row: WebhookDeliveryRow;
   readonly url: string;
-  readonly event: ToldEvent;
+  readonly event: MappedEvent;
 }
 
 async function conclude(
@@ -182,13 +182,13 @@ async function conclude(
   const { store } = context.deps;
   const verdict = classifyOutcome(outcome);
   const attempt = { verdict, facts: factsOf(context, outcome, event) };
-  await persist(context, claimed.id, () =>
+  await retryUntilRecorded(context, claimed.id, () =>
     recordWebhookAttempt(store, claimed, attempt, recordingOf(context, workspaceId)),
   );
   if (verdict.kind === "gone") {
     const gone = { workspaceId, endpointId, url };
     const commandContext = commandContextOf(context, workspaceId);
-    await persist(context, claimed.id, async () => {
+    await retryUntilRecorded(context, claimed.id, async () => {
       const isNews = await disableFailedEndpoint(context.deps, gone, "gone", commandContext);
       if (isNews) context.onDisabled({ workspaceId, endpointId, reason: "gone" });
     });

@@ -1,7 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
-import type { Admitted } from "../worker/claimScheduler.ts";
+import type { AdmissionDecision } from "../worker/claimScheduler.ts";
 
 /** Calls to one endpoint that are under way at once. */
 const ENDPOINT_IN_FLIGHT_MAX = 5;
@@ -48,7 +48,7 @@ interface Places {
  * that are slow or that nothing is known of. In memory, on each instance for itself: a restart forgets it, and
  * learns it again.
  */
-export class EndpointGate {
+export class EndpointBulkhead {
   private readonly endpoints = new LRUCache<string, Health>({ max: ENDPOINTS_MAX });
   private readonly places: Readonly<Record<Pace, Places>> = {
     unknown: placesFor("unknown"),
@@ -59,7 +59,7 @@ export class EndpointGate {
   constructor(private readonly clock: Clock) {}
 
   /** Whether a call to this endpoint may begin now; if not, until a call ends, or for how long not. */
-  ask(id: string): Admitted {
+  ask(id: string): AdmissionDecision {
     const health = this.healthOf(id);
     const now = this.clock.monotonicMs();
     if (health.isOpen && now < health.openUntil) return { kind: "open", forMs: health.openUntil - now };

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { ToldEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
+import type { MappedEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 
 /** What was erased is told for no longer than this. */
@@ -7,10 +7,10 @@ const AGE_MS_MAX = 1_000;
 const PAYLOADS_MAX = 1_000;
 
 /** Reads what is told of an event once for all the endpoints that are told of it at about the same time. */
-export function sharedPayloads(
-  read: (origin: DeliveryOrigin) => Promise<ToldEvent>,
-): (origin: DeliveryOrigin) => Promise<ToldEvent> {
-  const payloads = new LRUCache<string, Promise<ToldEvent>>({ max: PAYLOADS_MAX, ttl: AGE_MS_MAX });
+export function payloadCache(
+  read: (origin: DeliveryOrigin) => Promise<MappedEvent>,
+): (origin: DeliveryOrigin) => Promise<MappedEvent> {
+  const payloads = new LRUCache<string, Promise<MappedEvent>>({ max: PAYLOADS_MAX, ttl: AGE_MS_MAX });
   return (origin) => {
     const known = payloads.get(origin.eventId);
     if (known) return known;

@@ -7,27 +7,27 @@ import {
 } from "../../../projections/webhookDeliveries/queries.ts";
 import { disableFailedEndpoint } from "../../commands/webhook/manageWebhooks.ts";
 import { expireWebhookLease, readWebhookDelivery } from "../../commands/webhookDelivery/webhookAttempts.ts";
-import { toldEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
+import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { Departures, type DeparturesOptions } from "../email/sendGate.ts";
+import { SendGate, type SendGateOptions } from "../email/sendGate.ts";
 import { type AbortableSleep, abortableSleep } from "../worker/abortableSleep.ts";
-import { DueWork, type WorkPass } from "../worker/claimScheduler.ts";
-import { LeaseWatch } from "../worker/expiredLeases.ts";
-import { type RowRests, rowRests } from "../worker/rowBackoff.ts";
+import { ClaimScheduler, type WorkPermit } from "../worker/claimScheduler.ts";
+import { ExpiredLeases } from "../worker/expiredLeases.ts";
+import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 import { deliverWebhook, recordingOf, type WebhookContext } from "./deliverWebhook.ts";
-import { EndpointGate } from "./endpointBulkhead.ts";
-import { sharedPayloads } from "./payloadCache.ts";
+import { EndpointBulkhead } from "./endpointBulkhead.ts";
+import { payloadCache } from "./payloadCache.ts";
 
 export interface WebhookDeliveryOptions
-  extends Omit<WebhookContext, "stopping" | "abandoned" | "toldOf" | "departures"> {
+  extends Omit<WebhookContext, "stopping" | "abandoned" | "toldOf" | "sendGate"> {
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
   /** Waits for a moment until it holds what is in the log now; false when it does not. */
   readonly isCurrent: () => Promise<boolean>;
-  /** See {@link DeparturesOptions.isLevel}. */
-  readonly isLevel: DeparturesOptions["isLevel"];
+  /** See {@link SendGateOptions.isLevel}. */
+  readonly isLevel: SendGateOptions["isLevel"];
 }
 
 /** Calls under way at once, to all endpoints together. */
@@ -47,18 +47,18 @@ const FAILING_LOOK_MS = 60_000;
 const FAILURES_MIN = 20;
 const FAILING_MS = 120 * HOUR_MS;
 
-const NO_PASS: WorkPass = { leave: () => {} };
+const NO_PASS: WorkPermit = { leave: () => {} };
 
 /** Tells endpoints what they are owed: many calls at once, few to each endpoint, each under a claim of its own. */
 export class WebhookDelivery {
   private readonly context: WebhookContext;
-  private readonly work: DueWork<WebhookDeliveryRow, WorkPass>;
-  private readonly gate: EndpointGate;
+  private readonly work: ClaimScheduler<WebhookDeliveryRow, WorkPermit>;
+  private readonly gate: EndpointBulkhead;
   private begunThisTurn = 0;
-  private readonly leases: LeaseWatch;
+  private readonly leases: ExpiredLeases;
   private readonly housekeepingSleep: AbortableSleep;
   /** Of deliveries whose lease could not be ended. */
-  private readonly rests: RowRests;
+  private readonly rests: RowBackoff;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private running: Promise<unknown> = Promise.resolve();
@@ -66,14 +66,14 @@ export class WebhookDelivery {
   constructor(private readonly options: WebhookDeliveryOptions) {
     const { clock } = options.deps;
     const stopping = this.stopping.signal;
-    const toldOf = sharedPayloads((origin) => toldEvent(options.deps, origin));
-    const departures = new Departures({ ...options.deps, isLevel: options.isLevel });
-    this.context = { ...options, departures, toldOf, stopping, abandoned: this.abandoned.signal };
-    this.gate = new EndpointGate(clock);
-    this.leases = new LeaseWatch(clock);
+    const toldOf = payloadCache((origin) => mapToWebhookEvent(options.deps, origin));
+    const sendGate = new SendGate({ ...options.deps, isLevel: options.isLevel });
+    this.context = { ...options, sendGate, toldOf, stopping, abandoned: this.abandoned.signal };
+    this.gate = new EndpointBulkhead(clock);
+    this.leases = new ExpiredLeases(clock);
     this.housekeepingSleep = abortableSleep(stopping);
-    this.rests = rowRests(clock);
-    this.work = new DueWork({
+    this.rests = rowBackoff(clock);
+    this.work = new ClaimScheduler({
       clock,
       random: options.random,
       stopping,
@@ -120,7 +120,7 @@ export class WebhookDelivery {
   /** Whether one more call may begin in this turn of the event loop; if not, the next turn looks again. */
   private mayBegin(): boolean {
     const { disk, diskFreeBytesMin } = this.options.deps;
-    if (!this.context.departures.isOpen) return false;
+    if (!this.context.sendGate.isOpen) return false;
     // Below half of the disk's minimum no claim is made: outcomes must still find room.
     return this.begunThisTurn < BEGINNINGS_PER_TURN_MAX && disk.freeBytes() >= diskFreeBytesMin / 2;
   }
@@ -163,9 +163,9 @@ export class WebhookDelivery {
     let lookedAt = Number.NEGATIVE_INFINITY;
     while (!this.stopping.signal.aborted) {
       try {
-        if (await this.context.departures.ask()) await this.endLeases();
+        if (await this.context.sendGate.ask()) await this.endLeases();
         const now = this.context.deps.clock.monotonicMs();
-        if (this.context.departures.isOpen && now - lookedAt >= FAILING_LOOK_MS) {
+        if (this.context.sendGate.isOpen && now - lookedAt >= FAILING_LOOK_MS) {
           lookedAt = now;
           await this.disableFailing();
         }
@@ -201,7 +201,7 @@ export class WebhookDelivery {
     // A read model that is behind has not seen yet what got through since.
     if (!(await this.options.isCurrent())) return;
     const since = deps.clock.now() - FAILING_MS;
-    const { instance } = await deps.standing.get();
+    const { instance } = await deps.instanceStatus.get();
     // Nobody was called while the log stood still, and what got through elsewhere meanwhile is not known here.
     if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;
     const before = rfc3339(since);

@@ -5,27 +5,27 @@ import { StoreError } from "../../ports/eventStore.ts";
 import { type AbortableSleep, abortableSleep } from "./abortableSleep.ts";
 
 /** Something that is due, as a read model shows it. `revision` is the event that made it so. */
-export interface DueItem {
+export interface ClaimableItem {
   readonly id: string;
   readonly revision: number;
 }
 
 /** Leave to work on one item, which whoever gave it wants back. */
-export interface WorkPass {
+export interface WorkPermit {
   /** Gives it back. Twice is once. */
   leave(): void;
 }
 
 /** Whether an item may be worked on: now, when its holder is released, or not for a time. */
-export type Admitted =
+export type AdmissionDecision =
   | { readonly kind: "enter" }
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly forMs: number };
 
 /** Bounds of those that items belong to. */
-export interface Admission<Item> {
+export interface AdmissionControl<Item> {
   readonly holderOf: (item: Item) => string;
-  readonly admits: (item: Item) => Admitted;
+  readonly admits: (item: Item) => AdmissionDecision;
 }
 
 /** What a look at the read model shows. */
@@ -35,7 +35,7 @@ export interface Look<Item> {
   readonly more: "none" | "afterThese" | "next";
 }
 
-export interface DueWorkOptions<Item extends DueItem, Pass extends WorkPass> {
+export interface ClaimSchedulerOptions<Item extends ClaimableItem, Pass extends WorkPermit> {
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
@@ -51,7 +51,7 @@ export interface DueWorkOptions<Item extends DueItem, Pass extends WorkPass> {
   /** Those whose items are left alone while they are on hold. */
   readonly holdersOf: (item: Item) => readonly string[];
   /** Where holders have bounds of their own. */
-  readonly admission?: Admission<Item>;
+  readonly admission?: AdmissionControl<Item>;
   /**
    * Does the work and answers the newest revision that it acted on: its claim, not the outcome, which may make the
    * item due again. Null when it did not act.
@@ -81,7 +81,7 @@ const RELEASED_MAX = 8;
  * Works on what a read model shows as due, many at once. The read model says where to look, and may show what
  * was done already or what somebody else is at: `handle` claims, and the claim decides.
  */
-export class DueWork<Item extends DueItem, Pass extends WorkPass> {
+export class ClaimScheduler<Item extends ClaimableItem, Pass extends WorkPermit> {
   private readonly inFlight = new Set<string>();
   /** Items in flight that the read model showed as due meanwhile, at a revision that is news. */
   private readonly passedOver = new Set<string>();
@@ -106,7 +106,7 @@ export class DueWork<Item extends DueItem, Pass extends WorkPass> {
   /** When the next holder need no longer be left alone, by the monotonic clock. */
   private nextUnheldAt = Number.POSITIVE_INFINITY;
 
-  constructor(private readonly options: DueWorkOptions<Item, Pass>) {
+  constructor(private readonly options: ClaimSchedulerOptions<Item, Pass>) {
     this.sleep = abortableSleep(options.stopping);
   }
 

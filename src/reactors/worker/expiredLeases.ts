@@ -11,7 +11,7 @@ export interface Leased {
  * Counts every lease from when its claim was first seen here: clocks of other machines are not trusted, and
  * after a restart every lease is counted anew.
  */
-export class LeaseWatch {
+export class ExpiredLeases {
   private seen = new Map<string, number>();
 
   constructor(private readonly clock: Clock) {}

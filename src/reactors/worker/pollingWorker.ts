@@ -4,7 +4,7 @@ import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { abortableSleep } from "./abortableSleep.ts";
-import { rowRests } from "./rowBackoff.ts";
+import { rowBackoff } from "./rowBackoff.ts";
 
 /** Something that a read model says is to be done. */
 interface Row {
@@ -13,7 +13,7 @@ interface Row {
 }
 
 /** What a worker of rows does, and how often. */
-export interface RowWork {
+export interface PollingWork {
   readonly clock: Clock;
   /** Names this worker in the events that it leads to. */
   readonly actor: string;
@@ -31,7 +31,7 @@ export interface RowWork {
 }
 
 /** Goes on until it is stopped. */
-export interface RowWorker {
+export interface PollingWorker {
   start(): void;
   /** The read model has moved: brings the next look forward. */
   wake(): void;
@@ -49,11 +49,11 @@ const LOOK_MS_MIN = 25;
 const FAULT_PAUSE_MS = 250;
 
 /** Works through the rows of a read model: it says where to look, the streams decide. */
-export function rowWorker(work: RowWork): RowWorker {
+export function pollingWorker(work: PollingWork): PollingWorker {
   const { clock } = work;
   const stopping = new AbortController();
   const { sleep, wakeAll } = abortableSleep(stopping.signal);
-  const rests = rowRests(clock);
+  const rests = rowBackoff(clock);
   let candidates: Row[] = [];
   let isStale = true;
   let running: Promise<unknown> = Promise.resolve();
@@ -120,7 +120,7 @@ export function rowWorker(work: RowWork): RowWorker {
 }
 
 /** Rows to work on; none while the read model cannot be read or is damaged: its follower sees to that. */
-function readRows(work: RowWork, without: readonly string[]): readonly Row[] {
+function readRows(work: PollingWork, without: readonly string[]): readonly Row[] {
   try {
     return work.find(work.clock.now(), without, CANDIDATES_MAX);
   } catch (error) {

@@ -10,7 +10,11 @@ interface Persistence {
 }
 
 /** Goes on until it is in the log, whatever the store does: an outcome that is known must not be lost. */
-export async function persist(context: Persistence, id: string, work: () => Promise<unknown>): Promise<void> {
+export async function retryUntilRecorded(
+  context: Persistence,
+  id: string,
+  work: () => Promise<unknown>,
+): Promise<void> {
   for (let delayMs = RECORD_RETRY_MS_FIRST; ; delayMs = Math.min(RECORD_RETRY_MS_MAX, delayMs * 2)) {
     try {
       await work();

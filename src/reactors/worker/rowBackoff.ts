@@ -11,7 +11,7 @@ interface Rest {
 }
 
 /** Which rows are at hand, and which rest: after they were done for a moment, after faults for longer and longer. */
-export interface RowRests {
+export interface RowBackoff {
   isFree(id: string): boolean;
   /** What is at hand or resting. */
   busy(): readonly string[];
@@ -20,7 +20,7 @@ export interface RowRests {
   failed(id: string): void;
 }
 
-export function rowRests(clock: Clock): RowRests {
+export function rowBackoff(clock: Clock): RowBackoff {
   const atHand = new Set<string>();
   const resting = new Map<string, Rest>();
   const rests = ({ until }: Rest) => until > clock.monotonicMs();

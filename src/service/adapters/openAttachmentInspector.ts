@@ -5,11 +5,11 @@ import type { MalwareScanner } from "../../ports/malwareScanner.ts";
 import type { Config } from "../config/config.ts";
 
 /** What looks into files before they are sent. */
-export function openInspector(config: Pick<Config, "clamavUrl">): AttachmentInspector {
-  return fileInspector({ scanner: openScanner(config) });
+export function openAttachmentInspector(config: Pick<Config, "clamavUrl">): AttachmentInspector {
+  return fileInspector({ scanner: openMalwareScanner(config) });
 }
 
 /** The malware scanner that CLAMAV_URL names; null without one. */
-export function openScanner({ clamavUrl }: Pick<Config, "clamavUrl">): MalwareScanner | null {
+export function openMalwareScanner({ clamavUrl }: Pick<Config, "clamavUrl">): MalwareScanner | null {
   return clamavUrl === null ? null : clamavScanner({ url: clamavUrl });
 }

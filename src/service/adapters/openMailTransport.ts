@@ -14,10 +14,10 @@ export function isOutbox({ smtpUrl }: Pick<Config, "smtpUrl">): boolean {
 }
 
 /** The transport that SMTP_URL names. */
-export function openTransport(config: Config): MailTransport {
+export function openMailTransport(config: Config): MailTransport {
   if (isOutbox(config)) {
     return createOutboxTransport(
-      { directory: relayPlace(config), sessionsMax: config.smtpConnectionsMax },
+      { directory: mailDestination(config), sessionsMax: config.smtpConnectionsMax },
       systemClock,
     );
   }
@@ -30,14 +30,14 @@ export function openTransport(config: Config): MailTransport {
 }
 
 /** Where mail goes, for people: host and port of the relay, or the directory of the outbox. */
-export function relayPlace({ smtpUrl, dataDir }: Pick<Config, "smtpUrl" | "dataDir">): string {
+export function mailDestination({ smtpUrl, dataDir }: Pick<Config, "smtpUrl" | "dataDir">): string {
   if (isOutbox({ smtpUrl })) return smtpUrl.slice("outbox:".length) || join(dataDir, "outbox");
   const { host, port } = smtpOptionsFromUrl(smtpUrl);
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** The mail that outbox transports of this instance have written, also those of settings before. */
-export function openOutbox({ dataDir, smtpUrl }: Config): MailOutbox {
+export function openOutboxCleanup({ dataDir, smtpUrl }: Config): MailOutbox {
   const named = isOutbox({ smtpUrl }) ? smtpUrl.slice("outbox:".length) : "";
   return outboxFiles([join(dataDir, "outbox"), ...(named === "" ? [] : [named])]);
 }

@@ -6,9 +6,9 @@ import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { BehindSince } from "../../readModels/lag.ts";
-import { openScanner } from "../adapters/openAttachmentInspector.ts";
+import { openMalwareScanner } from "../adapters/openAttachmentInspector.ts";
 import { openContentStore } from "../adapters/openContentStore.ts";
-import { openTransport } from "../adapters/openMailTransport.ts";
+import { openMailTransport } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 import {
   BOOTSTRAP_KEY_REMEDY,
@@ -47,7 +47,7 @@ const RELAY_MS_MAX = 15_000;
 
 /** Opens a session at the relay and sends nothing. */
 export async function relayCheck(config: Config): Promise<Check> {
-  const transport = openTransport(config);
+  const transport = openMailTransport(config);
   const name = `relay (${transport.name})`;
   try {
     const opened = await transport.session(AbortSignal.timeout(RELAY_MS_MAX));
@@ -61,7 +61,7 @@ export async function relayCheck(config: Config): Promise<Check> {
 
 /** Asks the malware scanner, where there is one. */
 export async function scannerChecks(config: Config): Promise<readonly Check[]> {
-  const scanner = openScanner(config);
+  const scanner = openMalwareScanner(config);
   if (scanner === null) return [];
   const name = "malware scanner";
   try {
@@ -111,7 +111,7 @@ async function lastSealCheck(store: EventStore): Promise<Check> {
 }
 
 /** Only where there is something to say: most logs were neither frozen nor restored. What holds mail says what to do. */
-function standingChecks(instance: InstanceState): readonly Check[] {
+function instanceChecks(instance: InstanceState): readonly Check[] {
   const held = heldDetail(instance);
   const frozenAt = instance?.frozenAt ?? null;
   return [
@@ -139,7 +139,7 @@ interface AnsweringLog {
 
 /** What there is to say of a log that answers. Throws `StoreError`. */
 export async function logChecks(
-  { store, standing }: Pick<Dependencies, "store" | "standing">,
+  { store, instanceStatus }: Pick<Dependencies, "store" | "instanceStatus">,
   { logId, storeUrl, answeredMs, format }: AnsweringLog,
 ): Promise<readonly Check[]> {
   const answering = answeredMs === undefined ? "" : `, answering in ${answeredMs} ms`;
@@ -147,7 +147,7 @@ export async function logChecks(
     ok("log", `${logId} on ${storeUrl.split(":", 1)[0]}${answering}`),
     formatCheck(format),
     ok("master key", "opens the log"),
-    ...standingChecks((await standing.get()).instance),
+    ...instanceChecks((await instanceStatus.get()).instance),
     ...(await workspaceChecks(store)),
     await lastSealCheck(store),
   ];

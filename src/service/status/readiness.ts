@@ -38,7 +38,7 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
       store: await storeCheck(deps),
       read_models: readModels(),
       disk: { ok: free >= config.diskFreeBytesMin, required: true, detail: `${free} bytes free` },
-      ...(await standingChecks(options)),
+      ...(await instanceChecks(options)),
       relay: { ok: fault === null, required: false, detail: relay },
     };
   };
@@ -49,12 +49,12 @@ function takingDetail(config: Config): string {
 }
 
 /** Only where there is something to say: most logs were neither frozen nor restored. */
-async function standingChecks({
+async function instanceChecks({
   deps,
   freezeWatch,
 }: ReadinessOptions): Promise<Readonly<Record<string, Check>>> {
   // A store that does not answer has its own check.
-  const found = await deps.standing.get().catch(() => null);
+  const found = await deps.instanceStatus.get().catch(() => null);
   const held = heldDetail(found?.instance ?? null);
   return {
     ...((await freezeWatch.isFrozen()) ? { seal: { ok: false, required: true, detail: FROZEN } } : {}),

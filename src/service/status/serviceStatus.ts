@@ -8,7 +8,7 @@ import { SECOND_MS } from "../../kernel/time.ts";
 import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
 import { behindSince } from "../../readModels/lag.ts";
 import type { Readers } from "../../readModels/readers.ts";
-import { relayPlace } from "../adapters/openMailTransport.ts";
+import { mailDestination } from "../adapters/openMailTransport.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { refusalRemedy, relayRemedy } from "../relayLogLines.ts";
@@ -69,7 +69,7 @@ function configurationCheck(config: Config): Check {
   const delivery = config.deliveryEnabled ? "delivery on" : "delivery off";
   return ok(
     "configuration",
-    `${store}, mail to ${relayPlace(config)}, ${delivery}, BASE_URL ${config.baseUrl.href}`,
+    `${store}, mail to ${mailDestination(config)}, ${delivery}, BASE_URL ${config.baseUrl.href}`,
   );
 }
 
@@ -79,7 +79,7 @@ async function logChecksOf({ config, deps, logId }: StatusOptions): Promise<read
   try {
     await deps.store.head({ timeoutMs: STORE_MS_MAX });
     const answeredMs = Math.round(performance.now() - began);
-    const format = (await deps.standing.get()).instance?.format ?? 1;
+    const format = (await deps.instanceStatus.get()).instance?.format ?? 1;
     return await logChecks(deps, { logId, storeUrl: config.storeUrl, answeredMs, format });
   } catch (error) {
     return [failed("log", (error as Error).message, "start the store, or check STORE_URL of the service")];

@@ -7,7 +7,7 @@ const RESTART_MS = 1_000;
 /** How long a thread is given to close its files. */
 const STOP_MS_MAX = 5_000;
 
-export interface ReadModelHostOptions {
+export interface ReadModelSupervisorOptions {
   readonly start: ThreadStart;
   readonly onEvent: (event: FollowEvent) => void;
   readonly onFailure: (reason: string) => void;
@@ -15,7 +15,12 @@ export interface ReadModelHostOptions {
 }
 
 /** Keeps the thread of the read models going: begins it again whenever it fails, until it is stopped. */
-export function hostReadModels({ start, onEvent, onFailure, onSealTrouble }: ReadModelHostOptions): {
+export function superviseReadModels({
+  start,
+  onEvent,
+  onFailure,
+  onSealTrouble,
+}: ReadModelSupervisorOptions): {
   stop(): Promise<void>;
 } {
   let stopping = false;

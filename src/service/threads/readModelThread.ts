@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
-import { LogSealer } from "../../commands/audit/auditSealer.ts";
-import { standingCache } from "../../commands/instance/instanceStatusCache.ts";
+import { AuditSealer } from "../../commands/audit/auditSealer.ts";
+import { instanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
 import { newId } from "../../kernel/ids.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
@@ -38,8 +38,8 @@ function auditSealingOf(store: EventStore, { auditSealIntervalMs, auditSigningKe
   const signingKey = auditSigningKey === null ? null : parseSigningKey(auditSigningKey);
   const actor = `worker:${newId()}`;
   return auditSealing({
-    sealer: new LogSealer({ store, clock: systemClock, signingKey, actor }),
-    standing: standingCache(store),
+    sealer: new AuditSealer({ store, clock: systemClock, signingKey, actor }),
+    instanceStatus: instanceStatusCache(store),
     clock: systemClock,
     intervalMs: auditSealIntervalMs,
     random: Math.random,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { saltOf, withReplies } from "../../../src/commands/email/relayReplyTexts.ts";
+import { contentSaltOf, withReplyTexts } from "../../../src/commands/email/relayReplyTexts.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { emailDecider } from "../../../src/domain/email/state.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
@@ -8,7 +8,7 @@ const SALT = "3f1c9a52-8d0e-4b7a-9c3f-2f6f0a1b2c3d";
 const keys = instanceKeys(newDataKey());
 
 const said = (event: EmailEvent, salt: string | null) =>
-  withReplies(keys, salt, [{ sequence: 3, at: "2026-01-01T00:00:00.000Z", event }])[0]?.event.data;
+  withReplyTexts(keys, salt, [{ sequence: 3, at: "2026-01-01T00:00:00.000Z", event }])[0]?.event.data;
 
 const sealed: EmailEvent = {
   type: "EmailBounced",
@@ -59,9 +59,9 @@ describe("a relay's reply", () => {
       state: all.reduce(emailDecider.evolve, emailDecider.initialState),
       events: all.map((event, sequence) => ({ sequence, at: "", event })),
     });
-    expect(saltOf(storyOf(stored, queued))).toBe(SALT);
-    expect(saltOf(storyOf(stored, queued, erased))).toBeNull();
-    expect(saltOf(storyOf(queued))).toBeNull();
-    expect(saltOf(storyOf())).toBeNull();
+    expect(contentSaltOf(storyOf(stored, queued))).toBe(SALT);
+    expect(contentSaltOf(storyOf(stored, queued, erased))).toBeNull();
+    expect(contentSaltOf(storyOf(queued))).toBeNull();
+    expect(contentSaltOf(storyOf())).toBeNull();
   });
 });

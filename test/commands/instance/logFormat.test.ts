@@ -3,7 +3,7 @@ import { emails } from "../../../projections/emails.ts";
 import { projections } from "../../../projections/index.ts";
 import { stopsAtNewerFormat } from "../../../projections/stopAtNewerFormat.ts";
 import { InstanceMismatchError, openInstance } from "../../../src/commands/instance/openInstance.ts";
-import { enterLogFormat, formatTrouble } from "../../../src/commands/instance/raiseLogFormat.ts";
+import { formatTrouble, requireLogFormat } from "../../../src/commands/instance/raiseLogFormat.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { UnreadableEventError } from "../../../src/kernel/event/codec.ts";
 import { LOG_FORMAT, LOG_FORMAT_RAISED } from "../../../src/kernel/event/logFormat.ts";
@@ -23,7 +23,7 @@ beforeEach(() => {
 });
 
 const open = () => openInstance(store, claims, context);
-const enter = async (format: typeof OLD) => enterLogFormat(store, (await open()).format, context, format);
+const enter = async (format: typeof OLD) => requireLogFormat(store, (await open()).format, context, format);
 
 async function raised(): Promise<readonly unknown[]> {
   const events = await store.read(INSTANCE_STREAM, 0, 10);

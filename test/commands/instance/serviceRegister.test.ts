@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeAndResume.ts";
 import { InstanceMismatchError, openInstance } from "../../../src/commands/instance/openInstance.ts";
-import { joinLog, servicesAtWork } from "../../../src/commands/instance/serviceRegister.ts";
+import { registeredServices, registerService } from "../../../src/commands/instance/serviceRegister.ts";
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
 import { SERVICES_STREAM } from "../../../src/kernel/event/systemEvents.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
@@ -19,12 +19,12 @@ async function openLog(): Promise<EventStore> {
   return store;
 }
 
-const join = (store: EventStore, place: typeof A) => joinLog(store, place, () => context);
+const join = (store: EventStore, place: typeof A) => registerService(store, place, () => context);
 
 describe("the register of services", () => {
   test("names those that have joined and not left, also two of one place, as they come and go", async () => {
     const store = await openLog();
-    const atWork = servicesAtWork(store);
+    const atWork = registeredServices(store);
     expect(await atWork()).toEqual([]);
     const first = await join(store, A);
     const again = await join(store, A);
@@ -46,17 +46,17 @@ describe("the register of services", () => {
     isAway = false;
     for (let times = 0; times < 3; times += 1) await service.leave();
     expect(await store.lastRevision(SERVICES_STREAM)).toBe(1);
-    expect(await servicesAtWork(store)()).toEqual([]);
+    expect(await registeredServices(store)()).toEqual([]);
   });
 
   test("lets nobody in on a frozen log, and keeps no entry of it", async () => {
     const store = await openLog();
     await freezeLog(store, context);
     await expect(join(store, A)).rejects.toThrow(InstanceMismatchError);
-    expect(await servicesAtWork(store)()).toEqual([]);
+    expect(await registeredServices(store)()).toEqual([]);
     await unfreezeLog(store, context);
     await join(store, A);
-    expect(await servicesAtWork(store)()).toEqual([A]);
+    expect(await registeredServices(store)()).toEqual([A]);
   });
 
   test("leaves no gap: a service that a freeze did not find there finds the freeze", async () => {
@@ -66,7 +66,7 @@ describe("the register of services", () => {
       let seen: readonly unknown[] = [];
       const freeze = async () => {
         await freezeLog(store, context);
-        seen = await servicesAtWork(store)();
+        seen = await registeredServices(store)();
       };
       const racing: EventStore = Object.assign(Object.create(store), {
         async append(stream: string, ...rest: [never, never]) {

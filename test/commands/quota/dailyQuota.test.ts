@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { foldCache } from "../../../src/commands/aggregateCache.ts";
+import { aggregateCache } from "../../../src/commands/aggregateCache.ts";
 import { workspaceAggregate } from "../../../src/commands/aggregates.ts";
 import { type DailyQuota, dailyQuota, type QuotaUnit } from "../../../src/commands/quota/dailyQuota.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
@@ -24,7 +24,7 @@ let workspaceId: string;
 
 /** One instance's hold on the quotas, and what makes it look at a workspace's limits anew. */
 function instance(idleMs?: number): DailyQuota & { forget(): void } {
-  const workspaces = foldCache(store, workspaceAggregate, workspaceStream);
+  const workspaces = aggregateCache(store, workspaceAggregate, workspaceStream);
   const { limitsDefault } = readConfig({});
   const options = { store, clock, workspaces, limitsDefault, ...(idleMs === undefined ? {} : { idleMs }) };
   return { ...dailyQuota(options), forget: () => workspaces.forget(workspaceId) };

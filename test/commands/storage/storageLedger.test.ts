@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { foldCache } from "../../../src/commands/aggregateCache.ts";
+import { aggregateCache } from "../../../src/commands/aggregateCache.ts";
 import { workspaceAggregate } from "../../../src/commands/aggregates.ts";
 import { type StorageLedger, storageLedger } from "../../../src/commands/storage/storageLedger.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
@@ -19,7 +19,7 @@ let store: WatchedStore;
 let workspaceId: string;
 
 function instance(): StorageLedger {
-  const workspaces = foldCache(store, workspaceAggregate, workspaceStream);
+  const workspaces = aggregateCache(store, workspaceAggregate, workspaceStream);
   return storageLedger({ store, workspaces, limitsDefault: readConfig({}).limitsDefault });
 }
 

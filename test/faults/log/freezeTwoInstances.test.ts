@@ -4,7 +4,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
 import { connectEventStoreDb } from "../../../src/adapters/eventstoredb/eventStoreDb.ts";
-import { servicesAtWork } from "../../../src/commands/instance/serviceRegister.ts";
+import { registeredServices } from "../../../src/commands/instance/serviceRegister.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import { type CommandResult, runCommand, startCommand } from "../../support/process/commandProcess.ts";
 import { startTestProcess, type TestProcess } from "../../support/service.ts";
@@ -82,7 +82,7 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
     return startCommand({ ...env, ...bounds, DATA_DIR: join(root, "first") }, ...words).result;
   }
 
-  const dirsAtWork = async () => (await servicesAtWork(store)()).map(({ dataDir }) => dataDir).sort();
+  const dirsAtWork = async () => (await registeredServices(store)()).map(({ dataDir }) => dataDir).sort();
   const isRefused = async (service: TestProcess) =>
     (await service.call("GET", "/api/v1/emails")).status === 503;
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { expireEmailFiles, expireUpload } from "../../../src/commands/attachment/expireFiles.ts";
-import { readStory } from "../../../src/commands/email/emailHistory.ts";
+import { readEmailHistory } from "../../../src/commands/email/emailHistory.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
 import { HOUR_MS, rfc3339 } from "../../../src/kernel/time.ts";
@@ -73,7 +73,7 @@ describe.each(await testStores())("attachments on $name", (store) => {
     unreadableUpload(service, store, by.workspaceId, lifeMs);
   /** The files of an accepted message, as its own folder holds them. */
   const filesOf = async (id: string) => {
-    const { state, events } = await readStory(service.log.store, id);
+    const { state, events } = await readEmailHistory(service.log.store, id);
     const stored = events[0]?.event;
     if (state === null || stored?.type !== "EmailContentStored") throw new Error("it was never accepted");
     const folder = { workspaceId: state.workspaceId, ownerId: id, folderId: state.contentEventId };

@@ -57,7 +57,7 @@ async function readWhole(bodies: Iterable<Uint8Array>) {
   return { filename, contentType, bytes: Buffer.concat(chunks) };
 }
 
-async function faultOf(bodies: Iterable<Uint8Array>): Promise<Problem> {
+async function fileFaultOf(bodies: Iterable<Uint8Array>): Promise<Problem> {
   try {
     await readWhole(bodies);
   } catch (error) {
@@ -91,7 +91,7 @@ describe("the file of a multipart body", () => {
     const whole = form(part(HEAD, "hello"));
     const end = whole.length - "\r\n".length;
     for (let length = 0; length < end; length += 1) {
-      expect((await faultOf([whole.subarray(0, length)])).code).toBe("INVALID_REQUEST");
+      expect((await fileFaultOf([whole.subarray(0, length)])).code).toBe("INVALID_REQUEST");
     }
     expect((await readWhole([whole.subarray(0, end)])).bytes.toString()).toBe("hello");
   });
@@ -152,7 +152,7 @@ describe("the file of a multipart body", () => {
     ["a file name of 256 characters", form(part(HEAD.replace("a.txt", "é".repeat(256)), "a")), "/file"],
     ["another encoding", form(part(`${HEAD}\r\nContent-Transfer-Encoding: base64`, "aGk=")), "/file"],
   ])("with %s is refused", async (_, body, pointer) => {
-    const problem = await faultOf([body]);
+    const problem = await fileFaultOf([body]);
     expect(problem.code).toBe("INVALID_REQUEST");
     expect(problem.options.errors).toMatchObject([{ pointer }]);
   });
@@ -164,7 +164,7 @@ describe("the file of a multipart body", () => {
     ["a header that is none", form(part("no header", "a")), "malformed"],
     ["no body", new Uint8Array(), "malformed"],
   ])("with %s is refused", async (_, body, detail) => {
-    const problem = await faultOf([body]);
+    const problem = await fileFaultOf([body]);
     expect(problem.code).toBe("INVALID_REQUEST");
     expect(problem.message).toContain(detail);
   });

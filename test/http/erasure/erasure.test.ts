@@ -7,7 +7,7 @@ import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatab
 import { emailAggregate } from "../../../src/commands/aggregates.ts";
 import { verifyLog } from "../../../src/commands/audit/verifyLog.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
-import { noteCopy } from "../../../src/commands/instance/freezeAndResume.ts";
+import { recordCopy } from "../../../src/commands/instance/freezeAndResume.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { recordOutcome } from "../../../src/domain/email/decisions.ts";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
@@ -267,7 +267,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
         100,
       );
 
-      await noteCopy(
+      await recordCopy(
         service.log.store,
         { kind: "backup", place: "/backups/one" },
         systemCommandContext("test"),

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { templateAggregate } from "../../../src/commands/aggregates.ts";
-import { LogSealer } from "../../../src/commands/audit/auditSealer.ts";
+import { AuditSealer } from "../../../src/commands/audit/auditSealer.ts";
 import { verifyLog } from "../../../src/commands/audit/verifyLog.ts";
 import { newTemplate } from "../../../src/commands/template/manageTemplates.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
@@ -134,7 +134,7 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     const { store: log, clock } = service.log;
     const [before, after] = [await published(), await published()];
     await remove(before.id);
-    const sealer = new LogSealer({ store: log, clock, signingKey: null, actor: "worker:test" });
+    const sealer = new AuditSealer({ store: log, clock, signingKey: null, actor: "worker:test" });
     do await sealer.readOn(async () => {});
     while (!(await sealer.seal()));
     await remove(after.id);

@@ -25,7 +25,7 @@ import { attachmentChecks } from "../../../src/reactors/attachment/attachmentChe
 import { attachmentRetention } from "../../../src/reactors/attachment/attachmentRetention.ts";
 import { followReadModels } from "../../../src/readModels/followLog.ts";
 import { openReaders } from "../../../src/readModels/readers.ts";
-import { openInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
+import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { direct, pdf, type SampleFile } from "../../support/files/uploadFiles.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
@@ -100,7 +100,7 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
   const content = memoryContentStore();
   const clock = testClock();
   const storage = testLedger();
-  const inspector = openInspector({ clamavUrl: null });
+  const inspector = openAttachmentInspector({ clamavUrl: null });
   const running: { readonly wake: () => void; readonly stop: () => Promise<void> }[] = [];
   const deps: Dependencies = {
     ...makeDependencies({

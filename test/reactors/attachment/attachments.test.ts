@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { deleteAttachment } from "../../../src/commands/attachment/deleteAttachment.ts";
-import { readStory } from "../../../src/commands/email/emailHistory.ts";
+import { readEmailHistory } from "../../../src/commands/email/emailHistory.ts";
 import { contentOf } from "../../../src/commands/email/readEmail.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
@@ -22,7 +22,7 @@ afterEach(() => world.close());
 const away = () => new StoreError("unavailable", "away");
 const emailTypes = (id: string) => world.types(emailStream(id));
 const emailFolder = async (id: string) => {
-  const { state } = await readStory(world.store, id);
+  const { state } = await readEmailHistory(world.store, id);
   if (state === null) throw new Error("it was never accepted");
   return { workspaceId: world.workspaceId, ownerId: id, folderId: state.contentEventId };
 };
@@ -280,7 +280,7 @@ describe("retention", () => {
     await untilFilesExpired(id);
     expect(await world.content.get(folder, sha256)).toBeNull();
     expect(world.storage.held.size).toBe(0);
-    const content = await contentOf(world.deps, id, await readStory(world.store, id));
+    const content = await contentOf(world.deps, id, await readEmailHistory(world.store, id));
     expect(content?.html).toBe(long.html);
     expect(content?.attachments).toHaveLength(3);
   });

@@ -27,7 +27,7 @@ import {
   type OrphanedContentSweeperOptions,
   orphanedContentSweeper,
 } from "../../../src/reactors/content/orphanedContentSweeper.ts";
-import { openInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
+import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { type TestClock, testClock } from "../email/deliveryFixtures.ts";
@@ -119,7 +119,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
       clock,
       keys,
       suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: openInspector({ clamavUrl: null }),
+      inspector: openAttachmentInspector({ clamavUrl: null }),
       disk: { freeBytes: () => 1 },
       diskFreeBytesMin: 0,
       templateEngine: liquidEngine(),

@@ -6,8 +6,8 @@ import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggregates.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
-import { readStory } from "../../../src/commands/email/emailHistory.ts";
-import { type RecentEmails, recentEmails } from "../../../src/commands/email/recentEmailCache.ts";
+import { readEmailHistory } from "../../../src/commands/email/emailHistory.ts";
+import { type RecentEmailCache, recentEmailCache } from "../../../src/commands/email/recentEmailCache.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
 import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
@@ -27,11 +27,11 @@ import type { Clock } from "../../../src/ports/clock.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import type { MailMessage, MailTransport, SessionResult } from "../../../src/ports/mailTransport.ts";
 import { MailDelivery } from "../../../src/reactors/email/mailDelivery.ts";
-import { RefusalNews } from "../../../src/reactors/email/refusalReports.ts";
-import { RelayNews, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
+import { RefusalReports } from "../../../src/reactors/email/refusalReports.ts";
+import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
 import { followReadModels } from "../../../src/readModels/followLog.ts";
 import { openReaders } from "../../../src/readModels/readers.ts";
-import { openInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
+import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
@@ -225,8 +225,8 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const content = memoryContentStore();
   const keys = instanceKeys(newDataKey());
   const running: Instance[] = [];
-  const recent = recentEmails();
-  const depsOver = (over: EventStore, remembered: RecentEmails | null): Dependencies =>
+  const recent = recentEmailCache();
+  const depsOver = (over: EventStore, remembered: RecentEmailCache | null): Dependencies =>
     makeDependencies({
       recent: remembered,
       store: over,
@@ -234,7 +234,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       clock,
       keys,
       suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: openInspector({ clamavUrl: null }),
+      inspector: openAttachmentInspector({ clamavUrl: null }),
       templateEngine: liquidEngine(),
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
@@ -299,12 +299,12 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       return result.receipt.id;
     },
     async state(id) {
-      const { state } = await readStory(store, id);
+      const { state } = await readEmailHistory(store, id);
       if (state === null) throw new Error("it was never accepted");
       return state;
     },
     async events(id) {
-      return (await readStory(store, id)).events.map(({ event }) => event);
+      return (await readEmailHistory(store, id)).events.map(({ event }) => event);
     },
     async untilEvents(id, ...types) {
       let seen: readonly string[] = [];
@@ -375,8 +375,8 @@ async function startInstance(
   const troubles: Instance["troubles"] = [];
   const reports: RelayReport[] = [];
   const delivery = new MailDelivery({
-    relayNews: new RelayNews(deps.clock, (report) => reports.push(report)),
-    refusalNews: new RefusalNews(deps.clock, () => {}),
+    relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
+    refusalReports: new RefusalReports(deps.clock, () => {}),
     isLevel: () => true,
     deps,
     transport,

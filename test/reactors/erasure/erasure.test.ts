@@ -23,7 +23,7 @@ import type { ReadDatabase } from "../../../src/ports/readDatabase.ts";
 import { contentRetention } from "../../../src/reactors/content/contentRetention.ts";
 import { erasedContentCleanup } from "../../../src/reactors/content/erasedContentCleanup.ts";
 import { personErasure } from "../../../src/reactors/erasure/personErasure.ts";
-import type { RowWorker } from "../../../src/reactors/worker/pollingWorker.ts";
+import type { PollingWorker } from "../../../src/reactors/worker/pollingWorker.ts";
 import { followReadModels } from "../../../src/readModels/followLog.ts";
 import { openReaders } from "../../../src/readModels/readers.ts";
 import { direct, txt } from "../../support/files/uploadFiles.ts";
@@ -56,7 +56,7 @@ async function startWorld() {
   const on = { ...place, store: world.store, logId: "log", onEvent, signal: stopping.signal };
   const following = followReadModels(on);
   let [sends, looks] = [0, 0];
-  const areCurrent = async () => {
+  const areCaughtUp = async () => {
     const head = await world.store.head();
     const all = place.projections.map(({ name }) => readers.waitForPosition(name, head, 5_000));
     return (await Promise.all(all)).every((isThere) => isThere);
@@ -65,7 +65,7 @@ async function startWorld() {
     ...world,
     readers,
     directory,
-    areCurrent,
+    areCaughtUp,
     /** How often the retention has looked. */
     get looks() {
       return looks;
@@ -149,13 +149,13 @@ function dying(deps: Dependencies, calls: number) {
   return { deps: dyingServices, removed, isDead: () => left < 0 };
 }
 
-function worker(world: World, deps: Dependencies, troubles: unknown[] = []): RowWorker {
+function worker(world: World, deps: Dependencies, troubles: unknown[] = []): PollingWorker {
   return personErasure({
     deps,
     erasures: world.readers.reader("erasures"),
     emails: world.readers.reader("emails"),
     attachmentUse: world.readers.reader("attachment-use"),
-    areCurrent: world.areCurrent,
+    areCaughtUp: world.areCaughtUp,
     breathe: async () => {},
     scrubReadModels: async () => [],
     actor: "worker:test",

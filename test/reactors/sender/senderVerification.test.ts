@@ -22,14 +22,14 @@ import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import { HOUR_MS, MINUTE_MS } from "../../../src/kernel/time.ts";
 import { StoreError } from "../../../src/ports/eventStore.ts";
 import type { MailMessage } from "../../../src/ports/mailTransport.ts";
-import { RelayNews } from "../../../src/reactors/email/relayOutageReports.ts";
+import { RelayOutageReports } from "../../../src/reactors/email/relayOutageReports.ts";
 import {
-  SenderVerification,
   VERIFICATION_LEASE_MS,
+  VerificationMailWorker,
 } from "../../../src/reactors/sender/verificationMailWorker.ts";
 import { followReadModels } from "../../../src/readModels/followLog.ts";
 import { openReaders } from "../../../src/readModels/readers.ts";
-import { openInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
+import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { until } from "../../support/until.ts";
@@ -73,7 +73,7 @@ function newDeps(): Dependencies {
     diskFreeBytesMin: 1_000,
     templateEngine: liquidEngine(),
     limitsDefault: readConfig({}).limitsDefault,
-    inspector: openInspector({ clamavUrl: null }),
+    inspector: openAttachmentInspector({ clamavUrl: null }),
   });
 }
 
@@ -109,8 +109,8 @@ async function start(worker: string): Promise<Instance> {
   });
   await readers.waitForPosition("senders", await store.head(), 5_000);
   const troubles: unknown[] = [];
-  const verification = new SenderVerification({
-    relayNews: new RelayNews(deps.clock, () => {}),
+  const verification = new VerificationMailWorker({
+    relayOutageReports: new RelayOutageReports(deps.clock, () => {}),
     isLevel: () => true,
     deps: own,
     transport: relay.transport(worker, 4),

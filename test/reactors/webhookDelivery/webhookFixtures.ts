@@ -16,7 +16,10 @@ import {
   updateWebhookEndpoint,
 } from "../../../src/commands/webhook/manageWebhooks.ts";
 import { registerWebhook } from "../../../src/commands/webhook/registerWebhook.ts";
-import { readWebhookStory, redeliverWebhook } from "../../../src/commands/webhookDelivery/webhookAttempts.ts";
+import {
+  readWebhookHistory,
+  redeliverWebhook,
+} from "../../../src/commands/webhookDelivery/webhookAttempts.ts";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
 import {
   type DeliveryOrigin,
@@ -36,7 +39,7 @@ import { WebhookDelivery } from "../../../src/reactors/webhookDelivery/webhookDe
 import { followReadModels } from "../../../src/readModels/followLog.ts";
 import { openReaders } from "../../../src/readModels/readers.ts";
 import { rebuildReadModels } from "../../../src/readModels/rebuildReadModels.ts";
-import { openInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
+import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { until } from "../../support/until.ts";
@@ -176,7 +179,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
       clock,
       keys,
       suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: openInspector({ clamavUrl: null }),
+      inspector: openAttachmentInspector({ clamavUrl: null }),
       templateEngine: liquidEngine(),
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
@@ -242,7 +245,7 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
       return redeliverWebhook(store, id, { origin: first.data.origin, isMissed: false }, context());
     },
     async events(id) {
-      return (await readWebhookStory(store, id)).map(({ event }) => event);
+      return (await readWebhookHistory(store, id)).map(({ event }) => event);
     },
     async untilEvents(id, ...types) {
       let seen: readonly string[] = [];

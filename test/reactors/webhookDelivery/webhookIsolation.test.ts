@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { webhookDeliveryId } from "../../../src/kernel/ids.ts";
 import type { WebhookOutcome } from "../../../src/kernel/outcome/webhookOutcome.ts";
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../src/kernel/time.ts";
-import { EndpointGate } from "../../../src/reactors/webhookDelivery/endpointBulkhead.ts";
+import { EndpointBulkhead } from "../../../src/reactors/webhookDelivery/endpointBulkhead.ts";
 import { until } from "../../support/until.ts";
 import { testClock } from "../email/deliveryFixtures.ts";
 import { answered, type WebhookTestWorld, webhookTestWorld } from "./webhookFixtures.ts";
@@ -126,7 +126,7 @@ describe("the breaker", () => {
 
   test("stays shut for nine failures, and forgets what is five minutes old", () => {
     const clock = testClock();
-    const gate = new EndpointGate(clock);
+    const gate = new EndpointBulkhead(clock);
     const fail = (times: number) => {
       for (let index = 0; index < times; index += 1) gate.enter("shop")(false);
     };
@@ -140,7 +140,7 @@ describe("the breaker", () => {
   });
 
   test("does not open at a call that got through, however many failed before it", () => {
-    const gate = new EndpointGate(testClock());
+    const gate = new EndpointBulkhead(testClock());
     for (let index = 0; index < 9; index += 1) gate.enter("shop")(false);
     gate.enter("shop")(true);
     expect(gate.ask("shop")).toEqual({ kind: "enter" });
@@ -251,7 +251,7 @@ describe("places for endpoints that nothing is known of", () => {
   const UNKNOWN_MAX = 300;
 
   test("are few, and one that is not taken goes to the next who waits", () => {
-    const gate = new EndpointGate(testClock());
+    const gate = new EndpointBulkhead(testClock());
     const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
     for (const id of ["a", "b", "c"]) expect(gate.ask(id)).toEqual({ kind: "full" });
     expect(leaves[0]?.(null)).toEqual(["hanging-0", "a"]);
@@ -262,7 +262,7 @@ describe("places for endpoints that nothing is known of", () => {
 
   test("are not needed by those that are well, nor held up by those that are known to hang", () => {
     const clock = testClock();
-    const gate = new EndpointGate(clock);
+    const gate = new EndpointBulkhead(clock);
     gate.enter("well")(true);
     const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
     expect(gate.ask("well")).toEqual({ kind: "enter" });
@@ -277,7 +277,7 @@ describe("places for endpoints that nothing is known of", () => {
   });
 
   test("go to all who wait once nobody holds one", () => {
-    const gate = new EndpointGate(testClock());
+    const gate = new EndpointBulkhead(testClock());
     const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
     for (let index = 0; index < UNKNOWN_MAX + 2; index += 1) gate.ask(`waiting-${index}`);
     const told = leaves.flatMap((leave) => leave(null)).filter((id) => id.startsWith("waiting"));

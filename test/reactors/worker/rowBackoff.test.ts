@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { rowRests } from "../../../src/reactors/worker/rowBackoff.ts";
+import { rowBackoff } from "../../../src/reactors/worker/rowBackoff.ts";
 import { testClock } from "../email/deliveryFixtures.ts";
 
 test("a row rests after each fault for twice as long as after the one before, up to a minute", () => {
   const clock = testClock();
-  const rests = rowRests(clock);
+  const rests = rowBackoff(clock);
   for (const restMs of [500, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]) {
     rests.begin("a");
     rests.failed("a");
@@ -31,7 +31,7 @@ test("a row rests after each fault for twice as long as after the one before, up
 
 test("a row at hand and one that was just done are left alone", () => {
   const clock = testClock();
-  const rests = rowRests(clock);
+  const rests = rowBackoff(clock);
   rests.begin("a");
   rests.begin("b");
   clock.advance(1_000_000);

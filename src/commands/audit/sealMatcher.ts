@@ -2,8 +2,8 @@ import { type Place, SEAL_EVENTS_MAX } from "../../domain/audit/seal.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 import type { ReadSeal } from "./auditSealChain.ts";
-import { losesLeaves } from "./permittedErasures.ts";
-import type { StreamOrder } from "./revisionGaps.ts";
+import { losesEventHashes } from "./permittedErasures.ts";
+import type { RevisionGaps } from "./revisionGaps.ts";
 
 /** An event that was read, as it waits for the seal that names it. */
 interface Waiting extends Place {
@@ -37,14 +37,14 @@ const TABLES = [
  * here for it. What one of the two sides lacks is kept until the end, because it may turn up elsewhere: as an event
  * that was moved, or as the leaf of one that was erased.
  */
-export class SealedPlaces {
+export class SealMatcher {
   /** Whether seals before the next one are lost, and what they named may still wait. */
   private areSealsLost = false;
 
   constructor(
     private readonly db: ReadDatabaseFile,
     private readonly findings: Findings,
-    private readonly order: StreamOrder,
+    private readonly order: RevisionGaps,
   ) {
     for (const table of TABLES) db.run(table);
   }
@@ -187,7 +187,7 @@ export class SealedPlaces {
     if (carried.some((row) => row.leaf === leaf)) return;
     if (carried.length > 0)
       this.tell("changed", place, seal, "what is said of the erased event is not what was sealed");
-    else if (!losesLeaves(stream) || revision >= this.order.released(stream)) {
+    else if (!losesEventHashes(stream) || revision >= this.order.released(stream)) {
       this.tell("removed", place, seal, "it was sealed, and nothing let go of it");
     }
   }

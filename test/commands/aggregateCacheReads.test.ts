@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { foldCache } from "../../src/commands/aggregateCache.ts";
+import { aggregateCache } from "../../src/commands/aggregateCache.ts";
 import { templateAggregate } from "../../src/commands/aggregates.ts";
 import { load, transact } from "../../src/commands/transact.ts";
 import { createTemplate, draftVersion } from "../../src/domain/template/decisions.ts";
@@ -21,7 +21,7 @@ test("a state that is too old is brought level with what is new in its stream, a
     },
   };
   const aggregate = { ...templateAggregate, stream: templateStream("t") };
-  const cache = foldCache(counted, templateAggregate, templateStream);
+  const cache = aggregateCache(counted, templateAggregate, templateStream);
   const draft = (versionId: string) => {
     const parts = { subject: "s", html: null, text: "t", variables: [], bytes: 1, at: AT };
     return transact(store, aggregate, (state) => draftVersion(state, "w", { versionId, ...parts }), CONTEXT);

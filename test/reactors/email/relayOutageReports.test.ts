@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { RelayNews, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
+import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
 
 const FAULT = { trouble: "unreachable", reason: "ECONNREFUSED" } as const;
 
 function world() {
   let now = 0;
   const reports: RelayReport[] = [];
-  const news = new RelayNews({ monotonicMs: () => now }, (report) => reports.push(report));
+  const news = new RelayOutageReports({ monotonicMs: () => now }, (report) => reports.push(report));
   return {
     reports,
     news,

@@ -11,7 +11,7 @@ import { load } from "../transact.ts";
  * the folder, not by its owner: requests that race with one Idempotency-Key have one owner and a folder each, and
  * the message is the winner's alone. Throws `StoreError`; then nothing is known.
  */
-export async function isReferenced(
+export async function isContentReferenced(
   store: EventStore,
   { ownerId, folderId }: ContentFolder,
 ): Promise<boolean> {

@@ -14,7 +14,7 @@ function requireOwn(isOwn: boolean): void {
  * Refuses, before a log is begun, to begin it on another log's content. Whoever claims has begun its log before,
  * so we ask for the claim first and then for the log: of racing first starts none is refused.
  */
-export async function requireUnclaimed(store: EventStore, content: ContentStore): Promise<void> {
+export async function requireUnboundContentStore(store: EventStore, content: ContentStore): Promise<void> {
   if ((await content.claimedBy()) === null) return;
   requireOwn((await store.lastRevision(INSTANCE_STREAM)) !== null);
 }
@@ -23,6 +23,6 @@ export async function requireUnclaimed(store: EventStore, content: ContentStore)
  * Makes the content store this log's for good. A sweep removes what this log does not name, so two logs on one
  * content store would remove each other's. Throws {@link InstanceMismatchError}.
  */
-export async function claimContent(content: ContentStore, logId: string): Promise<void> {
+export async function bindContentStore(content: ContentStore, logId: string): Promise<void> {
   requireOwn(((await content.claimedBy()) ?? (await content.claim(logId))) === logId);
 }

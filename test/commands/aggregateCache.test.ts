@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { foldCache } from "../../src/commands/aggregateCache.ts";
+import { aggregateCache } from "../../src/commands/aggregateCache.ts";
 import { workspaceAggregate } from "../../src/commands/aggregates.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { type EventStore, StoreError } from "../../src/ports/eventStore.ts";
@@ -29,7 +29,7 @@ function slowStore() {
   };
   let events = 0;
   return {
-    cache: foldCache(slow, workspaceAggregate, workspaceStream),
+    cache: aggregateCache(slow, workspaceAggregate, workspaceStream),
     reads: () => reads,
     fail(error: StoreError | null) {
       failure = error;

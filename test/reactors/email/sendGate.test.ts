@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { freezeLog, resumeLog, unfreezeLog } from "../../../src/commands/instance/freezeAndResume.ts";
-import { standingCache } from "../../../src/commands/instance/instanceStatusCache.ts";
+import { instanceStatusCache } from "../../../src/commands/instance/instanceStatusCache.ts";
 import { instanceAggregate } from "../../../src/commands/instance/openInstance.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { type EventStore, LOG_START, type Position } from "../../../src/ports/eventStore.ts";
-import { Departures } from "../../../src/reactors/email/sendGate.ts";
+import { SendGate } from "../../../src/reactors/email/sendGate.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { testClock } from "./deliveryFixtures.ts";
@@ -17,9 +17,13 @@ const context = systemCommandContext("test");
 /** Asks what the log says now: a cache of its own remembers nothing. */
 function asking(store: EventStore, position: Position) {
   const clock = testClock();
-  const departures = () =>
-    new Departures({ standing: standingCache(store), clock, isLevel: (wanted) => position >= wanted });
-  return { clock, departures, ask: () => departures().ask() };
+  const sendGate = () =>
+    new SendGate({
+      instanceStatus: instanceStatusCache(store),
+      clock,
+      isLevel: (wanted) => position >= wanted,
+    });
+  return { clock, sendGate, ask: () => sendGate().ask() };
 }
 
 async function newLog(): Promise<EventStore> {
@@ -38,15 +42,15 @@ test("everything may leave on a log that was begun where it is, also before it h
 test("nothing leaves while the log is frozen, nor for a moment after that was seen", async () => {
   const store = await newLog();
   await freezeLog(store, context);
-  const { clock, departures } = asking(store, LOG_START);
-  const sealed = departures();
+  const { clock, sendGate } = asking(store, LOG_START);
+  const sealed = sendGate();
   expect(sealed.isOpen).toBe(true);
   expect(await sealed.ask()).toBe(false);
   expect(sealed.isOpen).toBe(false);
   clock.advance(1_000);
   expect(sealed.isOpen).toBe(true);
   await unfreezeLog(store, context);
-  expect(await departures().ask()).toBe(true);
+  expect(await sendGate().ask()).toBe(true);
 });
 
 test("nothing leaves after a restoration before the read model knows what is held", async () => {
@@ -58,7 +62,7 @@ test("nothing leaves after a restoration before the read model knows what is hel
   const restored = await store.head();
   expect(await asking(store, before).ask()).toBe(false);
   expect(await asking(store, restored).ask()).toBe(true);
-  const asked = asking(store, restored).departures();
+  const asked = asking(store, restored).sendGate();
   await asked.ask();
   expect(asked.downtimes).toEqual([{ from: 0, to: null }]);
   // What is held is a matter of rows from then on, and so is that it is not.

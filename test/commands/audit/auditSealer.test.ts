@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
-import { LogSealer, readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
+import { AuditSealer, readLastSeal } from "../../../src/commands/audit/auditSealer.ts";
 import { verifyLog } from "../../../src/commands/audit/verifyLog.ts";
 import { apiKeyStream } from "../../../src/domain/apiKey/events.ts";
 import { AUDIT_STREAM, auditCodec } from "../../../src/domain/audit/events.ts";
@@ -27,8 +27,8 @@ const TEST_MS_MAX = 60_000;
 let now = Date.parse("2026-01-01T00:00:00Z");
 const clock = { now: () => now, monotonicMs: () => now };
 
-function sealerOn(store: EventStore): LogSealer {
-  return new LogSealer({ store, clock, signingKey: null, actor: "test" });
+function sealerOn(store: EventStore): AuditSealer {
+  return new AuditSealer({ store, clock, signingKey: null, actor: "test" });
 }
 
 function event(data: object = {}, type = "ApiKeyRevoked"): NewEvent {
@@ -41,7 +41,7 @@ async function happen(store: EventStore, count: number): Promise<void> {
     await store.append(apiKeyStream(newId()), [event()], "noStream");
 }
 
-async function sealAll(sealer: LogSealer): Promise<void> {
+async function sealAll(sealer: AuditSealer): Promise<void> {
   do await sealer.readOn(async () => {});
   while (!(await sealer.seal()));
 }
@@ -123,7 +123,7 @@ describe("a sealer", () => {
       expect(outcomes.filter((isDone) => isDone)).toHaveLength(1);
       await happen(store, 1);
     }
-    await sealAll(sealers[1] as LogSealer);
+    await sealAll(sealers[1] as AuditSealer);
     expect(await verify(store)).toMatchObject({ findings: 0, uncovered: 0, chain: { seals: 6 } });
   });
 
@@ -171,7 +171,7 @@ describe("a sealer", () => {
       await store.append(`suppression-${newId()}${newId()}`, [event()], "noStream");
     }
     const signingKey = parseSigningKey(newSigningKey().pem);
-    await sealAll(new LogSealer({ store, clock, signingKey, actor: "test" }));
+    await sealAll(new AuditSealer({ store, clock, signingKey, actor: "test" }));
     const [seal] = await sealsOf(store);
     expect(seal?.order).toHaveLength(SEAL_EVENTS_MAX);
     expect(JSON.stringify(seal).length).toBeLessThan(APPEND_BYTES_MAX);
@@ -202,14 +202,14 @@ describe("sealing", () => {
     let looks = 0;
     let asked = 0;
     let instance: Instance | null = null;
-    const standing = {
+    const instanceStatus = {
       async get() {
         asked += 1;
         return { instance, restoredPosition: null };
       },
     };
-    const watched = Object.assign(Object.create(sealer) as LogSealer, {
-      readOn: async (...call: Parameters<LogSealer["readOn"]>) => {
+    const watched = Object.assign(Object.create(sealer) as AuditSealer, {
+      readOn: async (...call: Parameters<AuditSealer["readOn"]>) => {
         looks += 1;
         await sealer.readOn(...call);
       },
@@ -217,7 +217,7 @@ describe("sealing", () => {
     });
     const sealing = auditSealing({
       sealer: watched,
-      standing,
+      instanceStatus,
       clock,
       intervalMs,
       random: () => 0,
