@@ -1,3 +1,4 @@
+import { codePointName, invisibleCharacterIn } from "../../kernel/text/invisibleCharacters.ts";
 import { isBlockedExtension } from "./blockedExtensions.ts";
 
 /** Controls (C0, DEL, C1), and the line and paragraph separators. */
@@ -5,11 +6,6 @@ const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 /** The characters that turn `fdp.exe` into `exe.pdf` before the reader's eyes (UAX #9 §2). */
 const BIDI_OVERRIDE = /[\u202a-\u202e\u2066-\u2069]/;
 
-/** What takes no room before the reader's eyes, or looks empty: `a.pdf` and `a\u200b.pdf` must not be two names. */
-const INVISIBLE = /[[\p{Default_Ignorable_Code_Point}\p{Cf}\u2800]--[\ufe0e\ufe0f]]/v;
-/** The joiners, where scripts and emoji need them. */
-const JOINED =
-  /(?<=[[\p{L}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}]--\p{Script=Latin}])[\u200c\u200d](?=[[\p{L}\p{M}\p{Extended_Pictographic}]--\p{Script=Latin}])/gv;
 /** What looks like a dot, a slash, a backslash or a colon; full-width colons, which no path holds, are in many names. */
 const LOOK_ALIKE =
   /[\u2024\ufe52\uff0e\ua4f8\u2044\u2215\u29f8\u2571\uff0f\u2216\u29f5\u29f9\u2572\ufe68\uff3c\u2236\ua789\u02d0\ufe13\ufe55]/u;
@@ -31,15 +27,11 @@ export function fileNameFault(filename: string): string | null {
   if (CONTROL.test(filename)) return "must not hold control characters or line breaks";
   if (BIDI_OVERRIDE.test(filename)) return "must not hold characters that override the direction of text";
   if (/[/\\:]/.test(filename)) return "must not hold / \\ or :";
-  const unseen = INVISIBLE.exec(filename.replace(JOINED, ""));
-  if (unseen !== null) return `must not hold ${codePointOf(unseen[0])}, which cannot be seen`;
+  const unseen = invisibleCharacterIn(filename);
+  if (unseen !== null) return `must not hold ${codePointName(unseen)}, which cannot be seen`;
   const alike = LOOK_ALIKE.exec(filename);
-  if (alike !== null) return `must not hold ${codePointOf(alike[0])}, which looks like . / \\ or :`;
+  if (alike !== null) return `must not hold ${codePointName(alike[0])}, which looks like . / \\ or :`;
   if (/^[.\s]|[.\s]$/.test(filename)) return "must not begin or end with a dot or a space";
   const inner = filename.split(".").slice(1, -1).find(isBlockedExtension);
   return inner === undefined ? null : `must not hold .${inner.trim()} before its extension`;
-}
-
-function codePointOf(character: string): string {
-  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 }

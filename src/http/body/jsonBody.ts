@@ -4,6 +4,7 @@ import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { ERRORS_MAX, invalid, Problem, refusedFor } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";
 import { NO_BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX } from "./bodyLimits.ts";
+import { jsonSyntaxError } from "./jsonSyntaxError.ts";
 
 /** The deepest nesting of a request; the top-level object is level 1. */
 const DEPTH_MAX = 32;
@@ -232,6 +233,24 @@ function beginsWithMark(bytes: Uint8Array): boolean {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
 }
 
+function textOf(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw invalid("", "is not UTF-8");
+  }
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    const found = jsonSyntaxError(text);
+    const where = found && `: line ${found.line}, column ${found.column}: ${found.expected} was expected`;
+    throw invalid("", `is not JSON${where ?? ""}`);
+  }
+}
+
 /** What a route takes for a body. */
 export interface JsonBodyRules {
   /** The longest encoded body, in bytes. */
@@ -254,12 +273,7 @@ export async function readJsonBody(
   const fault = shapeFault(bytes);
   if (fault !== null) throw invalid("", fault);
   if (isLarge) await nextTurn();
-  let value: Json;
-  try {
-    value = JSON.parse(utf8.decode(bytes)) as Json;
-  } catch (error) {
-    throw invalid("", error instanceof SyntaxError ? "is not JSON" : "is not UTF-8");
-  }
+  const value = parsed(textOf(bytes));
   if (isLarge) await nextTurn();
   checkValue(value);
   if (isLarge) checkLarge?.(value);

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { countPage } from "../server/authorization.ts";
 import { pageHeaders } from "../server/html.ts";
 import { routes } from "../server/routes.ts";
+import { compactDocument } from "./compactDocument.ts";
 import type { OpenApiDocument } from "./openApiTypes.ts";
 import { DOCS_STYLE } from "./pageStyles.ts";
 import { docsPage } from "./referencePage.ts";
@@ -72,7 +73,7 @@ function answer({ text, gzip, headers, digest }: Page) {
 
 /** The service's description of itself: for programs, and as a page for people. Both are made once. */
 export function referenceController({ document, basePath }: ReferenceOptions) {
-  const json = page(JSON.stringify(document), {
+  const json = page(JSON.stringify(compactDocument(document)), {
     "content-type": "application/json",
     "content-security-policy": "default-src 'none'",
     "x-content-type-options": "nosniff",

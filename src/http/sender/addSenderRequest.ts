@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { SenderName } from "../../commands/sender/manageSender.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
+import { codePointName, invisibleCharacterIn } from "../../kernel/text/invisibleCharacters.ts";
 import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/bodyRules.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { checkRules, withRules } from "../body/validation.ts";
@@ -35,7 +36,8 @@ export const AddSenderBody = withRules(
           Text({
             minLength: 1,
             maxLength: DISPLAY_NAME_CHARACTERS_MAX,
-            description: "Stands beside the address in From. Only with address; no control characters.",
+            description:
+              "Stands beside the address in From. Only with address; no control characters, and none that cannot be seen.",
           }),
         ),
       ),
@@ -73,8 +75,12 @@ function domainFaults(domain: unknown): readonly ProblemDetail[] {
 function displayNameFaults({ display_name: name, domain }: UncheckedMembers): readonly ProblemDetail[] {
   if (typeof name !== "string") return NO_FAULTS;
   if (domain !== undefined) return fault("/display_name", "goes with an address only");
-  if (!NOT_IN_NAMES.test(name) && name.trim() !== "") return NO_FAULTS;
-  return fault("/display_name", "must have visible characters, and no control characters");
+  if (NOT_IN_NAMES.test(name) || name.trim() === "") {
+    return fault("/display_name", "must have visible characters, and no control characters");
+  }
+  const unseen = invisibleCharacterIn(name);
+  if (unseen === null) return NO_FAULTS;
+  return fault("/display_name", `must not hold ${codePointName(unseen)}, which cannot be seen`);
 }
 
 /** The sender that a body names. Throws what is wrong with it. */

@@ -176,7 +176,7 @@ export function makeFetch(
       hasHungUp: context.hasHungUp || (status >= 400 && status < 500 && request.signal.aborted),
       line: () => requestLine(request, response, context, basePath),
     });
-    return request.method === "HEAD" ? new Response(null, response) : response;
+    return request.method === "HEAD" ? withoutBody(response) : response;
   };
 }
 
@@ -213,6 +213,14 @@ function hasReadablePath(request: Request): boolean {
   } catch {
     return false;
   }
+}
+
+/** The answer to HEAD: the headers of GET, with the length of the body that is left out (RFC 9110 §8.6). */
+async function withoutBody(response: Response): Promise<Response> {
+  const headers = new Headers(response.headers);
+  const { byteLength } = await response.arrayBuffer();
+  if (response.status !== 204 && response.status !== 304) headers.set("content-length", String(byteLength));
+  return new Response(null, { status: response.status, headers });
 }
 
 /** A refusal as whoever asks can read it. */

@@ -5,6 +5,7 @@ import Ajv2020 from "ajv/dist/2020";
 import { WEBHOOK_EVENT_TYPES } from "../../../src/domain/webhookEventTypes.ts";
 import { Text } from "../../../src/http/body/commonSchemas.ts";
 import { operations } from "../../../src/http/reference/allOperations.ts";
+import { compactDocument } from "../../../src/http/reference/compactDocument.ts";
 import { openApiDocument } from "../../../src/http/reference/openApiDocument.ts";
 import { WEBHOOK_EVENTS_TAG } from "../../../src/http/reference/openApiWebhooks.ts";
 import { docsPage } from "../../../src/http/reference/referencePage.ts";
@@ -14,6 +15,29 @@ import { answerFault, described, document, type SeenAnswer } from "../../gate/do
 import { startTestApp, type TestApp } from "../../support/service.ts";
 
 const baseUrl = new URL("https://mail.example.com/mail/");
+
+type Tree = { readonly [name: string]: unknown };
+interface CompactDocument {
+  readonly paths: Record<string, Record<string, { readonly responses: Record<string, { content?: Tree }> }>>;
+  readonly components: Record<string, Tree>;
+}
+/** The document as JSON, and as it is served. */
+const served = JSON.parse(JSON.stringify(document));
+const compact = JSON.parse(JSON.stringify(compactDocument(document))) as CompactDocument;
+
+/** Follows every reference but those to schemas, and leaves out what was referred to. */
+function expanded(candidate: CompactDocument): unknown {
+  const follow = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(follow);
+    if (typeof value !== "object" || value === null) return value;
+    const [, kind = "", name = ""] =
+      /^#\/components\/(?!schemas)(\w+)\/(.+)$/.exec(String((value as Tree).$ref)) ?? [];
+    if (kind !== "") return follow(candidate.components[kind]?.[name]);
+    return Object.fromEntries(Object.entries(value).map(([member, part]) => [member, follow(part)]));
+  };
+  const { schemas, securitySchemes } = candidate.components;
+  return follow({ ...candidate, components: { schemas, securitySchemes } });
+}
 
 /** OpenAPI's own schema of documents, and for schemas the one of the dialect. */
 function metaSchemaFaults(candidate: unknown): readonly unknown[] {
@@ -40,6 +64,29 @@ describe("the document", () => {
     const text = JSON.stringify(document);
     expect(spoil(text)).not.toBe(text);
     expect(metaSchemaFaults(JSON.parse(spoil(text)))).not.toEqual([]);
+  });
+
+  test("is so as it is served, too, where what repeats stands in one place", () => {
+    expect(metaSchemaFaults(compact)).toEqual([]);
+    expect(expanded(compact)).toEqual(served);
+  });
+
+  test("is served in less than 230,000 bytes", () => {
+    expect(JSON.stringify(compact).length).toBeLessThan(230_000);
+  });
+
+  test("has every problem and every example of one once", () => {
+    const texts = (kind: string) =>
+      Object.values(compact.components[kind] ?? {}).map((one) => JSON.stringify(one));
+    for (const kind of ["responses", "examples", "headers", "parameters"]) {
+      expect(texts(kind).length).toBeGreaterThan(3);
+      expect(new Set(texts(kind)).size).toBe(texts(kind).length);
+    }
+    const answers = Object.values(compact.paths).flatMap((methods) =>
+      Object.values(methods).flatMap(({ responses }) => Object.values(responses)),
+    );
+    for (const { content = {} } of answers)
+      expect(Object.keys(content)).not.toContain("application/problem+json");
   });
 
   test("names every operation once", () => {
@@ -82,7 +129,7 @@ describe("served", () => {
     const answer = await get("/openapi.json");
     expect(answer.headers.get("content-type")).toBe("application/json");
     expect(answer.json.servers).toEqual([{ url: "https://mail.example.com/mail" }]);
-    expect(answer.json.paths).toEqual(JSON.parse(JSON.stringify(document.paths)));
+    expect(answer.json.paths).toEqual(compact.paths);
     expect(answer.json.info.version).toMatch(/^\d+\.\d+\.\d+$/);
   });
 
@@ -95,6 +142,14 @@ describe("served", () => {
       }
       expect((await get(path, { "if-none-match": '"other"' })).status).toBe(200);
       expect((await get(path, {}, "HEAD")).headers.get("etag")).toBe(etag);
+    });
+
+    test(`HEAD of ${path} has the length of its GET`, async () => {
+      const plain = { "accept-encoding": "identity" };
+      const whole = await get(path, plain);
+      const { headers, text } = await get(path, plain, "HEAD");
+      expect(text).toBe("");
+      expect(headers.get("content-length")).toBe(String(Buffer.byteLength(whole.text)));
     });
   }
 

@@ -188,6 +188,16 @@ describe.each(await testStores())("senders on $name", (store) => {
         { address: "a@example.com", display_name: "a\u202eb" },
         "/display_name",
       ],
+      [
+        "a display name with a character that cannot be seen",
+        { address: "a@example.com", display_name: "Pay\u200bPal" },
+        "/display_name",
+      ],
+      [
+        "a display name of nothing that can be seen",
+        { address: "a@example.com", display_name: "\u200b" },
+        "/display_name",
+      ],
       ["an unknown field", { address: "a@example.com", verified: true }, "/verified"],
     ];
     for (const [what, body, pointer] of bad) {
@@ -197,6 +207,21 @@ describe.each(await testStores())("senders on $name", (store) => {
         expect(answer.json.errors[0].pointer).toBe(pointer);
       });
     }
+
+    test("what the schema and the rules across fields find is told at once", async () => {
+      const body = { address: "a", domain: "example.com", display_name: "X", verified: true };
+      const { json } = await tenant.call("POST", PATH, { body });
+      const pointers = json.errors.map(({ pointer }: { pointer: string }) => pointer);
+      expect(pointers.toSorted()).toEqual(["", "/address", "/display_name", "/verified"]);
+    });
+
+    test("a display name of an emoji that is joined of several is taken", async () => {
+      const display_name = "\u{1f469}\u200d\u{1f4bb}";
+      const { json } = await tenant.call("POST", PATH, {
+        body: { address: "coder@example.com", display_name },
+      });
+      expect(json.display_name).toBe(display_name);
+    });
 
     test("a display name of 200 characters, emoji among them, is taken and stands in what is sent", async () => {
       const own = await service.tenant({ sender: null });

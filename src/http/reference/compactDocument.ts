@@ -1,0 +1,115 @@
+import type { Json } from "../../kernel/text/json.ts";
+import type {
+  DocumentAnswer,
+  DocumentContent,
+  DocumentMedia,
+  DocumentOperation,
+  OpenApiDocument,
+} from "./openApiTypes.ts";
+
+/** Any object of the document: its interfaces say no index signature, so this is what they have in common. */
+type Part = object;
+
+/** The kinds of components that repeat. */
+type Kind = "examples" | "headers" | "parameters" | "responses";
+
+/** Puts equal parts under one name, the first of a name under the name itself and others under numbered ones. */
+class ComponentNames {
+  readonly #byText: Readonly<Record<Kind, Map<string, string>>> = {
+    examples: new Map(),
+    headers: new Map(),
+    parameters: new Map(),
+    responses: new Map(),
+  };
+  readonly #components: Readonly<Record<Kind, Record<string, Json>>> = {
+    examples: {},
+    headers: {},
+    parameters: {},
+    responses: {},
+  };
+
+  /** A reference to the component that says the same as `part`. */
+  share(kind: Kind, wanted: string, part: Part): Json {
+    const text = JSON.stringify(part);
+    const [names, components] = [this.#byText[kind], this.#components[kind]];
+    const known = names.get(text);
+    const name = known ?? freeName(wanted, components);
+    if (known === undefined) {
+      names.set(text, name);
+      components[name] = part as Json;
+    }
+    return { $ref: `#/components/${kind}/${name}` };
+  }
+
+  components(): Readonly<Record<Kind, Json>> {
+    return this.#components;
+  }
+}
+
+function freeName(wanted: string, taken: Readonly<Record<string, unknown>>): string {
+  if (!Object.hasOwn(taken, wanted)) return wanted;
+  let number = 2;
+  while (Object.hasOwn(taken, wanted + number)) number += 1;
+  return wanted + number;
+}
+
+function mapValues<Value>(
+  record: Readonly<Record<string, Value>>,
+  map: (value: Value, name: string) => unknown,
+) {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value, name)]));
+}
+
+/** The codes of a problem name its component; what succeeds is of its operation alone and stays where it is. */
+function problemName(content: DocumentContent): string | null {
+  const examples = content["application/problem+json"]?.examples;
+  return examples === undefined ? null : Object.keys(examples).join(".");
+}
+
+function compactAnswer(answer: DocumentAnswer, status: string, names: ComponentNames): unknown {
+  const { headers, content = {} } = answer;
+  const compact = {
+    ...answer,
+    headers: mapValues(headers, (header, name) => names.share("headers", name, header)),
+    ...(answer.content === undefined
+      ? {}
+      : { content: mapValues(content, (media) => compactMedia(media, status, names)) }),
+  };
+  const name = problemName(content);
+  return name === null ? compact : names.share("responses", `${status}.${name}`, compact);
+}
+
+function compactMedia(media: DocumentMedia, status: string, names: ComponentNames): unknown {
+  if (media.examples === undefined) return media;
+  const examples = mapValues(media.examples, (example, code) =>
+    names.share("examples", `${status}.${code}`, example),
+  );
+  return { ...media, examples };
+}
+
+function compactOperation(operation: DocumentOperation, names: ComponentNames): unknown {
+  const { parameters, responses } = operation;
+  return {
+    ...operation,
+    ...(parameters === undefined
+      ? {}
+      : { parameters: parameters.map((one) => names.share("parameters", `${one.in}.${one.name}`, one)) }),
+    responses: mapValues(responses, (answer, status) => compactAnswer(answer, status, names)),
+  };
+}
+
+/**
+ * The document as it is served: parameters, headers, problems and their examples stand in `components` once, and
+ * operations refer to them. With every reference followed it is the document again.
+ */
+export function compactDocument(document: OpenApiDocument): unknown {
+  const names = new ComponentNames();
+  const paths = mapValues(document.paths, (methods) =>
+    mapValues(methods, (operation) => compactOperation(operation, names)),
+  );
+  const webhooks = mapValues(document.webhooks, ({ post }) => {
+    const parameters = post.parameters.map((one) => names.share("parameters", `${one.in}.${one.name}`, one));
+    return { post: { ...post, parameters } };
+  });
+  return { ...document, paths, webhooks, components: { ...document.components, ...names.components() } };
+}
