@@ -62,6 +62,18 @@ function callFaults(prose: string): readonly string[] {
   });
 }
 
+const SOURCE_PATH = /^(?:src|projections|test|docs|\.ci)(?:\/[\w.-]+)*\/?$/;
+
+/** Files and folders of the repository that the text names and that are not there. */
+function pathFaults(prose: string): readonly string[] {
+  const paths = [...prose.matchAll(INLINE_CODE)].flatMap(([, code = ""]) =>
+    SOURCE_PATH.test(code) ? [code] : [],
+  );
+  return paths.flatMap((path) =>
+    existsSync(join(ROOT, path)) ? [] : [`it names ${path}, which is not there`],
+  );
+}
+
 /** What is wrong with a page that nothing has to be run for: its links, its languages, the commands it names. */
 export function pageFaults(page: Page): readonly string[] {
   const prose = proseOf(page.text);
@@ -71,6 +83,7 @@ export function pageFaults(page: Page): readonly string[] {
     ...page.blocks.flatMap(blockFaults),
     ...orphanFaults(page.blocks),
     ...callFaults(prose),
+    ...pathFaults(prose),
   ];
   return faults.map((fault) => `${page.path}: ${fault}`);
 }

@@ -8,6 +8,17 @@ import { PAGES } from "./pages.ts";
 const PAGE_MS_MAX = 120_000;
 const README_LINES_MAX = 150;
 const COLUMNS_MAX = 130;
+/** How many blocks of each page have a marker that says why they cannot be run here. */
+const NOT_RUN: Readonly<Record<string, number>> = {
+  "README.md": 2,
+  "docs/contributing.md": 4,
+  "docs/deployment.md": 5,
+  "docs/getting-started.md": 1,
+  "docs/operations.md": 1,
+  "docs/performance.md": 4,
+  "docs/receiving-webhooks.md": 1,
+  "docs/senders-and-domains.md": 1,
+};
 
 let clone: Clone;
 beforeAll(async () => {
@@ -31,7 +42,11 @@ describe("what a reader types in, page by page", () => {
       ),
     );
     console.log(`${notRun.length} blocks of the documentation are not run:\n  ${notRun.join("\n  ")}`);
-    expect(notRun.filter((line) => !/: (needs|npx|this|runs for|production) /.test(line))).toEqual([]);
+    const counted = PAGES.map(({ path, blocks }) => [
+      path,
+      blocks.filter(({ notRun: reason }) => reason !== null).length,
+    ]);
+    expect(Object.fromEntries(counted.filter(([, count]) => count !== 0))).toEqual(NOT_RUN);
   });
 });
 
@@ -120,6 +135,7 @@ describe("a wrong page is found out:", () => {
     ["a command in another block", [...printing("text", "curl http://x")], "a command that is not run"],
     ["output of nothing", [...printing("json", "{}")], "no command prints this"],
     ["a remark in a command", [...sh("true # well")], "belong into the text"],
+    ["a file by name", ["See `src/http/nothing.ts`."], "names src/http/nothing.ts, which is not there"],
     ["a command by name", ["Use `postledger workspcae list`."], "there is no command"],
   ])("%s", (_, lines, fault) => {
     expect(pageFaults(planted(...lines)).join("\n")).toContain(fault);

@@ -3,11 +3,9 @@ import { join } from "node:path";
 import { ROOT } from "../support/service.ts";
 import { type Page, parsePage } from "./markdownPage.ts";
 
-const DOCS = [...new Bun.Glob("docs/*.md").scanSync({ cwd: ROOT })].filter(
-  (path) => !path.includes("architecture"),
-);
+const DOCS = [...new Bun.Glob("docs/*.md").scanSync({ cwd: ROOT })].sort();
 
 /** Every page of the documentation, the README first. */
-export const PAGES: readonly Page[] = ["README.md", "SECURITY.md", ...DOCS.sort()].map((path) =>
+export const PAGES: readonly Page[] = ["README.md", "SECURITY.md", ...DOCS].map((path) =>
   parsePage(path, readFileSync(join(ROOT, path), "utf8")),
 );
