@@ -167,7 +167,7 @@ interface Source {
 /** Counts of one hour or day, by their groups. */
 interface Bucket {
   readonly start: string;
-  readonly groups: Map<string, number[]>;
+  readonly groups: LeastGroups;
 }
 
 /** The counts of one bucket and group, in the order of the source's `counts`. */
@@ -217,21 +217,27 @@ class PageCount {
       if (page !== null) return page;
       this.#bucket = null;
     }
-    this.#bucket ??= { start, groups: new Map() };
-    if (this.source.isWanted(row)) count(this.#bucket, this.source, row);
+    this.#bucket ??= { start, groups: this.#groupsOf(start) };
+    if (this.source.isWanted(row)) this.#bucket.groups.count(this.source, row);
     this.#looked += 1;
     return null;
   }
 
   /** The page, when there are no rows any more. */
   end(): UsagePage<Counted> {
-    if (this.#bucket) this.#found.push(...countedIn(this.#bucket, this.range.after));
+    if (this.#bucket) this.#found.push(...countedIn(this.#bucket));
     return pageOf(this.#found, this.range.limit);
+  }
+
+  /** Of the bucket that the page before ended in, those behind its last group; one more than the page shows. */
+  #groupsOf(start: string): LeastGroups {
+    const { after, limit } = this.range;
+    return new LeastGroups(after?.start === start ? after.group : null, limit + 1);
   }
 
   #endedWith(bucket: Bucket): UsagePage<Counted> | null {
     const found = this.#found;
-    found.push(...countedIn(bucket, this.range.after));
+    found.push(...countedIn(bucket));
     if (found.length > this.range.limit) return pageOf(found, this.range.limit);
     if (this.#looked < PAGE_ROWS_LOOKED_AT_MAX) return null;
     return { rows: found, next: { start: bucket.start, group: BEHIND_ALL_GROUPS } };
@@ -244,21 +250,49 @@ function pageOf(found: readonly Counted[], limit: number): UsagePage<Counted> {
   return { rows, next: found.length > limit && last ? { start: last.start, group: last.group } : null };
 }
 
-function count({ groups }: Bucket, { counts, group }: Source, row: SqlRow): void {
-  const name = group(row);
-  const before = groups.get(name);
-  groups.set(
-    name,
-    counts.map((column, index) => Number(row[column]) + (before?.[index] ?? 0)),
-  );
+/**
+ * The counts of those groups of a bucket that come first by their names. However many groups a bucket has, no more of
+ * them are in memory, or sorted at once, than a page or two shows: what comes behind those never comes to the front.
+ */
+class LeastGroups {
+  readonly #counts = new Map<string, number[]>();
+  #last: string | null = null;
+
+  constructor(
+    private readonly after: string | null,
+    private readonly wanted: number,
+  ) {}
+
+  count({ counts, group }: Source, row: SqlRow): void {
+    const name = group(row);
+    if (this.after !== null && name <= this.after) return;
+    if (this.#last !== null && name > this.#last) return;
+    const before = this.#counts.get(name);
+    this.#counts.set(
+      name,
+      counts.map((column, index) => Number(row[column]) + (before?.[index] ?? 0)),
+    );
+    if (this.#counts.size >= 2 * this.wanted) this.#cut();
+  }
+
+  /** In the order of their names. */
+  all(): readonly (readonly [string, readonly number[]])[] {
+    return this.#sorted().slice(0, this.wanted);
+  }
+
+  #cut(): void {
+    const sorted = this.#sorted();
+    for (const [name] of sorted.slice(this.wanted)) this.#counts.delete(name);
+    this.#last = sorted[this.wanted - 1]?.[0] ?? null;
+  }
+
+  #sorted() {
+    return [...this.#counts].sort(([one], [other]) => (one < other ? -1 : 1));
+  }
 }
 
-/** The groups of a bucket that come after a place. */
-function countedIn({ start, groups }: Bucket, after: UsagePlace | undefined): readonly Counted[] {
-  return [...groups]
-    .filter(([group]) => after === undefined || start < after.start || group > after.group)
-    .map(([group, counts]) => ({ start, group, counts }))
-    .sort((one, other) => (one.group < other.group ? -1 : 1));
+function countedIn({ start, groups }: Bucket): readonly Counted[] {
+  return groups.all().map(([group, counts]) => ({ start, group, counts }));
 }
 
 /** The next rows of the range, going back in time from a row, or from where the page begins. */

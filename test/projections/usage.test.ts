@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { contentBytesOf, emails } from "../../projections/emails.ts";
 import { ROWS_LOOKED_AT_MAX } from "../../projections/keysetList.ts";
@@ -320,6 +320,39 @@ describe("a workspace with very many senders and templates", () => {
   function sum(rows: readonly UsageRow[]): number {
     return rows.reduce((all, { accepted }) => all + accepted, 0);
   }
+});
+
+test("a day with very many groups is told in pages, and no step of one works on all of them", () => {
+  const GROUPS = 10_000;
+  const name = (number: number) => `t${String(number).padStart(6, "0")}`;
+  withRows([], (db) => {
+    db.begin();
+    for (let number = 0; number < GROUPS; number += 1) {
+      const names = { workspaceId: "w", senderId: "s", templateId: name(number) };
+      // Two hours of the day hold each, so the counts of a group come from rows that lie far apart.
+      for (const hour of [0, 1]) {
+        const acceptedAt = rfc3339(ACCEPTED_AT + hour * HOUR_MS);
+        countAccepted(db, { ...names, acceptedAt, isSuppressed: false });
+      }
+    }
+    db.commit();
+    const range = { workspaceId: "w", from: rfc3339(ACCEPTED_AT), before: rfc3339(ACCEPTED_AT + DAY_MS) };
+    const query = { ...range, by: "day", groupBy: "template", limit: 100 } as const;
+    const sort = spyOn(Array.prototype, "sort");
+    const first = run(listUsage(db, query)).result;
+    const sorted = sort.mock.contexts.map((list) => (list as readonly unknown[]).length);
+    sort.mockRestore();
+    expect(Math.max(...sorted)).toBeLessThanOrEqual(2 * (query.limit + 1));
+    expect(first.rows.map(({ group, accepted }) => [group, accepted])).toEqual(
+      Array.from({ length: 100 }, (_, number) => [name(number), 2]),
+    );
+    const after = { start: range.from, group: name(GROUPS - 51) };
+    const last = run(listUsage(db, { ...query, after })).result;
+    expect(last.rows.map(({ group }) => group)).toEqual(
+      Array.from({ length: 50 }, (_, number) => name(GROUPS - 50 + number)),
+    );
+    expect(last.next).toBeNull();
+  });
 });
 
 test("a page that has looked at enough ends with a bucket, and the next one goes on behind it", () => {
