@@ -37,28 +37,61 @@ export const erasures: Projection = {
       indexes: [
         "CREATE INDEX erasures_by_time ON erasures (workspace_id, created_at)",
         "CREATE INDEX erasures_open ON erasures (status, created_at) WHERE status <> 'completed'",
+        "CREATE INDEX erasures_open_of ON erasures (workspace_id, status, created_at) WHERE status <> 'completed'",
       ],
     },
   ],
   apply,
 };
 
-/** Requests that are not completed, those first that are yet to be applied, less those of the given ids. */
+/** Requests of one workspace that are found at once, of each status: those of others have their turn after them. */
+const OF_WORKSPACE_MAX = 8;
+/** Workspaces that one look goes over; the next look goes on behind them. */
+const WORKSPACES_PER_LOOK_MAX = 100;
+
+/**
+ * Requests that are not completed, less those of the given ids: the oldest of each workspace, beginning with the
+ * workspace behind `after`, by id, and going round. Of one workspace those come first that are yet to be applied.
+ */
 export function openErasures(
   db: ReadDatabase,
+  after: string,
   without: readonly string[],
   limit: number,
 ): readonly WorkRow[] {
-  const sql = `SELECT id, workspace_id FROM erasures WHERE status <> 'completed'
-    AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY status DESC, created_at LIMIT ?`;
-  return db
-    .all(sql, JSON.stringify(without), limit)
-    .map((row) => ({ id: String(row.id), workspaceId: String(row.workspace_id) }));
+  const ids = JSON.stringify(without);
+  const rows: WorkRow[] = [];
+  let [workspaceId, isBehindEnd] = [after, after === ""];
+  for (let looked = 0; looked < WORKSPACES_PER_LOOK_MAX && rows.length < limit; looked += 1) {
+    const next = nextWorkspace(db, workspaceId);
+    if (next === null && isBehindEnd) break;
+    if (next === null) isBehindEnd = true;
+    workspaceId = next ?? "";
+    if (next !== null) rows.push(...openErasuresOf(db, next, ids));
+    if (isBehindEnd && after !== "" && workspaceId >= after) break;
+  }
+  return rows.slice(0, limit);
+}
+
+function nextWorkspace(db: ReadDatabase, after: string): string | null {
+  const sql = `SELECT workspace_id FROM erasures INDEXED BY erasures_open_of
+    WHERE status <> 'completed' AND workspace_id > ? ORDER BY workspace_id LIMIT 1`;
+  const row = db.get(sql, after);
+  return row === undefined ? null : String(row.workspace_id);
+}
+
+function openErasuresOf(db: ReadDatabase, workspaceId: string, without: string): readonly WorkRow[] {
+  const sql = `SELECT id FROM erasures INDEXED BY erasures_open_of WHERE status <> 'completed' AND workspace_id = ?
+    AND status = ? AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY created_at LIMIT ${OF_WORKSPACE_MAX}`;
+  return ["requested", "applied"].flatMap((status) =>
+    db.all(sql, workspaceId, status, without).map(({ id }) => ({ id: String(id), workspaceId })),
+  );
 }
 
 /** Whether there are requests beside this one that nothing was done for yet. */
 export function areOthersWaiting(db: ReadDatabase, id: string): boolean {
-  const sql = "SELECT 1 AS found FROM erasures WHERE status = 'requested' AND id <> ? LIMIT 1";
+  const sql =
+    "SELECT 1 AS found FROM erasures WHERE status <> 'completed' AND status = 'requested' AND id <> ? LIMIT 1";
   return db.get(sql, id) !== undefined;
 }
 

@@ -215,6 +215,22 @@ describe("erasures", () => {
     suppressionsErased: 0,
   };
 
+  test("workspaces take turns, however many requests one of them has", () => {
+    const many = Array.from({ length: 300 }, (_, n) => requested(`a${n}`, n, "wa"));
+    const db = built(erasures, [...many, requested("b", 301, "wb"), requested("c", 302, "wc")]);
+    const turnsOf = (after: string, limit: number, without: readonly string[] = []) => [
+      ...new Set(openErasures(db, after, without, limit).map(({ workspaceId }) => workspaceId)),
+    ];
+    expect(turnsOf("", 100)).toEqual(["wa", "wb", "wc"]);
+    expect(turnsOf("wa", 2)).toEqual(["wb", "wc"]);
+    expect(turnsOf("wb", 100)).toEqual(["wc", "wa", "wb"]);
+    expect(turnsOf("wc", 100)).toEqual(["wa", "wb", "wc"]);
+    expect(turnsOf("wb", 100, ["c"])).toEqual(["wa", "wb"]);
+    expect(turnsOf("zz", 100)).toEqual(["wa", "wb", "wc"]);
+    expect(openErasures(db, "", [], 100).filter(({ workspaceId }) => workspaceId === "wa")).toHaveLength(8);
+    db.close();
+  });
+
   test("are open until they are completed, those first that nothing was done for", () => {
     const db = built(erasures, [
       requested("a", 1),
@@ -224,9 +240,9 @@ describe("erasures", () => {
       event("c", "ErasureApplied", counts, 5),
       event("c", "ErasureCompleted", { remains: [] }, 6),
     ]);
-    expect(openErasures(db, [], 10).map(({ id }) => id)).toEqual(["b", "a"]);
-    expect(openErasures(db, ["b"], 10)).toEqual([{ id: "a", workspaceId: WORKSPACE }]);
-    expect(openErasures(db, [], 1)).toHaveLength(1);
+    expect(openErasures(db, "", [], 10).map(({ id }) => id)).toEqual(["b", "a"]);
+    expect(openErasures(db, "", ["b"], 10)).toEqual([{ id: "a", workspaceId: WORKSPACE }]);
+    expect(openErasures(db, "", [], 1)).toHaveLength(1);
     const list = (query: object) => listErasures(db, { workspaceId: WORKSPACE, limit: 10, ...query });
     expect(list({}).map(({ id }) => id)).toEqual(["b", "a"]);
     const [newest] = list({ limit: 1 });

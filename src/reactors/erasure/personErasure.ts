@@ -16,7 +16,7 @@ import { ACCEPTANCE_REVISION, emailStream } from "../../domain/email/events.ts";
 import type { Email } from "../../domain/email/state.ts";
 import type { ErasureCounts } from "../../domain/erasure/events.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
-import { epochMs, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
+import { type EpochMs, epochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { type PollingWork, type PollingWorker, pollingWorker } from "../worker/pollingWorker.ts";
 
@@ -50,6 +50,8 @@ const KEPT_MAX = 1_000;
 const CLOCKS_DIFFER_MS_MAX = HOUR_MS;
 /** So long the disks are gone over again when something remained; then the report says what. */
 const SCRUB_PATIENCE_MS = 15 * MINUTE_MS;
+/** So long an applied request waits for others to share its scrub: however many come, theirs is the next one. */
+const SCRUB_SHARED_MS = 10 * SECOND_MS;
 
 interface Erasing extends PersonErasureOptions {
   readonly request: ErasureView;
@@ -66,6 +68,8 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
   /** When each request was first seen applied, and when the last scrub began that left nothing; monotonic. */
   const appliedSince = new Map<string, number>();
   let cleanSince = Number.NEGATIVE_INFINITY;
+  /** The workspace whose requests were found last. */
+  let workspaceId = "";
 
   /** One scrub serves all requests that were applied before it began. */
   const scrub = async ({ id, appliedAt, requestedAt }: ErasureView): Promise<readonly string[]> => {
@@ -88,7 +92,11 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
     },
     clock,
     concurrencyMax: 1,
-    find: (_now, without, limit) => openErasures(erasures, without, limit),
+    find(_now, without, limit) {
+      const found = openErasures(erasures, workspaceId, without, limit);
+      workspaceId = found.at(-1)?.workspaceId ?? "";
+      return found;
+    },
     async act(id, context) {
       let request = await readErasure(store, id);
       if (request === null) return;
@@ -97,14 +105,18 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
         const counts = await apply({ ...options, request, context: on });
         await noteErasureApplied(store, id, counts, on);
         request = await readErasure(store, id);
-        // A scrub is dear: it comes when all that wait can share it.
-        if (areOthersWaiting(erasures, id)) return;
       }
       if (request?.erasure.status !== "applied") return;
+      // A scrub is dear: it comes when all that wait can share it.
+      if (isEarlyToScrub(request, clock.now()) && areOthersWaiting(erasures, id)) return;
       await completePersonErasure(store, id, await scrub(request), on);
       appliedSince.delete(id);
     },
   });
+}
+
+function isEarlyToScrub({ appliedAt }: ErasureView, now: EpochMs): boolean {
+  return appliedAt !== null && now - epochMs(appliedAt) < SCRUB_SHARED_MS;
 }
 
 /** Erases all there is of the person. Throws {@link NotYetError} while something is in a worker's hands. */

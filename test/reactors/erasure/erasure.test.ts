@@ -243,6 +243,38 @@ describe("a request to erase a person", () => {
     expect(deaths).toBeGreaterThan(40);
   });
 
+  test("does not wait for the many of another workspace", async () => {
+    const world = await startWorld();
+    const { deps, store } = world;
+    const ask = (name: string, workspaceId: string) =>
+      requestPersonErasure(deps, address(`${name}@example.org`), { ...world.context(), workspaceId });
+    for (let asked = 0; asked < 300; asked += 1) await ask(`p${asked}`, "0-many");
+    const single = await ask("ana", "1-other");
+    await world.areCurrent();
+    let applied = 0;
+    const counting: EventStore = {
+      ...store,
+      async append(...args) {
+        if (args[1].some(({ type }) => type === "ErasureApplied")) {
+          applied += 1;
+          // As long as a message of each takes to be erased.
+          world.pass(200);
+        }
+        return store.append(...args);
+      },
+    };
+    const one = worker(world, { ...deps, store: counting });
+    one.start();
+    const isCompleted = async () => (await readErasure(store, single))?.erasure.status === "completed";
+    await until(async () => {
+      one.wake();
+      return isCompleted();
+    }, "the single request to be completed");
+    expect(applied).toBeLessThan(150);
+    await one.stop(5_000);
+    await world.end();
+  });
+
   test("is worked on by several at once", async () => {
     const { world, isCompleted, check } = await peopled();
     const troubles: unknown[] = [];
