@@ -118,6 +118,12 @@ export function listSenders(db: ReadDatabase, query: SenderQuery): readonly Send
   return rows.map((row) => ({ id: String(row.id), createdAt: String(row.created_at) }));
 }
 
+/** How many senders the workspace has, counted up to `max`. */
+export function countSenders(db: ReadDatabase, workspaceId: string, max: number): number {
+  const sql = "SELECT count(*) AS count FROM (SELECT 1 FROM senders WHERE workspace_id = ? LIMIT ?)";
+  return Number(db.get(sql, workspaceId, max)?.count);
+}
+
 /** The domains of all workspaces that were verified by their record, in the order of their ids. */
 export function domainsVerifiedByRecord(db: ReadDatabase, after: string, limit: number): readonly string[] {
   const sql = "SELECT id FROM senders WHERE by_record = 1 AND id > ? ORDER BY id LIMIT ?";

@@ -107,6 +107,8 @@ export const AUDIT_ACTIONS: AuditActions = {
     ofSender(event)("sender.added", { workspaceId, details: { kind: "address" } }),
   SenderDomainAdded: ({ workspaceId }, event) =>
     ofSender(event)("sender.added", { workspaceId, details: { kind: "domain" } }),
+  SenderRenamed: ({ displayName = null }, event) =>
+    ofSender(event)("sender.renamed", { details: { display_name: displayName } }),
   SenderVerificationRequested: (_, event) => ofSender(event)("sender.verification_requested"),
   SenderVerified: ({ method }, event) => ofSender(event)("sender.verified", { details: { method } }),
   SenderDisabled: (_, event) => ofSender(event)("sender.disabled"),

@@ -1,4 +1,4 @@
-import { addSender, switchSender, verifySender } from "../../domain/sender/decisions.ts";
+import { addSender, renameSender, switchSender, verifySender } from "../../domain/sender/decisions.ts";
 import { type SenderEvent, senderStream, type VerificationMethod } from "../../domain/sender/events.ts";
 import type { SenderState } from "../../domain/sender/state.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
@@ -64,23 +64,30 @@ async function changeSender<Outcome>(
 export interface NewSender {
   readonly workspaceId: string;
   readonly name: SenderName;
-  /** Of an address: stands beside it in From. */
-  readonly displayName?: string;
+  /** Of an address: stands beside it in From; null for none. Absent: a sender that is there keeps the one it has. */
+  readonly displayName?: string | null;
 }
 
-/** Adds a sender; it cannot send before it is verified. Null when there is no such workspace. */
+/**
+ * Adds a sender; it cannot send before it is verified. One that is there is given the display name, where that is
+ * another. Null when there is no such workspace.
+ */
 export async function newSender(deps: Dependencies, sender: NewSender, context: CommandContext) {
   const { workspaceId, name, displayName } = sender;
   if ((await deps.workspaces.get(workspaceId)) === null) return null;
   const id = senderIdOf(deps.keys, workspaceId, name);
-  const named = displayName === undefined ? {} : { displayName };
+  const named = typeof displayName === "string" ? { displayName } : {};
   const event: Parameters<typeof addSender>[1] =
     name.kind === "address"
       ? { type: "SenderAdded", data: { workspaceId, address: name.address.sent, ...named } }
       : { type: "SenderDomainAdded", data: { workspaceId, domain: name.domain } };
   const on = { ...context, workspaceId };
-  const outcome = await transactSender(deps, id, (state) => addSender(state, event), on);
-  return { id, outcome };
+  const decide = (state: SenderState): Decision<"added" | "renamed" | "alreadyAdded", SenderEvent> => {
+    if (state === null || displayName === undefined) return addSender(state, event);
+    const { outcome, events } = renameSender(state, displayName);
+    return { outcome: outcome === "renamed" ? outcome : "alreadyAdded", events };
+  };
+  return { id, outcome: await transactSender(deps, id, decide, on) };
 }
 
 /** Marks a sender as verified. */

@@ -8,6 +8,7 @@ const PAGE_EVENTS = 500;
 const CHANGES: ReadonlySet<SenderEvent["type"]> = new Set<SenderEvent["type"]>([
   "SenderAdded",
   "SenderDomainAdded",
+  "SenderRenamed",
   "SenderVerified",
   "SenderDisabled",
   "SenderEnabled",

@@ -9,6 +9,9 @@ export const LINK_LIFETIME_MS = 24 * HOUR_MS;
 const RETRY_MS_FIRST = MINUTE_MS;
 const RETRY_MS_MAX = HOUR_MS;
 
+/** Addresses and domains that callers may give a workspace, disabled ones among them: none is ever taken away. */
+export const SENDERS_MAX = 1_000;
+
 type Beginning = Extract<SenderEvent, { type: "SenderAdded" | "SenderDomainAdded" }>;
 
 /** A repeat gives no events: what was added first stays. */
@@ -18,6 +21,17 @@ export function addSender(
 ): Decision<"added" | "alreadyAdded", SenderEvent> {
   if (state !== null) return { outcome: "alreadyAdded", events: [] };
   return { outcome: "added", events: [sender] };
+}
+
+/** Gives an address another display name; null: none. A repeat gives no events, and a domain has no name. */
+export function renameSender(
+  state: SenderState,
+  displayName: string | null,
+): Decision<"renamed" | "unchanged" | "notFound", SenderEvent> {
+  if (state?.kind !== "address") return { outcome: "notFound", events: [] };
+  if (state.displayName === displayName) return { outcome: "unchanged", events: [] };
+  const data = displayName === null ? {} : { displayName };
+  return { outcome: "renamed", events: [{ type: "SenderRenamed", data }] };
 }
 
 /** A repeat gives no events. */

@@ -17,6 +17,8 @@ const schemas = {
   }),
   /** All addresses at exactly this domain. */
   SenderDomainAdded: Type.Object({ workspaceId: Type.String(), domain: Type.String() }),
+  /** The name that stands beside the address in From is another one; absent: there is none. */
+  SenderRenamed: Type.Object({ displayName: Type.Optional(Type.String()) }),
   SenderVerified: Type.Object({ method: Method }),
   SenderDisabled: Type.Object({}),
   SenderEnabled: Type.Object({}),

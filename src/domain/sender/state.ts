@@ -73,6 +73,8 @@ type Beginning = Extract<SenderEvent, { type: "SenderAdded" | "SenderDomainAdded
 
 function evolveExisting(state: Sender, event: Exclude<SenderEvent, Beginning>): Sender {
   switch (event.type) {
+    case "SenderRenamed":
+      return { ...state, displayName: event.data.displayName ?? null };
     case "SenderVerified":
       return { ...state, verifiedBy: state.verifiedBy ?? event.data.method };
     case "SenderDisabled":

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import type { SenderName } from "../../commands/sender/manageSender.ts";
+import type { NewSender } from "../../commands/sender/manageSender.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { codePointName, invisibleCharacterIn } from "../../kernel/text/invisibleCharacters.ts";
 import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/bodyRules.ts";
@@ -84,10 +84,10 @@ function displayNameFaults({ display_name: name, domain }: UncheckedMembers): re
 }
 
 /** The sender that a body names. Throws what is wrong with it. */
-export function addedSender(body: AddSenderBody): { name: SenderName; displayName?: string } {
+export function addedSender(body: AddSenderBody): Omit<NewSender, "workspaceId"> {
   checkRules(AddSenderBody, body);
   const { address, domain = "", display_name: displayName = null } = body;
-  const named = displayName === null ? {} : { displayName };
+  const named = body.display_name === undefined ? {} : { displayName };
   const parsed = address === undefined ? null : parseAddress(address);
   if (parsed !== null && "canonical" in parsed)
     return { name: { kind: "address", address: parsed }, ...named };

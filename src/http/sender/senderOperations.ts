@@ -36,10 +36,11 @@ export const senderOperations = {
   addSender: {
     summary: "Add a sending address or domain",
     description:
-      "It cannot send before it is verified. Adding it again answers the sender that is there, unchanged.",
+      "It cannot send before it is verified. Adding it again answers the existing sender and, if display_name is given, " +
+      "changes its display name; null removes it. A workspace has at most 1,000 senders, disabled ones included.",
     tag,
     body: AddSenderBody,
-    ...answersCreated(Sender),
+    ...answersCreated(Sender, "SENDER_LIMIT_REACHED"),
     also: [{ status: 200, schema: Sender, description: "It was there already." }],
   },
   listSenders: {

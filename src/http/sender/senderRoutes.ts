@@ -1,15 +1,17 @@
 import { Elysia } from "elysia";
-import { listSenders } from "../../../projections/senders.ts";
+import { countSenders, listSenders } from "../../../projections/senders.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { newSender, setSender } from "../../commands/sender/manageSender.ts";
+import { newSender, senderIdOf, setSender } from "../../commands/sender/manageSender.ts";
 import { readSender, type SenderView } from "../../commands/sender/readSender.ts";
 import { requestSenderVerification } from "../../commands/sender/requestSenderVerification.ts";
 import { confirmVerificationLink, readVerificationLink } from "../../commands/sender/verificationLink.ts";
 import { domainVerification } from "../../commands/sender/verifySenderDomain.ts";
+import { inTurn } from "../../commands/streamWriteQueue.ts";
+import { SENDERS_MAX } from "../../domain/sender/decisions.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
 import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
-import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpRows, caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
 import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
@@ -42,11 +44,16 @@ export function sendersController({ deps, basePath, senders, dns, mailsLinks }: 
       routes.addSender.path,
       async ({ body, request, set }) => {
         const { workspaceId } = principalOf(request);
-        const added = await newSender(
-          deps,
-          { workspaceId, ...addedSender(body) },
-          commandContextOf(request, deps),
-        );
+        const sender = { workspaceId, ...addedSender(body) };
+        const add = () => newSender(deps, sender, commandContextOf(request, deps));
+        const isKnown = (await deps.senders.get(senderIdOf(deps.keys, workspaceId, sender.name))) !== null;
+        // One after the other, so that each is counted before the next one is added.
+        const added = isKnown
+          ? await add()
+          : await inTurn(deps.store, `senders of ${workspaceId}`, async () => {
+              await requireRoom(senders, workspaceId);
+              return add();
+            });
         invariant(added, "a key's workspace exists");
         set.status = added.outcome === "added" ? 201 : 200;
         set.headers.location = `${basePath}/api/v1/senders/${added.id}`;
@@ -116,6 +123,13 @@ export function senderPagesController(deps: Dependencies) {
 
 function isSenderId(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
+}
+
+async function requireRoom(senders: ReadModel, workspaceId: string): Promise<void> {
+  const count = countSenders(await caughtUpRowsIfInTime(senders), workspaceId, SENDERS_MAX);
+  if (count < SENDERS_MAX) return;
+  const detail = `the workspace has ${SENDERS_MAX} senders, disabled ones included: a domain counts as one, and sends from every address at it`;
+  throw new Problem("SENDER_LIMIT_REACHED", { detail });
 }
 
 async function existing(deps: Dependencies, request: Request, id: string): Promise<SenderView> {

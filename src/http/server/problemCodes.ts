@@ -37,6 +37,7 @@ const TABLE = {
     status: 422,
     title: "The domain does not publish the record that was expected",
   },
+  SENDER_LIMIT_REACHED: { status: 409, title: "The workspace has as many senders as it can" },
   TEMPLATE_ARCHIVED: { status: 409, title: "The template is archived" },
   TEMPLATE_LIMIT_REACHED: {
     status: 409,

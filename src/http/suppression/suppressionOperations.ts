@@ -34,7 +34,7 @@ export const suppressionOperations = {
     summary: "Suppress a recipient",
     description:
       "Mail to the address ends as `suppressed`, what is queued already as well. A suppression that is there stays " +
-      `as it is and is answered with 200. ${COMPARED}`,
+      `as it is and is answered with 200. The length of the list is not limited. ${COMPARED}`,
     tag,
     body: AddSuppressionBody,
     ...answersCreated(Suppression),

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { newSender } from "../../../src/commands/sender/manageSender.ts";
 import { senderStream } from "../../../src/domain/sender/events.ts";
+import { systemCommandContext } from "../../../src/service/openAdapters.ts";
 import { type DnsAnswer, type NameServer, startNameServer } from "../../support/servers/nameServer.ts";
 import { type Answer, ROOT } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -16,6 +18,7 @@ import { until } from "../../support/until.ts";
 const PATH = "/api/v1/senders";
 const SENDER_ID = /^[0-9a-f]{64}$/;
 const LOOKUPS_MAX = 60;
+const SENDERS_MAX = 1_000;
 
 describe.each(await testStores())("senders on $name", (store) => {
   let service: TestService;
@@ -128,15 +131,62 @@ describe.each(await testStores())("senders on $name", (store) => {
 
     test("again, in any spelling, answers 200 with the one that is there", async () => {
       const first = await add({ address: "again@example.com", display_name: "First" });
-      const again = await tenant.call("POST", PATH, {
-        body: { address: "AGAIN@EXAMPLE.com", display_name: "Second" },
-      });
+      const again = await tenant.call("POST", PATH, { body: { address: "AGAIN@EXAMPLE.com" } });
       expect(again.status).toBe(200);
       expect(again.json).toEqual(first);
       expect(again.headers.get("location")).toBe(`${PATH}/${first.id}`);
       const domain = await add({ domain: "again.example" });
       expect((await tenant.call("POST", PATH, { body: { domain: "Again.Example" } })).json).toEqual(domain);
     });
+
+    test("again with another display name gives it that one, and nothing else", async () => {
+      const own = await service.tenant({ sender: null });
+      const { id } = await add({ address: SENDER, display_name: "First" }, own);
+      await service.addSenderEvent(own.workspaceId, SENDER, {
+        type: "SenderVerified",
+        data: { method: "operator" },
+      });
+      const name = async (display_name: string | null) =>
+        (await own.call("POST", PATH, { body: { address: SENDER, display_name } })).json;
+      expect(await name("Second")).toMatchObject({ id, display_name: "Second", status: "verified" });
+      expect(await name("Second")).toEqual(await name("Second"));
+      const sent = (await sendFrom(SENDER, own)).json;
+      const [stored] = await service.log.store.read(`email-${sent.id}`, 0, 1);
+      expect(stored?.data).toMatchObject({ content: { fromName: "Second" } });
+      expect(await name(null)).toMatchObject({ id, display_name: null, status: "verified" });
+      expect((await own.call("GET", `${PATH}/${id}`)).json.display_name).toBeNull();
+      const events = await service.log.store.read(senderStream(id), 0, 100);
+      const renamed = events.filter(({ type }) => type === "SenderRenamed");
+      expect(renamed.map(({ data }) => data)).toEqual([{ displayName: "Second" }, {}]);
+      const { data } = (await own.call("GET", "/api/v1/audit-log")).json;
+      expect(data.find(({ action }: { action: string }) => action === "sender.renamed")).toMatchObject({
+        target: { id },
+        details: { display_name: null },
+      });
+    });
+
+    test("beyond 1,000 is refused, and says so; those that are there can still be changed", async () => {
+      const full = await service.tenant({ sender: null });
+      const { workspaceId } = full;
+      const context = { ...systemCommandContext("test"), workspaceId };
+      for (let from = 0; from < SENDERS_MAX - 2; from += 100) {
+        const some = Array.from({ length: Math.min(100, SENDERS_MAX - 2 - from) }, (_, index) => {
+          const name = { kind: "domain", domain: `s${from + index}.example` } as const;
+          return newSender(service.log, { workspaceId, name }, context);
+        });
+        await Promise.all(some);
+      }
+      const tries = Array.from({ length: 5 }, (_, index) =>
+        full.call("POST", PATH, { body: { address: `one-more-${index}@example.com` } }),
+      );
+      const answers = await Promise.all(tries);
+      expect(answers.map(({ status, json }) => `${status} ${json.code}`).toSorted()).toEqual([
+        ...Array.from({ length: 2 }, () => "201 undefined"),
+        ...Array.from({ length: 3 }, () => "409 SENDER_LIMIT_REACHED"),
+      ]);
+      const { status } = await full.call("POST", PATH, { body: { domain: "s0.example" } });
+      expect(status).toBe(200);
+    }, 60_000);
 
     test("by 16 at once makes one", async () => {
       const body = { address: "race@example.com" };
