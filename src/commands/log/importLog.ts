@@ -41,15 +41,54 @@ export interface Imported {
   readonly found: number;
 }
 
+/** Revisions that a log may have lost, whatever is left of it, and for each event that is left. */
+const MISSING_MAX_BASE = 1_000_000;
+const MISSING_MAX_PER_EVENT = 10;
+
+/** Counts what an export says is missing: placeholders are written for it, so a few lines could ask for any number. */
+class MissingCount {
+  private total = 0;
+  private events = 0;
+  private largest = { revisions: 0, line: 0, stream: "" };
+
+  take(text: string, line: number): void {
+    if (isEventLine(text)) this.events += 1;
+    if (isEventLine(text) || !text.startsWith('{"missing"')) return;
+    const parsed = parseLine(text);
+    if (parsed.kind !== "missing") return;
+    const { stream, from, through } = parsed.missing;
+    const revisions = through - from + 1;
+    if (revisions < 1)
+      throw new ExportError(`line ${line} of the export says that less than nothing is missing`);
+    this.total += revisions;
+    if (revisions > this.largest.revisions) this.largest = { revisions, line, stream };
+  }
+
+  /** Throws {@link ExportError}, which names the line that asks for the most. */
+  check(): void {
+    const max = MISSING_MAX_BASE + MISSING_MAX_PER_EVENT * this.events;
+    if (this.total <= max) return;
+    const { revisions, line, stream } = this.largest;
+    throw new ExportError(
+      `line ${line} of the export says that ${revisions} revisions of ${JSON.stringify(stream)} are missing: in all ` +
+        `${this.total} are, and of a log of ${this.events} events at most ${max} can be`,
+    );
+  }
+}
+
 /** Looks through the lines: whether they are whole, to the last byte. Throws {@link ExportError}. */
 export async function checkExport(lines: ExportLines): Promise<{ header: ExportHeader; end: ExportEnd }> {
   const hasher = new Bun.CryptoHasher("sha256");
+  const missing = new MissingCount();
+  let count = 0;
   let header: ExportHeader | null = null;
   let last: string | null = null;
   for await (const page of lines()) {
     for (const line of page) {
       header ??= parseHeader(line);
+      count += 1;
       if (last !== null) hasher.update(`${last}\n`);
+      missing.take(line, count);
       last = line;
     }
   }
@@ -58,6 +97,7 @@ export async function checkExport(lines: ExportLines): Promise<{ header: ExportH
   if (end?.kind !== "end") throw new ExportError("the export was cut short: it has no last line");
   if (hasher.digest("hex") !== end.end.sha256)
     throw new ExportError("the export is damaged: its digest is another");
+  missing.check();
   return { header, end: end.end };
 }
 

@@ -230,6 +230,29 @@ describe("an import", () => {
     expect(await store.head()).toBe(LOG_START);
   });
 
+  test("refuses an export by which more is missing than a log can lose, names the line, and writes nothing", async () => {
+    const lines = (await exported()).slice(0, -1);
+    const sealed = (...parts: readonly string[]) => {
+      const sha256 = new Bun.CryptoHasher("sha256").update(`${parts.join("\n")}\n`).digest("hex");
+      return [...parts, JSON.stringify({ end: { events: 7, missing: 1, sha256 } })];
+    };
+    const range = (stream: string, from: number, through: number) =>
+      JSON.stringify({ missing: { stream, from, through } });
+    const store = memoryEventStore();
+    const huge = sealed(...lines, range("email-9", 0, 5), range("email-8", 0, Number.MAX_SAFE_INTEGER - 1));
+    expect(await into(store, huge)).toMatch(
+      new RegExp(
+        `^line ${lines.length + 2} of the export says that ${Number.MAX_SAFE_INTEGER} revisions of "email-8"`,
+      ),
+    );
+    const many = sealed(...lines, ...Array.from({ length: 300 }, (_, n) => range(`email-x${n}`, 0, 9_999)));
+    expect(await into(store, many)).toMatch(/3000000 are, and of a log of 7 events at most 1000070 can be/);
+    expect(await into(store, sealed(...lines, range("email-9", 5, 3)))).toContain(
+      `line ${lines.length + 1} `,
+    );
+    expect(await store.head()).toBe(LOG_START);
+  });
+
   test("refuses a store that is not empty, or that holds it already, or the beginning of another one", async () => {
     const [lines, others] = [await exported(), await exported()];
     const used = memoryEventStore();
