@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { newSender } from "../../../src/commands/sender/manageSender.ts";
 import { senderStream } from "../../../src/domain/sender/events.ts";
-import { systemCommandContext } from "../../../src/service/openAdapters.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { type DnsAnswer, type NameServer, startNameServer } from "../../support/servers/nameServer.ts";
 import { type Answer, ROOT } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
