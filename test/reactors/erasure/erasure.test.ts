@@ -250,7 +250,7 @@ describe("a request to erase a person", () => {
       requestPersonErasure(deps, address(`${name}@example.org`), { ...world.context(), workspaceId });
     for (let asked = 0; asked < 300; asked += 1) await ask(`p${asked}`, "0-many");
     const single = await ask("ana", "1-other");
-    await world.areCurrent();
+    await world.areCaughtUp();
     let applied = 0;
     const counting: EventStore = {
       ...store,
