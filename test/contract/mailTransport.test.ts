@@ -375,7 +375,7 @@ describe("the deadline", () => {
       socket.pause();
       return "354 go";
     });
-    const outcome = await deliver(transportTo(relay), mail({ text: BIG_TEXT }), Date.now() + 1_500);
+    const outcome = await deliver(transportTo(relay), mail({ text: BIG_TEXT }), Date.now() + 3_000);
     expect(outcome).toMatchObject({ kind: "broken", stage: "data" });
   });
 

@@ -6,16 +6,26 @@ import { type Result, Tally } from "./tally.ts";
 /** Requests under way at once; each lane waits for its answer. */
 const LANES = 16;
 const PROGRESS_MS = 250;
+/** A run that ends at its first finding still makes so many, so that what else it would call a fault shows too. */
+const REQUESTS_MIN = 1_000;
 
 export interface FuzzOptions {
   readonly store: TestStore;
   readonly requests: number;
   readonly seed: number;
+  /** Ends when something was found, with what is under way. */
+  readonly untilFound?: boolean;
   readonly onProgress?: (done: number) => void;
 }
 
 /** Starts a service, asks it so many times, stops it, and tells what came of it. */
-export async function fuzz({ store, requests, seed, onProgress }: FuzzOptions): Promise<Result> {
+export async function fuzz({
+  store,
+  requests,
+  seed,
+  untilFound = false,
+  onProgress,
+}: FuzzOptions): Promise<Result> {
   // The endpoints that requests register are never called.
   const service = await startService(store, { DELIVERY: "off" });
   const tally = new Tally();
@@ -23,9 +33,10 @@ export async function fuzz({ store, requests, seed, onProgress }: FuzzOptions): 
   try {
     const lanes = Math.min(LANES, requests);
     const share = (lane: number) => Math.floor(requests / lanes) + (lane < requests % lanes ? 1 : 0);
+    const isEnough = () => untilFound && tally.hasFound && tally.total >= REQUESTS_MIN;
     await Promise.all(
       Array.from({ length: lanes }, async (_, lane) => {
-        const opened = await Lane.open({ service, tally, seed, lane, requests: share(lane) });
+        const opened = await Lane.open({ service, tally, seed, lane, requests: share(lane), isEnough });
         await opened.run();
       }),
     );

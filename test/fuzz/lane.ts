@@ -24,6 +24,8 @@ export interface LaneOptions {
   readonly seed: number;
   readonly lane: number;
   readonly requests: number;
+  /** Whether the run may end before it has made all its requests. */
+  readonly isEnough: () => boolean;
 }
 
 const VALID_SHARE = 0.5;
@@ -63,7 +65,8 @@ export class Lane {
   }
 
   async run(): Promise<void> {
-    while (this.number < this.options.requests) await this.step(this.random.pick(described));
+    const { requests, isEnough } = this.options;
+    while (this.number < requests && !isEnough()) await this.step(this.random.pick(described));
   }
 
   private async step(one: Described): Promise<void> {

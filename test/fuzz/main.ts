@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { progressBar } from "../../src/cli/output/progressBar.ts";
-import { testStores } from "../support/stores/stores.ts";
+import { sqliteStore, testStores } from "../support/stores/stores.ts";
 import { fuzz } from "./fuzz.ts";
 import { FUZZ_PLANTS, type FuzzPlant, isFuzzPlant, runPlanted } from "./plants.ts";
 import type { Result } from "./tally.ts";
@@ -8,7 +8,7 @@ import type { Result } from "./tally.ts";
 const REQUESTS = 10_000;
 const REQUESTS_MAX = 100_000_000;
 
-const USAGE = `usage: bun run fuzz [--requests N] [--seed S] [--store sqlite|eventstoredb] [--plant FAULT] [--json]
+const USAGE = `usage: bun run fuzz [--requests N] [--seed S] [--store sqlite|eventstoredb] [--plant FAULT] [--until-found] [--json]
 
 Makes requests from the OpenAPI document, valid, nearly valid and hostile ones, for several workspaces of a service
 of its own, and looks for server errors, answers that are not as documented, and what one workspace is shown of another.
@@ -17,6 +17,7 @@ of its own, and looks for server errors, answers that are not as documented, and
   --seed S      a whole number; the same seed asks the same as far as the answers are the same
   --store NAME  sqlite unless given; eventstoredb takes \`eventstored\` on the PATH
   --plant FAULT puts a fault into a copy of the program: the run must fail. ${Object.keys(FUZZ_PLANTS).join(", ")}
+  --until-found ends soon after the first finding
   --json        the result with all details as one JSON value
 `;
 
@@ -25,6 +26,7 @@ interface Call {
   readonly seed: number;
   readonly store: "sqlite" | "eventstoredb";
   readonly plant: FuzzPlant | null;
+  readonly untilFound: boolean;
   readonly json: boolean;
 }
 
@@ -35,20 +37,25 @@ function readCall(words: readonly string[]): Call | null {
     seed: { type: "string", default: String(Date.now() % 1_000_000) },
     store: { type: "string", default: "sqlite" },
     plant: { type: "string" },
+    "until-found": { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   } as const;
   try {
-    const { requests, seed, store, plant, json } = parseArgs({
-      args: [...words],
-      options,
-      strict: true,
-    }).values;
+    const { values } = parseArgs({ args: [...words], options, strict: true });
+    const { requests, seed, store, plant, json } = values;
     const [count, from] = [Number(requests), Number(seed)];
     if (!Number.isInteger(count) || count < 1 || count > REQUESTS_MAX) return null;
     if (!Number.isSafeInteger(from) || from < 0) return null;
     if (store !== "sqlite" && store !== "eventstoredb") return null;
     if (plant !== undefined && !isFuzzPlant(plant)) return null;
-    return { requests: count, seed: from, store, plant: plant ?? null, json };
+    return {
+      requests: count,
+      seed: from,
+      store,
+      plant: plant ?? null,
+      untilFound: values["until-found"],
+      json,
+    };
   } catch {
     return null;
   }
@@ -70,9 +77,10 @@ function details({ routes, findings, starved }: Result): readonly string[] {
   ];
 }
 
-async function run({ requests, seed, store, json }: Call): Promise<number> {
+async function run({ requests, seed, store, untilFound, json }: Call): Promise<number> {
   const name = store === "sqlite" ? "SQLite" : "EventStoreDB";
-  const chosen = (await testStores()).find((one) => one.name === name);
+  const stores = store === "sqlite" ? [sqliteStore] : await testStores();
+  const chosen = stores.find((one) => one.name === name);
   if (!chosen) {
     console.error(`there is no ${name} to run on`);
     return 1;
@@ -82,6 +90,7 @@ async function run({ requests, seed, store, json }: Call): Promise<number> {
     store: chosen,
     requests,
     seed,
+    untilFound,
     onProgress: (done) => bar.show(done / requests, `${done}`),
   });
   bar.end();

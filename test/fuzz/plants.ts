@@ -7,7 +7,7 @@ import type { Kind } from "./judge.ts";
 interface Plant {
   /** What the fuzzer must call it, and nothing else. */
   readonly finds: Kind;
-  /** How many requests it takes to find it for sure. */
+  /** By how many requests it is found for sure; most often it takes far fewer. */
   readonly requests: number;
   readonly file: string;
   readonly from: string;

@@ -59,6 +59,10 @@ export class Tally {
     return this.requests;
   }
 
+  get hasFound(): boolean {
+    return this.findings.length > 0;
+  }
+
   /** `answer` is null when there was none, which is a fault too. */
   add(
     request: FuzzRequest,

@@ -5,7 +5,7 @@ import { BodyAdmissionControl, type IncomingBody } from "../../src/http/body/bod
 import { BODY_BYTES_IN_FLIGHT_MIN } from "../../src/http/body/bodyLimits.ts";
 import { Problem } from "../../src/http/server/problem.ts";
 import { startTestProcess, type TestProcess } from "../support/service.ts";
-import { testStores } from "../support/stores/stores.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 
@@ -14,7 +14,7 @@ setDefaultTimeout(60_000);
 
 const LARGE_BYTES = 16_000_000;
 /** For what the store has no part in. */
-const sqlite = (await testStores()).slice(0, 1);
+const sqlite = [sqliteStore];
 
 const sockets: Socket[] = [];
 afterEach(() => {

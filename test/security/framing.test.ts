@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { parseAnswer, rawRequest } from "../support/servers/rawRequest.ts";
-import { testStores } from "../support/stores/stores.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 
 /** For what the store has no part in. */
-const sqlite = (await testStores()).slice(0, 1);
+const sqlite = [sqliteStore];
 
 describe.each(sqlite)("requests that two readers could understand in two ways, on $name", (store) => {
   let service: TestService;

@@ -4,11 +4,11 @@ import { BodyAdmissionControl } from "../../src/http/body/bodyAdmission.ts";
 import { readJsonBody } from "../../src/http/body/jsonBody.ts";
 import { type Described, described } from "../gate/documentedAnswers.ts";
 import { rawCall } from "../support/servers/rawRequest.ts";
-import { testStores } from "../support/stores/stores.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
 
 /** For what the store has no part in. */
-const sqlite = (await testStores()).slice(0, 1);
+const sqlite = [sqliteStore];
 
 const BODY_BYTES_MAX = 16_000_000;
 const TEMPLATE_BODY_BYTES_MAX = 2_000_000;

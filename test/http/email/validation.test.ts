@@ -7,8 +7,14 @@ import { message, newKey, startService, type Tenant, type TestService } from "..
 const EMOJI = "😀";
 const BODY_BYTES_MAX = 16_000_000;
 const PATH = "/api/v1/emails";
-/** A refusal of anything, however large or deep, is to come within this. */
-const FAST_MS = 1_500;
+/** A refusal of anything, however large or deep, takes no more of the processor: not of the clock, for others may be at work too. */
+const FAST_CPU_MS = 1_500;
+
+/** Processor time of this process, which the service is part of, since `before`. */
+function cpuMsSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
 
 /** `a@` of exactly this many characters: as long a local part and a domain as RFC 5321 has them make up 320. */
 function addressOfLength(characters: number): string {
@@ -385,9 +391,9 @@ describe.each(await testStores())("validating a send on $name", (store) => {
 
     test("of which a crowd is wrong are answered shortly", async () => {
       const wrong = Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [`f${index}`, index]));
-      const started = performance.now();
+      const before = process.cpuUsage();
       const answer = await tenant.send(newKey(), { ...message(), ...wrong });
-      expect(performance.now() - started).toBeLessThan(FAST_MS);
+      expect(cpuMsSince(before)).toBeLessThan(FAST_CPU_MS);
       expectProblem(answer, 400, "INVALID_REQUEST");
       expect(answer.json.errors).toHaveLength(20);
     });
@@ -451,17 +457,17 @@ describe.each(await testStores())("validating a send on $name", (store) => {
       test(`100,000 levels of ${what} are refused fast`, async () => {
         const depth = 100_000;
         const body = withMembers(`"variables":{"v":${open.repeat(depth)}1${close.repeat(depth)}}`);
-        const started = performance.now();
+        const before = process.cpuUsage();
         await expectInvalid(body, "", /nested deeper/);
-        expect(performance.now() - started).toBeLessThan(FAST_MS);
+        expect(cpuMsSince(before)).toBeLessThan(FAST_CPU_MS);
       });
     }
 
     test("millions of values are refused fast", async () => {
       const body = withMembers(`"attachments":[${"1,".repeat(5_000_000)}1]`);
-      const started = performance.now();
+      const before = process.cpuUsage();
       await expectInvalid(body, "", /holds more than 100000 values/);
-      expect(performance.now() - started).toBeLessThan(FAST_MS);
+      expect(cpuMsSince(before)).toBeLessThan(FAST_CPU_MS);
     });
 
     test("brackets inside strings are no depth", async () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type NameServer, startNameServer } from "../../support/servers/nameServer.ts";
-import { testStores } from "../../support/stores/stores.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
 
 /** For what the store has no part in. */
-const sqlite = (await testStores()).slice(0, 1);
+const sqlite = [sqliteStore];
 
 const ADDRESSES: Readonly<Record<string, readonly string[]>> = {
   "private.example.org": ["10.0.0.7"],

@@ -157,14 +157,23 @@ async function isListening(port: number): Promise<boolean> {
   return socket !== null;
 }
 
+/** Below the ports that the system hands out to connections, one of which could take ours before its server does. */
+const PORTS = { first: 10_000, count: 20_000 } as const;
+const PORT_TRIES_MAX = 50;
+
 /** A loopback port that nobody listens on. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+export async function freePort(): Promise<number> {
+  for (let tries = 0; tries < PORT_TRIES_MAX; tries += 1) {
+    const port = PORTS.first + Math.floor(Math.random() * PORTS.count);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no free port in ${PORT_TRIES_MAX} tries`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
-    });
+    server.once("error", () => resolve(false));
+    server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
   });
 }

@@ -15,7 +15,8 @@ export interface TestStore {
 /** The key of every instance on a shared log. It guards nothing. */
 const SHARED_MASTER_KEY = Buffer.alloc(32, "postledger-test").toString("base64");
 
-const sqlite: TestStore = { name: "SQLite", env: {}, isShared: false };
+/** The embedded store, which is always there. */
+export const sqliteStore: TestStore = { name: "SQLite", env: {}, isShared: false };
 
 /**
  * The stores that suites run on: SQLite always, EventStoreDB when there is one; when there is none, that has
@@ -23,7 +24,7 @@ const sqlite: TestStore = { name: "SQLite", env: {}, isShared: false };
  */
 export async function testStores(): Promise<readonly TestStore[]> {
   const server = await eventStoreDb();
-  if (server === null) return [sqlite];
+  if (server === null) return [sqliteStore];
   const contentDirectory = join(server.folder ?? join(tmpdir(), `postledger-test-${server.port}`), "content");
   mkdirSync(contentDirectory, { recursive: true });
   const env = {
@@ -31,5 +32,5 @@ export async function testStores(): Promise<readonly TestStore[]> {
     MASTER_KEY: SHARED_MASTER_KEY,
     CONTENT_URL: `file:${contentDirectory}`,
   };
-  return [sqlite, { name: "EventStoreDB", env, isShared: true }];
+  return [sqliteStore, { name: "EventStoreDB", env, isShared: true }];
 }
