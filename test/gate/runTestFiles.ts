@@ -9,7 +9,44 @@ import type { FileRun } from "./testReport.ts";
 const ALONE: readonly string[] = ["crash", "webhookCrash"];
 
 /** Files that take long and so begin first, by their names, the slowest first. A name that is wrong costs only time. */
-const SLOW: readonly string[] = [];
+const SLOW: readonly string[] = [
+  "fuzz",
+  "plants",
+  "dailyLimit",
+  "commandLine",
+  "racingAtLimits",
+  "namesInAnswers",
+  "sealTwoInstances",
+  "freezeTwoInstances",
+  "erasureOnDisk",
+  "eventStore",
+  "doctor",
+  "endlessSwitching",
+  "verifyOnEventStoreDb",
+  "mimeMessages",
+  "portableKills",
+  "startErrors",
+  "revocation",
+  "pages",
+  "commandLineBeside",
+  "portableStores",
+  "heldMail",
+  "templateDeletion",
+  "contentStore",
+  "senderVerification",
+  "manyWriters",
+  "rebuildBeside",
+  "everyOperation",
+  "erasure",
+  "projectionCommands",
+  "templates",
+  "forgedLog",
+  "limits",
+  "fairMailQueue",
+  "webhooks",
+  "eventStoreDbAway",
+  "twoInstances",
+];
 
 const SLOWEST_SHOWN = 10;
 /** What Bun writes about tests that passed or were left out. */

@@ -88,6 +88,9 @@ const TEST_ENVIRONMENT: Environment = {
   LIMIT_WORKSPACE_REQUESTS_PER_SECOND: "0",
   AUTH_FAILURES_PER_MINUTE: "0",
   AUDIT_SEAL_INTERVAL_MS: "0",
+  // Files run side by side: a test that is not about slowness does not fail for it.
+  STORE_TIMEOUT_MS: "20000",
+  REQUEST_TIMEOUT_MS: "50000",
 };
 
 /** Settings that suit tests. No name that a test makes up is ever asked for outside of this machine. */
