@@ -27,7 +27,8 @@ export async function openLogInstance(
   content: ContentStore,
   { readOnly = false }: LogUse = {},
 ): Promise<OpenInstance> {
-  await store.lastRevision(INSTANCE_STREAM).catch((error: unknown) => {
+  // Both, because a server may let a user read the one and not the other.
+  await Promise.all([store.lastRevision(INSTANCE_STREAM), store.head()]).catch((error: unknown) => {
     throw storeError(config, error);
   });
   const masterKey = config.masterKey ?? (await ownMasterKey(config.dataDir, store));

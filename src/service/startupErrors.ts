@@ -60,20 +60,56 @@ export function listenError({ host, port }: Pick<Config, "host" | "port">, error
   }
 }
 
+/** What is wrong with a STORE_URL of EventStoreDB, by what the server or the handshake says, and what to do. */
+const STORE_FAULTS: readonly (readonly [pattern: RegExp, told: string])[] = [
+  [
+    /unauthenticated/i,
+    "refuses the user name or the password: set both in STORE_URL (esdb://user:password@host:2113), each percent-encoded",
+  ],
+  [
+    /unable to (verify|get)|self[- ]signed/i,
+    "has a certificate of an authority that is not known here: add tlsCAFile=/path/to/ca.crt to STORE_URL, the certificate of that authority in PEM",
+  ],
+  [
+    /altname|does not match certificate/i,
+    "has a certificate for other hosts: name the host in STORE_URL, and let a cluster advertise its nodes, as their certificates do",
+  ],
+  [/wrong[ _]version[ _]number/i, "speaks no TLS: add tls=false to STORE_URL"],
+];
+const ACCESS_DENIED = /permission_denied|access denied|access to the stream is denied/i;
+
 /** Why the log cannot be opened, when its store is why; other errors are given back as they are. */
 export function storeError({ storeUrl }: Pick<Config, "storeUrl">, error: unknown): unknown {
   if (!(error instanceof StoreError) || !storeUrl.startsWith("esdb")) return error;
-  const told = error.message.replace(/^EventStoreDB: cannot [^:]*: /, "");
-  const fault = /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(told)?.[1] ?? told;
-  return new StoreError(
-    error.failure,
-    `STORE_URL: EventStoreDB at ${storeHosts(storeUrl)} does not answer as it should: ${fault}. Start it, or set STORE_URL to where it is (tls=false for a node without TLS)`,
-    { cause: error },
-  );
+  const server = `STORE_URL: EventStoreDB at ${storeHosts(storeUrl)}`;
+  const known = STORE_FAULTS.find(([pattern]) => pattern.test(error.message));
+  if (known !== undefined) return new ConfigError([`${server} ${known[1]}`]);
+  const hasUser = /^[^:]+:\/\/[^/?]*@/.test(storeUrl);
+  if (ACCESS_DENIED.test(error.message) && !hasUser) {
+    return new ConfigError([
+      `${server} lets nobody in without a user: set STORE_URL to esdb://user:password@host:2113`,
+    ]);
+  }
+  const remedy = ACCESS_DENIED.test(error.message)
+    ? "denies its user access. Give the user the rights that docs/eventstoredb.md lists"
+    : `does not answer as it should: ${storeFault(error)}. Start it, or set STORE_URL to where it is (tls=false for a node without TLS)`;
+  return new StoreError(error.failure, `${server} ${remedy}`, { cause: error });
+}
+
+/** What the vendor's client says, without what it says around it. */
+function storeFault({ message }: StoreError): string {
+  const told = message.replace(/^EventStoreDB: cannot [^:]*: /, "");
+  return /Last error: (?:\w*Error(?: \[\w+\])?: )?(.*?)\.? Resolution note/.exec(told)?.[1] ?? told;
 }
 
 /** What to say of a connection string that the vendor's client does not take; it may hold a password, so none of it is told. */
-export function connectionStringError(): ConfigError {
+export function connectionStringError(error: unknown): ConfigError {
+  const message = error instanceof Error ? error.message : "";
+  if (/certificate file|ENOENT|EACCES|Invalid CA|PEM/i.test(message)) {
+    return new ConfigError([
+      "STORE_URL: the file of tlsCAFile is not there or holds no certificate: name the certificate of the authority that EventStoreDB's is of, in PEM",
+    ]);
+  }
   return new ConfigError([
     "STORE_URL must be a connection string of EventStoreDB such as esdb://user:password@host:2113 or esdb://host:2113?tls=false",
   ]);

@@ -3,30 +3,21 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { canStartEventStoreDb, eventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { appendsInOrder } from "./appendsInOrder.ts";
 import { eventStoreContract, testCounts } from "./eventStore.ts";
-import { eventStoreDbFaults } from "./eventStoreFaults.ts";
+import { eventStoreDbContract } from "./eventStoreDbContract.ts";
+import { eventStoreDbRestarts } from "./eventStoreFaults.ts";
 
 /** The contract pauses and kills its server, so where one can be started it has its own. */
 const own = canStartEventStoreDb && !process.env.EVENTSTORE_URL ? await startEventStoreDb() : null;
 const server = own ?? (await eventStoreDb());
 
 describe.skipIf(!server)("EventStoreDB keeps the event store's contract", () => {
-  const url = server?.url ?? "";
-  const stall = async () => {
-    own?.process.pause();
-    return async () => own?.process.resume();
-  };
-  eventStoreContract({
-    name: "eventstoredb",
-    open: (options) => connectEventStoreDb({ url, ...options }),
-    ...(own ? { stall } : {}),
-  });
-  appendsInOrder({ name: "eventstoredb", open: () => connectEventStoreDb({ url, inOrder: true }) });
-  if (server) eventStoreDbFaults(server, own?.process ?? null);
+  if (server === null) return;
+  eventStoreDbContract("eventstoredb", server, own?.process ?? null);
+  eventStoreDbRestarts("eventstoredb", server, own?.process ?? null);
 });
 
 describe("SQLite keeps the event store's contract", () => {

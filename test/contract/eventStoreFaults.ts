@@ -3,20 +3,25 @@ import { connect, createServer, type Socket } from "node:net";
 import { EventStoreDBClient } from "@eventstore/db-client";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { type EventStore, type NewEvent, StoreError } from "../../src/ports/eventStore.ts";
-import { type EventStoreDbServer, freePort, type ServerProcess } from "../support/stores/eventstoredb.ts";
+import {
+  type EventStoreDbServer,
+  freePort,
+  type ServerProcess,
+  urlThrough,
+} from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
 import { contractTest, follow, fresh, idsOf, mustAppend, newEvent, refusal, soon } from "./eventStore.ts";
 
 const GRACE_MS = 1_000;
 
 /** A TCP proxy in front of the server, which can hold its answers back and drop connections. */
-async function startProxy(targetPort: number) {
+async function startProxy(behind: EventStoreDbServer) {
   const pairs = new Set<readonly [Socket, Socket]>();
   const state = { isHolding: false };
   const dead = new Set<Socket>();
   let held: (() => void)[] = [];
   const server = createServer((client) => {
-    const target = connect(targetPort, "127.0.0.1");
+    const target = connect(behind.port, "127.0.0.1");
     const pair = [client, target] as const;
     pairs.add(pair);
     const end = () => {
@@ -37,7 +42,7 @@ async function startProxy(targetPort: number) {
     for (const pair of [...pairs]) for (const socket of pair) socket.destroy();
   };
   return {
-    url: `esdb://127.0.0.1:${port}?tls=false`,
+    url: urlThrough(behind, port),
     /** From now on requests reach the server but no answer comes back. */
     hold: () => {
       state.isHolding = true;
@@ -64,12 +69,9 @@ async function startProxy(targetPort: number) {
   };
 }
 
-/**
- * What only a server across a network does to its clients. `process` is null for a server that nobody may kill.
- * Call it inside a `describe`.
- */
-export function eventStoreDbFaults(server: EventStoreDbServer, process: ServerProcess | null): void {
-  const it = contractTest.bind(null, "eventstoredb");
+/** What only a server across a network does to its clients. Call it inside a `describe`. */
+export function eventStoreDbFaults(name: string, server: EventStoreDbServer): void {
+  const it = contractTest.bind(null, name);
   const open = (url = server.url, timeoutMs = 5_000) => connectEventStoreDb({ url, timeoutMs });
   const closing = async (stores: readonly EventStore[], body: () => Promise<void>) => {
     try {
@@ -80,7 +82,7 @@ export function eventStoreDbFaults(server: EventStoreDbServer, process: ServerPr
   };
 
   it("an append whose connection drops after the request went through succeeds, once", async () => {
-    const proxy = await startProxy(server.port);
+    const proxy = await startProxy(server);
     const [direct, store] = [await open(), await open(proxy.url)];
     await closing([direct, store], async () => {
       for (const count of [1, 3]) {
@@ -99,7 +101,7 @@ export function eventStoreDbFaults(server: EventStoreDbServer, process: ServerPr
   });
 
   it("an append that lost is told so though the connection dropped meanwhile", async () => {
-    const proxy = await startProxy(server.port);
+    const proxy = await startProxy(server);
     const [direct, store] = [await open(), await open(proxy.url)];
     await closing([direct, store], async () => {
       const stream = fresh("dropped");
@@ -115,7 +117,7 @@ export function eventStoreDbFaults(server: EventStoreDbServer, process: ServerPr
   });
 
   it("an append whose answers never come is unknown by its deadline, and may well be written", async () => {
-    const proxy = await startProxy(server.port);
+    const proxy = await startProxy(server);
     const [direct, store] = [await open(), await open(proxy.url)];
     await closing([direct, store], async () => {
       const stream = fresh("unanswered");
@@ -138,7 +140,7 @@ export function eventStoreDbFaults(server: EventStoreDbServer, process: ServerPr
   });
 
   it("the time-out of one append is not that of another on the same connection", async () => {
-    const proxy = await startProxy(server.port);
+    const proxy = await startProxy(server);
     const store = await open(proxy.url);
     await closing([store], async () => {
       await mustAppend(store, fresh("warm"), [newEvent()], "noStream");
@@ -153,7 +155,7 @@ export function eventStoreDbFaults(server: EventStoreDbServer, process: ServerPr
   });
 
   it("a connection that has gone dead is given up for a new one, and what it carried is written once", async () => {
-    const proxy = await startProxy(server.port);
+    const proxy = await startProxy(server);
     const [direct, store] = [await open(), await open(proxy.url, 8_000)];
     await closing([direct, store], async () => {
       await mustAppend(store, fresh("warm"), [newEvent()], "noStream");
@@ -182,7 +184,7 @@ export function eventStoreDbFaults(server: EventStoreDbServer, process: ServerPr
   });
 
   it("with nobody listening every call is unavailable by its deadline", async () => {
-    const store = await open(`esdb://127.0.0.1:${await freePort()}?tls=false`, 500);
+    const store = await open(urlThrough(server, await freePort()), 500);
     await closing([store], async () => {
       const calls = [
         () => store.append(fresh("away"), [newEvent()], "noStream"),
@@ -216,14 +218,18 @@ export function eventStoreDbFaults(server: EventStoreDbServer, process: ServerPr
     });
     await client.dispose();
   });
-
-  restarts(open, process);
 }
 
-function restarts(open: () => Promise<EventStore>, server: ServerProcess | null): void {
+/** What the end of a server does to its clients. Call it inside a `describe`. */
+export function eventStoreDbRestarts(
+  store: string,
+  { url }: EventStoreDbServer,
+  server: ServerProcess | null,
+): void {
+  const open = () => connectEventStoreDb({ url, timeoutMs: 5_000 });
   const it = (name: string, body: (process: ServerProcess) => Promise<void>) =>
     contractTest(
-      "eventstoredb",
+      store,
       name,
       async () => {
         if (server) await body(server);

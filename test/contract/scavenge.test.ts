@@ -54,7 +54,7 @@ describe("scrubbing a server", () => {
     const [first] = nodes;
     const { remains } = await scrub(`esdb://ops:p%40ss@127.0.0.1:${first?.port}?tls=false`);
     expect(remains).toEqual([
-      expect.stringContaining(`${ports[0]}: it could not be scavenged: it answers 401`),
+      expect.stringContaining(`${ports[0]}: it could not be scavenged: the user of STORE_URL is not in $ops`),
       expect.stringContaining(`${ports[1]}: it could not be scavenged: it answers 500`),
       expect.stringContaining(`${away}: it could not be scavenged`),
     ]);

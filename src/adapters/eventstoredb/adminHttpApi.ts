@@ -32,7 +32,8 @@ export function serverApi(url: string): ServerApi {
     ...(authorities === undefined ? {} : { ca: readFileSync(authorities, "utf8") }),
   };
   const credentials = user.split(":", 2).map(decodeURIComponent).join(":");
-  const authorization = user === "" ? {} : { authorization: `Basic ${btoa(credentials)}` };
+  const authorization =
+    user === "" ? {} : { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` };
   return {
     hosts: places.split(",").map((place) => (/:\d+$/.test(place) ? place : `${place}:${PORT_DEFAULT}`)),
     async ask(host, method, path, deadline) {

@@ -6,6 +6,7 @@ import {
 } from "@eventstore/db-client";
 import { status } from "@grpc/grpc-js";
 import { StoreError } from "../../ports/eventStore.ts";
+import { AttemptTimedOutError } from "./deadline.ts";
 
 /**
  * What a failed attempt tells: `refused` will be refused again, `notDone` did nothing and may succeed later,
@@ -62,6 +63,11 @@ export function natureOf(error: unknown): FailureNature {
 export function isPassing(error: unknown): boolean {
   const isBug = error instanceof TypeError || error instanceof RangeError || error instanceof StoreError;
   return !isBug && natureOf(error) !== "refused";
+}
+
+/** Which of two failures says more of what is wrong: the later one, unless that is mere silence. */
+export function tellingOf(earlier: unknown, later: unknown): unknown {
+  return later instanceof AttemptTimedOutError && earlier !== null ? earlier : later;
 }
 
 /** The port's error for a call that did nothing and gives up. */

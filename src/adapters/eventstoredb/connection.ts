@@ -1,7 +1,13 @@
 import { EventStoreDBClient } from "@eventstore/db-client";
+import { permitAddressesOverTls } from "./addressesOverTls.ts";
+import { serverApi } from "./adminHttpApi.ts";
 import { BatchAppends } from "./append/batchAppends.ts";
-import { pause } from "./deadline.ts";
+import { messageOf } from "./clientErrors.ts";
+import { deadlineIn, pause } from "./deadline.ts";
 
+/** How long nodes that do not tell of their cluster are asked why. */
+const ASK_MS_MAX = 1_000;
+const DISCOVER_ATTEMPTS = 3;
 /** A disposal that takes longer than this is left to the vendor. */
 const DISPOSE_MS_MAX = 1_000;
 
@@ -18,8 +24,8 @@ export interface Connection {
 
 /** Opens nothing yet: the first call connects. Throws when `url` is not a connection string. */
 export function openConnection(url: string): Connection {
-  const appends = EventStoreDBClient.connectionString(url);
-  const reads = EventStoreDBClient.connectionString(url);
+  permitAddressesOverTls();
+  const [appends, reads] = [openClient(url), openClient(url)];
   return { appends, reads, batches: new BatchAppends(appends) };
 }
 
@@ -28,6 +34,37 @@ export async function closeConnection({ appends, reads, batches }: Connection): 
   batches.close();
   const closed = Promise.all([closeClient(appends), closeClient(reads)]);
   await Promise.race([closed, pause(DISPOSE_MS_MAX)]);
+}
+
+/** A client that says why when it finds no node of its cluster: the vendor keeps that for its debug log. */
+function openClient(url: string): EventStoreDBClient {
+  const client = EventStoreDBClient.connectionString(withDiscovery(url));
+  const vendor = client as unknown as { resolveUri(): Promise<string> };
+  const resolve = vendor.resolveUri;
+  vendor.resolveUri = () =>
+    resolve().catch(async (error: unknown) => {
+      const fault = await faultOfNodes(url);
+      if (fault === null) throw error;
+      throw new Error(`${messageOf(error)} Last error: ${fault}`, { cause: error });
+    });
+  return client;
+}
+
+/** Whoever asks for a node asks again, so the vendor need not try for longer than an attempt of ours takes. */
+function withDiscovery(url: string): string {
+  if (/[?&]maxDiscoverAttempts=/i.test(url)) return url;
+  return `${url.trim()}${url.includes("?") ? "&" : "?"}maxDiscoverAttempts=${DISCOVER_ATTEMPTS}`;
+}
+
+/** Why none of the nodes that `url` names can be asked for the cluster; null when one can. */
+async function faultOfNodes(url: string): Promise<string | null> {
+  const { hosts, ask } = serverApi(url);
+  const deadline = deadlineIn(ASK_MS_MAX);
+  const asked = hosts.map((host) => ask(host, "GET", "/gossip", deadline));
+  return Promise.any(asked).then(
+    () => null,
+    (faults: AggregateError) => messageOf(faults.errors[0]),
+  );
 }
 
 async function closeClient(client: EventStoreDBClient): Promise<void> {

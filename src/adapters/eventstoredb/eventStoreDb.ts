@@ -13,8 +13,9 @@ import type {
   Truncation,
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
-import { append, probeRevision } from "./append/append.ts";
+import { append, probeRevision, untilReadable } from "./append/append.ts";
 import { OrderedAppends } from "./append/orderedAppends.ts";
+import { ToldRevisions } from "./append/toldRevisions.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
 import { readFaults } from "./integrityFaults.ts";
@@ -50,6 +51,7 @@ export async function connectEventStoreDb(options: EventStoreDbOptions): Promise
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
   private readonly underWay = new Set<Promise<unknown>>();
+  private readonly told = new ToldRevisions();
 
   constructor(
     private readonly url: string,
@@ -66,14 +68,12 @@ class EventStoreDb implements EventStore {
   ): Promise<AppendResult> {
     return this.call(options, (deadline) => {
       if (this.ordered !== null) return this.ordered.append(stream, events, expected, deadline);
-      return append(this.connection, { stream, events, expected }, deadline);
+      return append(this.connection, { stream, events, expected }, deadline, this.told);
     });
   }
 
   read(stream: string, from: number, max: number, options?: CallOptions): Promise<readonly RecordedEvent[]> {
-    return this.call(options, (deadline) =>
-      readForwards(this.connection.reads, stream, { from, max }, deadline),
-    );
+    return this.call(options, (deadline) => this.readTold(stream, { from, max }, deadline));
   }
 
   lastRevision(stream: string, options?: CallOptions): Promise<number | null> {
@@ -131,7 +131,28 @@ class EventStoreDb implements EventStore {
     await closeConnection(this.connection);
   }
 
+  /** Reads until what a loser was told of `stream` is among it, if it is asked for. */
+  private async readTold(
+    stream: string,
+    slice: { readonly from: number; readonly max: number },
+    deadline: Deadline,
+  ): Promise<readonly RecordedEvent[]> {
+    const told = this.told.of(stream);
+    const events = await readForwards(this.connection.reads, stream, slice, deadline);
+    if (told === null) return events;
+    const last = events.at(-1)?.revision ?? -1;
+    if (last < told && told >= slice.from && events.length < slice.max) {
+      await untilReadable(this.connection, stream, told, deadline);
+      this.told.wasRead(stream, told);
+      return readForwards(this.connection.reads, stream, slice, deadline);
+    }
+    this.told.wasRead(stream, last);
+    return events;
+  }
+
   private async lastRevisionOf(stream: string, deadline: Deadline): Promise<number | null> {
+    const told = this.told.of(stream);
+    if (told !== null) await untilReadable(this.connection, stream, told, deadline);
     const newest = await readNewest(this.connection.reads, stream, deadline);
     if (newest === "allTruncated") return probeRevision(this.connection, stream, deadline);
     return newest?.revision ?? null;

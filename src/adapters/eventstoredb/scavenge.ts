@@ -1,14 +1,16 @@
-import { BACKWARDS, END, type EventStoreDBClient, StreamNotFoundError } from "@eventstore/db-client";
-import type { ScrubReport } from "../../ports/eventStore.ts";
+import type { EventStoreDBClient } from "@eventstore/db-client";
+import type { Position, ScrubReport } from "../../ports/eventStore.ts";
 import { type ServerAnswer, type ServerApi, serverApi } from "./adminHttpApi.ts";
 import { messageOf, unavailable } from "./clientErrors.ts";
 import { backoffMs, type Deadline, leftMs, pause } from "./deadline.ts";
-import { drain } from "./streamReads.ts";
+import { readLog } from "./logReads.ts";
+import { readHeadOnce } from "./readHead.ts";
 
 /** How long to leave a server alone that is at a scavenge. */
 const LOOK_MS = 250;
 const READ_MS_MAX = 2_500;
 const ALREADY_RUNNING = 400;
+const NOT_ALLOWED = 401;
 
 interface Scavenging {
   readonly api: ServerApi;
@@ -64,9 +66,14 @@ function addressOf({ httpEndPointIp: ip, httpEndPointPort: port }: Member): stri
 /** What may remain on one node; null when its scavenge has succeeded. */
 async function remainsOf(scavenging: Scavenging, node: string): Promise<string | null> {
   try {
+    const { client, deadline } = scavenging;
+    const from = await readHeadOnce(client, Math.min(READ_MS_MAX, leftMs(deadline))).catch(
+      (error: Error) => error,
+    );
     const id = await begin(scavenging, node);
     if (id === null) return `the chunks of EventStoreDB at ${node}: another scavenge has not ended in time`;
-    const result = await resultOf(scavenging, id);
+    if (from instanceof Error) throw from;
+    const result = await resultOf(scavenging, id, from);
     if (result === "Success") return null;
     return `the chunks of EventStoreDB at ${node}: its scavenge ${id} ${result === null ? "has not ended in time" : `ended as ${result}`}`;
   } catch (error) {
@@ -86,32 +93,33 @@ async function begin({ api, deadline, signal }: Scavenging, node: string): Promi
 
 function scavengeIdOf({ status, text }: ServerAnswer): string {
   const [, id] = /"?scavengeId"?:\s*"?([0-9a-f-]{36})/i.exec(text) ?? [];
+  if (status === NOT_ALLOWED) throw new Error("the user of STORE_URL is not in $ops");
   if (status !== 200 || id === undefined) throw new Error(`it answers ${status}`);
   return id;
 }
 
-/** How a scavenge ended, as its own stream tells; null when it has not ended in time. */
-async function resultOf({ client, deadline, signal }: Scavenging, id: string): Promise<string | null> {
+/**
+ * How a scavenge that began after `from` ended; null when it has not ended in time. Its own stream tells, which only
+ * administrators may read: so we look for it in the log, which we may.
+ */
+async function resultOf(
+  { client, deadline, signal }: Scavenging,
+  id: string,
+  from: Position,
+): Promise<string | null> {
+  const filter = { streamPrefixes: [`$scavenges-${id}`], types: ["$scavengeCompleted"] };
+  let position = from;
   for (let attempt = 0; leftMs(deadline) > 0 && !signal.aborted; attempt += 1) {
-    const ended = await lastEventOf(client, `$scavenges-${id}`, deadline).catch((error: unknown) => {
-      if (leftMs(deadline) <= 0) return undefined;
-      throw error;
-    });
-    if (ended?.type === "$scavengeCompleted") return String((ended.data as { result?: unknown }).result);
+    try {
+      for await (const batch of readLog(client, { from: position, filter, signal }, leftMs(deadline))) {
+        const [ended] = batch.events;
+        if (ended !== undefined) return String((ended.data as { result?: unknown }).result);
+        position = batch.position;
+      }
+    } catch (error) {
+      if (leftMs(deadline) > 0) throw error;
+    }
     await pause(Math.min(LOOK_MS, backoffMs(attempt), leftMs(deadline)), signal);
   }
   return null;
-}
-
-async function lastEventOf(client: EventStoreDBClient, stream: string, deadline: Deadline) {
-  const options = { fromRevision: END, direction: BACKWARDS, maxCount: 1, requiresLeader: true } as const;
-  try {
-    const timeMs = Math.min(READ_MS_MAX, leftMs(deadline));
-    const [newest] = await drain(client.readStream(stream, options), timeMs);
-    return newest?.event;
-  } catch (error) {
-    // Its beginning is written a moment after the answer.
-    if (error instanceof StreamNotFoundError) return undefined;
-    throw error;
-  }
 }

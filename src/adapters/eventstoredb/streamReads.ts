@@ -9,7 +9,7 @@ import {
   StreamNotFoundError,
 } from "@eventstore/db-client";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
-import { isPassing, unavailable } from "./clientErrors.ts";
+import { isPassing, tellingOf, unavailable } from "./clientErrors.ts";
 import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "./deadline.ts";
 import { decodeEvent, eventOf } from "./eventEncoding.ts";
 
@@ -28,12 +28,14 @@ export async function untilRead<Result>(
   deadline: Deadline,
   read: (timeMs: number) => Promise<Result>,
 ): Promise<Result> {
+  let failure: unknown = null;
   for (let attempt = 0; ; attempt += 1) {
     try {
       return await read(Math.min(ATTEMPT_MS_MAX, leftMs(deadline)));
     } catch (error) {
+      failure = tellingOf(failure, error);
       const waitMs = backoffMs(attempt);
-      if (!isPassing(error) || leftMs(deadline) <= waitMs) throw unavailable(what, error);
+      if (!isPassing(error) || leftMs(deadline) <= waitMs) throw unavailable(what, failure);
       await pause(waitMs);
     }
   }

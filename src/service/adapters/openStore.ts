@@ -48,7 +48,7 @@ export async function openStore(
   try {
     return await connectEventStoreDb({ url: storeUrl, timeoutMs, inOrder });
   } catch (error) {
-    throw error instanceof StoreError ? storeError(config, error) : connectionStringError();
+    throw error instanceof StoreError ? storeError(config, error) : connectionStringError(error);
   }
 }
 

@@ -1,8 +1,9 @@
-import { mkdtempSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../until.ts";
+import { type Authority, certificateAuthority } from "./certificates.ts";
 
 const START_MS_MAX = 60_000;
 /** Where `docker compose up -d eventstore` serves. */
@@ -77,15 +78,79 @@ export interface OwnServer extends EventStoreDbServer {
   readonly folder: string;
 }
 
+/** The connection string for who goes to a server through a proxy on `port` of this machine. */
+export function urlThrough({ url }: EventStoreDbServer, port: number): string {
+  return url.replace(/(\/\/(?:[^@]*@)?)[^/?]*/, `$1127.0.0.1:${port}`);
+}
+
+/** A server of a test's own with TLS and users, as people run it. */
+export interface SecuredServer extends OwnServer {
+  /** Issued the server's certificate. */
+  readonly authority: Authority;
+  /** A connection string for somebody else than the administrator; null: for nobody. */
+  urlFor(user: { readonly name: string; readonly password: string } | null, host?: string): string;
+}
+
+/** Of the user `admin`; with signs that a URL does not take as they are. */
+export const ADMIN = { name: "admin", password: "k3y:&@dmin" };
+const OPERATOR_PASSWORD = "op-3rator";
+
 /** A server of its own on free loopback ports, with a temporary folder. Ends with this process. */
 export async function startEventStoreDb(): Promise<OwnServer> {
   const folder = mkdtempSync(join(tmpdir(), "eventstoredb-"));
+  const urlOf = (port: number) => `esdb://127.0.0.1:${port}?tls=false`;
+  const isReady = (port: number) => isLive(`http://127.0.0.1:${port}`);
+  return start({ folder, urlOf, options: ["--insecure"], env: {}, isReady });
+}
+
+/** As {@link startEventStoreDb}, with a certificate of an authority of its own, for `localhost` and 127.0.0.1. */
+export async function startSecuredEventStoreDb(): Promise<SecuredServer> {
+  const folder = mkdtempSync(join(tmpdir(), "eventstoredb-"));
+  const authority = certificateAuthority("EventStoreDB test authority");
+  const { certificate, key } = authority.issue("eventstoredb-node", ["localhost", "127.0.0.1"]);
+  const authorities = join(folder, "authorities");
+  const authorityFile = join(authorities, "authority.crt");
+  mkdirSync(authorities);
+  writeFileSync(authorityFile, authority.certificate);
+  writeFileSync(join(folder, "node.crt"), certificate);
+  writeFileSync(join(folder, "node.key"), key);
+  const options = [
+    ...["--certificate-file", join(folder, "node.crt")],
+    ...["--certificate-private-key-file", join(folder, "node.key")],
+    ...["--trusted-root-certificates-path", authorities],
+  ];
+  const env = {
+    EVENTSTORE_DEFAULT_ADMIN_PASSWORD: ADMIN.password,
+    EVENTSTORE_DEFAULT_OPS_PASSWORD: OPERATOR_PASSWORD,
+  };
+  const urlAs = (user: typeof ADMIN | null, place: string) => {
+    const named = user && `${encodeURIComponent(user.name)}:${encodeURIComponent(user.password)}@`;
+    return `esdb://${named ?? ""}${place}?tlsCAFile=${encodeURIComponent(authorityFile)}`;
+  };
+  const urlOf = (port: number) => urlAs(ADMIN, `localhost:${port}`);
+  // A new server makes its users a moment after it is live.
+  const isReady = (port: number) => isLive(`https://localhost:${port}`, authority, "/users/admin");
+  const server = await start({ folder, urlOf, options, env, isReady });
+  const urlFor = (user: typeof ADMIN | null, host = "localhost") => urlAs(user, `${host}:${server.port}`);
+  return { ...server, authority, urlFor };
+}
+
+interface HowToStart {
+  readonly folder: string;
+  readonly options: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  urlOf(port: number): string;
+  isReady(port: number): Promise<boolean>;
+}
+
+async function start(how: HowToStart): Promise<OwnServer> {
+  const { folder, urlOf } = how;
   const port = await freePort();
   const replicationPort = await freePort();
-  const spawn = () => spawnServer(folder, port, replicationPort);
+  const spawn = () => spawnServer(how, port, replicationPort);
   let pid = await spawn();
   return {
-    url: `esdb://127.0.0.1:${port}?tls=false`,
+    url: urlOf(port),
     port,
     folder,
     process: {
@@ -108,9 +173,13 @@ export async function startEventStoreDb(): Promise<OwnServer> {
  */
 const KEEPER = `trap '' INT; "$@" >/dev/null 2>&1 & echo $!; cat >/dev/null; kill -9 $!; wait; rm -rf "$FOLDER"`;
 
-async function spawnServer(folder: string, port: number, replicationPort: number): Promise<number> {
+async function spawnServer(
+  { folder, options: more, env, isReady }: HowToStart,
+  port: number,
+  replicationPort: number,
+): Promise<number> {
   const options = [
-    "--insecure",
+    ...more,
     ...["--db", join(folder, "db"), "--log", join(folder, "log")],
     ...["--node-ip", "127.0.0.1", "--node-port", String(port)],
     ...["--replication-ip", "127.0.0.1", "--replication-port", String(replicationPort)],
@@ -119,7 +188,7 @@ async function spawnServer(folder: string, port: number, replicationPort: number
   ];
   const keeper = Bun.spawn(["sh", "-c", KEEPER, "sh", "eventstored", ...options], {
     // The server accepts this refusal only from the environment.
-    env: { ...process.env, FOLDER: folder, EVENTSTORE_TELEMETRY_OPTOUT: "true" },
+    env: { ...process.env, ...env, FOLDER: folder, EVENTSTORE_TELEMETRY_OPTOUT: "true" },
     stdin: "pipe",
     stdout: "pipe",
     stderr: "ignore",
@@ -141,13 +210,19 @@ async function compose(): Promise<EventStoreDbServer | string> {
   if (!(await run("docker", "info"))) return "docker does not answer";
   if (!(await run("docker", "compose", "up", "-d", "eventstore"))) return "docker compose did not start it";
   const port = COMPOSE_PORT;
-  await until(() => isReady(port), "the composed server to be ready", START_MS_MAX);
+  await until(() => isLive(`http://127.0.0.1:${port}`), "the composed server to be ready", START_MS_MAX);
   return { url: `esdb://127.0.0.1:${port}?tls=false`, port, folder: null };
 }
 
-async function isReady(port: number): Promise<boolean> {
-  const signal = AbortSignal.timeout(1_000);
-  const response = await fetch(`http://127.0.0.1:${port}/health/live`, { signal }).catch(() => null);
+/** Whether a server answers as it should; a secured one is asked as its administrator. */
+async function isLive(origin: string, authority?: Authority, path = "/health/live"): Promise<boolean> {
+  const response = await fetch(`${origin}${path}`, {
+    signal: AbortSignal.timeout(1_000),
+    ...(authority && {
+      headers: { authorization: `Basic ${btoa(`${ADMIN.name}:${ADMIN.password}`)}` },
+      tls: { ca: authority.certificate },
+    }),
+  }).catch(() => null);
   return response?.ok ?? false;
 }
 

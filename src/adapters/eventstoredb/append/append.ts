@@ -4,13 +4,14 @@ import {
   type NewEvent,
   StoreError,
 } from "../../../ports/eventStore.ts";
-import { AppendFailedError, messageOf, natureOf, unavailable } from "../clientErrors.ts";
+import { AppendFailedError, messageOf, natureOf, tellingOf, unavailable } from "../clientErrors.ts";
 import type { Connection } from "../connection.ts";
 import { backoffMs, type Deadline, leftMs, pause } from "../deadline.ts";
 import { positionText } from "../positions.ts";
 import { readHead } from "../readHead.ts";
 import { readMetadata, readNewest, truncatedBefore } from "../streamReads.ts";
 import { type AppendAnswer, encodeAppend } from "./batchAppendFormat.ts";
+import type { ToldRevisions } from "./toldRevisions.ts";
 
 /** The server gives up a write after 2 s by itself; a longer silence means that the answer is lost. */
 const ATTEMPT_MS_MAX = 2_500;
@@ -28,16 +29,20 @@ export type Answer = Exclude<AppendAnswer, { outcome: "failed" }>;
 
 /**
  * Appends, and repeats the same append (same ids, same expectation) until there is a definite answer: the
- * server answers a repeat of what it wrote as it did the first time. Throws {@link StoreError}.
+ * server answers a repeat of what it wrote as it did the first time. A loser can read at once what it is told of,
+ * unless that is noted in `told`. Throws {@link StoreError}.
  */
 export async function append(
   connection: Connection,
   request: Append,
   deadline: Deadline,
+  told?: ToldRevisions,
 ): Promise<AppendResult> {
   const answer = await settle(connection, request, deadline);
-  if (answer.outcome === "lost" && answer.actual !== null)
-    await untilReadable(connection, request.stream, answer.actual, deadline);
+  if (answer.outcome === "lost" && answer.actual !== null) {
+    const { stream } = request;
+    if (!told?.add(stream, answer.actual)) await untilReadable(connection, stream, answer.actual, deadline);
+  }
   return appendedOf(connection, answer, deadline);
 }
 
@@ -80,6 +85,7 @@ async function settle({ batches }: Connection, request: Append, deadline: Deadli
   const { stream, events, expected } = request;
   const encoded = encodeAppend(stream, events, expected);
   let mayBeWritten = false;
+  let failure: unknown = null;
   for (let attempt = 0; ; attempt += 1) {
     try {
       const timeMs = Math.min(ATTEMPT_MS_MAX, leftMs(deadline));
@@ -88,8 +94,9 @@ async function settle({ batches }: Connection, request: Append, deadline: Deadli
       const nature = natureOf(error);
       if (nature === "tooLarge") throw new StoreError("tooLarge", messageOf(error), { cause: error });
       mayBeWritten ||= nature === "unknown";
+      failure = tellingOf(failure, error);
       const waitMs = backoffMs(attempt);
-      if (nature === "refused" || leftMs(deadline) <= waitMs) throw givenUp(request, mayBeWritten, error);
+      if (nature === "refused" || leftMs(deadline) <= waitMs) throw givenUp(request, mayBeWritten, failure);
       await pause(waitMs);
     }
   }
@@ -107,11 +114,8 @@ function givenUp({ stream }: Append, mayBeWritten: boolean, error: unknown): Sto
   return new StoreError("outcomeUnknown", message, { cause: error });
 }
 
-/**
- * The server tells a loser before the winner can be read (up to some 30 ms), and a loser reads next. So we
- * answer only when a read sees that revision, or can never see it because it is truncated.
- */
-async function untilReadable(
+/** Waits until a read sees that revision, or can never see it because it is truncated. Throws `unavailable`. */
+export async function untilReadable(
   { reads }: Connection,
   stream: string,
   revision: number,

@@ -1,6 +1,6 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
 import { type CallOptions, Client, type Metadata, status } from "@grpc/grpc-js";
-import { NotSentError } from "../clientErrors.ts";
+import { messageOf, NotSentError } from "../clientErrors.ts";
 import { AttemptTimedOutError, backoffMs, pause } from "../deadline.ts";
 import { type AppendCall, AppendStream } from "./appendStream.ts";
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
@@ -35,6 +35,8 @@ export class BatchAppends {
   private isClosed = false;
   /** Streams that have broken since the server last answered. */
   private failures = 0;
+  /** Why the last of them did; null once the server has answered. */
+  private lastFailure: unknown = null;
   /** Streams that have broken, or could not be opened, since the beginning. */
   private streamsLost = 0;
 
@@ -117,14 +119,13 @@ export class BatchAppends {
       this.stream = new AppendStream(call, {
         answered: () => {
           this.failures = 0;
+          this.lastFailure = null;
           this.sendOn();
         },
         ended: (_stream, error) => void this.ended(client, error),
       });
     } catch (error) {
-      this.failures += 1;
-      this.streamsLost += 1;
-      this.failWaiting(error);
+      this.hasFailed(error);
     } finally {
       this.isOpening = false;
     }
@@ -133,9 +134,7 @@ export class BatchAppends {
 
   private async ended(client: Client, error: Error): Promise<void> {
     this.stream = null;
-    this.failures += 1;
-    this.streamsLost += 1;
-    this.failWaiting(error);
+    this.hasFailed(error);
     // The next stream must not begin on a channel that is about to be given up.
     this.isOpening = true;
     await this.vendor.handleError(client, error).catch(() => {});
@@ -143,16 +142,24 @@ export class BatchAppends {
     this.sendOn();
   }
 
+  private hasFailed(error: unknown): void {
+    this.failures += 1;
+    this.streamsLost += 1;
+    this.lastFailure = error;
+    this.failWaiting(error);
+  }
+
   private failWaiting(error: unknown): void {
     const attempts = [...this.waiting];
     this.waiting.clear();
-    for (const attempt of attempts) attempt.lost(new NotSentError(String(error), { cause: error }));
+    for (const attempt of attempts) attempt.lost(new NotSentError(messageOf(error), { cause: error }));
   }
 
   private late(attempt: Attempt, timeMs: number): void {
     const message = `no answer in ${Math.ceil(timeMs)} ms`;
     if (this.waiting.delete(attempt)) {
-      attempt.lost(new NotSentError(message));
+      const cause = this.lastFailure;
+      attempt.lost(new NotSentError(cause === null ? message : messageOf(cause), { cause }));
       return;
     }
     const { sentOn, correlationId } = attempt;

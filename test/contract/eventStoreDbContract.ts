@@ -1,0 +1,28 @@
+import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
+import type { EventStoreDbServer, ServerProcess } from "../support/stores/eventstoredb.ts";
+import { appendsInOrder } from "./appendsInOrder.ts";
+import { eventStoreContract } from "./eventStore.ts";
+import { eventStoreDbFaults } from "./eventStoreFaults.ts";
+
+/**
+ * The contract on a server, and what a network does to its clients. `process` is null for a server that nobody may
+ * pause. Call it inside a `describe`.
+ */
+export function eventStoreDbContract(
+  name: string,
+  server: EventStoreDbServer,
+  process: ServerProcess | null,
+): void {
+  const { url } = server;
+  const stall = async () => {
+    process?.pause();
+    return async () => process?.resume();
+  };
+  eventStoreContract({
+    name,
+    open: (options) => connectEventStoreDb({ url, ...options }),
+    ...(process ? { stall } : {}),
+  });
+  appendsInOrder({ name, open: () => connectEventStoreDb({ url, inOrder: true }) });
+  eventStoreDbFaults(name, server);
+}

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer, type Server } from "node:tls";
+import { EventStoreDBClient } from "@eventstore/db-client";
+import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
+import { LOG_START } from "../../src/ports/eventStore.ts";
+import { runCommand } from "../support/process/runCommand.ts";
+import { startTestApp } from "../support/service.ts";
+import { certificateAuthority } from "../support/stores/certificates.ts";
+import {
+  ADMIN,
+  canStartEventStoreDb,
+  freePort,
+  type OwnServer,
+  type SecuredServer,
+  startEventStoreDb,
+  startSecuredEventStoreDb,
+  urlThrough,
+} from "../support/stores/eventstoredb.ts";
+import { until } from "../support/until.ts";
+
+const TEST_MS_MAX = 60_000;
+const MASTER_KEY = Buffer.alloc(32, 7).toString("base64");
+/** What a bootstrapped workspace may send from. */
+const FROM = "hello@example.com";
+const PASSWORD = "s3cret: é/@?&#";
+
+describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
+  let server: SecuredServer;
+  let insecure: OwnServer;
+  let folder: string;
+  let strangersFile: string;
+  /** Where a server has a certificate of the right authority for another name. */
+  let elsewhere: Server;
+  let elsewherePort: number;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "postledger-test-"));
+    strangersFile = join(folder, "strangers.crt");
+    await writeFile(strangersFile, certificateAuthority("somebody else's authority").certificate);
+    [server, insecure] = await Promise.all([startSecuredEventStoreDb(), startEventStoreDb()]);
+    const { certificate: cert, key } = server.authority.issue("elsewhere", ["elsewhere.example.org"]);
+    elsewhere = createServer({ cert, key, ALPNProtocols: ["h2"] });
+    elsewherePort = await freePort();
+    await new Promise<void>((resolve) => elsewhere.listen(elsewherePort, "127.0.0.1", resolve));
+    for (const [name, groups] of [
+      ["eraser", ["$ops"]],
+      ["plain", []],
+      ["unlisted", []],
+    ] as const) {
+      await createUser(server, name, groups);
+    }
+    // As the page on EventStoreDB tells operators to do.
+    const client = EventStoreDBClient.connectionString(server.url);
+    await client.setStreamMetadata("$all", { acl: { readRoles: ["$admins", "eraser", "plain"] } });
+    await client.dispose();
+  }, TEST_MS_MAX);
+  afterAll(async () => {
+    elsewhere?.close();
+    await Promise.all([server?.process.kill(), insecure?.process.kill()]);
+    await rm(folder, { recursive: true });
+  });
+
+  const urlAs = (name: string) => server.urlFor({ name, password: PASSWORD });
+
+  describe("is not started on, and one line says why and what to do,", () => {
+    const swapFile = (url: string, file: string) => url.replace(/tlsCAFile=[^&]*/, `tlsCAFile=${file}`);
+    const cases: Readonly<Record<string, () => { url: string; says: readonly RegExp[]; status?: number }>> = {
+      "with a wrong password": () => ({
+        url: server.urlFor({ name: ADMIN.name, password: "guess" }),
+        says: [/refuses the user name or the password/, /esdb:\/\/user:password@host:2113/],
+      }),
+      "with an unknown user": () => ({
+        url: server.urlFor({ name: "nobody", password: "guess" }),
+        says: [/refuses the user name or the password/],
+      }),
+      "without a user": () => ({
+        url: server.urlFor(null),
+        says: [/lets nobody in without a user/, /esdb:\/\/user:password@host:2113/],
+      }),
+      "as a user who may not read the log": () => ({
+        status: 1,
+        url: urlAs("unlisted"),
+        says: [/denies its user access/, /docs\/eventstoredb\.md/],
+      }),
+      "without the authority of its certificate": () => ({
+        url: server.url.replace(/\?.*/, ""),
+        says: [/certificate of an authority that is not known here/, /tlsCAFile=/],
+      }),
+      "with another authority": () => ({
+        url: swapFile(server.url, strangersFile),
+        says: [/certificate of an authority that is not known here/, /tlsCAFile=/],
+      }),
+      "with another authority, as a cluster": () => ({
+        url: swapFile(server.urlFor(ADMIN, `localhost:${server.port},127.0.0.1`), strangersFile),
+        says: [/certificate of an authority that is not known here/, /tlsCAFile=/],
+      }),
+      "with a file of the authority that is not there": () => ({
+        url: swapFile(server.url, join(folder, "none.crt")),
+        says: [/the file of tlsCAFile is not there/],
+      }),
+      "with a file of the authority that is no certificate": () => ({
+        url: swapFile(server.url, import.meta.path),
+        says: [/holds no certificate/],
+      }),
+      "by TLS where there is none": () => ({
+        url: `esdb://127.0.0.1:${insecure.port}`,
+        says: [/speaks no TLS/, /tls=false/],
+      }),
+      "without TLS": () => ({
+        status: 1,
+        url: `esdb://localhost:${server.port}?tls=false`,
+        says: [/does not answer as it should/, /tls=false for a node without TLS/],
+      }),
+      "by a name that its certificate does not have": () => ({
+        url: urlThrough(server, elsewherePort),
+        says: [/certificate for other hosts/],
+      }),
+    };
+
+    test.each(Object.entries(cases))(
+      "%s",
+      async (_name, of) => {
+        const { url, says, status = 2 } = of();
+        const env = { PORT: "0", STORE_URL: url, MASTER_KEY, STORE_TIMEOUT_MS: "1500" };
+        const { exitCode, out, err } = await runCommand(["serve"], await mkdtemp(join(folder, "data-")), env);
+        expect({ err, exitCode, out }).toEqual({ err, exitCode: status, out: "" });
+        expect(err.trim().split("\n")).toHaveLength(1);
+        expect(err).not.toContain("guess");
+        for (const pattern of says) expect(err).toMatch(pattern);
+      },
+      TEST_MS_MAX,
+    );
+  });
+
+  test(
+    "serves a user who may read the log and is of no group: accepts, lists, erases and has its log checked",
+    async () => {
+      const env = { STORE_URL: urlAs("plain"), MASTER_KEY, BOOTSTRAP: "on", SMTP_URL: "outbox:" };
+      const service = await startTestApp({ env });
+      try {
+        const body = { from: FROM, to: "somebody@example.org", subject: "hi", text: "hello" };
+        const { status, json } = await service.send("first-of-a-kind", body);
+        expect(status).toBe(202);
+        const path = `/api/v1/emails/${json.id}`;
+        await until(
+          async () => (await service.call("GET", path)).json.status === "sent",
+          "the mail to be sent",
+        );
+        expect((await service.call("GET", "/api/v1/emails")).json.data).toHaveLength(1);
+        expect((await service.send("first-of-a-kind", body)).headers.get("idempotent-replayed")).toBe("true");
+        expect((await service.call("DELETE", `${path}/content`)).status).toBeLessThan(300);
+        const erased = async () => (await service.call("GET", path)).json.content_erased === true;
+        await until(erased, "the content to be erased");
+        const { exitCode, out } = await runCommand(["audit", "verify", "--json"], service.dataDir, env);
+        expect({ out, exitCode }).toEqual({ out, exitCode: 0 });
+      } finally {
+        await service.remove();
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "is scavenged for a user of $ops alone, who needs no other right for it",
+    async () => {
+      const remains = async (name: string) => {
+        const store = await connectEventStoreDb({ url: urlAs(name) });
+        return (await store.scrub().finally(() => store.close())).remains;
+      };
+      expect(await remains("eraser")).toEqual([]);
+      expect(await remains("plain")).toEqual([
+        expect.stringMatching(/the user of STORE_URL is not in \$ops/),
+      ]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "is reached by its address as well, alone and as a cluster that advertises addresses",
+    async () => {
+      for (const host of ["127.0.0.1", `127.0.0.1:${server.port},127.0.0.1`]) {
+        const store = await connectEventStoreDb({ url: server.urlFor(ADMIN, host) });
+        const event = { id: crypto.randomUUID(), type: "Reached", data: {}, metadata: {} };
+        expect(await store.append(`reached-${crypto.randomUUID()}`, [event], "noStream")).toMatchObject({
+          outcome: "appended",
+        });
+        expect(await store.head()).not.toBe(LOG_START);
+        await store.close();
+      }
+    },
+    TEST_MS_MAX,
+  );
+});
+
+/** As the operator's page says, by the server's own HTTP interface. */
+async function createUser(
+  { port, authority }: SecuredServer,
+  loginName: string,
+  groups: readonly string[],
+): Promise<void> {
+  const { status } = await fetch(`https://localhost:${port}/users`, {
+    method: "POST",
+    headers: {
+      authorization: `Basic ${btoa(`${ADMIN.name}:${ADMIN.password}`)}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({ loginName, fullName: loginName, password: PASSWORD, groups }),
+    tls: { ca: authority.certificate },
+  });
+  if (status !== 201) throw new Error(`the user ${loginName} was not created: ${status}`);
+}
