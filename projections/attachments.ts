@@ -5,7 +5,7 @@ import {
 } from "../src/domain/attachment/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { equals, type Found, findRows, type ListPlace, placeOf } from "./keysetList.ts";
+import { equals, findRows, type ListPlace, placeOf, type RowPage } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO attachments (id, workspace_id, status, created_at, expires_at, has_bytes)
@@ -91,7 +91,7 @@ export interface AttachmentRow {
 }
 
 /** Uploads of one workspace, newest first. */
-export function listAttachments(db: ReadDatabase, query: AttachmentQuery): Found<AttachmentRow> {
+export function listAttachments(db: ReadDatabase, query: AttachmentQuery): RowPage<AttachmentRow> {
   const { workspaceId: owner, status, after, limit } = query;
   const { rows, next } = findRows(db, {
     ...{ table: "attachments", of: "workspace_id", owner },

@@ -3,12 +3,12 @@ import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readData
 import {
   createdIn,
   equals,
-  type Found,
   findRows,
   type ListPlace,
   newerThan,
   OLDEST_FIRST,
   placeOf,
+  type RowPage,
 } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 import { countAccepted, countBounced, countEnded, ENDED, type Ending, usageTables } from "./usage.ts";
@@ -188,7 +188,7 @@ function listOf(workspaceId: string) {
 }
 
 /** Messages of one workspace, newest first. */
-export function listEmails(db: ReadDatabase, query: EmailQuery): Found<EmailRow> {
+export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRow> {
   const { workspaceId, status, senderId, recipientHash, after, limit } = query;
   const { index, along } = wayTo(query);
   const wanted = [

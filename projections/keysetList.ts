@@ -65,7 +65,7 @@ function beyond(
 export const ROWS_LOOKED_AT_MAX = 1_000;
 
 /** What one query has found. */
-export interface Found<Row> {
+export interface RowPage<Row> {
   readonly rows: readonly Row[];
   /** Where to go on; null when nothing comes after. There may be more though no row, or too few, was found. */
   readonly next: ListPlace | null;
@@ -87,7 +87,7 @@ export interface FilteredList extends List {
 }
 
 /** The rows that are wanted, newest first, among the next {@link ROWS_LOOKED_AT_MAX} of the list. */
-export function findRows(db: ReadDatabase, list: FilteredList): Found<SqlRow> {
+export function findRows(db: ReadDatabase, list: FilteredList): RowPage<SqlRow> {
   const { table, index, columns, wanted, after, limit } = list;
   const along = [...list.along, ...(after ? [olderThan(list, after)] : [])];
   const from = `FROM ${table} INDEXED BY ${index}`;

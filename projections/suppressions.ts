@@ -1,6 +1,6 @@
 import { suppressionCodec } from "../src/domain/suppression/events.ts";
 import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import { createdIn, equals, type Found, findRows, type ListPlace } from "./keysetList.ts";
+import { createdIn, equals, findRows, type ListPlace, type RowPage } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO suppressions
@@ -69,7 +69,7 @@ export interface SuppressionRow {
 }
 
 /** Suppressions of one workspace, newest first. */
-export function listSuppressions(db: ReadDatabase, query: SuppressionQuery): Found<SuppressionRow> {
+export function listSuppressions(db: ReadDatabase, query: SuppressionQuery): RowPage<SuppressionRow> {
   const { workspaceId: owner, reason, after, limit } = query;
   const { rows, next } = findRows(db, {
     ...{ table: "suppressions", of: "workspace_id", owner },

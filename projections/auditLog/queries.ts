@@ -1,5 +1,12 @@
 import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
-import { type CreatedRange, createdIn, equals, type Found, findRows, type ListPlace } from "../keysetList.ts";
+import {
+  type CreatedRange,
+  createdIn,
+  equals,
+  findRows,
+  type ListPlace,
+  type RowPage,
+} from "../keysetList.ts";
 import { isKey, NO_WORKSPACE } from "./actors.ts";
 import type { AuditDetails, AuditTarget } from "./auditActions.ts";
 
@@ -29,7 +36,7 @@ export interface AuditRow {
 }
 
 /** Entries of one workspace, newest first. */
-export function listAuditLog(db: ReadDatabase, query: AuditQuery): Found<AuditRow> {
+export function listAuditLog(db: ReadDatabase, query: AuditQuery): RowPage<AuditRow> {
   const owner = query.workspaceId ?? NO_WORKSPACE;
   const { rows, next } = findRows(db, {
     ...{ table: "audit_log", of: "workspace_id", owner },

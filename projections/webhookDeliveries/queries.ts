@@ -3,11 +3,11 @@ import type { ReadDatabase, SqlRow } from "../../src/ports/readDatabase.ts";
 import {
   createdIn,
   equals,
-  type Found,
   findRows,
   type ListPlace,
   newerThan,
   OLDEST_FIRST,
+  type RowPage,
 } from "../keysetList.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
@@ -127,7 +127,7 @@ export interface WebhookDeliveryQuery {
 export function listWebhookDeliveries(
   db: ReadDatabase,
   query: WebhookDeliveryQuery,
-): Found<WebhookDeliveryRow> {
+): RowPage<WebhookDeliveryRow> {
   const { endpointId, status, eventType, after, limit } = query;
   const isFailed = status !== undefined && FAILED_STATUSES.includes(status);
   const { rows, next } = findRows(db, {

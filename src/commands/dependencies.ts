@@ -10,7 +10,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { DiskSpace } from "../ports/diskSpace.ts";
 import type { EventStore } from "../ports/eventStore.ts";
-import type { MailOutbox } from "../ports/outboxCleanup.ts";
+import type { OutboxCleanup } from "../ports/outboxCleanup.ts";
 import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";
 import type { AggregateCache } from "./aggregateCache.ts";
@@ -40,7 +40,7 @@ export interface Dependencies {
   /** Null where nothing is delivered. */
   readonly recent: RecentEmailCache | null;
   /** The mail that this instance has written to files; null where there is none to look after. */
-  readonly outbox: MailOutbox | null;
+  readonly outbox: OutboxCleanup | null;
   readonly apiKeys: AggregateCache<ApiKeyState>;
   readonly apiKeyLastUse: ApiKeyLastUse;
   readonly senders: AggregateCache<SenderState>;

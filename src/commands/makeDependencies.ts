@@ -4,7 +4,7 @@ import { templateStream } from "../domain/template/events.ts";
 import { webhooksStream } from "../domain/webhook/events.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
 import type { ContentUsage } from "../ports/contentUsage.ts";
-import type { MailOutbox } from "../ports/outboxCleanup.ts";
+import type { OutboxCleanup } from "../ports/outboxCleanup.ts";
 import { aggregateCache } from "./aggregateCache.ts";
 import {
   apiKeyAggregate,
@@ -35,7 +35,7 @@ type Made =
   | "sends"
   | "instanceStatus";
 type Given = Omit<Dependencies, Made | "outbox"> & {
-  readonly outbox?: MailOutbox | null;
+  readonly outbox?: OutboxCleanup | null;
   /** Left out where nothing is stored. */
   readonly contentUsage?: ContentUsage;
 };

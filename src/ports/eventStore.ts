@@ -105,12 +105,12 @@ export interface StoreFault {
 }
 
 /** Where a fault is, as people name it. */
-export function placeOfFault({ stream, revision, object }: Omit<StoreFault, "kind" | "detail">): string {
+export function locationOfFault({ stream, revision, object }: Omit<StoreFault, "kind" | "detail">): string {
   return object ?? `${stream}@${revision}`;
 }
 
 /** What a store says of its own disks after it has scrubbed them. */
-export interface ScrubReport {
+export interface PurgeReport {
   /** What may still hold events that were truncated, a sentence each for the operator; none: nothing does. */
   readonly remains: readonly string[];
 }
@@ -159,7 +159,7 @@ export interface EventStore {
    * time, and says what remains. May take minutes: without `timeoutMs` the store has a bound of its own. Repeatable,
    * by several callers at once too.
    */
-  scrub(options?: CallOptions): Promise<ScrubReport>;
+  scrub(options?: CallOptions): Promise<PurgeReport>;
   /** Lets go of files and connections. Calls under way settle first or fail as `unavailable`. */
   close(): Promise<void>;
 }

@@ -208,7 +208,7 @@ export async function* feedToHead(store: EventStore, appliers: readonly Applier[
     }
     yield pending;
     pending = 0;
-    await breathe();
+    await yieldToTimers();
   }
   // The reading covered all up to where the head was, though its last batch may stand before that.
   feed({ events: [], position: head, caughtUp: true });
@@ -217,6 +217,6 @@ export async function* feedToHead(store: EventStore, appliers: readonly Applier[
 }
 
 /** Gives timers and messages their turn: a store that answers from memory would never let them have one. */
-export function breathe(): Promise<void> {
+export function yieldToTimers(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -5,10 +5,14 @@ import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { feedToHead, makeApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
 import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
-import { makeScratch, removeScratch, type Scratch } from "./temporaryDatabase.ts";
+import {
+  makeTemporaryDatabase,
+  removeTemporaryDatabase,
+  type TemporaryDatabase,
+} from "./temporaryDatabase.ts";
 import type { ReadModelPlace } from "./versionedFile.ts";
 
-export interface PastOptions extends ReadModelPlace {
+export interface AsOfOptions extends ReadModelPlace {
   readonly store: EventStore;
   readonly projection: Projection;
   readonly onProgress?: (progress: ReadingProgress) => void;
@@ -47,16 +51,16 @@ function upTo(projection: Projection, at: EpochMs): Projection {
  * Builds a read model aside as it was at each of the moments, from one reading of the log, and removes it after
  * `work`. Throws the reason when an event can't be applied; rejects when the store does, or with the signal's reason.
  */
-export async function withPast<Result>(
-  options: PastOptions,
+export async function withReadModelAsOf<Result>(
+  options: AsOfOptions,
   moments: readonly EpochMs[],
   work: (pasts: readonly Past[]) => Promise<Result>,
 ): Promise<Result> {
   const { store, projection, signal } = options;
-  const scratches: Scratch[] = [];
+  const scratches: TemporaryDatabase[] = [];
   try {
     for (const _ of moments) {
-      const scratch = makeScratch(options, projection);
+      const scratch = makeTemporaryDatabase(options, projection);
       scratches.push(scratch);
       // On disk, because it is most streams of the log when the moment is long ago.
       scratch.db.run("CREATE TABLE late (stream TEXT PRIMARY KEY) WITHOUT ROWID");
@@ -69,16 +73,16 @@ export async function withPast<Result>(
       signal.throwIfAborted();
       note(events, leastPosition(appliers));
     }
-    for (const { failure } of appliers) if (failure) throw new PastError(failure.reason);
+    for (const { failure } of appliers) if (failure) throw new AsOfError(failure.reason);
     return await work(scratches.map(({ db }) => ({ projection, db })));
   } finally {
-    for (const scratch of scratches) removeScratch(options, scratch);
+    for (const scratch of scratches) removeTemporaryDatabase(options, scratch);
   }
 }
 
 /** The read model can't be built: its message says at which event, and nothing of the event's data. */
-export class PastError extends Error {
-  override readonly name = "PastError";
+export class AsOfError extends Error {
+  override readonly name = "AsOfError";
 }
 
 /** A row that was otherwise at the one moment than at the other. */

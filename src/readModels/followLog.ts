@@ -4,7 +4,6 @@ import { type EventStore, LOG_START, type Position, StoreError } from "../ports/
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import {
   type Applier,
-  breathe,
   commit,
   commitDue,
   type Feed,
@@ -13,6 +12,7 @@ import {
   makeFeed,
   moveTo,
   TRANSACTION_EVENTS_MAX,
+  yieldToTimers,
 } from "./applyEvents.ts";
 import { type Catalog, type GenerationEntry, openCatalog } from "./catalog.ts";
 import type { FollowEvent, OnFollowEvent } from "./threadMessages.ts";
@@ -142,7 +142,7 @@ class Follower {
       if (batch.caughtUp) this.#commitLive(true);
       else if (this.#uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
         this.#commitLive(false);
-        await breathe();
+        await yieldToTimers();
       }
     }
     if (!this.#signal.aborted) throw new Error("the subscription to the log ended by itself");

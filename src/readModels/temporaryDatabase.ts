@@ -5,31 +5,34 @@ import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { createTables, type ReadModelPlace } from "./versionedFile.ts";
 
 /** A database beside the read models that one piece of work makes and removes. A service clears dead ones away. */
-export interface Scratch {
+export interface TemporaryDatabase {
   readonly path: string;
   readonly db: ReadDatabaseFile;
 }
 
 /** A path that nobody else uses. */
-export function scratchPath({ directory }: ReadModelPlace, name: string): string {
+export function temporaryPath({ directory }: ReadModelPlace, name: string): string {
   return join(directory, `scratch-${name}-${crypto.randomUUID()}.db`);
 }
 
 /** The empty tables of a read model, with a checkpoint before the log's first event. */
-export function makeScratch(place: ReadModelPlace, projection: Projection): Scratch {
+export function makeTemporaryDatabase(place: ReadModelPlace, projection: Projection): TemporaryDatabase {
   mkdirSync(place.directory, { recursive: true, mode: 0o700 });
-  const path = scratchPath(place, projection.name);
+  const path = temporaryPath(place, projection.name);
   const db = place.databases.open(path, "build");
   try {
     createTables(db, projection, place.logId);
     return { path, db };
   } catch (error) {
-    removeScratch(place, { path, db });
+    removeTemporaryDatabase(place, { path, db });
     throw error;
   }
 }
 
-export function removeScratch({ databases }: ReadModelPlace, { path, db }: Scratch): void {
+export function removeTemporaryDatabase(
+  { databases }: ReadModelPlace,
+  { path, db }: TemporaryDatabase,
+): void {
   db.close();
   databases.remove(path);
 }

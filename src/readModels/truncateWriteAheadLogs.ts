@@ -10,7 +10,7 @@ const RETRY_MS = 25;
  * Cuts back the write-ahead logs of all read models of a directory. No row holds what a person can have erased; an
  * older version's may have. What could not be cut back, a sentence each.
  */
-export async function scrubReadModels(
+export async function truncateWriteAheadLogs(
   databases: ReadDatabases,
   directory: string,
 ): Promise<readonly string[]> {

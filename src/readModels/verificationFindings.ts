@@ -5,7 +5,7 @@ import type { RowDifference } from "./compareTables.ts";
 const SHOWN_MAX = 100;
 
 /** Which rows of a read model were found to differ. */
-export interface Found {
+export interface Differences {
   readonly shown: readonly RowDifference[];
   readonly differences: number;
   add(difference: RowDifference): void;
@@ -15,7 +15,7 @@ export interface Found {
 }
 
 /** Notes what is found in a table of its own: it may be as many as there are rows. */
-export function noteFound(db: ReadDatabaseFile): Found {
+export function collectDifferences(db: ReadDatabaseFile): Differences {
   db.run("CREATE TABLE found (key TEXT PRIMARY KEY)");
   const shown: RowDifference[] = [];
   const places = new Map<string, number>();

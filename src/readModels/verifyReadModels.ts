@@ -3,13 +3,18 @@ import type { Projection } from "../../projections/projection.ts";
 import { rfc3339 } from "../kernel/time.ts";
 import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
-import { type Applier, breathe, feedToHead, makeApplier } from "./applyEvents.ts";
+import { type Applier, feedToHead, makeApplier, yieldToTimers } from "./applyEvents.ts";
 import { type Catalog, type GenerationEntry, hasCatalog, openCatalog } from "./catalog.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
 import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
 import { type EventPlace, watchRows } from "./rowHistory.ts";
-import { makeScratch, removeScratch, type Scratch, scratchPath } from "./temporaryDatabase.ts";
-import { type Found, noteFound } from "./verificationFindings.ts";
+import {
+  makeTemporaryDatabase,
+  removeTemporaryDatabase,
+  type TemporaryDatabase,
+  temporaryPath,
+} from "./temporaryDatabase.ts";
+import { collectDifferences, type Differences } from "./verificationFindings.ts";
 import { type ReadModelPlace, readMeta } from "./versionedFile.ts";
 
 /** A switch between our look at the catalog and our opening of the file makes us look again. */
@@ -49,7 +54,7 @@ export interface VerifyResult {
 
 interface Check {
   readonly projection: Projection;
-  readonly scratch: Scratch;
+  readonly scratch: TemporaryDatabase;
   position: Position;
   failure: string | null;
 }
@@ -89,7 +94,12 @@ function misfitOf(
 }
 
 function startCheck(options: VerifyOptions, projection: Projection): Check {
-  return { projection, scratch: makeScratch(options, projection), position: LOG_START, failure: null };
+  return {
+    projection,
+    scratch: makeTemporaryDatabase(options, projection),
+    position: LOG_START,
+    failure: null,
+  };
 }
 
 /** Reads the log for these appliers, to its head or their limits. Rejects with the signal's reason. */
@@ -139,7 +149,7 @@ async function compareAll(
       if (difference) onDifference(difference);
       if (rows % ROWS_PER_TURN === 0) {
         options.signal.throwIfAborted();
-        await (options.rest ?? breathe)();
+        await (options.rest ?? yieldToTimers)();
       }
     }
   }
@@ -151,7 +161,7 @@ async function firstLook(
   options: VerifyOptions,
   check: Check,
   live: ReadDatabaseFile,
-  found: Found,
+  found: Differences,
 ): Promise<VerifyResult> {
   const { projection, scratch } = check;
   live.beginSnapshot();
@@ -178,7 +188,7 @@ async function secondLook(
   options: VerifyOptions,
   check: Check,
   sides: { readonly copy: ReadDatabaseFile; readonly again: ReadDatabaseFile },
-  found: Found,
+  found: Differences,
 ): Promise<VerifyResult> {
   const { projection } = check;
   const { copy, again } = sides;
@@ -211,11 +221,11 @@ async function confirm(
   options: VerifyOptions,
   check: Check,
   live: ReadDatabaseFile,
-  found: Found,
+  found: Differences,
 ): Promise<VerifyResult> {
   live.rollback();
-  const path = scratchPath(options, check.projection.name);
-  const again = makeScratch(options, check.projection);
+  const path = temporaryPath(options, check.projection.name);
+  const again = makeTemporaryDatabase(options, check.projection);
   let copy: ReadDatabaseFile | undefined;
   try {
     // The copy need not outlive a crash.
@@ -226,7 +236,7 @@ async function confirm(
   } finally {
     copy?.close();
     options.databases.remove(path);
-    removeScratch(options, again);
+    removeTemporaryDatabase(options, again);
   }
 }
 
@@ -235,7 +245,7 @@ async function compare(options: VerifyOptions, catalog: Catalog, check: Check): 
   const live = openLive(options, catalog, check.projection);
   if (typeof live === "string") return resultOf(check, live);
   try {
-    const found = noteFound(check.scratch.db);
+    const found = collectDifferences(check.scratch.db);
     const result = await firstLook(options, check, live, found);
     return result.differences === 0 ? result : await confirm(options, check, live, found);
   } catch (error) {
@@ -273,7 +283,7 @@ export async function verifyReadModels(options: VerifyOptions): Promise<readonly
     }
     return results;
   } finally {
-    for (const { scratch } of checks) removeScratch(options, scratch);
+    for (const { scratch } of checks) removeTemporaryDatabase(options, scratch);
     catalog.close();
   }
 }

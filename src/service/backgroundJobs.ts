@@ -25,7 +25,7 @@ import { staleReservations } from "../reactors/storage/staleReservations.ts";
 import { WebhookDelivery } from "../reactors/webhookDelivery/webhookDelivery.ts";
 import type { PollingWorker } from "../reactors/worker/pollingWorker.ts";
 import type { Readers } from "../readModels/readers.ts";
-import { scrubReadModels } from "../readModels/truncateWriteAheadLogs.ts";
+import { truncateWriteAheadLogs } from "../readModels/truncateWriteAheadLogs.ts";
 import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
@@ -227,8 +227,8 @@ function workOnErasures(
       erasures: readers.reader("erasures"),
       attachmentUse: readers.reader("attachment-use"),
       areCaughtUp: async () => (await isCurrent("emails")) && (await isCurrent("attachment-use")),
-      breathe: () => new Promise((resolve) => setImmediate(resolve)),
-      scrubReadModels: () => scrubReadModels(sqliteReadDatabases, directory),
+      yieldToTimers: () => new Promise((resolve) => setImmediate(resolve)),
+      truncateWriteAheadLogs: () => truncateWriteAheadLogs(sqliteReadDatabases, directory),
     }),
   ];
 }

@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import PostalMime from "postal-mime";
 import type { SMTPServerOptions } from "smtp-server";
-import { createOutboxTransport } from "../../src/adapters/nodemailer/emlFileTransport.ts";
+import { createEmlFileTransport } from "../../src/adapters/nodemailer/emlFileTransport.ts";
 import { buildMime, compose } from "../../src/adapters/nodemailer/mimeMessage.ts";
-import { createPace } from "../../src/adapters/nodemailer/rateLimiter.ts";
+import { createRateLimiter } from "../../src/adapters/nodemailer/rateLimiter.ts";
 import { type SmtpOptions, smtpOptionsFromUrl } from "../../src/adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
@@ -521,7 +521,7 @@ describe("bounds", () => {
 
   test.each([1, 14, 300])("no second has more than %d turns", async (turnsPerSecondMax) => {
     let now = 1_000_000;
-    const pace = createPace(turnsPerSecondMax, { ...systemClock, monotonicMs: () => now });
+    const pace = createRateLimiter(turnsPerSecondMax, { ...systemClock, monotonicMs: () => now });
     cleanups.push(() => pace.close());
     const granted: number[] = [];
     for (let step = 0; step < 6_000; step += 1) {
@@ -813,7 +813,7 @@ describe("the outbox", () => {
     const parent = await mkdtemp(join(tmpdir(), "outbox-"));
     cleanups.push(() => rm(parent, { recursive: true }));
     const directory = join(parent, "data", "outbox");
-    return { directory, transport: createOutboxTransport({ directory, sessionsMax: 2 }, systemClock) };
+    return { directory, transport: createEmlFileTransport({ directory, sessionsMax: 2 }, systemClock) };
   }
 
   test("holds the bytes that SMTP would have sent, for its owner only", async () => {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createOutboxTransport } from "../../src/adapters/nodemailer/emlFileTransport.ts";
+import { createEmlFileTransport } from "../../src/adapters/nodemailer/emlFileTransport.ts";
 import { smtpOptionsFromUrl } from "../../src/adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
@@ -35,7 +35,7 @@ let relay: MailTransport;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), "postledger-strict-"));
-  outbox = createOutboxTransport({ directory, sessionsMax: 1 }, systemClock);
+  outbox = createEmlFileTransport({ directory, sessionsMax: 1 }, systemClock);
   sink = await startSmtpSink();
   relay = createSmtpTransport(smtpOptionsFromUrl(`smtp://127.0.0.1:${sink.port}`), systemClock);
 });

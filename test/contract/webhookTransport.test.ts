@@ -3,7 +3,7 @@ import { Resolver } from "node:dns/promises";
 import type { ServerResponse } from "node:http";
 import { request } from "node:https";
 import { createServer, type Server } from "node:net";
-import { destinationCheck } from "../../src/adapters/https/ssrfGuard.ts";
+import { ssrfCheck } from "../../src/adapters/https/ssrfGuard.ts";
 import { webhookTransport } from "../../src/adapters/https/webhookTransport.ts";
 import { readDestination } from "../../src/domain/webhook/webhookUrl.ts";
 import type { WebhookOutcome } from "../../src/kernel/outcome/webhookOutcome.ts";
@@ -367,7 +367,7 @@ describe("hostile destinations", () => {
   });
 
   test("are known as such when they are named, and names that nobody knows are not", async () => {
-    const { isPrivate } = destinationCheck({
+    const { isPrivate } = ssrfCheck({
       dnsServers: [dns.address],
       allowedPrivateHosts: new Set(["localhost:443"]),
     });
@@ -379,7 +379,7 @@ describe("hostile destinations", () => {
     expect(await isPrivate("https://localhost/")).toBeFalse();
     expect(await isPrivate("https://localhost:444/")).toBeTrue();
     const silent = await startNameServer(() => "silent");
-    const waiting = destinationCheck({ dnsServers: [silent.address], allowedPrivateHosts: new Set() });
+    const waiting = ssrfCheck({ dnsServers: [silent.address], allowedPrivateHosts: new Set() });
     expect(await waiting.isPrivate("https://nobody.example.org/")).toBeFalse();
     silent.stop();
   });

@@ -13,7 +13,7 @@ import {
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { nextAction } from "../../src/domain/email/nextAction.ts";
 import type { LastingVerdict } from "../../src/domain/email/recordedVerdict.ts";
-import { redactReply } from "../../src/domain/email/redactRelayReply.ts";
+import { redactRelayReply } from "../../src/domain/email/redactRelayReply.ts";
 import {
   DELIVERY_POLICY,
   type DeliveryPolicy,
@@ -471,7 +471,7 @@ test("a message lives for 72 hours, and its pauses", () => {
   expect(expiresAt(state, DELIVERY_POLICY, 5)).toBe(ACCEPTED_AT + 72 * HOUR_MS + 5);
 });
 
-describe("redactReply", () => {
+describe("redactRelayReply", () => {
   const SENDER = "shop@example.com";
   const RECIPIENT = "ana.b+c@mail.example.org";
 
@@ -482,11 +482,11 @@ describe("redactReply", () => {
     ["550 anaXb+c@mail.example.org unknown", "550 <address> unknown"],
     ["250 ok", "250 ok"],
   ])("%s", (reply, expected) => {
-    expect(redactReply(reply, SENDER, RECIPIENT)).toBe(expected);
+    expect(redactRelayReply(reply, SENDER, RECIPIENT)).toBe(expected);
   });
 
   test("keeps 500 characters and leaves no half of an address at the cut", () => {
-    const reply = redactReply(`${"x".repeat(490)} ${RECIPIENT} ${"y".repeat(100)}`, SENDER, RECIPIENT);
+    const reply = redactRelayReply(`${"x".repeat(490)} ${RECIPIENT} ${"y".repeat(100)}`, SENDER, RECIPIENT);
     expect(reply.length).toBeLessThanOrEqual(500);
     expect(reply).not.toContain("ana");
   });
@@ -508,7 +508,7 @@ describe("redactReply", () => {
           const letters = [...(words.get(word) ?? word)];
           return letters.map((letter) => (upper.next().value ? letter.toUpperCase() : letter)).join("");
         });
-        const redacted = redactReply(`550 ${reply.join("")}`, sender, recipient).toLowerCase();
+        const redacted = redactRelayReply(`550 ${reply.join("")}`, sender, recipient).toLowerCase();
         expect(redacted).not.toContain(sender);
         expect(redacted).not.toContain(recipient);
       }),

@@ -7,8 +7,8 @@ import type { ErasureCounts, ErasureEvent } from "../../src/domain/erasure/event
 import { suppress } from "../../src/domain/suppression/decisions.ts";
 import type { SuppressionEvent } from "../../src/domain/suppression/events.ts";
 import { suppressionDecider } from "../../src/domain/suppression/state.ts";
-import { leavesOf } from "../../src/kernel/event/erasedEvents.ts";
-import { erasedLeaves, eventLeaf } from "../../src/kernel/event/eventHash.ts";
+import { toErasedEvents } from "../../src/kernel/event/erasedEvents.ts";
+import { erasedEventHashes, eventHash } from "../../src/kernel/event/eventHash.ts";
 import { foldOf, givenWhenThen } from "../support/givenWhenThen.ts";
 
 const PERSON = { workspaceId: "w", recipientHash: "h" };
@@ -129,12 +129,12 @@ test("what is cut off can be had as leaves from the event that stands for it", (
     const event = { type: "SuppressionAddressStored", data: { address: `${revision}@example.com` } };
     return { ...event, stream: "suppression-h", revision, id: crypto.randomUUID(), metadata: { at: "now" } };
   });
-  const erased = leavesOf(cut);
-  expect(erased.map(({ leaf }) => leaf)).toEqual(cut.map(eventLeaf));
+  const erased = toErasedEvents(cut);
+  expect(erased.map(({ leaf }) => leaf)).toEqual(cut.map(eventHash));
   const data = { ...PERSON, cutsHistory: false, erasureId: "e", erased };
   const place = { stream: "suppression-h", revision: 2, id: crypto.randomUUID(), metadata: {} };
   const letGo = { ...place, type: "SuppressionAddressErased", data };
-  expect(erasedLeaves(letGo)).toEqual(erased);
+  expect(erasedEventHashes(letGo)).toEqual(erased);
   // Who is suppressed and forgotten once more: the one that let go goes too, and what it stood for is told on.
-  expect(leavesOf([letGo])).toEqual([...erased, { revision: 2, leaf: eventLeaf(letGo) }]);
+  expect(toErasedEvents([letGo])).toEqual([...erased, { revision: 2, leaf: eventHash(letGo) }]);
 });

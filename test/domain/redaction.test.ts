@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { redactReply } from "../../src/domain/email/redactRelayReply.ts";
-import { redactAnswer } from "../../src/domain/webhookDelivery/redactResponse.ts";
+import { redactRelayReply } from "../../src/domain/email/redactRelayReply.ts";
+import { redactResponse } from "../../src/domain/webhookDelivery/redactResponse.ts";
 import { withoutAddresses, withoutTexts } from "../../src/kernel/text/redaction.ts";
 
 const METADATA = { customer: "Zoë O'Brien & sons", number: 4915112345678, vip: true, ref: "A7" };
@@ -22,7 +22,7 @@ describe("an endpoint's answer", () => {
     ["in Base64", `ok ${Buffer.from(json).toString("base64")}`],
     ["in upper case", json.toUpperCase()],
   ])("that repeats the payload %s keeps nothing of it", (_, body) => {
-    const kept = redactAnswer(body, METADATA).toLowerCase();
+    const kept = redactResponse(body, METADATA).toLowerCase();
     for (const text of ["ana.b", "example.org", "brien", "4915112345678", "a7"]) {
       expect(kept).not.toContain(text);
     }
@@ -30,12 +30,12 @@ describe("an endpoint's answer", () => {
 
   test("of its own stays as it is", () => {
     const body = '{"ok":true,"id":"9f86d081-884c-7d65-9a2f-eaa0c55ad015","took":"A71 ms"}';
-    expect(redactAnswer(body, METADATA)).toBe(body);
-    expect(redactAnswer(body, null)).toBe(body);
+    expect(redactResponse(body, METADATA)).toBe(body);
+    expect(redactResponse(body, null)).toBe(body);
   });
 
   test("is kept up to 1,000 characters", () => {
-    expect(redactAnswer("x ".repeat(2_000), null)).toHaveLength(1_000);
+    expect(redactResponse("x ".repeat(2_000), null)).toHaveLength(1_000);
   });
 
   test("that is one long word takes no long time", () => {
@@ -47,7 +47,7 @@ test("a relay's answer keeps no reply_to, no subject, and no address in another 
   const [sender, recipient] = ["shop@example.com", "ana@xn--bcher-kva.example"];
   const reply =
     "550 5.7.1 ana@bücher.example: 'Your order 7' from ana@xn--bcher-kva.example, ask help@x.example or eva@y.example";
-  expect(redactReply(reply, sender, recipient, ["help@x.example", "Your order 7"])).toBe(
+  expect(redactRelayReply(reply, sender, recipient, ["help@x.example", "Your order 7"])).toBe(
     "550 5.7.1 <recipient>: '<content>' from <recipient>, ask <content> or <address>",
   );
 });

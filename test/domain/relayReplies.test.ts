@@ -58,7 +58,7 @@ const POSTMARK: readonly Row[] = [
     "final",
     "bounced",
     "relay_suppressed",
-    "550 5.7.1 You tried to send to a recipient that has been marked as inactive. Found inactive addresses: ana@example.com.",
+    "550 5.7.1 You tried to send to a recipient that has been marked as inactive. RowPage inactive addresses: ana@example.com.",
   ],
   [
     "final",

@@ -4,30 +4,30 @@ import { toNewEvents } from "../../src/commands/transact.ts";
 import { codecs } from "../../src/domain/eventCodecs.ts";
 import {
   COMPRESS_ABOVE_BYTES,
+  type DataMapping,
   encodeData,
-  type Lift,
   makeCodec,
   UnreadableEventError,
 } from "../../src/kernel/event/codec.ts";
-import { contentDigest, contentLeaf, eventLeaf } from "../../src/kernel/event/eventHash.ts";
+import { contentDigest, contentEventHash, eventHash } from "../../src/kernel/event/eventHash.ts";
 
 const ROOT = `${import.meta.dir}/../..`;
 const context = { at: 0, correlationId: "test", actor: "test" };
 
 /** Version 1 had `name`; version 2 has it in two parts; version 3 calls the second one otherwise. */
 const PersonNamed = Type.Object({ given: Type.String(), family: Type.String() });
-const toSecond: Lift = ({ name }) => {
+const toSecond: DataMapping = ({ name }) => {
   const [given, last] = String(name).split(" ");
   return { given, last };
 };
-const toThird: Lift = ({ last, ...rest }) => ({ ...rest, family: last });
-const toSecondAgain: Lift = ({ family, ...rest }) => ({ ...rest, last: family });
+const toThird: DataMapping = ({ last, ...rest }) => ({ ...rest, family: last });
+const toSecondAgain: DataMapping = ({ family, ...rest }) => ({ ...rest, last: family });
 
-const lifts = [toSecond, toThird];
-const newest = makeCodec({ PersonNamed }, { PersonNamed: { lifts } });
+const upcasts = [toSecond, toThird];
+const newest = makeCodec({ PersonNamed }, { PersonNamed: { upcasts } });
 const careful = makeCodec(
   { PersonNamed },
-  { PersonNamed: { lifts, writes: { version: 2, lower: toSecondAgain } } },
+  { PersonNamed: { upcasts, writes: { version: 2, downcast: toSecondAgain } } },
 );
 const ana = { given: "Ana", family: "Silva" };
 
@@ -66,11 +66,11 @@ describe("a codec", () => {
     expect(() => newest.decode(stored(data, schema))).toThrow(UnreadableEventError);
   });
 
-  test("a lift that throws is an event that cannot be read, and tells nothing of it", () => {
-    const broken: Lift = ({ name }) => {
+  test("a upcast that throws is an event that cannot be read, and tells nothing of it", () => {
+    const broken: DataMapping = ({ name }) => {
       throw new Error(`no family in ${name}`);
     };
-    const codec = makeCodec({ PersonNamed }, { PersonNamed: { lifts: [broken] } });
+    const codec = makeCodec({ PersonNamed }, { PersonNamed: { upcasts: [broken] } });
     const read = () => codec.decode(stored({ name: "Ana" }, 1));
     expect(read).toThrow("event PersonNamed cannot be read: its data is damaged");
   });
@@ -104,7 +104,7 @@ describe("a codec", () => {
   });
 
   test.each([0, 3, 4])("cannot be told to write version %p in the place of the newest", (version) => {
-    const versions = { PersonNamed: { lifts, writes: { version, lower: toSecondAgain } } };
+    const versions = { PersonNamed: { upcasts, writes: { version, downcast: toSecondAgain } } };
     expect(() => makeCodec({ PersonNamed }, versions)).toThrow("invariant");
   });
 });
@@ -143,8 +143,10 @@ describe("what is appended", () => {
     const digest = contentDigest(salt, "content", JSON.stringify(content));
     const data = { contentEventId, contentDigest: digest };
     const queued = { ...place, revision: 1, type: "EmailQueued", id: crypto.randomUUID(), data };
-    expect(contentLeaf({ ...queued, metadata: { ...place.metadata, schema: 2 } })).toBe(eventLeaf(stored));
+    expect(contentEventHash({ ...queued, metadata: { ...place.metadata, schema: 2 } })).toBe(
+      eventHash(stored),
+    );
     const later = { ...stored, metadata: { ...place.metadata, schema: 3 } };
-    expect(contentLeaf({ ...queued, data: { ...data, contentSchema: 3 } })).toBe(eventLeaf(later));
+    expect(contentEventHash({ ...queued, data: { ...data, contentSchema: 3 } })).toBe(eventHash(later));
   });
 });

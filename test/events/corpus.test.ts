@@ -1,7 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { type TObject, Type } from "@sinclair/typebox";
 import { codecs } from "../../src/domain/eventCodecs.ts";
-import { type EventSchemas, type Lift, makeCodec, type TypeVersions } from "../../src/kernel/event/codec.ts";
+import {
+  type DataMapping,
+  type EventSchemas,
+  makeCodec,
+  type TypeVersions,
+} from "../../src/kernel/event/codec.ts";
 import { LOG_FORMAT } from "../../src/kernel/event/logFormat.ts";
 import type { Json, JsonObject } from "../../src/kernel/text/json.ts";
 import { additiveFaults, type Definition, isDefinition } from "./additive.ts";
@@ -163,15 +168,15 @@ describe("a planted fault is found:", () => {
   describe("a new version", () => {
     const { attempt: _attempt, ...rest } = fields();
     const schema = Type.Object({ ...rest, nth: Type.Integer() });
-    const lift: Lift = ({ attempt, ...others }) => ({ ...others, nth: attempt });
-    const lower: Lift = ({ nth, ...others }) => ({ ...others, attempt: nth });
-    const versions = { EmailSent: { lifts: [lift] } };
+    const upcast: DataMapping = ({ attempt, ...others }) => ({ ...others, nth: attempt });
+    const downcast: DataMapping = ({ nth, ...others }) => ({ ...others, attempt: nth });
+    const versions = { EmailSent: { upcasts: [upcast] } };
     const second: Golden = {
       ...sent,
       schema: 2,
       definition: JSON.parse(JSON.stringify(schema)),
       samples: sent.samples.map(({ data, metadata }) => {
-        return { metadata: { ...metadata, schema: 2 }, data: lift(data) as JsonObject };
+        return { metadata: { ...metadata, schema: 2 }, data: upcast(data) as JsonObject };
       }),
     };
     const files = [goldenFile("EmailSent", 2), liftedFile(sent, 2)] as const;
@@ -192,18 +197,20 @@ describe("a planted fault is found:", () => {
     });
 
     test("reads the older one as it was recorded", () => {
-      const odd: Lift = ({ attempt, ...others }) => ({ ...others, nth: Number(attempt) + 1 });
-      expect(faultsOf(schema, { EmailSent: { lifts: [odd] } }, whole(now))).toContain(
+      const odd: DataMapping = ({ attempt, ...others }) => ({ ...others, nth: Number(attempt) + 1 });
+      expect(faultsOf(schema, { EmailSent: { upcasts: [odd] } }, whole(now))).toContain(
         "EmailSent.v1.json: reads its",
       );
-      const none: Lift = (data) => data;
-      expect(faultsOf(schema, { EmailSent: { lifts: [none] } }, whole(now))).toContain("cannot be read");
+      const none: DataMapping = (data) => data;
+      expect(faultsOf(schema, { EmailSent: { upcasts: [none] } }, whole(now))).toContain("cannot be read");
     });
 
     test("loses nothing while the older one is still written", () => {
-      const careful = (how: Lift) => ({ EmailSent: { lifts: [lift], writes: { version: 1, lower: how } } });
-      expect(faultsOf(schema, careful(lower), whole(now))).toBe("");
-      const forgets: Lift = ({ nth: _nth, ...others }) => ({ ...others, attempt: 0 });
+      const careful = (how: DataMapping) => ({
+        EmailSent: { upcasts: [upcast], writes: { version: 1, downcast: how } },
+      });
+      expect(faultsOf(schema, careful(downcast), whole(now))).toBe("");
+      const forgets: DataMapping = ({ nth: _nth, ...others }) => ({ ...others, attempt: 0 });
       expect(faultsOf(schema, careful(forgets), whole(now))).toContain(
         "is another one once it was written again",
       );

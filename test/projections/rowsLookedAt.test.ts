@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { attachments, listAttachments } from "../../projections/attachments.ts";
 import { emails, emailsToRecipient, listEmails } from "../../projections/emails.ts";
-import { type Found, type ListPlace, ROWS_LOOKED_AT_MAX } from "../../projections/keysetList.ts";
+import { type ListPlace, ROWS_LOOKED_AT_MAX, type RowPage } from "../../projections/keysetList.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, suppressions } from "../../projections/suppressions.ts";
 import { failedWebhooks, listWebhookDeliveries } from "../../projections/webhookDeliveries/queries.ts";
@@ -48,7 +48,7 @@ interface Case {
   readonly name: string;
   readonly projection: Projection;
   readonly fill: (db: ReadDatabaseFile) => void;
-  readonly list: (db: ReadDatabase, page: Page) => Found<ListPlace>;
+  readonly list: (db: ReadDatabase, page: Page) => RowPage<ListPlace>;
 }
 
 const cases: readonly Case[] = [
@@ -154,7 +154,7 @@ describe.each(cases)("a list of $name", ({ projection, fill: fillTable, list }) 
       let queries = 0;
       let after: ListPlace | null = null;
       do {
-        const page: Found<ListPlace> = list(db, { limit: LIMIT, ...(after ? { after } : {}) });
+        const page: RowPage<ListPlace> = list(db, { limit: LIMIT, ...(after ? { after } : {}) });
         queries += 1;
         found.push(...page.rows);
         // Between two queries lie as many rows as one looks at, none of them twice.

@@ -8,10 +8,10 @@ import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore
 import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";
 import { erasureStream } from "../../src/domain/erasure/events.ts";
-import { leavesOf } from "../../src/kernel/event/erasedEvents.ts";
+import { toErasedEvents } from "../../src/kernel/event/erasedEvents.ts";
 import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { type EventStore, placeOfFault } from "../../src/ports/eventStore.ts";
+import { type EventStore, locationOfFault } from "../../src/ports/eventStore.ts";
 import { AuditedLog } from "../support/auditedLog.ts";
 import { rowsOf } from "../support/plantedChanges.ts";
 
@@ -78,7 +78,7 @@ function deskOf(path: string, store: EventStore, workspaceId: string): Desk {
     ...{ upload: first("attachment-"), key: first("apikey-").slice("apikey-".length) },
     async eraseBelow(stream, type, revision, data) {
       const events = await store.read(stream, 0, revision);
-      const erasing = await append(stream, type, { ...data, erased: leavesOf(events) });
+      const erasing = await append(stream, type, { ...data, erased: toErasedEvents(events) });
       await store.truncateBefore(stream, revision);
       return [...events.map((event) => event.revision), erasing].map((at) => `${stream}@${at}`);
     },
@@ -87,12 +87,12 @@ function deskOf(path: string, store: EventStore, workspaceId: string): Desk {
 
 /** What a verification finds, each by its place and kind. */
 async function foundIn(store: EventStore): Promise<ReadonlyMap<string, string>> {
-  const scratchPath = join(folder, `${crypto.randomUUID()}.db`);
+  const temporaryPath = join(folder, `${crypto.randomUUID()}.db`);
   const signal = new AbortController().signal;
   const result = await verifyLog({
-    ...{ store, databases: sqliteReadDatabases, scratchPath, trusted: [], kept: null, signal },
+    ...{ store, databases: sqliteReadDatabases, temporaryPath, trusted: [], kept: null, signal },
   });
-  return new Map(result.shown.map((finding) => [placeOfFault(finding), finding.kind]));
+  return new Map(result.shown.map((finding) => [locationOfFault(finding), finding.kind]));
 }
 
 /** Each erases what it must not; the places that have to be named, the erasing event's own last. */

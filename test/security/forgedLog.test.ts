@@ -7,7 +7,7 @@ import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
 import { AUDIT_STREAM } from "../../src/domain/audit/events.ts";
-import { type EventStore, placeOfFault } from "../../src/ports/eventStore.ts";
+import { type EventStore, locationOfFault } from "../../src/ports/eventStore.ts";
 import { AuditedLog, type Deed, deeds } from "../support/auditedLog.ts";
 import { FILE_FORGERIES, type Forgery } from "../support/files/forgedFiles.ts";
 import { type Pick, type Row, rowsOf } from "../support/plantedChanges.ts";
@@ -39,13 +39,13 @@ async function foundIn(path: string): Promise<readonly string[]> {
     verifyLog({
       store,
       databases: sqliteReadDatabases,
-      scratchPath: fresh(),
+      temporaryPath: fresh(),
       trusted: [],
       kept: null,
       signal: new AbortController().signal,
     }),
   );
-  return result.shown.map(placeOfFault);
+  return result.shown.map(locationOfFault);
 }
 
 /** Everything that a log may hold, so that every kind of forgery finds something to forge. */

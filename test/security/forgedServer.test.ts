@@ -9,7 +9,7 @@ import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
 import { registerService } from "../../src/commands/instance/serviceRegister.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
-import { type EventStore, placeOfFault } from "../../src/ports/eventStore.ts";
+import { type EventStore, locationOfFault } from "../../src/ports/eventStore.ts";
 import { AuditedLog, type Deed } from "../support/auditedLog.ts";
 import { canStartEventStoreDb, type OwnServer, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 
@@ -47,10 +47,10 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server past 
 
   async function found(): Promise<readonly string[]> {
     const result = await verifyLog({
-      ...{ store, databases: sqliteReadDatabases, scratchPath: join(folder, `${newId()}.db`) },
+      ...{ store, databases: sqliteReadDatabases, temporaryPath: join(folder, `${newId()}.db`) },
       ...{ trusted: [], kept: null, signal: new AbortController().signal },
     });
-    return result.shown.map((finding) => `${finding.kind} ${placeOfFault(finding)}`);
+    return result.shown.map((finding) => `${finding.kind} ${locationOfFault(finding)}`);
   }
   const tell = (stream: string, type: string, data: Record<string, unknown>) =>
     client.appendToStream(stream, [jsonEvent({ type, data })]);

@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { plainData, UnreadableEventError } from "../../src/kernel/event/codec.ts";
-import { eventLeaf, type LeafSource } from "../../src/kernel/event/eventHash.ts";
+import { eventHash, type HashedEvent } from "../../src/kernel/event/eventHash.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { LOG_START } from "../../src/ports/eventStore.ts";
 
 const BOMB_BYTES = 64 * 1_024 * 1_024;
 const MB = 1_024 * 1_024;
 
-function event(data: object | Uint8Array, type = "EmailQueued"): LeafSource {
+function event(data: object | Uint8Array, type = "EmailQueued"): HashedEvent {
   return { stream: "email-1", revision: 1, type, id: newId(), data, metadata: {} };
 }
 
@@ -27,7 +27,7 @@ describe("what somebody has written to the store past the service", () => {
     const deep = JSON.parse(`{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}`);
     const salted = { salt: crypto.randomUUID(), content: deep };
     for (const one of [event(deep), event(salted, "EmailContentStored"), { ...event({}), metadata: deep }])
-      expect(() => eventLeaf(one)).toThrow(UnreadableEventError);
+      expect(() => eventHash(one)).toThrow(UnreadableEventError);
   });
 
   test("has another leaf when null has become a number that is too large", () => {
@@ -40,7 +40,7 @@ describe("what somebody has written to the store past the service", () => {
         event({ salt, content: other }, "EmailContentStored"),
       ],
     ] as const)
-      expect(eventLeaf({ ...two, id: one.id })).not.toBe(eventLeaf(one));
+      expect(eventHash({ ...two, id: one.id })).not.toBe(eventHash(one));
   });
 
   test("does not take a reader of the log step by step through positions that there are not", async () => {

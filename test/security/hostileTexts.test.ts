@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { redactAnswer } from "../../src/domain/webhookDelivery/redactResponse.ts";
+import { redactResponse } from "../../src/domain/webhookDelivery/redactResponse.ts";
 
 /** As much as an endpoint's answer is read of. */
 const ANSWER_BYTES = 16_384;
@@ -34,7 +34,7 @@ test.each(cases)(
     const texts = METADATA[metadata] ?? {};
     const body = ANSWERS_OF[answer]?.(texts) ?? "";
     for (let nth = 0; nth < ANSWERS; nth += 1) {
-      expect(redactAnswer(body, texts).length).toBeLessThanOrEqual(1_000);
+      expect(redactResponse(body, texts).length).toBeLessThanOrEqual(1_000);
     }
   },
   5_000,
@@ -45,7 +45,7 @@ test("an answer that is cut in the middle of what it repeats shows nothing of it
   const metadata = { name, filler: "x".repeat(100) };
   for (let shift = 0; shift < 130; shift += 7) {
     const body = `${"-".repeat(shift)}${metadata.filler}`.padEnd(128, "x").repeat(31) + name.repeat(200);
-    const kept = redactAnswer(body, metadata);
+    const kept = redactResponse(body, metadata);
     for (const part of ["Ana", "Smith", "Long"]) expect(kept).not.toContain(part);
   }
 });

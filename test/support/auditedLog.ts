@@ -10,7 +10,7 @@ import { INSTANCE_STREAM } from "../../src/domain/instance/events.ts";
 import { suppressionStream } from "../../src/domain/suppression/events.ts";
 import type { SigningKey } from "../../src/kernel/crypto/signingKey.ts";
 import { encodeData } from "../../src/kernel/event/codec.ts";
-import { leavesOf } from "../../src/kernel/event/erasedEvents.ts";
+import { toErasedEvents } from "../../src/kernel/event/erasedEvents.ts";
 import { metadataOf } from "../../src/kernel/event/eventMetadata.ts";
 import { newId } from "../../src/kernel/ids.ts";
 import { DAY_MS, rfc3339 } from "../../src/kernel/time.ts";
@@ -306,7 +306,7 @@ export class AuditedLog {
     const events = await this.store.read(stream, 0, 100);
     const times = { uploadedAt: rfc3339(this.now), expiresAt: rfc3339(this.now) };
     const left = { workspaceId: this.workspaceId, contentType: "text/plain", bytes: 1, ...times };
-    const data = { ...left, erasureId, erased: leavesOf(events) };
+    const data = { ...left, erasureId, erased: toErasedEvents(events) };
     const revision = await this.add(stream, [this.event("AttachmentErased", data)]);
     await this.store.truncateBefore(stream, revision);
   }

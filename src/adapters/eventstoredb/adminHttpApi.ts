@@ -6,20 +6,20 @@ const REQUEST_MS_MAX = 5_000;
 const PORT_DEFAULT = 2_113;
 
 /** The HTTP interface of the servers that a connection string names. */
-export interface ServerApi {
+export interface AdminHttpApi {
   /** As they stand in the string: `host:port`. */
   readonly hosts: readonly string[];
   /** Asks one of them. Throws what `fetch` throws, and when the deadline comes. */
-  ask(host: string, method: "GET" | "POST", path: string, deadline: Deadline): Promise<ServerAnswer>;
+  ask(host: string, method: "GET" | "POST", path: string, deadline: Deadline): Promise<AdminHttpResponse>;
 }
 
-export interface ServerAnswer {
+export interface AdminHttpResponse {
   readonly status: number;
   readonly text: string;
 }
 
 /** Reads what the vendor's client keeps to itself out of its connection string. */
-export function serverApi(url: string): ServerApi {
+export function adminHttpApi(url: string): AdminHttpApi {
   const [, user = "", places = "", query = ""] =
     /^[^:]+:\/\/(?:([^@/]*)@)?([^/?]*)\/?(?:\?(.*))?$/.exec(url.trim()) ?? [];
   const parameters = new Map(

@@ -1,6 +1,6 @@
 import { EventStoreDBClient } from "@eventstore/db-client";
 import { permitAddressesOverTls } from "./addressesOverTls.ts";
-import { serverApi } from "./adminHttpApi.ts";
+import { adminHttpApi } from "./adminHttpApi.ts";
 import { BatchAppends } from "./append/batchAppends.ts";
 import { messageOf } from "./clientErrors.ts";
 import { deadlineIn, pause } from "./deadline.ts";
@@ -58,7 +58,7 @@ function withDiscovery(url: string): string {
 
 /** Why none of the nodes that `url` names can be asked for the cluster; null when one can. */
 async function faultOfNodes(url: string): Promise<string | null> {
-  const { hosts, ask } = serverApi(url);
+  const { hosts, ask } = adminHttpApi(url);
   const deadline = deadlineIn(ASK_MS_MAX);
   const asked = hosts.map((host) => ask(host, "GET", "/gossip", deadline));
   return Promise.any(asked).then(

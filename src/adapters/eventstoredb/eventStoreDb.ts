@@ -7,8 +7,8 @@ import type {
   LogFilter,
   NewEvent,
   Position,
+  PurgeReport,
   RecordedEvent,
-  ScrubReport,
   StoreFault,
   Truncation,
 } from "../../ports/eventStore.ts";
@@ -18,10 +18,10 @@ import { OrderedAppends } from "./append/orderedAppends.ts";
 import { ToldRevisions } from "./append/toldRevisions.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
-import { readFaults } from "./integrityFaults.ts";
+import { integrityFaults } from "./integrityFaults.ts";
 import { followLog, readLog } from "./logReads.ts";
 import { readHead } from "./readHead.ts";
-import { scavengeAll } from "./scavenge.ts";
+import { scavenge } from "./scavenge.ts";
 import { readForwards, readNewest } from "./streamReads.ts";
 import { readTruncations, truncate } from "./truncate.ts";
 
@@ -114,13 +114,13 @@ class EventStoreDb implements EventStore {
     // The server checks its own files, and tells nothing of them that could be asked for in a moment.
     if (depth === "quick") return [];
     const { signal } = this.closing;
-    return readFaults(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
+    return integrityFaults(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
   }
 
-  scrub(options?: CallOptions): Promise<ScrubReport> {
+  scrub(options?: CallOptions): Promise<PurgeReport> {
     const { signal } = this.closing;
     return this.call({ timeoutMs: options?.timeoutMs ?? SCRUB_TIMEOUT_MS }, (deadline) =>
-      scavengeAll(this.url, this.connection.reads, deadline, signal),
+      scavenge(this.url, this.connection.reads, deadline, signal),
     );
   }
 

@@ -1,6 +1,6 @@
 import type { EventStoreDBClient } from "@eventstore/db-client";
-import type { Position, ScrubReport } from "../../ports/eventStore.ts";
-import { type ServerAnswer, type ServerApi, serverApi } from "./adminHttpApi.ts";
+import type { Position, PurgeReport } from "../../ports/eventStore.ts";
+import { type AdminHttpApi, type AdminHttpResponse, adminHttpApi } from "./adminHttpApi.ts";
 import { messageOf, unavailable } from "./clientErrors.ts";
 import { backoffMs, type Deadline, leftMs, pause } from "./deadline.ts";
 import { readLog } from "./logReads.ts";
@@ -13,7 +13,7 @@ const ALREADY_RUNNING = 400;
 const NOT_ALLOWED = 401;
 
 interface Scavenging {
-  readonly api: ServerApi;
+  readonly api: AdminHttpApi;
   readonly client: EventStoreDBClient;
   readonly deadline: Deadline;
   readonly signal: AbortSignal;
@@ -24,13 +24,13 @@ interface Scavenging {
  * written to, so that it reaches everything up to its own beginning (24.2). Throws `unavailable` when no node
  * answers at all.
  */
-export async function scavengeAll(
+export async function scavenge(
   url: string,
   client: EventStoreDBClient,
   deadline: Deadline,
   signal: AbortSignal,
-): Promise<ScrubReport> {
-  const scavenging = { api: serverApi(url), client, deadline, signal };
+): Promise<PurgeReport> {
+  const scavenging = { api: adminHttpApi(url), client, deadline, signal };
   const nodes = await nodesOf(scavenging);
   const remains = await Promise.all(nodes.map((node) => remainsOf(scavenging, node)));
   return { remains: remains.filter((one) => one !== null) };
@@ -91,7 +91,7 @@ async function begin({ api, deadline, signal }: Scavenging, node: string): Promi
   return null;
 }
 
-function scavengeIdOf({ status, text }: ServerAnswer): string {
+function scavengeIdOf({ status, text }: AdminHttpResponse): string {
   const [, id] = /"?scavengeId"?:\s*"?([0-9a-f-]{36})/i.exec(text) ?? [];
   if (status === NOT_ALLOWED) throw new Error("the user of STORE_URL is not in $ops");
   if (status !== 200 || id === undefined) throw new Error(`it answers ${status}`);

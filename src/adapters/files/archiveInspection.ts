@@ -3,7 +3,7 @@ import { isBlockedExtension } from "./blockedExtensions.ts";
 import { isArchive, isOleFile, isProgram } from "./executableSignatures.ts";
 import { extensionOf } from "./fileNameRules.ts";
 import { OfficeMarkup } from "./officeMacros.ts";
-import { readZipDirectory, type ZipEntry } from "./zipCentralDirectory.ts";
+import { readZipCentralDirectory, type ZipEntry } from "./zipCentralDirectory.ts";
 
 const ENTRIES_MAX = 2_000;
 const DECLARED_BYTES_MAX = 100_000_000;
@@ -33,7 +33,7 @@ interface Allowance {
  * What is wrong with a zip archive, as the end of a sentence; null when nothing is. `document` holds for OOXML
  * and ODF, which must not carry code. Everything is unpacked, without being kept, so no size can be a lie.
  */
-export async function archiveFault(bytes: Uint8Array, document: boolean): Promise<string | null> {
+export async function inspectArchive(bytes: Uint8Array, document: boolean): Promise<string | null> {
   return walk(bytes, document, 0, { entries: ENTRIES_MAX, bytes: DECLARED_BYTES_MAX });
 }
 
@@ -43,7 +43,7 @@ async function walk(
   depth: number,
   allowance: Allowance,
 ): Promise<string | null> {
-  const entries = await readZipDirectory(bytes, allowance.entries);
+  const entries = await readZipCentralDirectory(bytes, allowance.entries);
   if (typeof entries === "string") return entries;
   const declaredBytes = entries.reduce((sum, entry) => sum + entry.declaredBytes, 0);
   allowance.entries -= entries.length;

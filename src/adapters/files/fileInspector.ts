@@ -7,10 +7,10 @@ import type {
   InspectionResult,
 } from "../../ports/attachmentInspector.ts";
 import type { MalwareScanner } from "../../ports/malwareScanner.ts";
-import { archiveFault } from "./archiveInspection.ts";
+import { inspectArchive } from "./archiveInspection.ts";
 import { type FileFormat, formatOf } from "./fileFormats.ts";
 import { extensionOf, fileNameFault } from "./fileNameRules.ts";
-import { textFault, textOf } from "./textInspection.ts";
+import { inspectText, textOf } from "./textInspection.ts";
 
 const SOUND: InspectionResult = { kind: "sound" };
 const MALWARE_NAME_CHARS_MAX = 100;
@@ -62,9 +62,9 @@ async function contentFault({ bytes }: InspectedFile, format: FileFormat): Promi
     case "media":
       return (await isFound(bytes, format)) ? null : unlike(format);
     case "office":
-      return (await isFound(bytes, format)) ? archiveFault(bytes, true) : unlike(format);
+      return (await isFound(bytes, format)) ? inspectArchive(bytes, true) : unlike(format);
     case "archive":
-      return begins(bytes, "PK") ? archiveFault(bytes, false) : unlike(format);
+      return begins(bytes, "PK") ? inspectArchive(bytes, false) : unlike(format);
     case "email":
       return /^[!-9;-~]+:/.test(latin1Head(bytes)) ? null : unlike(format);
     case "signature":
@@ -77,7 +77,7 @@ async function contentFault({ bytes }: InspectedFile, format: FileFormat): Promi
 async function plainFault(bytes: Uint8Array, format: FileFormat): Promise<string | null> {
   const text = textOf(bytes);
   if (text === null) return "is not UTF-8 text without control characters";
-  const fault = textFault(text, format.check);
+  const fault = inspectText(text, format.check);
   if (fault !== null) return fault;
   const found = await find(bytes);
   const isFine = found === null || format.found.includes(found) || !FORMATS_OF_TEXT.has(found);

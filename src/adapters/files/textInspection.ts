@@ -22,7 +22,7 @@ export function textOf(bytes: Uint8Array): string | null {
 }
 
 /** What is wrong with a text for its format, as the end of a sentence; null when nothing is. */
-export function textFault(text: string, check: ContentCheck): string | null {
+export function inspectText(text: string, check: ContentCheck): string | null {
   switch (check) {
     case "json":
       return jsonFault(text);

@@ -26,7 +26,7 @@ const SYMBOLIC_LINK = 0xa000;
  * The files of an archive, or what is wrong with it. Refuses whatever two readers could understand in two ways:
  * files that the directory does not list, that lie over each other or stand in it twice, headers that differ.
  */
-export async function readZipDirectory(
+export async function readZipCentralDirectory(
   bytes: Uint8Array,
   entriesMax: number,
 ): Promise<readonly ZipEntry[] | string> {

@@ -56,7 +56,7 @@ function anyOf(addresses: readonly string[], family: 4 | 6): DestinationAddress 
 }
 
 /** Looks up where destinations lead when they are named: later each call looks for itself. */
-export function destinationCheck(options: DestinationOptions): DestinationCheck {
+export function ssrfCheck(options: DestinationOptions): DestinationCheck {
   const addressOf = destinationAddresses(options);
   return {
     async isPrivate(url) {

@@ -8,7 +8,7 @@ const OUTPUT_UNITS_MAX = 1_000_000;
 type Limiter = Context["memoryLimit"];
 
 /** What one render sees: the given variables, own properties of theirs, and nothing past its budget. */
-export class BoundedContext extends Context {
+export class BudgetedContext extends Context {
   constructor(
     liquid: Liquid,
     variables: object,
@@ -20,7 +20,7 @@ export class BoundedContext extends Context {
 
   /** The context of one element, for filters that look into it. */
   override spawn(scope: object = {}): Context {
-    return new BoundedContext(this.liquid as Liquid, scope, this.budget);
+    return new BudgetedContext(this.liquid as Liquid, scope, this.budget);
   }
 
   /** A key is made into text, so it is paid for; liquidjs's own helpers have more properties than they mean to show. */
@@ -38,12 +38,12 @@ function isInherited(name: unknown): boolean {
 
 /** The budget of the render that a filter, operator or tag runs in. */
 export function budgetOf(context: Context): RenderBudget {
-  if (context instanceof BoundedContext) return context.budget;
+  if (context instanceof BudgetedContext) return context.budget;
   throw new Error("every render has a budget");
 }
 
 /** Collects output within bounds: what is written is paid for before it is made into text. */
-export class BoundedEmitter implements Emitter {
+export class BudgetedEmitter implements Emitter {
   buffer = "";
 
   constructor(readonly budget: RenderBudget) {}

@@ -12,7 +12,7 @@ import {
   type Operators,
   toValue,
 } from "liquidjs";
-import { BoundedEmitter, budgetOf } from "./budgetedContext.ts";
+import { BudgetedEmitter, budgetOf } from "./budgetedContext.ts";
 import { dateFilter } from "./dateFilter.ts";
 
 type Handler = Extract<FilterImplOptions, (...args: never[]) => unknown>;
@@ -77,7 +77,7 @@ function boundedOperators(): Operators {
 /** Captures within the bounds of output: what is captured is not yet written anywhere. */
 class BoundedCaptureTag extends CaptureTag {
   override *render(context: Context): Generator<unknown, void, string> {
-    const emitter = new BoundedEmitter(budgetOf(context));
+    const emitter = new BudgetedEmitter(budgetOf(context));
     const text = yield this.liquid.renderer.renderTemplates(this.templates, context, emitter);
     (context.bottom() as Record<string, unknown>)[this.variable] = text;
   }
@@ -121,7 +121,7 @@ const BOUNDED_TAGS: Readonly<Record<string, TagImplementation>> = {
  * Liquid for people who are not trusted: no files, own properties only, a list of filters, and everything that
  * can be made large is paid for from the budget of the render. `html` escapes what variables give.
  */
-export function boundedLiquid(kind: "html" | "text"): Liquid {
+export function budgetedLiquid(kind: "html" | "text"): Liquid {
   const escapeHtml = boundedFilter("escape") as { readonly handler: Handler };
   const liquid = new Liquid({
     // A map of templates that is empty stands in for the file system.

@@ -6,9 +6,9 @@ import type {
   TemplateEngine,
   UsedVariable,
 } from "../../ports/templateEngine.ts";
-import { BoundedContext, BoundedEmitter } from "./budgetedContext.ts";
-import { boundedLiquid } from "./budgetedLiquid.ts";
-import { DirectParser } from "./outputTag.ts";
+import { BudgetedContext, BudgetedEmitter } from "./budgetedContext.ts";
+import { budgetedLiquid } from "./budgetedLiquid.ts";
+import { OutputTagParser } from "./outputTag.ts";
 import { BudgetError } from "./renderBudget.ts";
 
 /** The longest source, in UTF-16 units. */
@@ -22,7 +22,7 @@ const REASON_UNITS_MAX = 200;
 
 /** Templates in Liquid (Shopify's dialect, by liquidjs), for authors who are not trusted. */
 export function liquidEngine(): TemplateEngine {
-  const liquids = { html: boundedLiquid("html"), text: boundedLiquid("text") };
+  const liquids = { html: budgetedLiquid("html"), text: budgetedLiquid("text") };
   return { compile: (source, kind) => compile(liquids[kind], source) };
 }
 
@@ -35,7 +35,7 @@ function compile(liquid: Liquid, source: string): CompileResult {
   }
   let templates: Template[];
   try {
-    templates = new DirectParser(liquid).parse(source);
+    templates = new OutputTagParser(liquid).parse(source);
   } catch (error) {
     return { kind: "invalid", reason: reasonOf(error) };
   }
@@ -74,8 +74,8 @@ function render(
   // A copy, because `increment` writes into what it is given; without a prototype, because `in` would find that.
   const scope = Object.assign(Object.create(null), variables);
   try {
-    const context = new BoundedContext(liquid, scope);
-    const emitter = new BoundedEmitter(context.budget);
+    const context = new BudgetedContext(liquid, scope);
+    const emitter = new BudgetedEmitter(context.budget);
     toValueSync(liquid.renderer.renderTemplates(templates, context, emitter));
     // Filters that split a text can part the halves of a character, which nobody can store or send.
     return { kind: "rendered", output: emitter.buffer.toWellFormed() };

@@ -28,7 +28,7 @@ function plainPath([token, ...others]: readonly unknown[]): readonly (string | n
 }
 
 /** Parses as liquidjs does, but for its outputs. */
-export class DirectParser extends Parser {
+export class OutputTagParser extends Parser {
   readonly #liquid: ConstructorParameters<typeof Parser>[0];
 
   constructor(liquid: ConstructorParameters<typeof Parser>[0]) {

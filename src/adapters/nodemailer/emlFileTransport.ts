@@ -7,7 +7,7 @@ import { excerpt } from "../../kernel/text/text.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { MailMessage, MailSession, MailTransport } from "../../ports/mailTransport.ts";
 import { buildMime } from "./mimeMessage.ts";
-import { createPlaces } from "./semaphore.ts";
+import { createSemaphore } from "./semaphore.ts";
 
 const FILE_MODE = 0o600;
 const DIRECTORY_MODE = 0o700;
@@ -23,9 +23,9 @@ export interface OutboxOptions {
  * Writes each message to `<id>.eml`, with the bytes that a relay would have got, durably (the file and its
  * name are on disk before the answer). The same message again replaces the same file. A disk fault is `broken`.
  */
-export function createOutboxTransport(options: OutboxOptions, clock: Clock): MailTransport {
+export function createEmlFileTransport(options: OutboxOptions, clock: Clock): MailTransport {
   const directory = resolve(options.directory);
-  const places = createPlaces(options.sessionsMax);
+  const places = createSemaphore(options.sessionsMax);
   let closed = false;
   return {
     name: "outbox",

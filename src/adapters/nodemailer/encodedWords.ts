@@ -23,7 +23,7 @@ function isUnfit(word: string): boolean {
 }
 
 /** A text for a header without structure, such as the subject. nodemailer passes valid encoded-words on. */
-export function headerText(text: string): string {
+export function encodedWords(text: string): string {
   return needsEncoding(text) ? encodeWord(text, "Q", ENCODED_CHARS_MAX) : text;
 }
 

@@ -1,5 +1,5 @@
 import { quitRelayConnection, type RelayConnection, setSilenceMax } from "./relayConnection.ts";
-import type { Places } from "./semaphore.ts";
+import type { Semaphore } from "./semaphore.ts";
 
 /** Open connections that nobody uses. */
 export interface IdleConnections {
@@ -14,7 +14,7 @@ export interface IdleConnections {
  * Keeps connections for `idleMs`, then says QUIT. A connection that is leaving still counts at the relay, so
  * it takes a place of `places` until it has ended.
  */
-export function createIdleConnections(idleMs: number, places: Places): IdleConnections {
+export function createIdleConnections(idleMs: number, places: Semaphore): IdleConnections {
   const timers = new Map<RelayConnection, ReturnType<typeof setTimeout>>();
 
   function remove(connection: RelayConnection): void {

@@ -5,7 +5,7 @@ import type MimeNode from "nodemailer/lib/mime-node";
 import { encode as encodeQuotedPrintable, wrap as wrapQuotedPrintable } from "nodemailer/lib/qp";
 import type { MailAttachment, MailMessage } from "../../ports/mailTransport.ts";
 import { base64Length, writeBase64 } from "./base64Lines.ts";
-import { dropUnfitName, encodeFromName, headerText } from "./encodedWords.ts";
+import { dropUnfitName, encodedWords, encodeFromName } from "./encodedWords.ts";
 
 /** Encoded body lines are no longer than this (RFC 2045 §6.7 and §6.8); RFC 5321 would allow 998. */
 const BODY_LINE_CHARS_MAX = 76;
@@ -47,7 +47,7 @@ export function compose(message: MailMessage): MimeNode {
     from: { name: fromName, address: from },
     to: { name: "", address: to },
     replyTo: replyTo === undefined ? undefined : { name: "", address: replyTo },
-    subject: headerText(subject),
+    subject: encodedWords(subject),
     text,
     html,
     attachments: message.attachments?.map(attachmentOf),

@@ -6,7 +6,7 @@ import { waitIn } from "./semaphore.ts";
 const CATCH_UP_MS = 10;
 
 /** Spaces turns evenly, first come, first served. */
-export interface Pace {
+export interface RateLimiter {
   /** Waits for a turn. False when `signal` aborts first, or when the pace is closed. */
   turn(signal: AbortSignal): Promise<boolean>;
   /** Turns away those who wait now, and everyone after. */
@@ -17,7 +17,7 @@ export interface Pace {
  * At most `turnsPerSecondMax` turns in any one second; 0 = no limit. Even spacing rather than a
  * burst at the top of each second, because relays measure over shorter times than they say.
  */
-export function createPace(turnsPerSecondMax: number, clock: Clock): Pace {
+export function createRateLimiter(turnsPerSecondMax: number, clock: Clock): RateLimiter {
   const waiting = new Set<(granted: boolean) => void>();
   // The catch-up is paid for in the interval, so that N + 1 turns always span a whole second.
   const intervalMs = (SECOND_MS + CATCH_UP_MS) / turnsPerSecondMax;

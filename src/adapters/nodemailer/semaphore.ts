@@ -1,5 +1,5 @@
 /** A fixed number of places, given out in the order in which they were asked for. */
-export interface Places {
+export interface Semaphore {
   /** Waits for a place. False when `signal` aborts first, or when the places are closed. */
   take(signal: AbortSignal): Promise<boolean>;
   /** Takes a place if one is free now. Never overtakes those who wait. */
@@ -10,7 +10,7 @@ export interface Places {
 }
 
 /** Makes `placesMax` places, all free. */
-export function createPlaces(placesMax: number): Places {
+export function createSemaphore(placesMax: number): Semaphore {
   let free = placesMax;
   let closed = false;
   const waiting = new Set<(granted: boolean) => void>();

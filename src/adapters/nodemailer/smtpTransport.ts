@@ -4,7 +4,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { MailMessage, MailSession, MailTransport, SessionResult } from "../../ports/mailTransport.ts";
 import { createIdleConnections, type IdleConnections } from "./idleConnections.ts";
 import { buildMime } from "./mimeMessage.ts";
-import { createPace, type Pace } from "./rateLimiter.ts";
+import { createRateLimiter, type RateLimiter } from "./rateLimiter.ts";
 import {
   openRelayConnection,
   quitRelayConnection,
@@ -13,7 +13,7 @@ import {
   resetRelayConnection,
   troubleOf,
 } from "./relayConnection.ts";
-import { createPlaces, type Places } from "./semaphore.ts";
+import { createSemaphore, type Semaphore } from "./semaphore.ts";
 import { SMTP_DEFAULTS, type SmtpOptions } from "./smtpOptions.ts";
 import { type Outgoing, timerMs, transmit } from "./smtpTransaction.ts";
 
@@ -22,8 +22,8 @@ interface Pool {
   readonly settings: RelaySettings;
   readonly clock: Clock;
   /** One place for each connection that may be open. */
-  readonly places: Places;
-  readonly pace: Pace;
+  readonly places: Semaphore;
+  readonly pace: RateLimiter;
   readonly idle: IdleConnections;
   closed: boolean;
 }
@@ -34,12 +34,12 @@ interface Pool {
  */
 export function createSmtpTransport(options: SmtpOptions, clock: Clock): MailTransport {
   const settings = { ...SMTP_DEFAULTS, ...options };
-  const places = createPlaces(settings.connectionsMax);
+  const places = createSemaphore(settings.connectionsMax);
   const pool: Pool = {
     settings,
     clock,
     places,
-    pace: createPace(settings.messagesPerSecondMax, clock),
+    pace: createRateLimiter(settings.messagesPerSecondMax, clock),
     idle: createIdleConnections(settings.idleMs, places),
     closed: false,
   };

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { destination, type Logger, pino } from "pino";
-import { prettyLine } from "./prettyLogLine.ts";
+import { prettyLogLine } from "./prettyLogLine.ts";
 
 /** How lines are written: `auto` is for people on a terminal, and JSON everywhere else. */
 export type LogFormat = "auto" | "pretty" | "json";
@@ -13,5 +13,5 @@ export function createLogger(level: string, format: LogFormat = "json"): Logger 
   const options = { level, base: { service: "postledger" } };
   if (!isPretty) return pino(options, destination({ fd: STANDARD_ERROR, sync: true }));
   const hasColours = process.stderr.isTTY === true && !process.env.NO_COLOR;
-  return pino(options, { write: (line) => void writeSync(STANDARD_ERROR, prettyLine(line, hasColours)) });
+  return pino(options, { write: (line) => void writeSync(STANDARD_ERROR, prettyLogLine(line, hasColours)) });
 }

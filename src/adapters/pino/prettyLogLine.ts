@@ -12,7 +12,7 @@ const LEVELS: Readonly<Record<number, readonly [name: string, colour: number]>> 
 const LEVEL_CHARS = 5;
 
 /** One of pino's lines as a person reads it at a terminal: time of day, level, message, and the other fields. */
-export function prettyLine(line: string, hasColours: boolean): string {
+export function prettyLogLine(line: string, hasColours: boolean): string {
   const entry = JSON.parse(line) as { level: number; time: number; msg?: string };
   const [name, colour] = LEVELS[entry.level] ?? [String(entry.level), 0];
   const painted = (code: number, text: string) => (hasColours ? `\u001b[${code}m${text}\u001b[0m` : text);

@@ -6,7 +6,7 @@ import type { DatabaseSync } from "node:sqlite";
  * a page, where `secure_delete` does not reach: a neighbour that is erased later could still be read there (about
  * one in eight thousand, measured). A row that only shrinks moves nothing.
  */
-export function emptyEvents(db: DatabaseSync, stream: string, revision: number): void {
+export function blankErasedRows(db: DatabaseSync, stream: string, revision: number): void {
   db.exec("BEGIN IMMEDIATE");
   try {
     const row = db.prepare("SELECT id, revision, truncate_before FROM streams WHERE name = ?").get(stream);

@@ -5,7 +5,7 @@ import {
   areTablesOurs,
   FAULTS_TOLD_MAX,
   fileFaultOf,
-  quickFaults,
+  quickIntegrityCheck,
   rowsOf,
   schemaFaults,
 } from "./quickIntegrityCheck.ts";
@@ -55,7 +55,7 @@ const BY_EVENT_RULES = `SELECT * FROM (
     FROM events e NOT INDEXED LEFT JOIN streams s NOT INDEXED ON s.id = e.stream
   ) WHERE rule IS NOT NULL LIMIT ${FAULTS_TOLD_MAX}`;
 
-/** Gaps between positions: `first` to `last` are missing. The ends are looked at by {@link quickFaults}. */
+/** Gaps between positions: `first` to `last` are missing. The ends are looked at by {@link quickIntegrityCheck}. */
 const GAPS = `SELECT before + 1 AS first, position - 1 AS last FROM (
     SELECT position, lag(position) OVER (ORDER BY position) AS before FROM events NOT INDEXED WHERE position > 0
   ) WHERE position > before + 1 LIMIT ${FAULTS_TOLD_MAX}`;
@@ -113,8 +113,8 @@ const COMPUTES = /^(?:table(?! sqlite_stat)|index) /;
  * streams and indexes agree with the events in every direction. Goes over the file a few times. What somebody else's
  * definitions would compute is not asked for: it may take for ever, or all memory.
  */
-export function wholeFaults(db: DatabaseSync): readonly StoreFault[] {
-  if (!areTablesOurs(db)) return quickFaults(db);
+export function fullIntegrityCheck(db: DatabaseSync): readonly StoreFault[] {
+  if (!areTablesOurs(db)) return quickIntegrityCheck(db);
   const computes = schemaFaults(db).some(({ object }) => object !== null && COMPUTES.test(object));
   const integrity = computes ? [] : integrityFaults(db);
   const rules = [
@@ -124,7 +124,7 @@ export function wholeFaults(db: DatabaseSync): readonly StoreFault[] {
     repeatedIdFaults,
     ...(integrity.length > 0 ? [indexFaults] : []),
   ];
-  return [...integrity, ...[quickFaults, ...rules].flatMap((rule) => attempt(db, rule))];
+  return [...integrity, ...[quickIntegrityCheck, ...rules].flatMap((rule) => attempt(db, rule))];
 }
 
 /** A file may be so damaged that a rule cannot be asked about: that is a fault too. */

@@ -1,8 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
-import { placeOfFault, StoreError } from "../../ports/eventStore.ts";
+import { locationOfFault, StoreError } from "../../ports/eventStore.ts";
 import { SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
-import { quickFaults } from "./quickIntegrityCheck.ts";
+import { quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 
 /**
  * Pages in the write-ahead log before a commit moves them into the file itself. Whoever follows the log does it
@@ -71,9 +71,9 @@ function requireSound(db: DatabaseSync, path: string): void {
     const versions = `schema ${version}, this one knows ${SCHEMA_VERSION}`;
     throw new StoreError("unavailable", `${path} was written by a newer Postledger (${versions})`);
   }
-  const faults = quickFaults(db);
+  const faults = quickIntegrityCheck(db);
   if (faults.length === 0) return;
-  const told = faults.map((fault) => `  ${placeOfFault(fault)}: ${fault.detail}`);
+  const told = faults.map((fault) => `  ${locationOfFault(fault)}: ${fault.detail}`);
   throw new StoreError(
     "unavailable",
     [`${path} is not as it was written, so nothing is read from it:`, ...told, SAYS_MORE].join("\n"),

@@ -30,7 +30,7 @@ export function fileFaultOf(kind: StoreFault["kind"], object: string, detail: st
  * What is wrong with the schema and with the ends of a log's file: all that can be seen without reading the log. Every
  * opening and every seal looks at it. Within a transaction it is of one moment.
  */
-export function quickFaults(db: DatabaseSync): readonly StoreFault[] {
+export function quickIntegrityCheck(db: DatabaseSync): readonly StoreFault[] {
   const schema = [...headerFaults(db), ...schemaFaults(db)];
   return areTablesOurs(db) ? [...schema, ...headFaults(db)] : schema;
 }

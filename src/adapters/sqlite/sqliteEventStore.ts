@@ -12,18 +12,18 @@ import {
   type LogFilter,
   type NewEvent,
   type Position,
+  type PurgeReport,
   type RecordedEvent,
-  type ScrubReport,
   StoreError,
   type StoreFault,
   type Truncation,
 } from "../../ports/eventStore.ts";
-import { emptyEvents } from "./blankErasedRows.ts";
-import { wholeFaults } from "./fullIntegrityCheck.ts";
+import { blankErasedRows } from "./blankErasedRows.ts";
+import { fullIntegrityCheck } from "./fullIntegrityCheck.ts";
 import { GroupCommit, type PreparedEvent, positionText } from "./groupCommit.ts";
 import { LogReader } from "./logReader.ts";
 import { openLogDatabase } from "./openLogDatabase.ts";
-import { areTablesOurs, fileFaultOf, quickFaults } from "./quickIntegrityCheck.ts";
+import { areTablesOurs, fileFaultOf, quickIntegrityCheck } from "./quickIntegrityCheck.ts";
 
 export interface SqliteEventStoreOptions {
   /** The log's file; its folder is made when it is missing. */
@@ -159,10 +159,10 @@ class SqliteEventStore implements EventStore {
   }
 
   async truncateBefore(stream: string, revision: number, options?: CallOptions): Promise<void> {
-    await this.whenFree(() => emptyEvents(this.db, stream, revision), options);
+    await this.whenFree(() => blankErasedRows(this.db, stream, revision), options);
   }
 
-  async scrub(options?: CallOptions): Promise<ScrubReport> {
+  async scrub(options?: CallOptions): Promise<PurgeReport> {
     const deadline = performance.now() + (options?.timeoutMs ?? SCRUB_TIMEOUT_MS);
     // The log's own file holds nothing of a truncated event by now; older pages may stand in its write-ahead log.
     while (!(await this.whenFree(() => this.cutWriteAheadLog(), options))) {
@@ -173,7 +173,7 @@ class SqliteEventStore implements EventStore {
   }
 
   async faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]> {
-    const look = depth === "quick" ? quickFaults : wholeFaults;
+    const look = depth === "quick" ? quickIntegrityCheck : fullIntegrityCheck;
     const faults = await this.whenUnlocked(() => inOneMoment(this.db, look), options);
     return fileAt(this.path) === this.file ? faults : [SWAPPED, ...faults];
   }

@@ -20,7 +20,7 @@ function withDatabase<Result>(path: string, work: (db: DatabaseSync) => Result):
  * are not held up, but the write-ahead log cannot be cut back before the copy is done. Nothing that was deleted is in
  * the copy, nor free pages.
  */
-export function copyLog(path: string, target: string): void {
+export function vacuumCopy(path: string, target: string): void {
   withDatabase(path, (db) => void db.prepare("VACUUM INTO ?").run(target));
 }
 

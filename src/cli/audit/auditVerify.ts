@@ -69,7 +69,7 @@ async function verifySeals(invocation: Invocation, signal: AbortSignal): Promise
     verifyLog({
       store,
       databases: sqliteReadDatabases,
-      scratchPath: join(config.dataDir, `verify-audit-${crypto.randomUUID()}.db`),
+      temporaryPath: join(config.dataDir, `verify-audit-${crypto.randomUUID()}.db`),
       trusted,
       kept,
       onProgress({ events, position, head }) {

@@ -1,7 +1,7 @@
 import type { Finding, FindingKind } from "../../commands/audit/auditFindings.ts";
 import type { LogVerification } from "../../commands/audit/verifyLog.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
-import { placeOfFault } from "../../ports/eventStore.ts";
+import { locationOfFault } from "../../ports/eventStore.ts";
 
 /** What each kind of finding says, for somebody who was not there when it was built. */
 const MEANINGS: Readonly<Record<FindingKind, string>> = {
@@ -40,7 +40,9 @@ function counted(count: number, noun: string): string {
 /** One finding: what it is, where, and why. Names may hold anything once somebody has forged them. */
 function findingLine(finding: Finding): string {
   const { kind, seal, detail } = finding;
-  const [place, why] = [placeOfFault(finding), detail].map((text) => text.replace(/[^\x20-\x7e]/g, escaped));
+  const [place, why] = [locationOfFault(finding), detail].map((text) =>
+    text.replace(/[^\x20-\x7e]/g, escaped),
+  );
   return `${kind}  ${place}  ${why}${seal === null ? "" : ` (seal ${seal})`}`;
 }
 
@@ -76,12 +78,12 @@ function foundLines({ findings, kinds }: LogVerification): readonly string[] {
 }
 
 function sealLines({ chain, uncovered }: LogVerification, now: EpochMs): readonly string[] {
-  const { lastAt, lastLeaf } = chain;
+  const { lastAt, lastHash } = chain;
   if (lastAt === null) return [];
   const secondsAgo = Math.round((now - epochMs(lastAt)) / SECOND_MS);
   return [
     line("not sealed", `${counted(uncovered, "event")} that came since the last seal, ${secondsAgo} s ago`),
-    line("keep", `the last seal's digest, elsewhere, for --digest next time: ${lastLeaf}`),
+    line("keep", `the last seal's digest, elsewhere, for --digest next time: ${lastHash}`),
   ];
 }
 

@@ -3,7 +3,7 @@ import { realpath, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { copyContentTree, copyDurably, digestFile } from "../../adapters/directory/copyContentTree.ts";
 import { syncFolder } from "../../adapters/directory/durableFile.ts";
-import { copyLog } from "../../adapters/sqlite/vacuumCopy.ts";
+import { vacuumCopy } from "../../adapters/sqlite/vacuumCopy.ts";
 import { recordCopy } from "../../commands/instance/freezeAndResume.ts";
 import { instanceAggregate } from "../../commands/instance/openInstance.ts";
 import { load } from "../../commands/transact.ts";
@@ -64,7 +64,7 @@ async function fill(
   const manifest = new ManifestWriter(directory, facts);
   const bar = progressBar("backup");
   bar.show(0, "the log");
-  copyLog(logPath(config), join(directory, BACKUP_LOG));
+  vacuumCopy(logPath(config), join(directory, BACKUP_LOG));
   // A file and a folder are flushed alike.
   await syncFolder(join(directory, BACKUP_LOG));
   manifest.add({ path: BACKUP_LOG, ...(await digestFile(join(directory, BACKUP_LOG))) });

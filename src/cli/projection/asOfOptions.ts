@@ -2,7 +2,7 @@ import { accessSync, constants } from "node:fs";
 import { dirname } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import type { Projection } from "../../../projections/projection.ts";
-import { type Past, PastError, withPast } from "../../readModels/asOf.ts";
+import { AsOfError, type Past, withReadModelAsOf } from "../../readModels/asOf.ts";
 import { fileOutput, type RowOutput, standardOutput } from "../output/jsonAndCsvRows.ts";
 import { type Invocation, type Operand, type Option, UsageError } from "../program/command.ts";
 import { interruptible } from "../program/interruptible.ts";
@@ -74,17 +74,21 @@ export async function withReadModelsAsOf(
       await withLog(
         invocation.config,
         ({ deps: { store }, place }) =>
-          withPast({ ...place, store, projection, onProgress: bar.show, signal }, moments, (pasts) => {
-            bar.end();
-            return work(pasts, signal);
-          }),
+          withReadModelAsOf(
+            { ...place, store, projection, onProgress: bar.show, signal },
+            moments,
+            (pasts) => {
+              bar.end();
+              return work(pasts, signal);
+            },
+          ),
         { readOnly: true },
       );
       return 0;
     } catch (error) {
       // Whoever read our output has seen enough.
       if ((error as { code?: string }).code === "EPIPE") return 0;
-      if (!(error instanceof PastError)) throw error;
+      if (!(error instanceof AsOfError)) throw error;
       process.stderr.write(`postledger: ${error.message}\n`);
       return 1;
     } finally {

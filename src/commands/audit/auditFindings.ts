@@ -1,4 +1,4 @@
-import { placeOfFault, type StoreFault } from "../../ports/eventStore.ts";
+import { locationOfFault, type StoreFault } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 
 /** What is wrong at one place of the log. */
@@ -55,7 +55,7 @@ export function findingsIn(db: ReadDatabase): Findings {
     const { kind, stream, revision, object, seal, detail } = finding;
     db.run(
       "INSERT INTO findings VALUES (NULL, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-      ...[kind, stream, revision, object, seal, detail, placeOfFault(finding)],
+      ...[kind, stream, revision, object, seal, detail, locationOfFault(finding)],
     );
   };
   return {

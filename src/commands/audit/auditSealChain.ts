@@ -26,7 +26,7 @@ export interface AuditSealChainReport {
   /** The time of the last seal; null when there is none. */
   readonly lastAt: string | null;
   /** The leaf of the last seal; null when there is none. */
-  readonly lastLeaf: string | null;
+  readonly lastHash: string | null;
   /** Who signed, each key once. */
   readonly publicKeys: readonly string[];
 }
@@ -34,7 +34,7 @@ export interface AuditSealChainReport {
 /** Walks the chain of seals: each is there, says what the one before it was, and is signed by whom it has to be. */
 export class AuditSealChain {
   private next = 0;
-  private lastLeaf: string | null = null;
+  private lastHash: string | null = null;
   private lastAt: string | null = null;
   /** Null behind a seal that could not be read. */
   private covered: number | null = 0;
@@ -68,8 +68,8 @@ export class AuditSealChain {
     if (!seal || !places) this.tell("changed", revision, "the seal is damaged");
     this.seals += 1;
     this.next = revision + 1;
-    this.lastLeaf = leaf;
-    this.isKeptSeen ||= this.lastLeaf === this.kept;
+    this.lastHash = leaf;
+    this.isKeptSeen ||= this.lastHash === this.kept;
     this.covered = (places && seal?.covered) ?? null;
     return places && { revision, places, isNext };
   }
@@ -87,12 +87,12 @@ export class AuditSealChain {
     }
     if (this.kept !== null && !this.isKeptSeen)
       this.tell("removed", last, "the seal that was kept is not in the chain");
-    const { seals, signed, signedSince, coveredTold: covered, lastAt, lastLeaf } = this;
-    return { seals, signed, signedSince, covered, lastAt, lastLeaf, publicKeys: [...this.signers] };
+    const { seals, signed, signedSince, coveredTold: covered, lastAt, lastHash } = this;
+    return { seals, signed, signedSince, covered, lastAt, lastHash, publicKeys: [...this.signers] };
   }
 
   private check(seal: Seal, revision: number, isGap: boolean): void {
-    if (!isGap && seal.previous !== this.lastLeaf) {
+    if (!isGap && seal.previous !== this.lastHash) {
       this.tell(
         "changed",
         Math.max(0, revision - 1),

@@ -10,15 +10,15 @@ import {
 import { invariant } from "../../kernel/assert.ts";
 import type { SigningKey } from "../../kernel/crypto/signingKey.ts";
 import { encodeData } from "../../kernel/event/codec.ts";
-import { eventLeaf } from "../../kernel/event/eventHash.ts";
-import { isOfTheLog } from "../../kernel/event/systemEvents.ts";
+import { eventHash } from "../../kernel/event/eventHash.ts";
+import { isSystemEvent } from "../../kernel/event/systemEvents.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
   type EventStore,
   LOG_START,
+  locationOfFault,
   type Position,
-  placeOfFault,
   type RecordedEvent,
   type StoreFault,
 } from "../../ports/eventStore.ts";
@@ -44,7 +44,7 @@ interface Resumption {
 export class DamagedLogError extends Error {
   override readonly name = "DamagedLogError";
   constructor(faults: readonly StoreFault[]) {
-    const told = faults.map((fault) => `${placeOfFault(fault)}: ${fault.detail}`);
+    const told = faults.map((fault) => `${locationOfFault(fault)}: ${fault.detail}`);
     super(`the log is not sealed, because it is not as it was written: ${told.join("; ")}`);
   }
 }
@@ -111,7 +111,7 @@ export class AuditSealer {
     const { revision, leaf } = this.end;
     if (revision === null) return;
     const [event] = await this.options.store.read(AUDIT_STREAM, revision, 1);
-    if (event?.revision === revision && eventLeaf(event) === leaf) return;
+    if (event?.revision === revision && eventHash(event) === leaf) return;
     const detail = "the seal that this process has seen there is gone, or is another one";
     throw new DamagedLogError([{ kind: "removed", stream: AUDIT_STREAM, revision, object: null, detail }]);
   }
@@ -141,9 +141,9 @@ export class AuditSealer {
   private take(event: RecordedEvent): void {
     const { stream, revision } = event;
     // What an import could not bring along was sealed where it still was.
-    if (stream === AUDIT_STREAM || !isOfTheLog(event)) return;
+    if (stream === AUDIT_STREAM || !isSystemEvent(event)) return;
     if (this.named.delete(nameOf(event))) return;
-    this.places.push({ stream, revision, leaf: eventLeaf(event) });
+    this.places.push({ stream, revision, leaf: eventHash(event) });
   }
 
   private async resume(): Promise<void> {
@@ -162,7 +162,7 @@ function nameOf({ stream, revision }: Pick<Place, "stream" | "revision">): strin
 }
 
 function endAfter(event: Omit<RecordedEvent, "position">, { covered }: Seal): ChainEnd {
-  return { revision: event.revision, leaf: eventLeaf(event), covered };
+  return { revision: event.revision, leaf: eventHash(event), covered };
 }
 
 /** Reads the last seal; what it says is not checked here. Throws `StoreError`, `UnreadableEventError`. */

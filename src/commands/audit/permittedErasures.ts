@@ -12,7 +12,7 @@ import { type TemplateEvent, templateCodec, templateStream } from "../../domain/
 import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
 import { type Codec, UnreadableEventError } from "../../kernel/event/codec.ts";
 import type { DomainEvent } from "../../kernel/event/decider.ts";
-import { type ErasedLeaf, erasedLeaves } from "../../kernel/event/eventHash.ts";
+import { type ErasedEventHash, erasedEventHashes } from "../../kernel/event/eventHash.ts";
 import { DAY_MS, epochMs } from "../../kernel/time.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
@@ -23,7 +23,7 @@ export interface PermittedGap {
   /** All revisions below this one; 0: none. */
   readonly below: number;
   /** Single revisions, with the leaves of what was there. */
-  readonly erased: readonly ErasedLeaf[];
+  readonly erased: readonly ErasedEventHash[];
   /** Why what it says it erases is not let go of; null when it is, and for events that erase nothing. */
   readonly unfounded: string | null;
 }
@@ -127,7 +127,7 @@ export class PermittedErasures {
   private contentErasureFault(event: RecordedEvent, message: MessageFacts): string | null {
     const erasure = decoded(emailCodec, event, "EmailContentErased")?.data;
     if (!erasure) return "it cannot be read";
-    if (erasedLeaves(event).length > 0) return "it names events that no erasure of content takes";
+    if (erasedEventHashes(event).length > 0) return "it names events that no erasure of content takes";
     if (!isOf(event, message.workspaceId)) return "its metadata name another workspace than the message's";
     if (!message.hasEnded) return "the message had not ended";
     switch (erasure.reason) {
@@ -146,13 +146,13 @@ export class PermittedErasures {
     const { stream, revision, type } = event;
     this.facts.noteSuppressionEvent(stream, revision, type);
     if (type !== "SuppressionAddressErased") return NOTHING;
-    const erased = erasedLeaves(event);
+    const erased = erasedEventHashes(event);
     const fault = this.addressErasureFault(event, erased);
     return fault === null ? { ...NOTHING, erased } : unfounded(fault);
   }
 
   /** An address goes with all that came before it, and what it led to stays: the suppression right behind it. */
-  private addressErasureFault(event: RecordedEvent, erased: readonly ErasedLeaf[]): string | null {
+  private addressErasureFault(event: RecordedEvent, erased: readonly ErasedEventHash[]): string | null {
     const { stream, revision } = event;
     const data = decoded(suppressionCodec, event, "SuppressionAddressErased")?.data;
     if (!data) return "it cannot be read";
@@ -173,13 +173,13 @@ export class PermittedErasures {
 
   private takeUpload(event: RecordedEvent): PermittedGap {
     if (event.type !== ("AttachmentErased" satisfies AttachmentEvent["type"])) return NOTHING;
-    const erased = erasedLeaves(event);
+    const erased = erasedEventHashes(event);
     const fault = this.uploadErasureFault(event, erased);
     return fault === null ? { ...NOTHING, erased } : unfounded(fault);
   }
 
   /** It says once more what is left of the upload, so all that came before it goes. */
-  private uploadErasureFault(event: RecordedEvent, erased: readonly ErasedLeaf[]): string | null {
+  private uploadErasureFault(event: RecordedEvent, erased: readonly ErasedEventHash[]): string | null {
     const data = decoded(attachmentCodec, event, "AttachmentErased")?.data;
     if (!data) return "it cannot be read";
     if (!isOf(event, data.workspaceId)) return ANOTHER_WORKSPACE;
@@ -195,7 +195,7 @@ export class PermittedErasures {
   /** Nothing stays of a template that is deleted but that it was. */
   private takeTemplate(event: RecordedEvent): PermittedGap {
     if (event.type !== ("TemplateDeleted" satisfies TemplateEvent["type"])) return NOTHING;
-    const erased = erasedLeaves(event);
+    const erased = erasedEventHashes(event);
     const data = decoded(templateCodec, event, "TemplateDeleted")?.data;
     if (!data) return unfounded("it cannot be read");
     if (!isOf(event, data.workspaceId)) return unfounded(ANOTHER_WORKSPACE);
@@ -234,7 +234,7 @@ function takeStorage(event: RecordedEvent): PermittedGap {
   return { ...NOTHING, below: Math.min(before, event.revision) };
 }
 
-function namesAllBefore({ revision }: RecordedEvent, erased: readonly ErasedLeaf[]): boolean {
+function namesAllBefore({ revision }: RecordedEvent, erased: readonly ErasedEventHash[]): boolean {
   const named = new Set(erased.map((one) => one.revision));
   return named.size > 0 && named.size === revision;
 }

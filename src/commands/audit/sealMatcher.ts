@@ -13,7 +13,7 @@ interface Waiting extends Place {
 }
 
 /** An event that a seal names, and where among the others. */
-interface Found {
+interface RowPage {
   readonly row: Waiting;
   readonly index: number;
 }
@@ -70,7 +70,7 @@ export class SealMatcher {
   compare({ revision: seal, places, isNext }: ReadSeal): void {
     this.areSealsLost ||= !isNext;
     const open = new Map(places.map((place, index) => [nameOf(place), index]));
-    const found: Found[] = [];
+    const found: RowPage[] = [];
     let others: Waiting[] = [];
     for (const row of this.waiting()) {
       const index = open.get(nameOf(row));
@@ -125,7 +125,7 @@ export class SealMatcher {
     }
   }
 
-  private compareFound(found: readonly Found[], places: readonly Place[], seal: number): void {
+  private compareFound(found: readonly RowPage[], places: readonly Place[], seal: number): void {
     const inOrder = found.map(({ index }) => index).sort((a, b) => a - b);
     found.forEach(({ row, index }, at) => {
       if (row.leaf !== places[index]?.leaf) {

@@ -1,8 +1,8 @@
 import { AUDIT_STREAM } from "../../domain/audit/events.ts";
 import type { PublicKey } from "../../kernel/crypto/signingKey.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
-import { contentLeaf, eventLeaf } from "../../kernel/event/eventHash.ts";
-import { EVENT_ERASED, isOfTheLog } from "../../kernel/event/systemEvents.ts";
+import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
+import { EVENT_ERASED, isSystemEvent } from "../../kernel/event/systemEvents.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import {
   type EventStore,
@@ -25,7 +25,7 @@ export interface VerifyLogOptions {
   readonly store: EventStore;
   readonly databases: ReadDatabases;
   /** A file that is made, used and removed: what memory could not hold. */
-  readonly scratchPath: string;
+  readonly temporaryPath: string;
   /** The keys that have to sign; none: seals need not be signed, and any signature has to be that of its own key. */
   readonly trusted: readonly PublicKey[];
   /** The leaf of a seal that has to be in the chain, because somebody kept it elsewhere. */
@@ -68,12 +68,12 @@ const FINDINGS_SHOWN_MAX = 100;
  * Works beside a running service; memory does not grow with the log. Throws `StoreError`, or the signal's reason.
  */
 export async function verifyLog(options: VerifyLogOptions): Promise<LogVerification> {
-  const db = options.databases.open(options.scratchPath, "build");
+  const db = options.databases.open(options.temporaryPath, "build");
   try {
     return await walk(options, db);
   } finally {
     db.close();
-    options.databases.remove(options.scratchPath);
+    options.databases.remove(options.temporaryPath);
   }
 }
 
@@ -192,13 +192,13 @@ class LogCheck {
       this.order.see(event);
       const seal = this.chain.take(event, this.leafOf(event));
       if (seal) this.places.compare(seal);
-    } else if (isOfTheLog(event)) this.takeEvent(event);
+    } else if (isSystemEvent(event)) this.takeEvent(event);
     else if (event.type === EVENT_ERASED) this.order.seePlaceholder(event);
   }
 
   /** Takes an event that came while the log was read: only what it lets go of, and that it is there. */
   takeLater(event: RecordedEvent): void {
-    if (!isOfTheLog(event)) return;
+    if (!isSystemEvent(event)) return;
     this.order.advance(event);
     this.release(event);
   }
@@ -228,7 +228,7 @@ class LogCheck {
     const firstMissing = this.order.see(event);
     const leaf = this.leafOf(event);
     // What has no leaf says nothing of others either.
-    const content = firstMissing === 0 && leaf !== NO_LEAF ? contentLeaf(event) : null;
+    const content = firstMissing === 0 && leaf !== NO_LEAF ? contentEventHash(event) : null;
     // Where its content is gone, the acceptance says what the leaf was: it lay right before it.
     if (content !== null) this.places.wait({ stream, revision: 0, leaf: content }, false);
     this.places.wait({ stream, revision, leaf }, true);
@@ -238,7 +238,7 @@ class LogCheck {
   /** The leaf of an event; of one that cannot have been written by us it is none that a seal could name. */
   private leafOf(event: RecordedEvent): string {
     try {
-      return eventLeaf(event);
+      return eventHash(event);
     } catch (error) {
       if (!(error instanceof UnreadableEventError)) throw error;
       const { stream, revision } = event;

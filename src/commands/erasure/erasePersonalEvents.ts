@@ -6,7 +6,7 @@ import {
   suppressionCodec,
   suppressionStream,
 } from "../../domain/suppression/events.ts";
-import { leavesOf } from "../../kernel/event/erasedEvents.ts";
+import { toErasedEvents } from "../../kernel/event/erasedEvents.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { type EventStore, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
 import { deleteAttachment } from "../attachment/deleteAttachment.ts";
@@ -62,7 +62,7 @@ export async function erasePersonsUpload(
       await store.truncateBefore(stream, told.revision);
       return state?.erasureId === erasureId;
     }
-    const { events: news } = eraseUpload(state, erasureId, leavesOf(events));
+    const { events: news } = eraseUpload(state, erasureId, toErasedEvents(events));
     const last = events.at(-1);
     if (news.length === 0 || last === undefined) return false;
     await store.append(stream, toNewEvents(news, context), last.revision);
@@ -89,7 +89,7 @@ export async function erasePersonsSuppression(
     if (!events.some((event) => standsFor(event, last))) {
       const cutsHistory = cut.some(({ type }) => type !== "SuppressionAddressStored");
       const { workspaceId } = context;
-      const data = { workspaceId, recipientHash, cutsHistory, erasureId, erased: leavesOf(cut) };
+      const data = { workspaceId, recipientHash, cutsHistory, erasureId, erased: toErasedEvents(cut) };
       const event: SuppressionEvent = { type: "SuppressionAddressErased", data };
       const revision = await store.lastRevision(stream);
       const result = await store.append(stream, toNewEvents([event], context), revision ?? "noStream");

@@ -1,7 +1,7 @@
 import { deleteTemplate as decideDeletion } from "../../domain/template/decisions.ts";
 import { templateCodec, templateStream } from "../../domain/template/events.ts";
 import { type TemplateState, templateDecider } from "../../domain/template/state.ts";
-import { type ErasedEvents, leavesOf } from "../../kernel/event/erasedEvents.ts";
+import { type ErasedEvents, toErasedEvents } from "../../kernel/event/erasedEvents.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
@@ -61,7 +61,7 @@ async function readWhole(store: EventStore, stream: string) {
   for (;;) {
     const page = await store.read(stream, revision + 1, PAGE_EVENTS);
     for (const event of page) state = templateDecider.evolve(state, templateCodec.decode(event));
-    leaves.push(...leavesOf(page));
+    leaves.push(...toErasedEvents(page));
     revision = page.at(-1)?.revision ?? revision;
     if (page.length < PAGE_EVENTS) return { state, revision, leaves };
   }

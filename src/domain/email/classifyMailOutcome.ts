@@ -1,6 +1,6 @@
 import { never } from "../../kernel/assert.ts";
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
-import { enhancedCode, READINGS, type RefusalReason, reasonOfReply } from "./relayReplies.ts";
+import { enhancedCode, RELAY_REPLY_READINGS, type RefusalReason, reasonOfReply } from "./relayReplies.ts";
 
 /** What an outcome means for the message, the recipient and the relay. */
 export type Verdict =
@@ -48,7 +48,7 @@ function refusedForNow(refused: Refused): Verdict {
     stage === "mail" ||
     RELAY_TROUBLE_CODES.has(code) ||
     enhancedCode(reply).startsWith("4.3.");
-  const isKnownRelays = known !== null && READINGS[known].transient === "relayFault";
+  const isKnownRelays = known !== null && RELAY_REPLY_READINGS[known].transient === "relayFault";
   if (isRelays && !isKnownRelays) return deferred(refused, "relay_unavailable", true);
   return deferred(refused, known ?? "recipient_deferred", isKnownRelays);
 }
@@ -65,7 +65,7 @@ function refusedForGood(refused: Refused): Verdict {
   const { stage, code, reply } = refused;
   if (stage === "connect") return deferred(refused, "relay_unavailable", true);
   const reason = reasonOfReply(code, reply) ?? "recipient_refused";
-  const { permanent } = READINGS[reason];
+  const { permanent } = RELAY_REPLY_READINGS[reason];
   if (permanent === "relayFault" || isLoginWanted(refused, reason)) return deferred(refused, reason, true);
   // Before a recipient is named nothing is about one.
   const isAboutUs =

@@ -14,7 +14,7 @@ function replaceAllOf(text: string, address: string, name: string): string {
  * somebody whom the recipient's mail is passed on to. `others` are texts of the message, such as its subject, that
  * filters quote.
  */
-export function redactReply(
+export function redactRelayReply(
   reply: string,
   sender: string,
   recipient: string,

@@ -30,7 +30,7 @@ interface Reading {
 }
 
 /** What follows from a reason. A relay's fault burns no attempt: the message waits until its time is over. */
-export const READINGS: Readonly<Record<RefusalReason, Reading>> = {
+export const RELAY_REPLY_READINGS: Readonly<Record<RefusalReason, Reading>> = {
   account_suspended: { permanent: "relayFault", transient: "relayFault" },
   authentication_required: { permanent: "failed", transient: "relayFault" },
   content_rejected: { permanent: "byCode", transient: "recipient" },

@@ -18,7 +18,7 @@ function textsOf(metadata: unknown): readonly string[] {
  * The beginning of an endpoint's answer for the log, without what it may repeat of the payload: endpoints echo what
  * they are sent, and that must be gone when the message is erased.
  */
-export function redactAnswer(body: string, metadata: unknown): string {
+export function redactResponse(body: string, metadata: unknown): string {
   const texts = textsOf(metadata);
   const beginning = excerpt(body, LOOKED_AT_CHARACTERS_MAX);
   const decoded = withoutEncoded(beginning, texts, "<encoded>");

@@ -1,4 +1,4 @@
-import type { Found } from "../../../projections/keysetList.ts";
+import type { RowPage } from "../../../projections/keysetList.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { Problem } from "../server/problem.ts";
 import { encodeCursor, type Page, type PageRequest } from "./cursorPaging.ts";
@@ -71,7 +71,7 @@ const QUERIES_PER_PAGE_MAX = 10;
 export async function findPage<Query extends PageRequest, Row>(
   model: Pick<ReadModel, "db" | "scheduler">,
   query: Query,
-  find: (db: ReadDatabase, query: Query) => Found<Row>,
+  find: (db: ReadDatabase, query: Query) => RowPage<Row>,
 ): Promise<Page<Row>> {
   const shown: Row[] = [];
   let { after } = query;

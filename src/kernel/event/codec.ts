@@ -3,10 +3,10 @@ import type { Static, TObject } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { invariant } from "../assert.ts";
 
-/** Schemas of a noun's events by type name: the names are the storage format and never change. */
+/** Schemas of the events of one aggregate by type name: the names are the storage format and never change. */
 export type EventSchemas = Readonly<Record<string, TObject>>;
 
-/** The union of a noun's events, each `{ type, data }`. */
+/** The union of the events of one aggregate, each `{ type, data }`. */
 export type EventOf<Schemas extends EventSchemas> = {
   [Type in keyof Schemas & string]: { readonly type: Type; readonly data: Static<Schemas[Type]> };
 }[keyof Schemas & string];
@@ -23,15 +23,15 @@ export interface StoredEvent {
 }
 
 /** Makes data of one version out of another's: pure, total, and into a new object. */
-export type Lift = (data: Fields) => object;
+export type DataMapping = (data: Fields) => object;
 type Fields = Readonly<Record<string, unknown>>;
 
 /** How the data of one event type came to its schema. A type without this is at version 1. */
 export interface TypeVersions {
-  /** The first lifts version 1 to 2, the next 2 to 3 …: the schema is of version `lifts.length + 1`. */
-  readonly lifts: readonly Lift[];
+  /** The first makes version 2 of version 1, the next version 3 of 2, and so on. The schema is of version `upcasts.length + 1`. */
+  readonly upcasts: readonly DataMapping[];
   /** The version that is written, where that is not the newest: instances that cannot read the newest may still run. */
-  readonly writes?: { readonly version: number; readonly lower: Lift };
+  readonly writes?: { readonly version: number; readonly downcast: DataMapping };
 }
 
 /** What a codec reads and writes of one type. `reads` is the version of `schema`; it reads all before it too. */
@@ -54,12 +54,12 @@ export class UnreadableEventError extends Error {
   }
 }
 
-/** Validates and lifts events at the edge of the store, so that `evolve` and `apply` see only what they know. */
+/** Validates and upcasts events as they are read, so that `evolve` and `apply` see the newest version only. */
 export interface Codec<Event> {
   /** The type names that this codec knows. */
   readonly types: readonly string[];
   readonly formats: ReadonlyMap<string, EventFormat>;
-  /** The event as its noun knows it, whatever version it was written in. Throws {@link UnreadableEventError}. */
+  /** The event as its aggregate knows it, whatever version it was written in. Throws {@link UnreadableEventError}. */
   decode(stored: StoredEvent): Event;
   /** The data as it is to be stored, and its version. Data that is compressed stays so. */
   encode(event: Pick<StoredEvent, "type" | "data">): {
@@ -101,12 +101,12 @@ export function plainData(stored: StoredEvent): unknown {
 interface Format extends EventFormat {
   /** Compiled when it is first asked for: a command of the command line meets few of the types. */
   check(): TypeCheck<TObject>;
-  readonly lifts: readonly Lift[];
-  readonly lower: Lift | undefined;
+  readonly upcasts: readonly DataMapping[];
+  readonly downcast: DataMapping | undefined;
 }
 
-function formatOf(type: string, schema: TObject, { lifts, writes }: TypeVersions): Format {
-  const reads = lifts.length + 1;
+function formatOf(type: string, schema: TObject, { upcasts, writes }: TypeVersions): Format {
+  const reads = upcasts.length + 1;
   const version = writes?.version ?? reads;
   invariant(
     version >= 1 && version <= reads && (writes === undefined || version < reads),
@@ -117,11 +117,11 @@ function formatOf(type: string, schema: TObject, { lifts, writes }: TypeVersions
     compiled ??= TypeCompiler.Compile(schema);
     return compiled;
   };
-  return { schema, reads, writes: version, check, lifts, lower: writes?.lower };
+  return { schema, reads, writes: version, check, upcasts, downcast: writes?.downcast };
 }
 
 /** Data of an older version as the newest. What is newer than the newest is not looked into. */
-function liftedData(stored: StoredEvent, { reads, lifts }: Format, version: unknown): unknown {
+function upcastData(stored: StoredEvent, { reads, upcasts }: Format, version: unknown): unknown {
   if (typeof version !== "number" || !Number.isInteger(version) || version < 1) {
     throw new UnreadableEventError(stored, "its metadata name no version");
   }
@@ -133,21 +133,21 @@ function liftedData(stored: StoredEvent, { reads, lifts }: Format, version: unkn
     throw new UnreadableEventError(stored, DAMAGED);
   }
   try {
-    let lifted: object = data;
-    for (const lift of lifts.slice(version - 1)) lifted = lift(lifted as Fields);
-    return lifted;
+    let upcastedData: object = data;
+    for (const upcast of upcasts.slice(version - 1)) upcastedData = upcast(upcastedData as Fields);
+    return upcastedData;
   } catch {
     throw new UnreadableEventError(stored, DAMAGED);
   }
 }
 
-function loweredData(stored: StoredEvent, lower: Lift): object | Uint8Array {
-  const data = lower(plainData(stored) as Fields);
+function downcastData(stored: StoredEvent, downcast: DataMapping): object | Uint8Array {
+  const data = downcast(plainData(stored) as Fields);
   return stored.data instanceof Uint8Array ? compress(data) : data;
 }
 
 /**
- * Builds the codec of one noun from its schemas, each of the newest version of its type.
+ * Builds the codec of one aggregate from its schemas, each of the newest version of its type.
  * `versions` names the types that are not at version 1 any more.
  */
 export function makeCodec<const Schemas extends EventSchemas>(
@@ -156,7 +156,7 @@ export function makeCodec<const Schemas extends EventSchemas>(
 ): Codec<EventOf<Schemas>> {
   const formats = new Map<string, Format>(
     Object.entries(schemas).map(([type, schema]) => {
-      return [type, formatOf(type, schema, versions[type] ?? { lifts: [] })];
+      return [type, formatOf(type, schema, versions[type] ?? { upcasts: [] })];
     }),
   );
   return {
@@ -167,7 +167,7 @@ export function makeCodec<const Schemas extends EventSchemas>(
       if (!format) throw new UnreadableEventError(stored, `its type is unknown: ${NEWER}`);
       const version = stored.metadata?.schema;
       const isNewest = version === format.reads || version === undefined;
-      const data = isNewest ? plainData(stored) : liftedData(stored, format, version);
+      const data = isNewest ? plainData(stored) : upcastData(stored, format, version);
       if (!format.check().Check(data)) {
         const { path = "/", message = "" } = format.check().Errors(data).First() ?? {};
         throw new UnreadableEventError(
@@ -179,7 +179,7 @@ export function makeCodec<const Schemas extends EventSchemas>(
     },
     encode(event) {
       const format = formats.get(event.type);
-      const data = format?.lower ? loweredData(event, format.lower) : event.data;
+      const data = format?.downcast ? downcastData(event, format.downcast) : event.data;
       return { data, schema: format?.writes ?? 1 };
     },
   };

@@ -11,7 +11,7 @@ export interface Decision<Outcome, Event extends DomainEvent> {
 }
 
 /**
- * A noun's state as a fold of its events: plain, pure and total. `evolve` closes its union with `never`;
+ * The state of an aggregate as a fold of its events: plain, pure and total. `evolve` closes its union with `never`;
  * unknown events never reach it, because the codec stops them.
  */
 export interface Decider<State, Event extends DomainEvent> {

@@ -1,17 +1,17 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { erasedLeaves, eventLeaf, type LeafSource } from "./eventHash.ts";
+import { erasedEventHashes, eventHash, type HashedEvent } from "./eventHash.ts";
 
 /**
- * Events of the same stream that are cut off after the event that carries this: where they stood, and their leaves,
- * which keep the place of what was in them in the chain over the log.
+ * Events of the same stream that are truncated after the event that carries this: their revisions, and their hashes
+ * (`leaf`), which keep their place in the audit chain of the log.
  */
 export const ErasedEvents = Type.Array(Type.Object({ revision: Type.Integer(), leaf: Type.String() }));
 export type ErasedEvents = Static<typeof ErasedEvents>;
 
-/** What stands for these events once they are cut off, and for those that they themselves stand for. */
-export function leavesOf(events: readonly LeafSource[]): ErasedEvents {
+/** The record of these events for when they are truncated, with those that they have erased themselves. */
+export function toErasedEvents(events: readonly HashedEvent[]): ErasedEvents {
   return events.flatMap((event) => [
-    ...erasedLeaves(event),
-    { revision: event.revision, leaf: eventLeaf(event) },
+    ...erasedEventHashes(event),
+    { revision: event.revision, leaf: eventHash(event) },
   ]);
 }

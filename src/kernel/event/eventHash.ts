@@ -2,8 +2,8 @@ import { isUuid } from "../ids.ts";
 import { canonicalJson, type Json, type JsonObject } from "../text/json.ts";
 import { plainData, UnreadableEventError } from "./codec.ts";
 
-/** What a leaf is made from: an event without its position, which is another one after an import. */
-export interface LeafSource {
+/** The parts of an event that its hash covers. Its position is not among them: an import changes it. */
+export interface HashedEvent {
   readonly stream: string;
   readonly revision: number;
   readonly type: string;
@@ -12,15 +12,15 @@ export interface LeafSource {
   readonly metadata: JsonObject;
 }
 
-/** The leaf of an event that the log does not hold any more, as a later event of its stream tells it. */
-export interface ErasedLeaf {
+/** The hash of an event that is no longer in the log, as a later event of its stream records it. */
+export interface ErasedEventHash {
   readonly revision: number;
   readonly leaf: string;
 }
 
 const CONTENT_EVENT = "EmailContentStored";
 const CONTENT_REVISION = 0;
-const LEAF = /^[0-9a-f]{64}$/;
+const HASH = /^[0-9a-f]{64}$/;
 
 function sha256(data: string | Uint8Array): string {
   return new Bun.CryptoHasher("sha256").update(data).digest("hex");
@@ -36,37 +36,37 @@ export function contentDigest(salt: string, member: "content" | "reference", jso
 }
 
 /**
- * The leaf of an event: SHA-256 in lower-case hex over its stream, revision, type, id and the digest of its payload,
+ * The hash of an event: SHA-256 in lower-case hex over its stream, revision, type, id and the digest of its payload,
  * which is its data as JSON, however that is compressed, and its metadata. The same on every store, and after export
- * and import. For EmailContentStored a salted digest stands for the data: so the leaf can be had from what is left when
- * the content is gone ({@link contentLeaf}). Throws {@link UnreadableEventError} for what is nested too deep.
+ * and import. For EmailContentStored a salted digest stands for the data: so the hash can be computed from what is left when
+ * the content is erased ({@link contentEventHash}). Throws {@link UnreadableEventError} for what is nested too deep.
  */
-export function eventLeaf(event: LeafSource): string {
-  return leafOf(event, () => [...dataOf(event), event.metadata]);
+export function eventHash(event: HashedEvent): string {
+  return hashOf(event, () => [...dataOf(event), event.metadata]);
 }
 
-/** The leaves of earlier events of its stream that an event names in `erased`: it has let go of those. */
-export function erasedLeaves(event: LeafSource): readonly ErasedLeaf[] {
+/** The hashes of earlier events of the stream that this event has erased. */
+export function erasedEventHashes(event: HashedEvent): readonly ErasedEventHash[] {
   const data = jsonOf(event);
   if (!isObject(data) || !Array.isArray(data.erased)) return [];
-  return data.erased.filter(isErasedLeaf).filter(({ revision }) => revision < event.revision);
+  return data.erased.filter(isErasedEventHash).filter(({ revision }) => revision < event.revision);
 }
 
 /**
- * The leaf of a message's content, which is revision 0, from its acceptance, which is revision 1 of the same append
- * and has the same metadata but for the version, which each type has for itself; null for any other event. Throws as
- * {@link eventLeaf} does.
+ * The hash of the content event of a message, which is revision 0, computed from the acceptance event: that is revision
+ * 1 of the same append, with the same metadata except for the version. Null for any other event. Throws as
+ * {@link eventHash} does.
  */
-export function contentLeaf(event: LeafSource): string | null {
+export function contentEventHash(event: HashedEvent): string | null {
   const data = event.revision === CONTENT_REVISION + 1 ? jsonOf(event) : undefined;
   if (!isObject(data)) return null;
   const { contentEventId: id, contentDigest: digest, contentSchema: schema = 1 } = data;
   if (typeof id !== "string" || typeof digest !== "string") return null;
   const place = { stream: event.stream, revision: CONTENT_REVISION, type: CONTENT_EVENT, id };
-  return leafOf(place, () => ["content", digest, { ...event.metadata, schema }]);
+  return hashOf(place, () => ["content", digest, { ...event.metadata, schema }]);
 }
 
-function leafOf(place: Omit<LeafSource, "data" | "metadata">, payload: () => readonly Json[]): string {
+function hashOf(place: Omit<HashedEvent, "data" | "metadata">, payload: () => readonly Json[]): string {
   const { stream, revision, type, id } = place;
   try {
     return sha256(canonicalJson([stream, revision, type, id, sha256(canonicalJson(payload()))]));
@@ -78,7 +78,7 @@ function leafOf(place: Omit<LeafSource, "data" | "metadata">, payload: () => rea
 }
 
 /** What stands for an event's data in its payload, and what that is. */
-function dataOf(event: LeafSource): readonly Json[] {
+function dataOf(event: HashedEvent): readonly Json[] {
   const data = jsonOf(event);
   if (data === undefined) return ["bytes", sha256(event.data as Uint8Array)];
   const digest = event.type === CONTENT_EVENT ? digestOfContent(data) : null;
@@ -86,7 +86,7 @@ function dataOf(event: LeafSource): readonly Json[] {
 }
 
 /** Undefined when it is neither JSON nor compressed JSON. */
-function jsonOf(event: LeafSource): Json | undefined {
+function jsonOf(event: HashedEvent): Json | undefined {
   try {
     return plainData(event) as Json;
   } catch {
@@ -98,7 +98,7 @@ function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Null for anything but a salt and one object: then all of it counts as it is, and nothing can be hidden in it. */
+/** Null for anything but a salt and one object: then all of the data is hashed, and nothing can hide in it. */
 function digestOfContent(data: Json): string | null {
   if (!isObject(data)) return null;
   const { salt, ...rest } = data;
@@ -116,10 +116,10 @@ function holdsInfinity(value: Json): boolean {
   return Object.values(value).some(holdsInfinity);
 }
 
-function isErasedLeaf(value: Json): value is Json & ErasedLeaf {
+function isErasedEventHash(value: Json): value is Json & ErasedEventHash {
   if (!isObject(value)) return false;
   const { revision, leaf } = value;
   return (
-    Number.isSafeInteger(revision) && Number(revision) >= 0 && typeof leaf === "string" && LEAF.test(leaf)
+    Number.isSafeInteger(revision) && Number(revision) >= 0 && typeof leaf === "string" && HASH.test(leaf)
   );
 }

@@ -16,7 +16,7 @@ import { classifyOutcome, type Verdict } from "../../domain/email/classifyMailOu
 import type { EmailContent } from "../../domain/email/events.ts";
 import { nextAction } from "../../domain/email/nextAction.ts";
 import { type LastingVerdict, lastingVerdict } from "../../domain/email/recordedVerdict.ts";
-import { redactReply } from "../../domain/email/redactRelayReply.ts";
+import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { DeliveryPolicy, Moment } from "../../domain/email/retrySchedule.ts";
 import type { EmailState } from "../../domain/email/state.ts";
 import { senderStream } from "../../domain/sender/events.ts";
@@ -302,7 +302,7 @@ function lasting(
   invariant(first?.type === "EmailContentStored", "a message with content begins with it");
   const { salt } = first.data;
   const encrypt = (reply: string) =>
-    keys.encryptWithSalt(salt, redactReply(reply, from, to, [replyTo, subject]));
+    keys.encryptWithSalt(salt, redactRelayReply(reply, from, to, [replyTo, subject]));
   return lastingVerdict(verdict, encrypt, [from, to, replyTo]);
 }
 

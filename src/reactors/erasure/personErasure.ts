@@ -31,9 +31,9 @@ export interface PersonErasureOptions extends Pick<PollingWork, "actor" | "rando
   /** Waits for a moment until both hold what is in the log now; false when they do not. */
   readonly areCaughtUp: () => Promise<boolean>;
   /** Gives other work of the process a turn. */
-  readonly breathe: () => Promise<void>;
+  readonly yieldToTimers: () => Promise<void>;
   /** Cuts back the read models' files; what remains of that, a sentence each. */
-  readonly scrubReadModels: () => Promise<readonly string[]>;
+  readonly truncateWriteAheadLogs: () => Promise<readonly string[]>;
 }
 
 /** It is too early: tried again after a rest, and no trouble. */
@@ -78,7 +78,7 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
     if (since < cleanSince) return [];
     const startedAt = clock.monotonicMs();
     const { remains } = await store.scrub();
-    const all = [...remains, ...(await options.scrubReadModels())];
+    const all = [...remains, ...(await options.truncateWriteAheadLogs())];
     if (all.length === 0) cleanSince = startedAt;
     else if (clock.now() - epochMs(appliedAt ?? requestedAt) < SCRUB_PATIENCE_MS)
       throw new NotYetError(all.join("; "));
@@ -146,7 +146,7 @@ const NOTHING: MessageCounts = {
 };
 
 async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
-  const { emails, request, breathe } = erasing;
+  const { emails, request, yieldToTimers } = erasing;
   let counts = NOTHING;
   let underWay = 0;
   let after: ListPlace | null = null;
@@ -158,7 +158,7 @@ async function eraseMessages(erasing: Erasing): Promise<MessageCounts> {
       else if (email !== null) counts = counted(counts, email, request.id);
     }
     after = page.next;
-    await breathe();
+    await yieldToTimers();
   } while (after !== null);
   if (underWay > 0) throw new NotYetError(`${underWay} messages are being delivered`);
   return counts;

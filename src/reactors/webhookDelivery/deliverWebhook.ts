@@ -15,7 +15,7 @@ import { signingSecrets, type WebhookEndpoint } from "../../domain/webhook/state
 import { classifyOutcome, type WebhookVerdict } from "../../domain/webhookDelivery/classifyWebhookOutcome.ts";
 import type { AttemptFacts } from "../../domain/webhookDelivery/decisions.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
-import { redactAnswer } from "../../domain/webhookDelivery/redactResponse.ts";
+import { redactResponse } from "../../domain/webhookDelivery/redactResponse.ts";
 import type { WebhookPolicy } from "../../domain/webhookDelivery/retrySchedule.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { webhookSignature } from "../../kernel/crypto/webhookSignature.ts";
@@ -154,7 +154,7 @@ function factsOf({ deps }: WebhookContext, outcome: WebhookOutcome, event: Mappe
   const { payload, answer } = event;
   const durationMs = Math.round(outcome.durationMs);
   if (outcome.kind !== "answered") return { durationMs };
-  const body = redactAnswer(outcome.body, payload.data.metadata);
+  const body = redactResponse(outcome.body, payload.data.metadata);
   const facts = { durationMs, statusCode: outcome.statusCode };
   if (body === "" || answer.kind === "dropped") return facts;
   if (answer.kind === "plain") return { ...facts, excerpt: body };

@@ -19,7 +19,7 @@ const OPEN_MS = 30 * SECOND_MS;
 const ENDPOINTS_MAX = 50_000;
 
 /** How long calls to an endpoint hold a place, which is what they cost the others. */
-type Pace = keyof typeof PACE_IN_FLIGHT_MAX;
+type RateLimiter = keyof typeof PACE_IN_FLIGHT_MAX;
 
 interface Health {
   inFlight: number;
@@ -36,7 +36,7 @@ interface Health {
   isOpen: boolean;
 }
 
-interface Places {
+interface Semaphore {
   inFlight: number;
   readonly max: number;
   /** Endpoints that wait for one of them, the first come first. */
@@ -50,7 +50,7 @@ interface Places {
  */
 export class EndpointBulkhead {
   private readonly endpoints = new LRUCache<string, Health>({ max: ENDPOINTS_MAX });
-  private readonly places: Readonly<Record<Pace, Places>> = {
+  private readonly places: Readonly<Record<RateLimiter, Semaphore>> = {
     unknown: placesFor("unknown"),
     quick: placesFor("quick"),
     slow: placesFor("slow"),
@@ -128,22 +128,22 @@ export class EndpointBulkhead {
   }
 }
 
-function placesFor(pace: Pace): Places {
+function placesFor(pace: RateLimiter): Semaphore {
   return { inFlight: 0, max: PACE_IN_FLIGHT_MAX[pace], waiting: new Set() };
 }
 
-function boundOf({ isOpen, lastGotThrough }: Health, pace: Pace): number {
+function boundOf({ isOpen, lastGotThrough }: Health, pace: RateLimiter): number {
   const isDoubtful = isOpen || !lastGotThrough || pace === "unknown";
   return isDoubtful ? DOUBTFUL_IN_FLIGHT_MAX : ENDPOINT_IN_FLIGHT_MAX;
 }
 
-function paceOf({ lastAt, lastTookMs }: Health, now: number): Pace {
+function paceOf({ lastAt, lastTookMs }: Health, now: number): RateLimiter {
   if (now - lastAt > WINDOW_MS) return "unknown";
   return lastTookMs > SLOW_MS ? "slow" : "quick";
 }
 
 /** As many as there are places: one that no longer has anything to deliver must not keep its place empty. */
-function nextWaiting(places: Places): readonly string[] {
+function nextWaiting(places: Semaphore): readonly string[] {
   const next: string[] = [];
   for (const id of places.waiting) {
     // When nobody is left who could tell them later, all are told.

@@ -1,11 +1,11 @@
 import { join } from "node:path";
-import { createOutboxTransport } from "../../adapters/nodemailer/emlFileTransport.ts";
-import { outboxFiles } from "../../adapters/nodemailer/outboxCleanup.ts";
+import { createEmlFileTransport } from "../../adapters/nodemailer/emlFileTransport.ts";
+import { outboxCleanup } from "../../adapters/nodemailer/outboxCleanup.ts";
 import { smtpOptionsFromUrl } from "../../adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import type { MailTransport } from "../../ports/mailTransport.ts";
-import type { MailOutbox } from "../../ports/outboxCleanup.ts";
+import type { OutboxCleanup } from "../../ports/outboxCleanup.ts";
 import type { Config } from "../config/config.ts";
 
 /** Whether mail goes to files and not to a relay. */
@@ -16,7 +16,7 @@ export function isOutbox({ smtpUrl }: Pick<Config, "smtpUrl">): boolean {
 /** The transport that SMTP_URL names. */
 export function openMailTransport(config: Config): MailTransport {
   if (isOutbox(config)) {
-    return createOutboxTransport(
+    return createEmlFileTransport(
       { directory: mailDestination(config), sessionsMax: config.smtpConnectionsMax },
       systemClock,
     );
@@ -37,7 +37,7 @@ export function mailDestination({ smtpUrl, dataDir }: Pick<Config, "smtpUrl" | "
 }
 
 /** The mail that outbox transports of this instance have written, also those of settings before. */
-export function openOutboxCleanup({ dataDir, smtpUrl }: Config): MailOutbox {
+export function openOutboxCleanup({ dataDir, smtpUrl }: Config): OutboxCleanup {
   const named = isOutbox({ smtpUrl }) ? smtpUrl.slice("outbox:".length) : "";
-  return outboxFiles([join(dataDir, "outbox"), ...(named === "" ? [] : [named])]);
+  return outboxCleanup([join(dataDir, "outbox"), ...(named === "" ? [] : [named])]);
 }

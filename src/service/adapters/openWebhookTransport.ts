@@ -1,4 +1,4 @@
-import { destinationCheck } from "../../adapters/https/ssrfGuard.ts";
+import { ssrfCheck } from "../../adapters/https/ssrfGuard.ts";
 import { webhookTransport } from "../../adapters/https/webhookTransport.ts";
 import type { DestinationCheck, WebhookTransport } from "../../ports/webhookTransport.ts";
 import type { Config } from "../config/config.ts";
@@ -11,5 +11,5 @@ export function openWebhookTransport({ dnsServers, webhooks }: Config): WebhookT
 
 /** What looks at webhook destinations when they are named. */
 export function openDestinationCheck({ dnsServers, webhooks }: Config): DestinationCheck {
-  return destinationCheck({ dnsServers, allowedPrivateHosts: webhooks.allowedPrivateHosts });
+  return ssrfCheck({ dnsServers, allowedPrivateHosts: webhooks.allowedPrivateHosts });
 }

@@ -50,11 +50,11 @@ async function verify(store: EventStore) {
   const folder = mkdtempSync(join(tmpdir(), "postledger-seal-"));
   try {
     const signal = new AbortController().signal;
-    const scratchPath = join(folder, "scratch.db");
+    const temporaryPath = join(folder, "scratch.db");
     return await verifyLog({
       store,
       databases: sqliteReadDatabases,
-      scratchPath,
+      temporaryPath,
       trusted: [],
       kept: null,
       signal,

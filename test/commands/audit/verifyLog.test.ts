@@ -40,7 +40,7 @@ function verify(store: EventStore, options: Partial<VerifyLogOptions> = {}) {
   const given = {
     store,
     databases: sqliteReadDatabases,
-    scratchPath: fresh(),
+    temporaryPath: fresh(),
     trusted: [],
     kept: null,
     signal,
@@ -239,7 +239,7 @@ describe("a chain that is hashed again", async () => {
   });
 
   test("is found by a digest that was kept", async () => {
-    const kept = (await on(signedLog.path, (store) => verify(store))).chain.lastLeaf;
+    const kept = (await on(signedLog.path, (store) => verify(store))).chain.lastHash;
     expect((await on(signedLog.path, (store) => verify(store, { kept }))).findings).toBe(0);
     const copy = await hashAgain(null);
     expect((await on(copy, (store) => verify(store, { kept }))).findings).toBe(1);
@@ -296,7 +296,7 @@ describe("what seals do not prove", async () => {
         { kind: "seal", sealer: 0 },
       ];
       await new AuditedLog(store, parseSigningKey(newSigningKey().pem)).play([...keyAndSeal, ...keyAndSeal]);
-      return (await verify(store)).chain.lastLeaf;
+      return (await verify(store)).chain.lastHash;
     });
     const db = new DatabaseSync(path);
     db.exec(

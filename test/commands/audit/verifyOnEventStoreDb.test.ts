@@ -12,7 +12,7 @@ import { AUDIT_STREAM } from "../../../src/domain/audit/events.ts";
 import {
   type EventStore,
   LOG_START,
-  placeOfFault,
+  locationOfFault,
   type RecordedEvent,
 } from "../../../src/ports/eventStore.ts";
 import { AuditedLog, type Deed, deeds } from "../../support/auditedLog.ts";
@@ -48,9 +48,16 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
   });
 
   const verify = (): Promise<LogVerification> => {
-    const scratchPath = join(folder, `${crypto.randomUUID()}.db`);
+    const temporaryPath = join(folder, `${crypto.randomUUID()}.db`);
     const signal = new AbortController().signal;
-    return verifyLog({ store, databases: sqliteReadDatabases, scratchPath, trusted: [], kept: null, signal });
+    return verifyLog({
+      store,
+      databases: sqliteReadDatabases,
+      temporaryPath,
+      trusted: [],
+      kept: null,
+      signal,
+    });
   };
 
   const eventsOf = async (): Promise<readonly RecordedEvent[]> => {
@@ -114,7 +121,7 @@ describe.skipIf(!canStartEventStoreDb)("on EventStoreDB", () => {
       expect(metadata).toMatchObject({ kind: "changed", object: `metadata of ${bounded}` });
       expect(metadata?.detail).toContain("$maxCount");
       expect(others.map(({ kind }) => kind)).toEqual(others.map(() => "hidden"));
-      expect(others.map(placeOfFault).sort()).toEqual([...hidden, `${truncated}@0`, `${mail}@0`].sort());
+      expect(others.map(locationOfFault).sort()).toEqual([...hidden, `${truncated}@0`, `${mail}@0`].sort());
     },
     TEST_MS_MAX,
   );

@@ -7,8 +7,8 @@ const SECOND_VERSION: readonly Plant[] = [
     from: "const schemas = {",
     to: `const { fingerprint: _fingerprint, ...Unchanged } = Accepted;
 const Requested = { request: Type.Object({ fingerprint: Type.String() }) };
-const lift = ({ fingerprint, ...rest }: any) => ({ ...rest, request: { fingerprint } });
-const lower = ({ request, ...rest }: any) => ({ ...rest, fingerprint: request.fingerprint });
+const upcast = ({ fingerprint, ...rest }: any) => ({ ...rest, request: { fingerprint } });
+const downcast = ({ request, ...rest }: any) => ({ ...rest, fingerprint: request.fingerprint });
 
 const schemas = {`,
   },
@@ -49,7 +49,7 @@ export function readingRelease(): Promise<string> {
     {
       file: "src/domain/email/events.ts",
       from: "makeCodec(schemas)",
-      to: "makeCodec(schemas, { EmailQueued: { lifts: [lift], writes: { version: 1, lower } } })",
+      to: "makeCodec(schemas, { EmailQueued: { upcasts: [upcast], writes: { version: 1, downcast } } })",
     },
     { file: "src/kernel/event/logFormat.ts", from: "{ reads: 1, writes: 1 }", to: "{ reads: 2, writes: 1 }" },
   ]);
@@ -62,7 +62,7 @@ export function writingRelease(): Promise<string> {
     {
       file: "src/domain/email/events.ts",
       from: "makeCodec(schemas)",
-      to: "makeCodec(schemas, { EmailQueued: { lifts: [lift] } })",
+      to: "makeCodec(schemas, { EmailQueued: { upcasts: [upcast] } })",
     },
     { file: "src/kernel/event/logFormat.ts", from: "{ reads: 1, writes: 1 }", to: "{ reads: 2, writes: 2 }" },
     {

@@ -27,7 +27,7 @@ interface Fault {
   readonly code: string;
   readonly status: number;
   readonly what: string;
-  /** Found in the answer's detail, where the code alone does not tell which check it was. */
+  /** RowPage in the answer's detail, where the code alone does not tell which check it was. */
   readonly detail?: RegExp;
   /** Where the fault is in the workspace's state and not in the request: brings that state about, before any request. */
   readonly impose?: (service: TestService, tenants: Tenants) => Promise<void>;

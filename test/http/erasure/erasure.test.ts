@@ -15,7 +15,7 @@ import { DELIVERY_POLICY } from "../../../src/domain/email/retrySchedule.ts";
 import { erasureStream } from "../../../src/domain/erasure/events.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { suppressionStream } from "../../../src/domain/suppression/events.ts";
-import { eventLeaf } from "../../../src/kernel/event/eventHash.ts";
+import { eventHash } from "../../../src/kernel/event/eventHash.ts";
 import { DAY_MS } from "../../../src/kernel/time.ts";
 import { verifyReadModels } from "../../../src/readModels/verifyReadModels.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
@@ -337,7 +337,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
       const after = await service.log.store.read(before[0]?.stream ?? "", 0, 100);
       expect(after.map(({ type }) => type)).toEqual(["RecipientSuppressed", "SuppressionAddressErased"]);
       const cut = before.filter(({ revision }) => revision < (after[0]?.revision ?? 0));
-      const leaves = cut.map((event) => ({ revision: event.revision, leaf: eventLeaf(event) }));
+      const leaves = cut.map((event) => ({ revision: event.revision, leaf: eventHash(event) }));
       expect(after.at(-1)?.data).toMatchObject({ cutsHistory: true, erased: leaves });
       // And nothing of the request tells whom it is about.
       const told = JSON.stringify(await service.log.store.read(erasureStream(answer.json.id), 0, 10));
@@ -492,7 +492,7 @@ describe.each(await testStores())("erasure on $name", (store) => {
       const { shown } = await verifyLog({
         store: service.log.store,
         databases: sqliteReadDatabases,
-        scratchPath: join(folder, "scratch.db"),
+        temporaryPath: join(folder, "scratch.db"),
         trusted: [],
         kept: null,
         signal: new AbortController().signal,

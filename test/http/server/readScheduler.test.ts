@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Found } from "../../../projections/keysetList.ts";
+import type { RowPage } from "../../../projections/keysetList.ts";
 import { findPage, type ReadModel, readInSteps } from "../../../src/http/lists/caughtUpReads.ts";
 import { decodeCursor } from "../../../src/http/lists/cursorPaging.ts";
 import { ReadScheduler } from "../../../src/http/lists/readScheduler.ts";
@@ -82,7 +82,7 @@ describe("a page of a list", () => {
   /** Finds a row in every so many queries; each looks at ten rows. */
   const finding = (every: number, rows: number) => {
     const asked: number[] = [];
-    const find = (_: ReadDatabase, query: { after?: Row; limit: number }): Found<Row> => {
+    const find = (_: ReadDatabase, query: { after?: Row; limit: number }): RowPage<Row> => {
       const from = query.after === undefined ? 0 : Date.parse(query.after.createdAt) / 1_000;
       asked.push(from);
       const next = from + 10 >= rows ? null : place(from + 10);

@@ -9,7 +9,7 @@ import { verifyLog } from "../../../src/commands/audit/verifyLog.ts";
 import { newTemplate } from "../../../src/commands/template/manageTemplates.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { type TemplateEvent, templateStream } from "../../../src/domain/template/events.ts";
-import { leavesOf } from "../../../src/kernel/event/erasedEvents.ts";
+import { toErasedEvents } from "../../../src/kernel/event/erasedEvents.ts";
 import { rfc3339 } from "../../../src/kernel/time.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import type { Answer } from "../../support/service.ts";
@@ -124,7 +124,7 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     const { id } = await published();
     const events = await readLog(id);
     const context = { ...systemCommandContext("cli"), workspaceId: tenant.workspaceId };
-    const data = { workspaceId: tenant.workspaceId, at: rfc3339(context.at), erased: leavesOf(events) };
+    const data = { workspaceId: tenant.workspaceId, at: rfc3339(context.at), erased: toErasedEvents(events) };
     const deletion = toNewEvents([{ type: "TemplateDeleted", data }], context);
     await service.log.store.append(templateStream(id), deletion, events.length - 1);
     await until(async () => (await readLog(id)).length === 1, "the rest to be cut off");
@@ -140,11 +140,11 @@ describe.each(await testStores())("a template that is deleted on $name", (store)
     await remove(after.id);
     const directory = await mkdtemp(join(tmpdir(), "postledger-test-"));
     const { signal } = new AbortController();
-    const scratchPath = join(directory, "scratch.db");
+    const temporaryPath = join(directory, "scratch.db");
     const found = await verifyLog({
       store: log,
       databases: sqliteReadDatabases,
-      scratchPath,
+      temporaryPath,
       trusted: [],
       kept: null,
       signal,

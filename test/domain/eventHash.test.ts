@@ -4,17 +4,17 @@ import { openContent, prepareContent } from "../../src/commands/email/storedCont
 import { emailCodec } from "../../src/domain/email/events.ts";
 import { encodeData } from "../../src/kernel/event/codec.ts";
 import {
-  contentLeaf,
-  type ErasedLeaf,
-  erasedLeaves,
-  eventLeaf,
-  type LeafSource,
+  contentEventHash,
+  type ErasedEventHash,
+  erasedEventHashes,
+  eventHash,
+  type HashedEvent,
 } from "../../src/kernel/event/eventHash.ts";
 import type { JsonObject } from "../../src/kernel/text/json.ts";
 import { memoryContentStore } from "../support/stores/memoryContentStore.ts";
 
 const metadata = { schema: 1, at: "2026-01-01T00:00:00.000Z", correlationId: "c", actor: "api-key:1" };
-const event: LeafSource = {
+const event: HashedEvent = {
   stream: "workspace-1",
   revision: 3,
   type: "LimitsChanged",
@@ -37,7 +37,7 @@ function throughStore(data: object): object {
 }
 
 /** The two events of a send as the log has them. */
-async function sent(text: string): Promise<readonly [stored: LeafSource, queued: LeafSource]> {
+async function sent(text: string): Promise<readonly [stored: HashedEvent, queued: HashedEvent]> {
   const sealed = await prepareContent(memoryContentStore(), folder, { ...content, text });
   const contentEventId = crypto.randomUUID();
   const place = { stream: "email-1", metadata };
@@ -56,10 +56,10 @@ async function sent(text: string): Promise<readonly [stored: LeafSource, queued:
 
 describe("the leaf of an event", () => {
   test("is what it was in every release", () => {
-    expect(eventLeaf(event)).toBe("cc70a942edc4c3564c37c2f0f70077fdad6ac82d57fc10a61c2fdeb1ae6d9fd1");
+    expect(eventHash(event)).toBe("cc70a942edc4c3564c37c2f0f70077fdad6ac82d57fc10a61c2fdeb1ae6d9fd1");
   });
 
-  const others: readonly (readonly [string, LeafSource])[] = [
+  const others: readonly (readonly [string, HashedEvent])[] = [
     ["stream", { ...event, stream: "workspace-2" }],
     ["revision", { ...event, revision: 4 }],
     ["type", { ...event, type: "LimitsChangee" }],
@@ -74,18 +74,18 @@ describe("the leaf of an event", () => {
     ["metadata added", { ...event, metadata: { ...metadata, more: null } }],
   ];
   test("is another one for every part that differs", () => {
-    const leaves = [event, ...others.map(([, other]) => other)].map(eventLeaf);
+    const leaves = [event, ...others.map(([, other]) => other)].map(eventHash);
     expect(new Set(leaves).size).toBe(leaves.length);
   });
 
   test("does not depend on compression, order of keys or position", () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (data) => {
-        const plain = eventLeaf({ ...event, data });
+        const plain = eventHash({ ...event, data });
         const reversed = Object.fromEntries(Object.entries(data).reverse());
-        expect(eventLeaf({ ...event, data: encodeData(data, 5_000) })).toBe(plain);
-        expect(eventLeaf({ ...event, data: throughStore(reversed) })).toBe(plain);
-        expect(eventLeaf({ ...event, data, position: "1" } as LeafSource)).toBe(plain);
+        expect(eventHash({ ...event, data: encodeData(data, 5_000) })).toBe(plain);
+        expect(eventHash({ ...event, data: throughStore(reversed) })).toBe(plain);
+        expect(eventHash({ ...event, data, position: "1" } as HashedEvent)).toBe(plain);
       }),
     );
   });
@@ -98,9 +98,9 @@ describe("the leaf of a message's content", () => {
     ["too long for an event", "It works. ".repeat(60_000)],
   ])("can be had from its acceptance: %s", async (_, text) => {
     const [stored, queued] = await sent(text);
-    expect(contentLeaf(queued)).toBe(eventLeaf(stored));
-    expect(contentLeaf(stored)).toBeNull();
-    expect(contentLeaf({ ...queued, revision: 2 })).toBeNull();
+    expect(contentEventHash(queued)).toBe(eventHash(stored));
+    expect(contentEventHash(stored)).toBeNull();
+    expect(contentEventHash({ ...queued, revision: 2 })).toBeNull();
   });
 
   test("covers the bytes in the content store by their digest", async () => {
@@ -114,7 +114,7 @@ describe("the leaf of a message's content", () => {
     ).toEqual(long);
   });
 
-  const held: LeafSource = { ...event, type: "EmailContentStored", revision: 0, data: { salt, content } };
+  const held: HashedEvent = { ...event, type: "EmailContentStored", revision: 0, data: { salt, content } };
   const lies: readonly (readonly [string, JsonObject])[] = [
     ["another content", { salt, content: { ...content, text: "It works!" } }],
     ["another salt", { salt: salt.replace("6", "7"), content }],
@@ -127,17 +127,17 @@ describe("the leaf of a message's content", () => {
     ["no object", { salt, content: "content" }],
   ];
   test("is another one for everything else that the event may hold", () => {
-    const leaves = [held, ...lies.map(([, data]) => ({ ...held, data }))].map(eventLeaf);
+    const leaves = [held, ...lies.map(([, data]) => ({ ...held, data }))].map(eventHash);
     expect(new Set(leaves).size).toBe(leaves.length);
-    const texts = [null, "content", [salt, content]].map((data) => ({ ...held, data }) as LeafSource);
-    expect(new Set([...leaves, ...texts.map(eventLeaf)]).size).toBe(leaves.length + texts.length);
+    const texts = [null, "content", [salt, content]].map((data) => ({ ...held, data }) as HashedEvent);
+    expect(new Set([...leaves, ...texts.map(eventHash)]).size).toBe(leaves.length + texts.length);
   });
 });
 
 describe("what an event has erased", () => {
   const leaf = "ab".repeat(32);
-  const carriedBy = (erased: unknown): readonly ErasedLeaf[] =>
-    erasedLeaves({ ...event, data: { erased } as object });
+  const carriedBy = (erased: unknown): readonly ErasedEventHash[] =>
+    erasedEventHashes({ ...event, data: { erased } as object });
 
   test("is what it names, of earlier revisions of its stream", () => {
     const named = [
@@ -168,6 +168,6 @@ describe("what an event has erased", () => {
   });
 
   test("is nothing in bytes that are no JSON", () => {
-    expect(erasedLeaves({ ...event, data: new Uint8Array([1, 2, 3]) })).toEqual([]);
+    expect(erasedEventHashes({ ...event, data: new Uint8Array([1, 2, 3]) })).toEqual([]);
   });
 });

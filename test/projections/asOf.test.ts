@@ -6,7 +6,7 @@ import { parseTime } from "../../src/cli/program/timeArgument.ts";
 import { HOUR_MS, MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import type { SqlRow } from "../../src/ports/readDatabase.ts";
-import { changesBetween, PastError, type PastOptions, withPast } from "../../src/readModels/asOf.ts";
+import { AsOfError, type AsOfOptions, changesBetween, withReadModelAsOf } from "../../src/readModels/asOf.ts";
 import { rowsByKey } from "../../src/readModels/compareTables.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import { added, append, brittle, erased, newPlace, tally } from "./followFixtures.ts";
@@ -23,13 +23,13 @@ function at(ms: number, event: NewEvent): NewEvent {
   return { ...event, metadata: { at: rfc3339(NOON + ms) } };
 }
 
-function options(store: EventStore, projection: Projection = tally): PastOptions {
+function options(store: EventStore, projection: Projection = tally): AsOfOptions {
   return { ...place, store, projection, signal: new AbortController().signal };
 }
 
 /** The rows of a read model as they were `ms` after noon, table by table. */
 function asOf(store: EventStore, ms: number, projection: Projection = tally) {
-  return withPast(options(store, projection), [NOON + ms], async ([past]) =>
+  return withReadModelAsOf(options(store, projection), [NOON + ms], async ([past]) =>
     projection.tables.map((table): SqlRow[] =>
       past ? [...rowsByKey(past.db, table)].map((row) => ({ ...row })) : [],
     ),
@@ -78,7 +78,7 @@ describe("a read model as of a moment", () => {
     await append(store, "s-1", at(0, added(1)), at(5_000, added(1, "break")));
     expect(await asOf(store, 0, brittle)).toHaveLength(1);
     const failing = asOf(store, 5_000, brittle);
-    await expect(failing).rejects.toThrow(PastError);
+    await expect(failing).rejects.toThrow(AsOfError);
     await expect(failing).rejects.toThrow(
       /^projection brittle stopped at Added, stream s-1, revision 1: Error$/,
     );
@@ -91,7 +91,7 @@ describe("a read model as of a moment", () => {
     const stopping = new AbortController();
     const onProgress = () => stopping.abort(new Error("enough"));
     const wanted = { ...options(store), onProgress, signal: stopping.signal };
-    await expect(withPast(wanted, [NOON], async () => {})).rejects.toThrow("enough");
+    await expect(withReadModelAsOf(wanted, [NOON], async () => {})).rejects.toThrow("enough");
     expect(readdirSync(place.directory)).toEqual([]);
   });
 
@@ -129,8 +129,10 @@ describe("the difference between two moments", () => {
     await append(store, "stays", at(0, added(1)));
     await append(store, "moves", at(0, added(1)), at(2_000, added(2)));
     await append(store, "comes", at(2_000, added(5)));
-    const changes = await withPast(options(store), [NOON + 1_000, NOON + 2_000], async ([from, to]) =>
-      from && to ? [...changesBetween(from, to)] : [],
+    const changes = await withReadModelAsOf(
+      options(store),
+      [NOON + 1_000, NOON + 2_000],
+      async ([from, to]) => (from && to ? [...changesBetween(from, to)] : []),
     );
     expect(changes.map(({ table, change, key, columns }) => [table, change, key[0], columns])).toEqual([
       ["tally", "added", "comes", []],

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { emptyEvents } from "../../src/adapters/sqlite/blankErasedRows.ts";
+import { blankErasedRows } from "../../src/adapters/sqlite/blankErasedRows.ts";
 import { openLogDatabase } from "../../src/adapters/sqlite/openLogDatabase.ts";
 import { openSqliteEventStore } from "../../src/adapters/sqlite/sqliteEventStore.ts";
 import { newEvent } from "./eventStore.ts";
@@ -68,7 +68,7 @@ describe("what is truncated in a log file", () => {
   const SEEDS = [1, 2, 3, 4, 5, 6];
 
   test("is not to be read in any page, wherever its neighbours went", () => {
-    const emptied = SEEDS.map((seed) => readable(seed, (db, id) => emptyEvents(db, `email-${id}`, 1)));
+    const emptied = SEEDS.map((seed) => readable(seed, (db, id) => blankErasedRows(db, `email-${id}`, 1)));
     expect(emptied).toEqual(SEEDS.map(() => 0));
   }, 60_000);
 
