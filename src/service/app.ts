@@ -9,6 +9,7 @@ import { liquidEngine } from "../adapters/liquidjs/liquidEngine.ts";
 import { type DirectoryLock, lockDirectory } from "../adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
 import { diskSpaceOf } from "../adapters/system/diskSpace.ts";
+import { serviceIdFile } from "../adapters/system/serviceIdFile.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
@@ -59,6 +60,9 @@ export interface RunningApp {
   /** Stops accepting, finishes what is in flight within `drainTimeoutMs`, closes. */
   stop(): Promise<void>;
 }
+
+/** In DATA_DIR: under which id the service is in the log's register. */
+const SERVICE_ID_FILE = "service.id";
 
 /** Starts the service: one process for each DATA_DIR. Throws what says why it cannot start. */
 export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
@@ -180,7 +184,11 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
  */
 async function joinServices({ dataDir, ...config }: Config, store: EventStore): Promise<ServiceRegistration> {
   if (isEmbedded(config)) return { leave: async () => {} };
-  return registerService(store, { host: hostname(), dataDir }, () => systemCommandContext("system"));
+  const joining = {
+    place: { host: hostname(), dataDir },
+    memory: serviceIdFile(join(dataDir, SERVICE_ID_FILE)),
+  };
+  return registerService(store, joining, () => systemCommandContext("system"));
 }
 
 /** Whoever freezes the log waits its longest for a service that could not say that it has left. */

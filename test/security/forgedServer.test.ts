@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { binaryEvent, EventStoreDBClient, jsonEvent } from "@eventstore/db-client";
 import { connectEventStoreDb } from "../../src/adapters/eventstoredb/eventStoreDb.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { serviceIdFile } from "../../src/adapters/system/serviceIdFile.ts";
 import { verifyLog } from "../../src/commands/audit/verifyLog.ts";
 import { registerService } from "../../src/commands/instance/serviceRegister.ts";
 import { emailStream } from "../../src/domain/email/events.ts";
@@ -58,7 +59,8 @@ describe.skipIf(!canStartEventStoreDb)("a client that writes to the server past 
   test("is not found where there was none", async () => {
     const place = { dataDir: folder, host: "here" };
     const context = () => ({ at: Date.now(), correlationId: newId(), actor: "cli" });
-    await registerService(store, place, context);
+    const memory = serviceIdFile(join(folder, "service.id"));
+    await registerService(store, { place, memory }, context);
     expect(await found()).toEqual([]);
   });
 

@@ -9,6 +9,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { SERVICES_STREAM } from "../../kernel/event/systemEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
+import type { ServiceMemory } from "../../ports/serviceMemory.ts";
 import { type Loaded, load, transact } from "../transact.ts";
 import { instanceAggregate, requireNotFrozen } from "./openInstance.ts";
 
@@ -30,6 +31,28 @@ async function note(store: EventStore, event: ServiceRegisterEvent, context: Com
   await transact(store, written, () => ({ outcome: null, events: [event] }), context);
 }
 
+/** Where a service joins from. */
+export interface JoiningService {
+  readonly place: ServicePlace;
+  /** Of its data directory, whose lock it holds. */
+  readonly memory: ServiceMemory;
+}
+
+/**
+ * Takes the service out of the register that was on this data directory before, and died. Only this one may be taken
+ * for dead: another that is silent may be paused, and go on writing.
+ */
+async function removePredecessor(
+  store: EventStore,
+  memory: ServiceMemory,
+  context: CommandContext,
+): Promise<void> {
+  const serviceId = memory.previous();
+  if (serviceId === null) return;
+  await note(store, { type: "ServiceLeft", data: { serviceId } }, context);
+  memory.forget();
+}
+
 /**
  * Notes that a service works on the log: before it writes anything, so that whoever freezes the log waits for it. Whether
  * the log is frozen is read after that: a freeze that does not find the entry was there before it, and is seen here.
@@ -37,16 +60,19 @@ async function note(store: EventStore, event: ServiceRegisterEvent, context: Com
  */
 export async function registerService(
   store: EventStore,
-  place: ServicePlace,
+  { place, memory }: JoiningService,
   context: () => CommandContext,
 ): Promise<ServiceRegistration> {
+  await removePredecessor(store, memory, context());
   const serviceId = newId();
+  memory.remember(serviceId);
   await note(store, { type: "ServiceJoined", data: { serviceId, ...place } }, context());
   let hasLeft = false;
   const leave = async () => {
     if (hasLeft) return;
     await note(store, { type: "ServiceLeft", data: { serviceId } }, context());
     hasLeft = true;
+    memory.forget();
   };
   try {
     const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);

@@ -6,6 +6,7 @@ import { registeredServices, registerService } from "../../../src/commands/insta
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
 import { SERVICES_STREAM } from "../../../src/kernel/event/systemEvents.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
+import type { ServiceMemory } from "../../../src/ports/serviceMemory.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 
 const context = { at: Date.now(), correlationId: "test", actor: "system" };
@@ -19,7 +20,22 @@ async function openLog(): Promise<EventStore> {
   return store;
 }
 
-const join = (store: EventStore, place: typeof A) => registerService(store, place, () => context);
+/** What a data directory remembers, without a file. */
+function memoryInMemory(): ServiceMemory {
+  let known: string | null = null;
+  return {
+    previous: () => known,
+    remember(serviceId) {
+      known = serviceId;
+    },
+    forget() {
+      known = null;
+    },
+  };
+}
+
+const join = (store: EventStore, place: typeof A, memory = memoryInMemory()) =>
+  registerService(store, { place, memory }, () => context);
 
 describe("the register of services", () => {
   test("names those that have joined and not left, also two of one place, as they come and go", async () => {
@@ -34,6 +50,19 @@ describe("the register of services", () => {
     expect(await atWork()).toEqual([A, B]);
     await Promise.all([again.leave(), other.leave()]);
     expect(await atWork()).toEqual([]);
+  });
+
+  test("loses a service that died when the next one on its data directory joins, and no other", async () => {
+    const store = await openLog();
+    const atWork = servicesAtWork(store);
+    const memory = memoryInMemory();
+    await join(store, A, memory);
+    await join(store, B);
+    const second = await join(store, A, memory);
+    expect(await atWork()).toEqual([B, A]);
+    await second.leave();
+    expect(await atWork()).toEqual([B]);
+    expect(memory.previous()).toBeNull();
   });
 
   test("notes once that a service has left, and again when that failed", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { copyFile, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { copyFile, cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { readLines } from "../../../src/adapters/directory/compressedLineFile.ts";
@@ -185,6 +185,25 @@ describe.skipIf(!canStartEventStoreDb)("an export that freezes a log on EventSto
       expect(await textOf(join(root, "killed.zst"))).toContain(`"email-${id}","revision":1,`);
       await until(() => isRefused(survivor), "the other to refuse", REFUSED_MS_MAX);
       await end([survivor]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "does not wait for a service that was killed and has run again since; a copy of its directory speaks for nobody",
+    async () => {
+      const dataDir = join(root, "third");
+      const isOneOfThese = (dir: string) => /third|copied/.test(dir);
+      const killed = await start("third");
+      await killed.kill("SIGKILL");
+      expect(await dirsAtWork()).toContain(dataDir);
+      const again = await start("third");
+      expect((await dirsAtWork()).filter(isOneOfThese)).toEqual([dataDir]);
+      await cp(dataDir, join(root, "copied"), { recursive: true, preserveTimestamps: true });
+      const beside = await start("copied");
+      expect((await dirsAtWork()).filter(isOneOfThese)).toEqual([join(root, "copied"), dataDir]);
+      for (const service of [again, beside]) await service.kill("SIGTERM");
+      expect((await dirsAtWork()).filter(isOneOfThese)).toEqual([]);
     },
     TEST_MS_MAX,
   );
