@@ -214,6 +214,101 @@ describe("api-key list", () => {
   );
 });
 
+describe("keys and senders on the command line", () => {
+  const started = async () => {
+    const dataDir = await mkdtemp(join(folder, "tenants-"));
+    const run = (...words: string[]) => runCommand(words, dataDir);
+    const workspace = (await run("workspace", "create", "Acme")).out.trim();
+    return { run, of: ["--workspace", workspace] as const };
+  };
+
+  test(
+    "a key is bound, rotated, and revoked with those that stem from it",
+    async () => {
+      const { run, of } = await started();
+      const all = await run("api-key", "create", ...of);
+      expect(all.err).toContain("it has every scope, since --scopes was not given: email:send, ");
+      expect(all.out).toMatch(/^pl_\w+\n$/);
+      const bound = ["--sender", "Shop.example, Ana@example.com", "--client-range", "10.0.0.0/8,::1"];
+      const first = await run("api-key", "create", ...of, "--scopes", "email:send", ...bound, "--json");
+      expect({ err: first.err, scopes: first.json.scopes }).toEqual({ err: "", scopes: ["email:send"] });
+      const second = (await run("api-key", "rotate", first.json.id, "--overlap-seconds", "0", "--json")).json;
+      expect(second).toMatchObject({ rotated_from: first.json.id, key: expect.stringMatching(/^pl_/) });
+      const third = (await run("api-key", "rotate", second.id, "--json")).json;
+      const list = async () => {
+        const keys: Record<string, unknown>[] = (await run("api-key", "list", ...of, "--json")).json;
+        return Object.fromEntries(keys.map((key) => [key.id, key]));
+      };
+      const limits = { senders: ["shop.example", "ana@example.com"], client_ranges: ["10.0.0.0/8", "::1"] };
+      expect(await list()).toMatchObject({
+        [first.json.id]: { status: "expired", scopes: ["email:send"], ...limits },
+        [second.id]: { status: "active", scopes: ["email:send"], ...limits },
+        [third.id]: { status: "active", expires_at: null, scopes: ["email:send"], ...limits },
+      });
+      const revoked = await run("api-key", "revoke", first.json.id, "--with-children", "--json");
+      expect(revoked.json).toEqual({ id: first.json.id, revoked: true, children: [second.id, third.id] });
+      expect(await list()).toMatchObject({
+        [second.id]: { status: "revoked" },
+        [third.id]: { status: "revoked" },
+      });
+      expect(await run("api-key", "rotate", third.id)).toMatchObject({
+        exitCode: 1,
+        err: expect.stringContaining("is revoked or has expired"),
+      });
+      for (const [words, reason] of [
+        [["create", ...of, "--sender", "no domain"], "--sender: no domain is no address and no domain"],
+        [["create", ...of, "--client-range", "10.0.0.0/33"], "--client-range: 10.0.0.0/33 is no IP address"],
+        [["rotate", third.id, "--overlap-seconds", "-1"], "--overlap-seconds takes a whole number"],
+      ] as const) {
+        expect(await run("api-key", ...words)).toMatchObject({
+          exitCode: 2,
+          err: expect.stringContaining(reason),
+        });
+      }
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "senders are listed with their states, and given other names",
+    async () => {
+      const { run, of } = await started();
+      const billing = "billing@acme.example";
+      await run("sender", "add", billing, ...of, "--name", "Acme billing");
+      await run("sender", "verify", billing, ...of);
+      await run("sender", "add", "acme.example", ...of);
+      const list = async () => (await run("sender", "list", ...of, "--json")).json;
+      expect(await list()).toMatchObject([
+        {
+          kind: "address",
+          name: billing,
+          display_name: "Acme billing",
+          status: "verified",
+          verified_by: "operator",
+        },
+        { kind: "domain", name: "acme.example", display_name: null, status: "unverified", verified_by: null },
+      ]);
+      expect((await run("sender", "list", ...of)).out).toBe(
+        `verified    ${billing}  "Acme billing"\nunverified  acme.example\n`,
+      );
+      expect((await run("sender", "add", billing, ...of, "--name", "Accounts")).out).toContain(
+        "the new name",
+      );
+      expect((await list())[0]).toMatchObject({ display_name: "Accounts", status: "verified" });
+      expect((await run("sender", "rename", billing, ...of, "--json")).json).toEqual({
+        outcome: "renamed",
+        display_name: null,
+      });
+      expect((await list())[0].display_name).toBeNull();
+      const unknown = await run("sender", "rename", "nobody@acme.example", ...of, "--name", "X");
+      expect(unknown).toMatchObject({ exitCode: 1, err: expect.stringContaining("there is no such sender") });
+      const control = await run("sender", "rename", billing, ...of, "--name", "a\nBcc: b");
+      expect(control).toMatchObject({ exitCode: 2, err: expect.stringContaining("no control characters") });
+    },
+    TEST_MS_MAX,
+  );
+});
+
 describe("where there is no data directory", () => {
   const MAKING = ["serve", "workspace create", "log import", "backup restore"];
   const UNUSED = ["audit keygen", "backup verify"];

@@ -1,5 +1,7 @@
 import { issueKey } from "../../commands/workspace/manageWorkspace.ts";
 import { isScope, SCOPES, type Scope } from "../../domain/apiKey/scopes.ts";
+import { parseAddressRange } from "../../kernel/network/clientIp.ts";
+import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
@@ -16,6 +18,25 @@ function scopesOf(text: string | undefined): readonly Scope[] {
     const hint = meant === null ? "" : ` Did you mean ${meant}?`;
     throw new UsageError(`${scope} is no scope.${hint} There are ${SCOPES.join(", ")}`);
   });
+}
+
+/** The parts of a list with commas between; null where there is no list. */
+function listOf(text: string | undefined, partOf: (part: string) => string): readonly string[] | null {
+  return text === undefined ? null : text.split(",").map((part) => partOf(part.trim()));
+}
+
+/** A sender as keys are compared with it. */
+function senderOf(text: string): string {
+  const address = text.includes("@") ? parseAddress(text) : null;
+  if (address !== null && "invalid" in address) throw new UsageError(`--sender: ${text} ${address.invalid}`);
+  const canonical = address === null ? parseDomain(text) : address.canonical;
+  if (canonical === null) throw new UsageError(`--sender: ${text} is no address and no domain`);
+  return canonical;
+}
+
+function clientRangeOf(text: string): string {
+  if (parseAddressRange(text) !== null) return text;
+  throw new UsageError(`--client-range: ${text} is no IP address and no range such as 10.0.0.0/8`);
 }
 
 function expiryOf(text: string | undefined): number | null {
@@ -38,25 +59,44 @@ export const apiKeyCreate: Command = {
       help: `what it may do, with commas between: ${SCOPES.join(", ")} (default: all of them)`,
     },
     {
+      name: "sender",
+      value: "<list>",
+      help: "addresses and domains that it may send from, with commas between (default: all of the workspace)",
+    },
+    {
+      name: "client-range",
+      value: "<list>",
+      help: "IP addresses, or ranges such as 10.0.0.0/8, that it is accepted from, with commas between (default: everywhere)",
+    },
+    {
       name: "expires",
       value: "<time>",
       help: "when it ends, RFC 3339 such as 2027-01-01T00:00:00Z (default: never)",
     },
   ],
   description: "It is shown this once: the log keeps a keyed hash of it.",
-  examples: ["postledger api-key create --workspace <id> --scopes email:send,email:read"],
+  examples: [
+    "postledger api-key create --workspace <id> --scopes email:send,email:read",
+    "postledger api-key create --workspace <id> --sender acme.example",
+  ],
   async run(invocation) {
     const issue = {
       workspaceId: invocation.required("workspace"),
       name: invocation.option("name") ?? "unnamed",
       scopes: scopesOf(invocation.option("scopes")),
+      senders: listOf(invocation.option("sender"), senderOf),
+      clientRanges: listOf(invocation.option("client-range"), clientRangeOf),
       expiresAt: expiryOf(invocation.option("expires")),
     };
     const issued = await withLog(invocation.config, ({ deps }) =>
       issueKey(deps, issue, systemCommandContext("cli")),
     );
     if (issued === null) notFound(`there is no workspace ${issue.workspaceId}`);
-    invocation.print(issued, [issued.key]);
+    invocation.print({ ...issued, scopes: issue.scopes }, [issued.key]);
+    // Beside the key, which scripts take from standard output.
+    if (invocation.option("scopes") === undefined && !invocation.json) {
+      process.stderr.write(`it has every scope, since --scopes was not given: ${SCOPES.join(", ")}\n`);
+    }
     return 0;
   },
 };

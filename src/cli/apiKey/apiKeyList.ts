@@ -1,17 +1,10 @@
 import { systemClock } from "../../adapters/system/systemClock.ts";
-import { apiKeyCodec } from "../../domain/apiKey/events.ts";
-import {
-  type ApiKey,
-  type ApiKeyState,
-  type ApiKeyStatus,
-  apiKeyDecider,
-  keyStatus,
-} from "../../domain/apiKey/state.ts";
+import { type ApiKey, type ApiKeyStatus, keyStatus } from "../../domain/apiKey/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import type { Command } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { apiKeysInLog } from "./apiKeysInLog.ts";
 
 interface ListedKey {
   readonly id: string;
@@ -19,22 +12,14 @@ interface ListedKey {
   readonly scopes: readonly string[];
   readonly status: ApiKeyStatus;
   readonly expires_at: string | null;
-}
-
-/** Every key of the log by id, folded while the log is read once. */
-async function allKeys(store: EventStore): Promise<ReadonlyMap<string, ApiKeyState>> {
-  const keys = new Map<string, ApiKeyState>();
-  for await (const { events } of store.readAll(LOG_START, { types: apiKeyCodec.types })) {
-    for (const recorded of events) {
-      const id = recorded.stream.slice("apikey-".length);
-      keys.set(id, apiKeyDecider.evolve(keys.get(id) ?? null, apiKeyCodec.decode(recorded)));
-    }
-  }
-  return keys;
+  /** Null: all of the workspace. */
+  readonly senders: readonly string[] | null;
+  /** Null: from everywhere. */
+  readonly client_ranges: readonly string[] | null;
 }
 
 function listed(id: string, key: ApiKey): ListedKey {
-  const { name, scopes, expiresAt } = key;
+  const { name, scopes, expiresAt, senders, clientRanges } = key;
   const status = keyStatus(key, systemClock.now());
   return {
     id,
@@ -42,6 +27,8 @@ function listed(id: string, key: ApiKey): ListedKey {
     scopes: [...scopes],
     status,
     expires_at: expiresAt === null ? null : rfc3339(expiresAt),
+    senders: senders && [...senders],
+    client_ranges: clientRanges,
   };
 }
 
@@ -57,10 +44,8 @@ export const apiKeyList: Command = {
   options: [WORKSPACE_OPTION],
   async run(invocation) {
     const workspaceId = invocation.required("workspace");
-    const keys = await withLog(invocation.config, ({ deps }) => allKeys(deps.store));
-    const list = [...keys].flatMap(([id, key]) =>
-      key?.workspaceId === workspaceId ? [listed(id, key)] : [],
-    );
+    const keys = await withLog(invocation.config, ({ deps }) => apiKeysInLog(deps.store));
+    const list = [...keys].flatMap(([id, key]) => (key.workspaceId === workspaceId ? [listed(id, key)] : []));
     invocation.print(list, list.map(keyLine));
     return 0;
   },

@@ -1,20 +1,43 @@
+import type { Dependencies } from "../../commands/dependencies.ts";
 import { revokeKey } from "../../commands/workspace/manageWorkspace.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
+import { apiKeysBelow, apiKeysInLog } from "./apiKeysInLog.ts";
+
+/** Answers which ones. What a key has issued may issue more meanwhile, so it is looked for until there is none. */
+async function revokeChildren(deps: Dependencies, id: string): Promise<readonly string[]> {
+  const revoked: string[] = [];
+  for (;;) {
+    const children = apiKeysBelow(await apiKeysInLog(deps.store), id);
+    if (children.length === 0) return revoked;
+    for (const child of children) await revokeKey(deps, child, systemCommandContext("cli"));
+    revoked.push(...children);
+  }
+}
 
 export const apiKeyRevoke: Command = {
   name: "api-key revoke",
   operands: [{ name: "id", help: "id of the key: see `api-key list`" }],
   summary: "Revoke a key: within a second it opens nothing",
-  examples: ["postledger api-key revoke <id>"],
+  options: [
+    {
+      name: "with-children",
+      value: null,
+      help: "also revoke the keys that it has issued or was rotated to, and theirs; reads the log from its start",
+    },
+  ],
+  examples: ["postledger api-key revoke <id>", "postledger api-key revoke <id> --with-children"],
   async run(invocation) {
     const id = invocation.operand("id");
-    const outcome = await withLog(invocation.config, ({ deps }) =>
-      revokeKey(deps, id, systemCommandContext("cli")),
-    );
+    const isWithChildren = invocation.option("with-children") !== undefined;
+    const { outcome, children } = await withLog(invocation.config, async ({ deps }) => ({
+      outcome: await revokeKey(deps, id, systemCommandContext("cli")),
+      children: isWithChildren ? await revokeChildren(deps, id) : [],
+    }));
     if (outcome === "notFound") notFound(`there is no key ${id}`);
-    invocation.print({ id, revoked: true }, [`${id} revoked`]);
+    const lines = [id, ...children].map((one) => `${one} revoked`);
+    invocation.print({ id, revoked: true, ...(isWithChildren ? { children } : {}) }, lines);
     return 0;
   },
 };

@@ -1,6 +1,7 @@
 import { apiKeyCreate } from "../apiKey/apiKeyCreate.ts";
 import { apiKeyList } from "../apiKey/apiKeyList.ts";
 import { apiKeyRevoke } from "../apiKey/apiKeyRevoke.ts";
+import { apiKeyRotate } from "../apiKey/apiKeyRotate.ts";
 import { auditKeygen } from "../audit/auditKeygen.ts";
 import { auditLogCommand } from "../audit/auditLogCommand.ts";
 import { auditSeal } from "../audit/auditSeal.ts";
@@ -24,6 +25,8 @@ import { projectionVerify } from "../projection/projectionVerify.ts";
 import { senderAdd } from "../sender/senderAdd.ts";
 import { senderDisable } from "../sender/senderDisable.ts";
 import { senderEnable } from "../sender/senderEnable.ts";
+import { senderList } from "../sender/senderList.ts";
+import { senderRename } from "../sender/senderRename.ts";
 import { senderVerify } from "../sender/senderVerify.ts";
 import { doctor } from "../service/doctor.ts";
 import { serveCommand } from "../service/serveCommand.ts";
@@ -58,13 +61,13 @@ export const commandGroups: readonly CommandGroup[] = [
     noun: "sender",
     heading: USE,
     summary: "Addresses and domains that a workspace sends from",
-    commands: [senderAdd, senderVerify, senderDisable, senderEnable],
+    commands: [senderAdd, senderVerify, senderList, senderRename, senderDisable, senderEnable],
   },
   {
     noun: "api-key",
     heading: USE,
     summary: "Keys that applications call the API with",
-    commands: [apiKeyCreate, apiKeyList, apiKeyRevoke],
+    commands: [apiKeyCreate, apiKeyList, apiKeyRotate, apiKeyRevoke],
   },
   {
     noun: "delivery",

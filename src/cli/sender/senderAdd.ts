@@ -1,10 +1,11 @@
 import { newSender } from "../../commands/sender/manageSender.ts";
 import { type DomainRecord, domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, notFound } from "../program/command.ts";
+import { type Command, notFound, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
+import { displayNameOf, NAME_OPTION } from "./senderRename.ts";
 
 export const senderAdd: Command = {
   name: "sender add",
@@ -13,21 +14,31 @@ export const senderAdd: Command = {
   description: "It cannot send before it is verified.",
   examples: [
     "postledger sender add billing@acme.example --workspace <id>",
+    "postledger sender add billing@acme.example --workspace <id> --name Acme",
     "postledger sender add acme.example --workspace <id> # Every address at the domain",
   ],
-  options: [WORKSPACE_OPTION],
+  options: [WORKSPACE_OPTION, NAME_OPTION],
   async run(invocation) {
     const workspaceId = invocation.required("workspace");
     const name = senderNameOf(invocation);
+    const text = invocation.option(NAME_OPTION.name);
+    if (text !== undefined && name.kind === "domain")
+      throw new UsageError("--name goes with an address only");
+    const named = text === undefined ? {} : { displayName: displayNameOf(text) };
     const { added, record } = await withLog(invocation.config, async ({ deps }) => ({
-      added: await newSender(deps, { workspaceId, name }, systemCommandContext("cli")),
+      added: await newSender(deps, { workspaceId, name, ...named }, systemCommandContext("cli")),
       record: name.kind === "domain" ? domainRecordOf(deps.keys, workspaceId, name.domain) : null,
     }));
     if (added === null) notFound(`there is no workspace ${workspaceId}`);
     const { outcome } = added;
     const json = record === null ? { outcome } : { outcome, dns_record: { type: "TXT", ...record } };
     const verify = `postledger sender verify ${invocation.operand(SENDER_OPERAND.name)} --workspace ${workspaceId}`;
-    invocation.print(json, addedLines(outcome === "added", record, verify));
+    invocation.print(
+      json,
+      outcome === "renamed"
+        ? ["was there already, and has the new name"]
+        : addedLines(outcome === "added", record, verify),
+    );
     return 0;
   },
 };

@@ -55,19 +55,52 @@ export async function rotateKey(
   if (found === null) return { kind: "notFound" };
   const { key } = found;
   if (!isUsable(key, context.at)) return { kind: "notActive" };
-  const { name, expiresAt, senders, clientRanges } = key;
-  const same = { name, expiresAt, clientRanges, senders: senders && [...senders] };
-  const wanted = { ...same, scopes: [...key.scopes].filter(isScope), rotatedFrom: id };
-  const issued = await issueFurtherKey(deps, issuer, wanted, context);
+  const issued = await issueFurtherKey(deps, issuer, sameAs(id, key), context);
   if (issued.kind !== "issued") return issued;
+  await endRotated(deps, { id, newKeyId: issued.id, overlapMs }, context);
+  return { ...issued, kind: "rotated" };
+}
+
+/** {@link rotateKey} on the operator's word, for a key of any workspace. */
+export async function rotateKeyForOperator(
+  deps: Dependencies,
+  { id, overlapMs }: { readonly id: string; readonly overlapMs: number },
+  context: CommandContext,
+): Promise<Extract<RotateOutcome, { kind: "rotated" | "notActive" | "notFound" }>> {
+  const { state } = await load(deps.store, apiKeyAggregate, apiKeyStream(id));
+  if (state === null) return { kind: "notFound" };
+  if (!isUsable(state, context.at)) return { kind: "notActive" };
+  const { workspaceId } = state;
+  const issued = await issueKey(deps, { ...sameAs(id, state), workspaceId }, context);
+  invariant(issued, "a key belongs to a workspace that exists");
+  await endRotated(deps, { id, newKeyId: issued.id, overlapMs }, { ...context, workspaceId });
+  return { ...issued, kind: "rotated" };
+}
+
+/** A key that may do what this one may. */
+function sameAs(id: string, { name, expiresAt, senders, clientRanges, scopes }: ApiKey) {
+  const bound = { clientRanges, senders: senders && [...senders] };
+  return { name, expiresAt, ...bound, scopes: [...scopes].filter(isScope), rotatedFrom: id };
+}
+
+interface Rotation {
+  readonly id: string;
+  readonly newKeyId: string;
+  readonly overlapMs: number;
+}
+
+async function endRotated(
+  deps: Dependencies,
+  { id, newKeyId, overlapMs }: Rotation,
+  context: CommandContext,
+): Promise<void> {
   await transact(
     deps.store,
     { ...apiKeyAggregate, stream: apiKeyStream(id) },
-    (state) => rotateApiKey(state, issued.id, { now: context.at, overlapMs }),
+    (state) => rotateApiKey(state, newKeyId, { now: context.at, overlapMs }),
     context,
   );
   deps.apiKeys.forget(id);
-  return { ...issued, kind: "rotated" };
 }
 
 /** A key as its stream tells it now; null when there is none in the workspace. */

@@ -90,6 +90,16 @@ export async function newSender(deps: Dependencies, sender: NewSender, context: 
   return { id, outcome: await transactSender(deps, id, decide, on) };
 }
 
+/** Gives an address that is a sender another display name; null: none. */
+export function renameExistingSender(
+  deps: Dependencies,
+  id: string,
+  displayName: string | null,
+  context: CommandContext,
+): Promise<"renamed" | "unchanged" | "notFound"> {
+  return transactSender(deps, id, (state) => renameSender(state, displayName), context);
+}
+
 /** Marks a sender as verified. */
 export function markVerified(
   deps: Dependencies,

@@ -20,6 +20,10 @@ export function revokeApiKey(state: ApiKeyState): Decision<"revoked" | "notFound
   return { outcome: "revoked", events: state.revoked ? [] : [{ type: "ApiKeyRevoked", data: {} }] };
 }
 
+/** How long a key that was rotated is accepted beside the new one, unless it is said. */
+export const OVERLAP_SECONDS_DEFAULT = 86_400;
+export const OVERLAP_SECONDS_MAX = 2_592_000;
+
 /** Lets a key end when another one has taken its place; never later than it would have ended. */
 export function rotateApiKey(
   state: ApiKeyState,

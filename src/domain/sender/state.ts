@@ -116,6 +116,11 @@ function evolve(state: SenderState, event: SenderEvent): SenderState {
 
 export const senderDecider: Decider<SenderState, SenderEvent> = { initialState: null, evolve };
 
+export function senderStatus({ disabled, verifiedBy }: Sender): "disabled" | "unverified" | "verified" {
+  if (disabled) return "disabled";
+  return verifiedBy === null ? "unverified" : "verified";
+}
+
 /** Whether mail may leave on this sender's own word. */
 export function canSend(sender: SenderState): boolean {
   return sender !== null && sender.verifiedBy !== null && !sender.disabled;

@@ -1,12 +1,10 @@
 import { Type } from "@sinclair/typebox";
+import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../domain/apiKey/decisions.ts";
 import { Closed } from "../body/commonSchemas.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { answersCreated, answersOk, type Operations } from "../server/operation.ts";
 import { ApiKey, ApiKeyId, IssuedApiKey } from "./apiKeyResource.ts";
 import { IssueApiKeyBody } from "./issueApiKeyRequest.ts";
-
-export const OVERLAP_SECONDS_DEFAULT = 86_400;
-const OVERLAP_SECONDS_MAX = 2_592_000;
 
 const RotateApiKeyBody = Closed(
   {

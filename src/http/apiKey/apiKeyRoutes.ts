@@ -8,6 +8,7 @@ import {
 } from "../../commands/apiKey/issueApiKey.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { revokeKey } from "../../commands/workspace/manageWorkspace.ts";
+import { OVERLAP_SECONDS_DEFAULT } from "../../domain/apiKey/decisions.ts";
 import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
@@ -17,7 +18,7 @@ import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { apiKeyOperations, OVERLAP_SECONDS_DEFAULT } from "./apiKeyOperations.ts";
+import { apiKeyOperations } from "./apiKeyOperations.ts";
 import { apiKeyJson } from "./apiKeyResource.ts";
 import { wantedKey } from "./issueApiKeyRequest.ts";
 

@@ -1,18 +1,15 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { NewSender } from "../../commands/sender/manageSender.ts";
+import { DISPLAY_NAME_CHARACTERS_MAX, displayNameFault } from "../../domain/sender/displayName.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import { codePointName, invisibleCharacterIn } from "../../kernel/text/invisibleCharacters.ts";
 import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/bodyRules.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
 import { checkRules, withRules } from "../body/validation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 
-const DISPLAY_NAME_CHARACTERS_MAX = 200;
 const DOMAIN_CHARACTERS_MAX = 253;
 /** The record's name has room for the domain behind `_postledger.` (RFC 1035 §2.3.4). */
 const RECORD_DOMAIN_CHARACTERS_MAX = DOMAIN_CHARACTERS_MAX - "_postledger.".length;
-/** What cannot stand in a header, or would make a name read otherwise than it is. */
-const NOT_IN_NAMES = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u;
 
 export const AddSenderBody = withRules(
   Closed(
@@ -75,12 +72,8 @@ function domainFaults(domain: unknown): readonly ProblemDetail[] {
 function displayNameFaults({ display_name: name, domain }: UncheckedMembers): readonly ProblemDetail[] {
   if (typeof name !== "string") return NO_FAULTS;
   if (domain !== undefined) return fault("/display_name", "goes with an address only");
-  if (NOT_IN_NAMES.test(name) || name.trim() === "") {
-    return fault("/display_name", "must have visible characters, and no control characters");
-  }
-  const unseen = invisibleCharacterIn(name);
-  if (unseen === null) return NO_FAULTS;
-  return fault("/display_name", `must not hold ${codePointName(unseen)}, which cannot be seen`);
+  const found = displayNameFault(name);
+  return found === null ? NO_FAULTS : fault("/display_name", found);
 }
 
 /** The sender that a body names. Throws what is wrong with it. */

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { SenderView } from "../../commands/sender/readSender.ts";
 import { domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
-import type { Sender as SenderState } from "../../domain/sender/state.ts";
+import { type Sender as SenderState, senderStatus } from "../../domain/sender/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type AnswerOf, Closed, DateTime, Nullable, OneOf, Time } from "../body/commonSchemas.ts";
 import { inWords } from "../body/validation.ts";
@@ -58,11 +58,6 @@ export const Sender = Closed(
   { $id: "Sender" },
 );
 
-function statusOf({ disabled, verifiedBy }: SenderState): string {
-  if (disabled) return "disabled";
-  return verifiedBy === null ? "unverified" : "verified";
-}
-
 /** The newest link of an address that is not verified, unless it is over. */
 function verificationJson(
   { keys, clock }: Dependencies,
@@ -92,7 +87,7 @@ export function senderJson(
     address: isDomain ? null : name,
     domain: isDomain ? name : null,
     display_name: displayName,
-    status: statusOf(sender),
+    status: senderStatus(sender),
     verified_by: verifiedBy,
     record_missing_since: sender.recordMissingSince === null ? null : rfc3339(sender.recordMissingSince),
     verification: verificationJson(deps, id, sender),

@@ -1,0 +1,45 @@
+import { renameExistingSender, senderIdOf } from "../../commands/sender/manageSender.ts";
+import { displayNameFault } from "../../domain/sender/displayName.ts";
+import { systemCommandContext } from "../../service/systemCommandContext.ts";
+import { type Command, notFound, type Option, UsageError } from "../program/command.ts";
+import { withLog } from "../program/openStoreForCommand.ts";
+import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
+import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
+
+export const NAME_OPTION: Option = {
+  name: "name",
+  value: "<text>",
+  help: "display name, which stands beside the address in From (default: none)",
+};
+
+/** Throws a {@link UsageError} for what cannot be a display name. */
+export function displayNameOf(text: string): string {
+  const fault = displayNameFault(text);
+  if (fault !== null) throw new UsageError(`the display name ${fault}`);
+  return text;
+}
+
+export const senderRename: Command = {
+  name: "sender rename",
+  operands: [SENDER_OPERAND],
+  summary: "Give an address another display name",
+  options: [WORKSPACE_OPTION, NAME_OPTION],
+  examples: [
+    "postledger sender rename billing@acme.example --workspace <id> --name Acme",
+    "postledger sender rename billing@acme.example --workspace <id> # No name",
+  ],
+  async run(invocation) {
+    const workspaceId = invocation.required("workspace");
+    const name = senderNameOf(invocation);
+    if (name.kind === "domain") throw new UsageError("a domain has no display name: name one address");
+    const text = invocation.option("name");
+    const displayName = text === undefined ? null : displayNameOf(text);
+    const context = { ...systemCommandContext("cli"), workspaceId };
+    const outcome = await withLog(invocation.config, ({ deps }) =>
+      renameExistingSender(deps, senderIdOf(deps.keys, workspaceId, name), displayName, context),
+    );
+    if (outcome === "notFound") notFound("there is no such sender; add it first");
+    invocation.print({ outcome, display_name: displayName }, [outcome]);
+    return 0;
+  },
+};
