@@ -54,7 +54,7 @@ describe("the register of services", () => {
 
   test("loses a service that died when the next one on its data directory joins, and no other", async () => {
     const store = await openLog();
-    const atWork = servicesAtWork(store);
+    const atWork = registeredServices(store);
     const memory = memoryInMemory();
     await join(store, A, memory);
     await join(store, B);
