@@ -1,13 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { firstCurl } from "../../src/service/firstRun.ts";
-import { parsePage } from "./markdownPage.ts";
-import { pageFaults } from "./pageRules.ts";
 import { type Clone, cloneRepository } from "./pageRunner.ts";
 import { PAGES } from "./pages.ts";
+import { planted, printing, sh } from "./plantedPage.ts";
 
 const PAGE_MS_MAX = 120_000;
-const README_LINES_MAX = 150;
-const COLUMNS_MAX = 130;
 /** How many blocks of each page have a marker that says why they cannot be run here. */
 const NOT_RUN: Readonly<Record<string, number>> = {
   "README.md": 2,
@@ -50,43 +46,6 @@ describe("what a reader types in, page by page", () => {
   });
 });
 
-describe("a page", () => {
-  test.each(PAGES.map((page) => [page.path, page] as const))("%s links to what is there", (_, page) => {
-    expect(pageFaults(page)).toEqual([]);
-  });
-
-  test("is not too wide, and the README not too long", () => {
-    const wide = PAGES.flatMap(({ path, text }) =>
-      text.split("\n").flatMap((line, index) => {
-        const cannotBeBroken = /^\s*\|/.test(line) || /\S{90}/.test(line);
-        return line.length > COLUMNS_MAX && !cannotBeBroken ? [`${path}:${index + 1}`] : [];
-      }),
-    );
-    expect(wide).toEqual([]);
-    const readme = PAGES.find(({ path }) => path === "README.md");
-    expect(readme?.text.trimEnd().split("\n").length).toBeLessThanOrEqual(README_LINES_MAX);
-  });
-
-  test("the README sends its first mail as the service itself tells you to", () => {
-    const [first] = PAGES[0]?.blocks.filter(({ text }) => text.startsWith("curl")) ?? [];
-    const printed = firstCurl("http://127.0.0.1:3000", "data").replace(/hello-\d+/, "hello-0001");
-    expect(first?.text).toBe(printed);
-  });
-});
-
-/** A page of its own, with what is planted. */
-function planted(...lines: readonly string[]) {
-  return parsePage("docs/planted.md", ["# Planted", "", ...lines, ""].join("\n"));
-}
-
-const sh = (...lines: readonly string[]) => ["```sh", ...lines, "```", ""];
-const printing = (language: string, ...lines: readonly string[]) => [
-  `\`\`\`${language}`,
-  ...lines,
-  "```",
-  "",
-];
-
 describe("a wrong page is found out:", () => {
   const READY = "curl http://127.0.0.1:3000/health/live";
   test.each([
@@ -126,18 +85,4 @@ describe("a wrong page is found out:", () => {
     },
     PAGE_MS_MAX,
   );
-
-  test.each([
-    ["a file that is not there", ["See [it](nothing.md)."], "there is no docs/nothing.md"],
-    ["a heading that is not there", ["See [it](../README.md#nothing)."], "has no such heading"],
-    ["a heading of its own that is not there", ["See [it](#nothing)."], "it has no such heading"],
-    ["a block without a language", [...printing("", "x")], "is none of ours"],
-    ["a command in another block", [...printing("text", "curl http://x")], "a command that is not run"],
-    ["output of nothing", [...printing("json", "{}")], "no command prints this"],
-    ["a remark in a command", [...sh("true # well")], "belong into the text"],
-    ["a file by name", ["See `src/http/nothing.ts`."], "names src/http/nothing.ts, which is not there"],
-    ["a command by name", ["Use `postledger workspcae list`."], "there is no command"],
-  ])("%s", (_, lines, fault) => {
-    expect(pageFaults(planted(...lines)).join("\n")).toContain(fault);
-  });
 });

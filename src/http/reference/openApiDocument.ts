@@ -14,7 +14,7 @@ export interface OpenApiOptions {
   readonly version: string;
 }
 
-const DESCRIPTION = `A transactional email service whose only truth is an append-only log.
+const DESCRIPTION = `A transactional email service that records everything in an append-only log.
 
 Every refusal is a problem (RFC 9457) whose \`code\` says what is wrong. A path that does not exist is 404 NOT_FOUND, and a method that a path does not take is 405 METHOD_NOT_ALLOWED with \`Allow\`. HEAD is answered as GET without the body. Unknown members of a body and unknown query parameters are refused by name.
 

@@ -1,0 +1,48 @@
+import { describe, expect, test } from "bun:test";
+import { firstCurl } from "../../src/service/firstRun.ts";
+import { pageFaults } from "./pageRules.ts";
+import { PAGES } from "./pages.ts";
+import { planted, printing, sh } from "./plantedPage.ts";
+
+const README_LINES_MAX = 150;
+const COLUMNS_MAX = 130;
+
+describe("a page", () => {
+  test.each(PAGES.map((page) => [page.path, page] as const))("%s links to what is there", (_, page) => {
+    expect(pageFaults(page)).toEqual([]);
+  });
+
+  test("is not too wide, and the README not too long", () => {
+    const wide = PAGES.flatMap(({ path, text }) =>
+      text.split("\n").flatMap((line, index) => {
+        const cannotBeBroken = /^\s*\|/.test(line) || /\S{90}/.test(line);
+        return line.length > COLUMNS_MAX && !cannotBeBroken ? [`${path}:${index + 1}`] : [];
+      }),
+    );
+    expect(wide).toEqual([]);
+    const readme = PAGES.find(({ path }) => path === "README.md");
+    expect(readme?.text.trimEnd().split("\n").length).toBeLessThanOrEqual(README_LINES_MAX);
+  });
+
+  test("the README sends its first mail as the service itself tells you to", () => {
+    const [first] = PAGES[0]?.blocks.filter(({ text }) => text.startsWith("curl")) ?? [];
+    const printed = firstCurl("http://127.0.0.1:3000", "data").replace(/hello-\d+/, "hello-0001");
+    expect(first?.text).toBe(printed);
+  });
+});
+
+describe("a wrong page is found out without running it:", () => {
+  test.each([
+    ["a file that is not there", ["See [it](nothing.md)."], "there is no docs/nothing.md"],
+    ["a heading that is not there", ["See [it](../README.md#nothing)."], "has no such heading"],
+    ["a heading of its own that is not there", ["See [it](#nothing)."], "it has no such heading"],
+    ["a block without a language", [...printing("", "x")], "is none of ours"],
+    ["a command in another block", [...printing("text", "curl http://x")], "a command that is not run"],
+    ["output of nothing", [...printing("json", "{}")], "no command prints this"],
+    ["a remark in a command", [...sh("true # well")], "belong into the text"],
+    ["a file by name", ["See `src/http/nothing.ts`."], "names src/http/nothing.ts, which is not there"],
+    ["a command by name", ["Use `postledger workspcae list`."], "there is no command"],
+  ])("%s", (_, lines, fault) => {
+    expect(pageFaults(planted(...lines)).join("\n")).toContain(fault);
+  });
+});
