@@ -109,9 +109,9 @@ export function locationOfFault({ stream, revision, object }: Omit<StoreFault, "
   return object ?? `${stream}@${revision}`;
 }
 
-/** What a store says of its own disks after it has scrubbed them. */
+/** The result of a purge. */
 export interface PurgeReport {
-  /** What may still hold events that were truncated, a sentence each for the operator; none: nothing does. */
+  /** Where truncated events may still be, a sentence each for the operator; empty when nowhere. */
   readonly remains: readonly string[];
 }
 
@@ -159,7 +159,7 @@ export interface EventStore {
    * time, and says what remains. May take minutes: without `timeoutMs` the store has a bound of its own. Repeatable,
    * by several callers at once too.
    */
-  scrub(options?: CallOptions): Promise<PurgeReport>;
+  purge(options?: CallOptions): Promise<PurgeReport>;
   /** Lets go of files and connections. Calls under way settle first or fail as `unavailable`. */
   close(): Promise<void>;
 }

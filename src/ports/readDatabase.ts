@@ -92,7 +92,7 @@ export interface ReadDatabases {
    * Moves everything into the file and cuts its write-ahead log to nothing. False while another connection is in the
    * way: then it changes nothing that matters. Never waits.
    */
-  scrub(path: string): boolean;
+  truncateWriteAheadLog(path: string): boolean;
   /** Removes a database with all that belongs to it; false while any connection of any process has it open. */
   remove(path: string): boolean;
 }

@@ -268,7 +268,7 @@ class Follower {
         if (!isCurrent || applier.failure) continue;
         this.#notify({ type: "behind", name: entry.name, position: applier.checkpoint });
       }
-      if (this.#signal.aborted || appliers.every((applier) => this.#isLevel(applier))) break;
+      if (this.#signal.aborted || appliers.every((applier) => this.#isCaughtUp(applier))) break;
     }
     const failed = this.#behind.filter(({ applier }) => applier.failure);
     this.#behind = this.#behind.filter(({ applier }) => !applier.failure);
@@ -276,7 +276,7 @@ class Follower {
     return total;
   }
 
-  #isLevel({ failure, position }: Applier): boolean {
+  #isCaughtUp({ failure, position }: Applier): boolean {
     return failure !== undefined || position >= this.#position;
   }
 

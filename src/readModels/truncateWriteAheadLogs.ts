@@ -28,7 +28,11 @@ async function scrubFile(databases: ReadDatabases, directory: string, file: stri
   for (let attempt = 1; ; attempt += 1) {
     try {
       // One that is being built, or was removed meanwhile, has no write-ahead log.
-      if (!existsSync(join(directory, `${file}-wal`)) || databases.scrub(join(directory, file))) return true;
+      if (
+        !existsSync(join(directory, `${file}-wal`)) ||
+        databases.truncateWriteAheadLog(join(directory, file))
+      )
+        return true;
     } catch (error) {
       if (!(error instanceof ReadDatabaseError) || error.failure === "statement") throw error;
     }

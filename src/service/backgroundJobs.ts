@@ -109,7 +109,7 @@ export function makeBackgroundJobs(
 const DISABLED_ENDPOINT =
   "a webhook endpoint is disabled: it answered 410 (gone), or nothing got through to it for five days (failing). POST /webhooks/{id}/enable and /recover bring back what it misses";
 
-function levelOf(readers: Readers, name: string): (position: Position) => boolean {
+function caughtUpCheckOf(readers: Readers, name: string): (position: Position) => boolean {
   return (position) => readers.position(name) >= position;
 }
 
@@ -118,7 +118,7 @@ function webhookDelivery(config: Config, logger: Logger, { deps, readers }: Work
     deps,
     transport: openWebhookTransport(config),
     deliveries: readers.reader("webhook-deliveries"),
-    isLevel: levelOf(readers, "webhook-deliveries"),
+    isCaughtUp: caughtUpCheckOf(readers, "webhook-deliveries"),
     isCurrent: async () =>
       readers.waitForPosition("webhook-deliveries", await deps.store.head(), config.storeTimeoutMs),
     policy: config.webhooks.policy,
@@ -151,7 +151,7 @@ function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: M
     ...mailing,
     refusalReports: new RefusalReports(mailing.deps.clock, refusalLog(config, logger)),
     mailQueue: readers.reader("mail-queue"),
-    isLevel: levelOf(readers, "mail-queue"),
+    isCaughtUp: caughtUpCheckOf(readers, "mail-queue"),
     policy: config.deliveryPolicy,
     bounceDomains: config.bounceDomains,
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
@@ -254,7 +254,7 @@ function senderVerification(config: Config, logger: Logger, { readers, ...mailin
   return new VerificationMailWorker({
     ...mailing,
     mails: readers.reader("senders"),
-    isLevel: levelOf(readers, "senders"),
+    isCaughtUp: caughtUpCheckOf(readers, "senders"),
     from,
     baseUrl: baseUrl.href.replace(/\/$/, ""),
     worker: newId(),

@@ -47,9 +47,9 @@ describe.each(await testStores())("doctor, on $name", (store) => {
           const { exitCode, json } = await runCommand(["doctor", "--json"], dataDir);
           const checks = checksOf(json);
           const areLevel = [...checks.values()].filter(({ name }) => name.startsWith("read model "));
-          return { exitCode, checks, isLevel: areLevel.every(({ status }) => status === "ok") };
+          return { exitCode, checks, isCaughtUp: areLevel.every(({ status }) => status === "ok") };
         };
-        await until(async () => (await settled()).isLevel, "the read models to be level", TEST_MS_MAX / 2);
+        await until(async () => (await settled()).isCaughtUp, "the read models to be level", TEST_MS_MAX / 2);
         const { exitCode, checks } = await settled();
         expect(exitCode).toBe(1);
         const bad = [...checks.values()].filter(({ status }) => status === "failed");
@@ -103,8 +103,9 @@ describe.each(await testStores())("doctor, on $name", (store) => {
       const level = { status: "ok", detail: "at the head of the log", action: null };
       try {
         const service = await startTestProcess({ dataDir: own, env });
-        const isLevel = async () => (await readModels()).get("read model api-keys")?.detail === level.detail;
-        await until(isLevel, "the read models to be level", TEST_MS_MAX / 2);
+        const isCaughtUp = async () =>
+          (await readModels()).get("read model api-keys")?.detail === level.detail;
+        await until(isCaughtUp, "the read models to be level", TEST_MS_MAX / 2);
         await service.kill("SIGTERM");
         const { out } = await runCommand(["workspace", "list", "--json"], own, env);
         const [workspace] = JSON.parse(out) as readonly { id: string }[];

@@ -90,10 +90,10 @@ test("a reader who keeps older pages is named, and no longer once he has left", 
   reader.exec("BEGIN");
   reader.prepare("SELECT count(*) FROM events").get();
   await store.truncateBefore("email-1", 1);
-  const { remains } = await store.scrub({ timeoutMs: 100 });
+  const { remains } = await store.purge({ timeoutMs: 100 });
   expect(remains).toEqual([expect.stringContaining("write-ahead log")]);
   reader.exec("COMMIT");
-  expect(await store.scrub()).toEqual({ remains: [] });
+  expect(await store.purge()).toEqual({ remains: [] });
   reader.close();
   await store.close();
 });

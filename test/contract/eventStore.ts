@@ -657,14 +657,14 @@ function truncation({ store, it }: Suite): void {
 function scrubbing({ store, it }: Suite): void {
   it("scrubbing leaves nothing of what was truncated, and everything else as it was", async () => {
     const from = await store().head();
-    const prefix = fresh("scrubbed");
+    const prefix = fresh("purged");
     const small = await mustAppend(store(), `${prefix}-small`, [newEvent(), newEvent()], "noStream");
     const bytes = new Uint8Array(300_000).fill(7);
     await mustAppend(store(), `${prefix}-large`, [newEvent("Large", bytes), newEvent()], "noStream");
     const kept = newEvent("Kept", bytes);
     await mustAppend(store(), `${prefix}-kept`, [kept], "noStream");
     for (const name of ["small", "large"]) await store().truncateBefore(`${prefix}-${name}`, 1);
-    expect(await store().scrub()).toEqual({ remains: [] });
+    expect(await store().purge()).toEqual({ remains: [] });
     const [whole] = await store().read(`${prefix}-kept`, 0, 10);
     expect(whole).toMatchObject({ id: kept.id, data: bytes });
     for (const name of ["small", "large"]) {
@@ -688,13 +688,13 @@ function scrubbing({ store, it }: Suite): void {
     }
   });
 
-  it("several may scrub at once, while others append", async () => {
-    const stream = fresh("scrubbed");
+  it("several may purge at once, while others append", async () => {
+    const stream = fresh("purged");
     await mustAppend(store(), stream, [newEvent()], "noStream");
-    const scrubs = [store().scrub(), store().scrub()];
+    const purges = [store().purge(), store().purge()];
     for (let revision = 0; revision < 5; revision += 1)
       await mustAppend(store(), stream, [newEvent()], revision);
-    expect(await Promise.all(scrubs)).toEqual([{ remains: [] }, { remains: [] }]);
+    expect(await Promise.all(purges)).toEqual([{ remains: [] }, { remains: [] }]);
     expect(await store().read(stream, 0, 10)).toHaveLength(6);
   });
 }
@@ -789,7 +789,7 @@ function bounds({ subject, open, it }: Suite): void {
         () => store.lastRevision(stream, options),
         () => store.head(options),
         () => store.truncateBefore(stream, 1, options),
-        () => store.scrub(options),
+        () => store.purge(options),
         () => collect(store.readAll(LOG_START, {}, options)),
       ];
       const started = performance.now();
@@ -824,7 +824,7 @@ function bounds({ subject, open, it }: Suite): void {
       () => store.lastRevision(stream),
       () => store.head(),
       () => store.truncateBefore(stream, 1),
-      () => store.scrub(),
+      () => store.purge(),
       () => collect(store.readAll(LOG_START, {})),
     ];
     for (const call of calls) expect((await refusal(call())).failure).toBe("unavailable");

@@ -36,10 +36,10 @@ function node(members: () => readonly number[], status: number, text: string) {
   return { port: server.port ?? 0, asked };
 }
 
-async function scrub(url: string, timeoutMs = 2_000) {
+async function purge(url: string, timeoutMs = 2_000) {
   const store = await connectEventStoreDb({ url });
   try {
-    return await store.scrub({ timeoutMs });
+    return await store.purge({ timeoutMs });
   } finally {
     await store.close();
   }
@@ -52,7 +52,7 @@ describe("scrubbing a server", () => {
     const away = await freePort();
     ports.push(...nodes.map(({ port }) => port), away);
     const [first] = nodes;
-    const { remains } = await scrub(`esdb://ops:p%40ss@127.0.0.1:${first?.port}?tls=false`);
+    const { remains } = await purge(`esdb://ops:p%40ss@127.0.0.1:${first?.port}?tls=false`);
     expect(remains).toEqual([
       expect.stringContaining(`${ports[0]}: it could not be scavenged: the user of STORE_URL is not in $ops`),
       expect.stringContaining(`${ports[1]}: it could not be scavenged: it answers 500`),
@@ -66,17 +66,17 @@ describe("scrubbing a server", () => {
 
   test("waits for a scavenge that is under way, and says so when that does not end", async () => {
     const { port, asked } = node(() => [], 400, "Scavenge is already running");
-    const { remains } = await scrub(`esdb://127.0.0.1:${port}?tls=false`, 700);
+    const { remains } = await purge(`esdb://127.0.0.1:${port}?tls=false`, 700);
     expect(remains).toEqual([expect.stringContaining("another scavenge has not ended in time")]);
     expect(asked.length).toBeGreaterThan(2);
   });
 
   test("of which no node answers is unavailable, and asks the next one named", async () => {
     const away = await freePort();
-    const failure = await refusal(scrub(`esdb://127.0.0.1:${away}?tls=false`));
+    const failure = await refusal(purge(`esdb://127.0.0.1:${away}?tls=false`));
     expect(failure.failure).toBe("unavailable");
     const { port } = node(() => [], 403, "no");
-    const { remains } = await scrub(`esdb://127.0.0.1:${away},127.0.0.1:${port}?tls=false`);
+    const { remains } = await purge(`esdb://127.0.0.1:${away},127.0.0.1:${port}?tls=false`);
     expect(remains).toEqual([expect.stringContaining("answers 403")]);
   });
 });

@@ -9,7 +9,7 @@ import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/event
 import { until } from "../support/until.ts";
 
 const TEST_MS_MAX = 60_000;
-/** A revocation holds everywhere within this time (design: What decisions read). */
+/** A revocation holds everywhere within this time. */
 const REVOKED_MS_MAX = 1_000;
 const KEYS = "/api/v1/api-keys";
 /** Answered from the log alone. */

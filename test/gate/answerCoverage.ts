@@ -9,13 +9,13 @@ export interface Promised {
   readonly code: string | null;
 }
 
-/** A row of one of the contract's error tables. */
+/** A documented error of an operation. */
 interface ContractRow {
   readonly table: "Send an email" | "Webhook endpoints";
   readonly code: Parameters<typeof problemFacts>[0];
 }
 
-/** The rows of spec.md's two error tables, in its order. */
+/** The error codes of the public API, in the order in which they are documented. */
 const SEND_CODES = [
   "INVALID_REQUEST",
   "IDEMPOTENCY_KEY_REQUIRED",

@@ -56,7 +56,7 @@ describe.each(await testStores())("truncation that races a verification, on $nam
       truncateBefore: store.truncateBefore.bind(store),
       truncations: store.truncations.bind(store),
       faults: store.faults.bind(store),
-      scrub: store.scrub.bind(store),
+      purge: store.purge.bind(store),
       close: store.close.bind(store),
       async *readAll(...reading) {
         await eraseSome();

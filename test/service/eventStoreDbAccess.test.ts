@@ -168,7 +168,7 @@ describe.skipIf(!canStartEventStoreDb)("a secured EventStoreDB", () => {
     async () => {
       const remains = async (name: string) => {
         const store = await connectEventStoreDb({ url: urlAs(name) });
-        return (await store.scrub().finally(() => store.close())).remains;
+        return (await store.purge().finally(() => store.close())).remains;
       };
       expect(await remains("eraser")).toEqual([]);
       expect(await remains("plain")).toEqual([

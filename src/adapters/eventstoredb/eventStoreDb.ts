@@ -27,7 +27,7 @@ import { readTruncations, truncate } from "./truncate.ts";
 
 const TIMEOUT_MS = 5_000;
 /** A scavenge looks through every chunk that holds something to remove. */
-const SCRUB_TIMEOUT_MS = 10 * 60_000;
+const PURGE_TIMEOUT_MS = 10 * 60_000;
 
 export interface EventStoreDbOptions {
   /** The vendor's connection string, `esdb://…` or `esdb+discover://…`. */
@@ -117,9 +117,9 @@ class EventStoreDb implements EventStore {
     return integrityFaults(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
   }
 
-  scrub(options?: CallOptions): Promise<PurgeReport> {
+  purge(options?: CallOptions): Promise<PurgeReport> {
     const { signal } = this.closing;
-    return this.call({ timeoutMs: options?.timeoutMs ?? SCRUB_TIMEOUT_MS }, (deadline) =>
+    return this.call({ timeoutMs: options?.timeoutMs ?? PURGE_TIMEOUT_MS }, (deadline) =>
       scavenge(this.url, this.connection.reads, deadline, signal),
     );
   }

@@ -48,7 +48,7 @@ function inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowan
     const what = extension === "" ? "files without an extension" : "files with this extension";
     return { kind: "unsupported", reason: `${what} cannot be sent`, member: "filename" };
   }
-  // Exactly the type (spec: Direct attachment): no parameters, no capitals.
+  // Exactly the type: no parameters, no capitals.
   if (file.contentType === format.type) return SOUND;
   return invalid("contentType", `the content type of a .${extension} file must be exactly ${format.type}`);
 }

@@ -205,7 +205,7 @@ function removeFiles(path: string, endings: readonly string[]): void {
 
 const DATABASE_ENDINGS = ["", "-wal", "-shm", "-journal"];
 
-function scrub(path: string): boolean {
+function truncateWriteAheadLog(path: string): boolean {
   return guarded(() => {
     const db = new DatabaseSync(path, { timeout: 0 });
     try {
@@ -244,4 +244,4 @@ function savedAt(path: string): EpochMs | null {
 }
 
 /** Read databases as SQLite files: write-ahead log, flushed at checkpoints (a crash may cost the last rows). */
-export const sqliteReadDatabases: ReadDatabases = { open, scrub, resume, savedAt, remove };
+export const sqliteReadDatabases: ReadDatabases = { open, truncateWriteAheadLog, resume, savedAt, remove };

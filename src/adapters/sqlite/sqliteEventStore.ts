@@ -47,8 +47,8 @@ const POLL_MS = 10;
 const BUSY_RETRY_MS = 2;
 const SQLITE_BUSY = 5;
 /** A checkpoint that cuts the write-ahead log needs a moment without readers of older pages. */
-const SCRUB_TIMEOUT_MS = 30_000;
-const SCRUB_RETRY_MS = 20;
+const PURGE_TIMEOUT_MS = 30_000;
+const PURGE_RETRY_MS = 20;
 const WRITE_AHEAD_LOG_REMAINS = "the write-ahead log of the log's database, which another process keeps open";
 
 /** The embedded log: one SQLite file, shared safely by threads and processes of one machine. */
@@ -162,12 +162,12 @@ class SqliteEventStore implements EventStore {
     await this.whenFree(() => blankErasedRows(this.db, stream, revision), options);
   }
 
-  async scrub(options?: CallOptions): Promise<PurgeReport> {
-    const deadline = performance.now() + (options?.timeoutMs ?? SCRUB_TIMEOUT_MS);
+  async purge(options?: CallOptions): Promise<PurgeReport> {
+    const deadline = performance.now() + (options?.timeoutMs ?? PURGE_TIMEOUT_MS);
     // The log's own file holds nothing of a truncated event by now; older pages may stand in its write-ahead log.
     while (!(await this.whenFree(() => this.cutWriteAheadLog(), options))) {
       if (performance.now() >= deadline) return { remains: [WRITE_AHEAD_LOG_REMAINS] };
-      await Bun.sleep(SCRUB_RETRY_MS);
+      await Bun.sleep(PURGE_RETRY_MS);
     }
     return { remains: [] };
   }

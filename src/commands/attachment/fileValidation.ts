@@ -30,7 +30,7 @@ export function fileFaultOf(result: InspectionResult): FileFault | null {
   return { code, message: result.reason, member: result.member };
 }
 
-/** The bytes of a file that came as Base64 text (spec: Direct attachment); its size was looked at before. */
+/** The bytes of a file that came as Base64 text; its size was looked at before. */
 export function decodeFile(content: string): Uint8Array | FileFault {
   if (content === "") return EMPTY_FILE;
   if (/^data:/i.test(content)) return invalidContent("is a data URL, not Base64 alone");

@@ -55,7 +55,7 @@ interface Fault {
   readonly member?: FileFault["member"];
 }
 
-/** What the contract calls the parts of a direct file (spec: Direct attachment). */
+/** The members of a direct file, as requests name them. */
 export const DIRECT_MEMBERS = {
   filename: "filename",
   contentType: "content_type",

@@ -134,7 +134,7 @@ const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
   domainDisabled: "is of a domain that is disabled: enable it again (POST /api/v1/senders/{id}/enable)",
 };
 
-/** Everything that depends on state but takes nothing, in the order of answers (design: HTTP). */
+/** Everything that depends on state but takes nothing, in the order of answers. */
 async function prepare(deps: Dependencies, send: SendEmail): Promise<Prepared | SendRefusal> {
   const { workspaceId } = send;
   const sender = await authorizingSender(deps, workspaceId, send.from);

@@ -10,7 +10,7 @@ export type Verdict =
       readonly reason: string;
       readonly attemptBurnt: boolean;
       readonly ambiguous: boolean;
-      /** True when the relay is in trouble, whatever the message: counts towards the breaker. */
+      /** The relay fails, whatever the message: counts towards the circuit breaker. */
       readonly relayFault: boolean;
       readonly code?: number;
       readonly reply?: string;
@@ -21,15 +21,15 @@ export type Verdict =
       readonly code: number;
       readonly reply: string;
       readonly suppress: boolean;
-      /** Added by who knows the recipient, where domains are to be kept. */
+      /** Set by the caller, where the domains of recipients are kept. */
       readonly recipientDomain?: string;
     }
   | { readonly kind: "failed"; readonly reason: string; readonly code: number; readonly reply: string };
 
-/** Answers that speak of the service as a whole (RFC 5321 §4.2.2, RFC 4954 §6). */
+/** Reply codes about the relay as a whole (RFC 5321 §4.2.2, RFC 4954 §6). */
 const RELAY_TROUBLE_CODES = new Set([421, 454]);
 
-/** Answers that ask for a log-in, whichever command got them (RFC 4954 §6). */
+/** Reply codes that ask for authentication, whatever the command (RFC 4954 §6). */
 const LOGIN_CODES = new Set([530, 535, 538]);
 
 type Refused = Extract<MailOutcome, { kind: "refused" }>;
@@ -79,7 +79,7 @@ function refusedForGood(refused: Refused): Verdict {
   return { kind: "bounced", reason, code, reply, suppress: permanent === "suppress" && stage === "rcpt" };
 }
 
-/** Reads the relay's facts (design: Delivery). Pure, and total over everything a relay can say. */
+/** What the outcome of an attempt means. Pure, and total over everything that a relay can answer. */
 export function classifyOutcome(outcome: MailOutcome): Verdict {
   switch (outcome.kind) {
     case "accepted":

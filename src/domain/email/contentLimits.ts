@@ -1,4 +1,4 @@
-/** Bounds of what a message holds (spec: Limits), sent directly or rendered from a template. */
+/** Limits of the content of a message, sent directly or rendered from a template. */
 export const SUBJECT_CHARACTERS_MAX = 998;
 export const HTML_CHARACTERS_MAX = 500_000;
 export const TEXT_CHARACTERS_MAX = 200_000;

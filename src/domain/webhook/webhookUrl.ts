@@ -49,7 +49,7 @@ function publicFault({ protocol, hostname, port }: URL): string | null {
 export type Destination = { readonly url: string } | { readonly fault: string };
 
 /**
- * Reads a webhook destination: a public HTTPS URL on port 443 (spec: INVALID_WEBHOOK_URL). The text is parsed first
+ * Reads a webhook destination: a public HTTPS URL on port 443. The text is parsed first
  * and checked then, because the WHATWG parser turns `0x7f.1`, `2130706433` and `①②⑦.0.0.1` into 127.0.0.1. Names are
  * resolved and checked again at delivery. `allowedPrivateHosts` are `host:port` pairs that pass all the same, those of
  * this machine without TLS too: for development.

@@ -1,4 +1,4 @@
-/** The longest encoded request, in bytes on the wire (spec: Limits); the limit itself is accepted. */
+/** The longest encoded request, in bytes on the wire; the limit itself is accepted. */
 export const BODY_BYTES_MAX = 16_000_000;
 
 /** A body up to this size, in bytes, is small: most operations take no other, and room is kept for such ones. */

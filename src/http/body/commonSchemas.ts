@@ -30,7 +30,7 @@ TypeRegistry.Set<TextOptions>("Text", ({ minLength = 0, maxLength }, value) => {
 
 FormatRegistry.Set("uuid", isUuid);
 
-/** A string whose length is counted in code points, as JSON Schema and the contract do; TypeBox counts UTF-16 units. */
+/** A string whose length is counted in code points, as JSON Schema does; TypeBox counts UTF-16 units. */
 export function Text(options: TextOptions): TUnsafe<string> {
   return Type.Unsafe<string>({ [Kind]: "Text", type: "string", ...options } as unknown as TSchema);
 }
@@ -80,7 +80,7 @@ export const UploadId = Type.String({ format: "uuid", title: "the id of an uploa
 /** Any member name: TypeBox's own pattern stops at a line break, and lets the value under such a name go unchecked. */
 export const AnyName = Type.String({ pattern: "^[\\s\\S]*$" });
 
-/** A file that comes with a request (spec: Direct attachment). */
+/** A file that comes with a request. */
 export const DirectAttachment = Closed(
   {
     filename: Text({

@@ -15,7 +15,7 @@ export const IdempotencyKeyHeader = Type.Object({
 const BETWEEN_VALUES = ", ";
 
 /**
- * 8 to 200 characters of 0x20 to 0x7E after trimming (spec: Headers). Two headers cannot be told from one that holds
+ * 8 to 200 characters of 0x20 to 0x7E after trimming. Two headers cannot be told from one that holds
  * a comma and a space, and a key that somebody on the way added to would make every retry another message.
  */
 export function idempotencyKeyOf(headers: Headers): string {

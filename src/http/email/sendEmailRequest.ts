@@ -20,7 +20,7 @@ import { AnyName, Closed, DirectAttachment, Id, Text, UploadId } from "../body/c
 import { withRules } from "../body/validation.ts";
 import { type ProblemDetail, refusedFor } from "../server/problem.ts";
 
-/** The body of a send (spec: Email request). */
+/** The body of a send. */
 export const SendEmailBody = withRules(
   Closed(
     {
@@ -133,7 +133,7 @@ function contentFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return faults;
 }
 
-/** What the schema cannot say of a send: addresses, rules that span members, and sizes in the units of the contract. */
+/** The checks of a send that the schema cannot express: addresses, rules that span members, and sizes. */
 function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return [
     ...fromFaults(body.from),
@@ -148,7 +148,7 @@ function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return [...contentFaults(body), ...variablesFaults(body.variables), ...metadataFaults(body.metadata)];
 }
 
-/** The rules that span fields, in the units of the contract; what is left is ready for the command. */
+/** The rules that span members. What passes is ready for the command. */
 export function sendRequest(
   body: SendEmailBody,
 ): Omit<SendEmail, "workspaceId" | "idempotencyKey" | "context"> {

@@ -1,4 +1,4 @@
-/** Every code that an answer can carry: the contract's (spec.md, Errors) and, below them, ours where it is silent. */
+/** Every code that an answer can carry. Codes are part of the public API: they never change. */
 const TABLE = {
   INVALID_REQUEST: { status: 400, title: "A required value is missing or invalid" },
   IDEMPOTENCY_KEY_REQUIRED: { status: 400, title: "The Idempotency-Key header is missing or invalid" },
@@ -26,7 +26,6 @@ const TABLE = {
   DAILY_LIMIT_REACHED: { status: 429, title: "The workspace has reached its daily limit" },
   RATE_LIMITED: { status: 429, title: "Too many requests in a short period" },
   INTERNAL_ERROR: { status: 500, title: "The operation could not be completed" },
-  // Ours: what the contract leaves open.
   NOT_FOUND: { status: 404, title: "There is nothing under this address in this workspace" },
   METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
   EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },

@@ -58,7 +58,7 @@ export function endpointJson(row: WebhookEndpointRow): AnswerOf<typeof WebhookEn
 
 export const WebhookTest = Closed({ object: Type.Literal("webhook_test"), delivery_id: Uuid });
 
-/** The id of an endpoint or a delivery as streams know it (spec: an identifier that is none is 400). */
+/** The id of an endpoint or a delivery as streams know it: anything else is a 400. */
 export function webhookId(pointer: string, text: string): string {
   if (!isUuid(text)) throw invalid(pointer, "must be a UUID");
   return text.toLowerCase();

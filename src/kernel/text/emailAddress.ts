@@ -1,9 +1,9 @@
 import { domainToASCII } from "node:url";
 
-/** The contract's limit for an address as it arrives, in characters. */
+/** The longest address that a request may have, in characters. */
 export const ADDRESS_CHARACTERS_MAX = 320;
 const LOCAL_OCTETS_MAX = 64;
-/** RFC 5321 §4.5.3.1.2; with the local part and the @ it makes up the contract's 320. */
+/** RFC 5321 §4.5.3.1.2; with the local part and the @ that makes 320. */
 const DOMAIN_OCTETS_MAX = 255;
 
 /** A dot-atom of RFC 5321 §4.1.2. Quoted local parts are refused: no mailbox that is in use needs one. */

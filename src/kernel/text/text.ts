@@ -1,6 +1,6 @@
 /**
- * The number of Unicode code points in `value`: the contract's "character" (TypeBox and `length` count
- * UTF-16 code units, so an emoji would count twice).
+ * The number of Unicode code points in `value`, which is what the API calls a character. TypeBox and `length` count
+ * UTF-16 code units, so an emoji would count twice.
  */
 export function codePoints(value: string): number {
   let count = value.length;

@@ -41,8 +41,8 @@ export interface MailDeliveryOptions {
   readonly transport: MailTransport;
   /** The read model `mail-queue`. */
   readonly mailQueue: ReadDatabase;
-  /** See {@link SendGateOptions.isLevel}. */
-  readonly isLevel: SendGateOptions["isLevel"];
+  /** See {@link SendGateOptions.isCaughtUp}. */
+  readonly isCaughtUp: SendGateOptions["isCaughtUp"];
   readonly policy: DeliveryPolicy;
   /** See {@link DeliveryContext.bounceDomains}. */
   readonly bounceDomains: boolean;
@@ -109,7 +109,7 @@ export class MailDelivery {
       readSpacingMs: options.readSpacingMs,
       policy,
       bounceDomains: options.bounceDomains,
-      sendGate: new SendGate({ ...deps, isLevel: options.isLevel }),
+      sendGate: new SendGate({ ...deps, isCaughtUp: options.isCaughtUp }),
       worker,
       random,
       stopping,

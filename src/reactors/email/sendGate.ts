@@ -7,7 +7,7 @@ export interface SendGateOptions {
   readonly instanceStatus: InstanceStatusCache;
   readonly clock: Clock;
   /** Whether the read model that says what is due holds the log up to here. */
-  readonly isLevel: (position: Position) => boolean;
+  readonly isCaughtUp: (position: Position) => boolean;
 }
 
 /** How long nothing is begun after the log has said no. */
@@ -35,11 +35,11 @@ export class SendGate {
 
   /** Asks the log; to be called before every claim, when it can still be left alone. Throws `StoreError`. */
   async ask(): Promise<boolean> {
-    const { instanceStatus, clock, isLevel } = this.options;
+    const { instanceStatus, clock, isCaughtUp } = this.options;
     const { instance, restoredPosition } = await instanceStatus.get();
     this.known = instance?.downtimes ?? [];
     const isFrozen = (instance?.frozenAt ?? null) !== null;
-    const isHoldKnown = !instance?.isHeld || restoredPosition === null || isLevel(restoredPosition);
+    const isHoldKnown = !instance?.isHeld || restoredPosition === null || isCaughtUp(restoredPosition);
     const mayLeave = !isFrozen && isHoldKnown;
     if (!mayLeave) this.closedUntil = clock.monotonicMs() + CLOSED_MS;
     return mayLeave;

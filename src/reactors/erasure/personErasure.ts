@@ -50,7 +50,7 @@ const KEPT_MAX = 1_000;
 const CLOCKS_DIFFER_MS_MAX = HOUR_MS;
 /** So long the disks are gone over again when something remained; then the report says what. */
 const SCRUB_PATIENCE_MS = 15 * MINUTE_MS;
-/** So long an applied request waits for others to share its scrub: however many come, theirs is the next one. */
+/** So long an applied request waits for others to share its purge: however many come, theirs is the next one. */
 const SCRUB_SHARED_MS = 10 * SECOND_MS;
 
 interface Erasing extends PersonErasureOptions {
@@ -65,19 +65,19 @@ interface Erasing extends PersonErasureOptions {
 export function personErasure(options: PersonErasureOptions): PollingWorker {
   const { deps, erasures, ...rest } = options;
   const { clock, store } = deps;
-  /** When each request was first seen applied, and when the last scrub began that left nothing; monotonic. */
+  /** When each request was first seen applied, and when the last purge began that left nothing; monotonic. */
   const appliedSince = new Map<string, number>();
   let cleanSince = Number.NEGATIVE_INFINITY;
   /** The workspace whose requests were found last. */
   let workspaceId = "";
 
-  /** One scrub serves all requests that were applied before it began. */
-  const scrub = async ({ id, appliedAt, requestedAt }: ErasureView): Promise<readonly string[]> => {
+  /** One purge serves all requests that were applied before it began. */
+  const purge = async ({ id, appliedAt, requestedAt }: ErasureView): Promise<readonly string[]> => {
     const since = appliedSince.get(id) ?? clock.monotonicMs();
     appliedSince.set(id, since);
     if (since < cleanSince) return [];
     const startedAt = clock.monotonicMs();
-    const { remains } = await store.scrub();
+    const { remains } = await store.purge();
     const all = [...remains, ...(await options.truncateWriteAheadLogs())];
     if (all.length === 0) cleanSince = startedAt;
     else if (clock.now() - epochMs(appliedAt ?? requestedAt) < SCRUB_PATIENCE_MS)
@@ -107,9 +107,9 @@ export function personErasure(options: PersonErasureOptions): PollingWorker {
         request = await readErasure(store, id);
       }
       if (request?.erasure.status !== "applied") return;
-      // A scrub is dear: it comes when all that wait can share it.
+      // A purge is dear: it comes when all that wait can share it.
       if (isEarlyToScrub(request, clock.now()) && areOthersWaiting(erasures, id)) return;
-      await completePersonErasure(store, id, await scrub(request), on);
+      await completePersonErasure(store, id, await purge(request), on);
       appliedSince.delete(id);
     },
   });

@@ -39,8 +39,8 @@ export interface VerificationMailWorkerOptions {
   readonly transport: MailTransport;
   /** The read model `senders`. */
   readonly mails: ReadDatabase;
-  /** See {@link SendGateOptions.isLevel}. */
-  readonly isLevel: SendGateOptions["isLevel"];
+  /** See {@link SendGateOptions.isCaughtUp}. */
+  readonly isCaughtUp: SendGateOptions["isCaughtUp"];
   /** Where the mail comes from: a bare address of the operator's. */
   readonly from: string;
   /** Where the links lead to, without a slash at the end. */
@@ -97,7 +97,7 @@ export class VerificationMailWorker {
   constructor(private readonly options: VerificationMailWorkerOptions) {
     this.leases = new ExpiredLeases(options.deps.clock);
     this.rests = rowBackoff(options.deps.clock);
-    this.sendGate = new SendGate({ ...options.deps, isLevel: options.isLevel });
+    this.sendGate = new SendGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
   }
 
   start(): void {

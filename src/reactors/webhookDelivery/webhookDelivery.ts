@@ -26,8 +26,8 @@ export interface WebhookDeliveryOptions
   readonly deliveries: ReadDatabase;
   /** Waits for a moment until it holds what is in the log now; false when it does not. */
   readonly isCurrent: () => Promise<boolean>;
-  /** See {@link SendGateOptions.isLevel}. */
-  readonly isLevel: SendGateOptions["isLevel"];
+  /** See {@link SendGateOptions.isCaughtUp}. */
+  readonly isCaughtUp: SendGateOptions["isCaughtUp"];
 }
 
 /** Calls under way at once, to all endpoints together. */
@@ -67,7 +67,7 @@ export class WebhookDelivery {
     const { clock } = options.deps;
     const stopping = this.stopping.signal;
     const toldOf = payloadCache((origin) => mapToWebhookEvent(options.deps, origin));
-    const sendGate = new SendGate({ ...options.deps, isLevel: options.isLevel });
+    const sendGate = new SendGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
     this.context = { ...options, sendGate, toldOf, stopping, abandoned: this.abandoned.signal };
     this.gate = new EndpointBulkhead(clock);
     this.leases = new ExpiredLeases(clock);

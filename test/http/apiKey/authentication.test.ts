@@ -12,7 +12,7 @@ import { until } from "../../support/until.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const LIST = "/api/v1/emails";
-/** A revocation holds everywhere within this time (design: What decisions read). */
+/** A revocation holds everywhere within this time. */
 const REVOKED_MS_MAX = 1_000;
 
 /** A key with this id and another secret, and with a checksum that is right. */

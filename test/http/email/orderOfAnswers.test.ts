@@ -64,7 +64,7 @@ const RATE_LIMITED: Fault = {
 /** Of so many at once most are over the limit. */
 const BURST = 6;
 
-/** The faults in the order in which they are answered (design: Order of answers to a send). */
+/** The faults in the order in which they are answered. */
 const FAULTS: readonly Fault[] = [
   {
     code: "UNAUTHORIZED",

@@ -153,7 +153,7 @@ export function watchedStore(store: EventStore = memoryEventStore()): WatchedSto
     truncateBefore: (stream, revision, options) => store.truncateBefore(stream, revision, options),
     truncations: (options) => store.truncations(options),
     faults: (depth, options) => store.faults(depth, options),
-    scrub: (options) => store.scrub(options),
+    purge: (options) => store.purge(options),
     close: () => store.close(),
   };
   return watched;
@@ -377,7 +377,7 @@ async function startInstance(
   const delivery = new MailDelivery({
     relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
     refusalReports: new RefusalReports(deps.clock, () => {}),
-    isLevel: () => true,
+    isCaughtUp: () => true,
     deps,
     transport,
     mailQueue: readers.reader("mail-queue"),

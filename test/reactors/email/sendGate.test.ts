@@ -21,7 +21,7 @@ function asking(store: EventStore, position: Position) {
     new SendGate({
       instanceStatus: instanceStatusCache(store),
       clock,
-      isLevel: (wanted) => position >= wanted,
+      isCaughtUp: (wanted) => position >= wanted,
     });
   return { clock, sendGate, ask: () => sendGate().ask() };
 }

@@ -132,7 +132,7 @@ function dying(deps: Dependencies, calls: number) {
     append: alive(async (...args) => store.append(...args)),
     read: alive(async (...args) => store.read(...args)),
     truncateBefore: alive(async (...args) => store.truncateBefore(...args)),
-    scrub: alive(async (...args) => store.scrub(...args)),
+    purge: alive(async (...args) => store.purge(...args)),
   };
   const removed: string[] = [];
   const dyingServices: Dependencies = {
@@ -289,11 +289,11 @@ describe("a request to erase a person", () => {
 
   test("goes over the disks again while something remains there, and says what when that does not end", async () => {
     const { world, requestId, isCompleted } = await peopled();
-    let scrubs = 0;
+    let purges = 0;
     const store: EventStore = {
       ...world.store,
-      async scrub() {
-        scrubs += 1;
+      async purge() {
+        purges += 1;
         return { remains: ["a chunk"] };
       },
     };
@@ -302,10 +302,10 @@ describe("a request to erase a person", () => {
     one.start();
     await until(async () => {
       // Far less than its patience, more than its first rest.
-      world.pass(scrubs === 0 ? 0 : 1_000);
+      world.pass(purges === 0 ? 0 : 1_000);
       one.wake();
-      return scrubs >= 2;
-    }, "a second scrub");
+      return purges >= 2;
+    }, "a second purge");
     expect(await isCompleted()).toBe(false);
     await until(async () => {
       world.pass(5 * 60_000);

@@ -111,7 +111,7 @@ async function start(worker: string): Promise<Instance> {
   const troubles: unknown[] = [];
   const verification = new VerificationMailWorker({
     relayOutageReports: new RelayOutageReports(deps.clock, () => {}),
-    isLevel: () => true,
+    isCaughtUp: () => true,
     deps: own,
     transport: relay.transport(worker, 4),
     mails: readers.reader("senders"),

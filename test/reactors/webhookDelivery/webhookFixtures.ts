@@ -308,7 +308,7 @@ async function startInstance(
     readers.waitForPosition(webhookDeliveries.name, await deps.store.head(), 5_000);
   const disabled: DisabledEndpoint[] = [];
   const delivery = new WebhookDelivery({
-    isLevel: () => true,
+    isCaughtUp: () => true,
     deps,
     transport,
     deliveries: db,

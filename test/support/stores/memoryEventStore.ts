@@ -165,7 +165,7 @@ export function memoryEventStore(options: MemoryEventStoreOptions = {}): EventSt
       requireStore();
       return [];
     },
-    async scrub() {
+    async purge() {
       requireStore();
       return { remains: [] };
     },
