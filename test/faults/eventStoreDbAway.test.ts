@@ -11,8 +11,8 @@ import { askAgain, waitUntilTerminal } from "./crash/settle.ts";
 import { readStories } from "./crash/stories.ts";
 
 const TEST_MS_MAX = 120_000;
-/** What a call of the store may take: short, so that a request finds out soon that the store is away. */
-const STORE_TIMEOUT_MS = 1_000;
+/** What a call of the store may take: short, so that a request finds out soon that the store is away, and enough for a busy machine. */
+const STORE_TIMEOUT_MS = 3_000;
 /** A send makes one call or two, each of which may overrun by a second. */
 const ANSWER_MS_MAX = 4 * STORE_TIMEOUT_MS;
 const RECOVERY_MS_MAX = 30_000;

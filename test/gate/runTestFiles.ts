@@ -5,8 +5,8 @@ import { type Lane, runInLanes } from "./lanes.ts";
 import { runTestFile } from "./runTestFile.ts";
 import type { FileRun } from "./testReport.ts";
 
-/** Files that run when nothing else does, by their names. */
-const ALONE: readonly string[] = ["crash", "webhookCrash"];
+/** Files that measure what a service does under load or at a kill, and so run when nothing else does, by their names. */
+const ALONE: readonly string[] = ["crash", "webhookCrash", "manyWriters"];
 
 /** Files that take long and so begin first, by their names, the slowest first. A name that is wrong costs only time. */
 const SLOW: readonly string[] = [
@@ -34,7 +34,6 @@ const SLOW: readonly string[] = [
   "templateDeletion",
   "contentStore",
   "senderVerification",
-  "manyWriters",
   "rebuildBeside",
   "everyOperation",
   "erasure",
