@@ -4,17 +4,6 @@ import { PAGES } from "./pages.ts";
 import { planted, printing, sh } from "./plantedPage.ts";
 
 const PAGE_MS_MAX = 120_000;
-/** How many blocks of each page have a marker that says why they cannot be run here. */
-const NOT_RUN: Readonly<Record<string, number>> = {
-  "README.md": 2,
-  "docs/contributing.md": 4,
-  "docs/deployment.md": 5,
-  "docs/getting-started.md": 1,
-  "docs/operations.md": 1,
-  "docs/performance.md": 4,
-  "docs/receiving-webhooks.md": 1,
-  "docs/senders-and-domains.md": 1,
-};
 
 let clone: Clone;
 beforeAll(async () => {
@@ -30,20 +19,6 @@ describe("what a reader types in, page by page", () => {
     },
     PAGE_MS_MAX,
   );
-
-  test("is run, but for what is marked with a reason", () => {
-    const notRun = PAGES.flatMap(({ path, blocks }) =>
-      blocks.flatMap(({ notRun: reason, text }) =>
-        reason === null ? [] : [`${path}: ${reason}: ${text.split("\n")[0]}`],
-      ),
-    );
-    console.log(`${notRun.length} blocks of the documentation are not run:\n  ${notRun.join("\n  ")}`);
-    const counted = PAGES.map(({ path, blocks }) => [
-      path,
-      blocks.filter(({ notRun: reason }) => reason !== null).length,
-    ]);
-    expect(Object.fromEntries(counted.filter(([, count]) => count !== 0))).toEqual(NOT_RUN);
-  });
 });
 
 describe("a wrong page is found out:", () => {
