@@ -28,17 +28,15 @@ test.each<[string, DnsAnswer, readonly string[] | "none"]>([
   ["a string of 255 characters", [["x".repeat(255)]], ["x".repeat(255)]],
   ["a name that does not exist", "nxdomain", "none"],
   ["a name without such records", [], "none"],
+  ["a name whose zone is in trouble", "servfail", "failing"],
 ])("%s", async (_, answer, expected) => {
   expect(await resolve(answer)).toEqual(expected);
   // And no other name, whatever the machine's search list.
   expect(server.questions.at(-1)).toBe(`TXT ${NAME}`);
 });
 
-test.each<[string, DnsAnswer]>([
-  ["SERVFAIL", "servfail"],
-  ["REFUSED", "refused"],
-])("%s is no answer", async (_, answer) => {
-  await expect(resolve(answer)).rejects.toBeInstanceOf(DnsUnavailableError);
+test("REFUSED is no answer", async () => {
+  await expect(resolve("refused")).rejects.toBeInstanceOf(DnsUnavailableError);
 });
 
 test("a server that says nothing is given up in time, and the next answer is a new one", async () => {

@@ -16,7 +16,14 @@ import { isUuid, newId, newRequestId } from "../../src/kernel/ids.ts";
 import { parseAddress } from "../../src/kernel/text/emailAddress.ts";
 import { canonicalJson, type Json } from "../../src/kernel/text/json.ts";
 import { nearestName } from "../../src/kernel/text/nearestName.ts";
-import { codePoints, counted, excerpt, grouped, isHeaderSafe } from "../../src/kernel/text/text.ts";
+import {
+  bytesText,
+  codePoints,
+  counted,
+  excerpt,
+  grouped,
+  isHeaderSafe,
+} from "../../src/kernel/text/text.ts";
 import { wholeNumber } from "../../src/kernel/text/wholeNumber.ts";
 import { epochMs, rfc3339 } from "../../src/kernel/time.ts";
 import { throughStore } from "../support/givenWhenThen.ts";
@@ -496,4 +503,16 @@ test("numbers for people are grouped, and what is counted agrees with them", () 
     "1 delivery",
     "2 deliveries",
   ]);
+});
+
+test.each([
+  [0, "0 bytes"],
+  [1_023, "1023 bytes"],
+  [1_024, "1 KiB"],
+  [1_587, "1.5 KiB"],
+  [268_435_456, "256 MiB"],
+  [82_385_686_528, "76 GiB"],
+  [2 ** 60, "1024 PiB"],
+])("%p bytes are told as %p", (bytes, told) => {
+  expect(bytesText(bytes)).toBe(told);
 });

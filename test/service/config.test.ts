@@ -408,3 +408,20 @@ describe("settings", () => {
       expect(told.some((line) => line.startsWith(`postledger: ${name} `))).toBeTrue();
   });
 });
+
+test.each([
+  ["DNS_SERVERS", "192.0.2.53,192.0.2.256,::1", '"192.0.2.256"'],
+  ["TRUSTED_PROXIES", "10.0.0.0/8, 10.0.0.0/33", '"10.0.0.0/33"'],
+  ["WEBHOOK_ALLOW_PRIVATE_HOSTS", "ok.example.org:443,10.0.0.1:443", '"10.0.0.1:443"'],
+  ["WEBHOOK_SCHEDULE_MS", "0,soon,5,later", '"soon", "later"'],
+  ["WEBHOOK_SCHEDULE_MS", "a,b,c,d,e,f,g", '"a", "b", "c", "d", "e" and 2 more'],
+])("of the list %s = %p it is said which entries are wrong", (name, value, wrong) => {
+  let told = "";
+  try {
+    readConfig({ [name]: value });
+  } catch (error) {
+    told = (error as Error).message;
+  }
+  expect(told).toContain(`${name} must be `);
+  expect(told).toContain(`; wrong: ${wrong}`);
+});

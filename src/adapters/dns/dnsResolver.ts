@@ -3,6 +3,8 @@ import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.t
 
 /** NXDOMAIN, and a name without records of this type. */
 const NONE = new Set(["ENOTFOUND", "ENODATA"]);
+/** Our name servers answer, and say that those of the zone do not, or that what they say does not hold (DNSSEC). */
+const FAILING = "ESERVFAIL";
 const TRIES = 2;
 
 /**
@@ -27,6 +29,7 @@ export function createDnsResolver(servers: readonly string[]): DnsResolver {
         if (error instanceof DnsUnavailableError) throw error;
         const { code = "unknown" } = error as NodeJS.ErrnoException;
         if (NONE.has(code)) return "none";
+        if (code === FAILING) return "failing";
         throw new DnsUnavailableError(`the name servers gave no answer (${code})`);
       } finally {
         clearTimeout(timer);

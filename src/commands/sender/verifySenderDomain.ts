@@ -42,10 +42,15 @@ export function holdsRecord(strings: readonly string[], value: string): boolean 
   });
 }
 
+/** What was found where a record should be: the strings of all TXT records of the name. */
+type Published = { readonly isThere: boolean; readonly found: readonly string[] } | "failing";
+
 /** Whether the record is published now. Throws `DnsUnavailableError`. */
-async function isPublished(dns: DnsResolver, { name, value }: DomainRecord): Promise<boolean> {
+async function lookUp(dns: DnsResolver, { name, value }: DomainRecord): Promise<Published> {
   const strings = await dns.resolveTxt(name, LOOKUP_MS_MAX);
-  return strings !== "none" && holdsRecord(strings, value);
+  if (strings === "failing") return strings;
+  const found = strings === "none" ? [] : strings;
+  return { isThere: holdsRecord(found, value), found };
 }
 
 /**
@@ -61,7 +66,10 @@ export async function recheckSenderDomain(
   const sender = await deps.senders.get(id);
   if (sender === null || sender.verifiedBy !== "dns") return { outcome: "unchanged", workspaceId: "" };
   const { workspaceId, name } = sender;
-  const isThere = await isPublished(dns, domainRecordOf(deps.keys, workspaceId, name));
+  const published = await lookUp(dns, domainRecordOf(deps.keys, workspaceId, name));
+  // It says nothing of the record.
+  if (published === "failing") return { outcome: "unchanged", workspaceId };
+  const { isThere } = published;
   const of = { ...context, workspaceId };
   const outcome = await transactSender(deps, id, (state) => noteRecord(state, isThere, context.at), of);
   return { outcome, workspaceId };
@@ -69,7 +77,10 @@ export async function recheckSenderDomain(
 
 export type DomainOutcome =
   | { readonly kind: "verified" }
-  | { readonly kind: "recordMissing"; readonly expected: DomainRecord }
+  /** `found`: the strings of the TXT records that are there, whatever the domain's owner wrote into them. */
+  | { readonly kind: "recordMissing"; readonly expected: DomainRecord; readonly found: readonly string[] }
+  /** The name servers of the domain's zone do not do their work: it may be tried again. */
+  | { readonly kind: "zoneFailing"; readonly expected: DomainRecord }
   | { readonly kind: "limited"; readonly againAt: EpochMs };
 
 /** Builds the command that looks for a domain's record and verifies the sender. Throws `DnsUnavailableError`. */
@@ -96,7 +107,9 @@ export function domainVerification(deps: Dependencies, dns: DnsResolver) {
     const againAt = countLookup(sender.workspaceId, context.at);
     if (againAt !== null) return { kind: "limited", againAt };
     const expected = domainRecordOf(deps.keys, sender.workspaceId, sender.name);
-    if (!(await isPublished(dns, expected))) return { kind: "recordMissing", expected };
+    const published = await lookUp(dns, expected);
+    if (published === "failing") return { kind: "zoneFailing", expected };
+    if (!published.isThere) return { kind: "recordMissing", expected, found: published.found };
     await markVerified(deps, id, "dns", context);
     return { kind: "verified" };
   };

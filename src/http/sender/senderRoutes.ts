@@ -179,10 +179,30 @@ async function verifyByDns({ deps, verifyDomain }: Verifying, request: Request, 
     throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: error.message });
   });
   if (outcome.kind === "limited") throw tooMany("look-ups", outcome.againAt, context.at);
+  if (outcome.kind === "zoneFailing") {
+    const detail = `the name servers of ${outcome.expected.name} fail (SERVFAIL), so its TXT record could not be read: try again later`;
+    throw new Problem("SENDER_VERIFICATION_FAILED", { detail });
+  }
   if (outcome.kind === "recordMissing") {
     const { name, value } = outcome.expected;
-    throw new Problem("SENDER_VERIFICATION_FAILED", { detail: `no TXT record of ${name} is "${value}"` });
+    const detail = `no TXT record of ${name} is "${value}": ${foundText(outcome.found)}`;
+    throw new Problem("SENDER_VERIFICATION_FAILED", { detail });
   }
+}
+
+/** Strings of records, and characters of each, that an answer repeats. */
+const FOUND_STRINGS_MAX = 3;
+const FOUND_CHARACTERS_MAX = 100;
+
+/** What was found in place of a record. Anybody may have written it, so only what can be seen is repeated. */
+function foundText(found: readonly string[]): string {
+  if (found.length === 0) return "there is no TXT record of this name";
+  const shown = found.slice(0, FOUND_STRINGS_MAX).map((text) => {
+    const cut = [...text.slice(0, 2 * FOUND_CHARACTERS_MAX)].slice(0, FOUND_CHARACTERS_MAX).join("");
+    return `"${cut.replace(/[^\x20-\x7e]/g, "?")}"${cut.length < text.length ? " and more" : ""}`;
+  });
+  const others = found.length - shown.length;
+  return `found ${shown.join(", ")}${others > 0 ? ` and ${others} other strings` : ""}`;
 }
 
 function tooMany(what: string, againAt: EpochMs, now: EpochMs): Problem {

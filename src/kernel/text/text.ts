@@ -20,6 +20,19 @@ export function grouped(value: number): string {
   return value.toLocaleString("en");
 }
 
+const BYTE_UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB"] as const;
+
+/** A number of bytes as people read it: "512 bytes", "1.5 KiB", "78 GiB". Rounded down: there is that much at least. */
+export function bytesText(bytes: number): string {
+  let [value, unit] = [bytes, "bytes"];
+  for (const larger of BYTE_UNITS) {
+    if (value < 1_024) break;
+    [value, unit] = [value / 1_024, larger];
+  }
+  const places = unit === "bytes" || value >= 10 ? 1 : 10;
+  return `${Math.floor(value * places) / places} ${unit}`;
+}
+
 /** How many there are: "1 message", "2 messages". */
 export function counted(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;

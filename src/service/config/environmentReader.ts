@@ -6,6 +6,9 @@ import { hostInUrl } from "./loopback.ts";
 /** What a port may be in a setting. */
 export const PORTS = { min: 1, max: 65_535 } as const;
 
+/** Wrong entries of one list that are named. */
+const WRONG_ENTRIES_SHOWN_MAX = 5;
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads one variable after another and collects what is wrong with all of them. */
@@ -67,6 +70,22 @@ export class EnvironmentReader {
       .split(",")
       .map((value) => value.trim())
       .filter((value) => value !== "");
+  }
+
+  /** Says which entries of a list are not as they must be. */
+  requireEach(
+    name: string,
+    texts: readonly string[],
+    isRight: (text: string) => boolean,
+    must: string,
+  ): void {
+    const wrong = texts.filter((text) => !isRight(text));
+    if (wrong.length === 0) return;
+    const shown = wrong.slice(0, WRONG_ENTRIES_SHOWN_MAX).map((text) => JSON.stringify(text));
+    const others = wrong.length - shown.length;
+    this.errors.push(
+      `${name} must be ${must}; wrong: ${shown.join(", ")}${others > 0 ? ` and ${others} more` : ""}`,
+    );
   }
 
   /** A name or an address as it is listened on: alone, IPv6 without brackets. */

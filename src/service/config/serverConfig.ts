@@ -44,12 +44,9 @@ export function readServerConfig(reader: EnvironmentReader): ServerConfig {
 }
 
 function trustedProxies(reader: EnvironmentReader): readonly AddressRange[] {
-  const texts = reader.text("TRUSTED_PROXIES", "").split(",");
-  const ranges = texts.filter((text) => text.trim() !== "").map((text) => parseAddressRange(text.trim()));
-  if (ranges.includes(null)) {
-    reader.errors.push(
-      "TRUSTED_PROXIES must be addresses or CIDR ranges between commas: 10.0.0.0/8,fd00::/8",
-    );
-  }
-  return ranges.filter((range) => range !== null);
+  const texts = reader.list("TRUSTED_PROXIES");
+  const isRange = (text: string) => parseAddressRange(text) !== null;
+  const must = "addresses or CIDR ranges between commas: 10.0.0.0/8,fd00::/8";
+  reader.requireEach("TRUSTED_PROXIES", texts, isRange, must);
+  return texts.map(parseAddressRange).filter((range) => range !== null);
 }

@@ -19,11 +19,8 @@ export interface WebhookConfig {
 
 export function readWebhookConfig(reader: EnvironmentReader): WebhookConfig {
   const hosts = reader.list("WEBHOOK_ALLOW_PRIVATE_HOSTS");
-  if (!hosts.every(isNamedPair)) {
-    reader.errors.push(
-      "WEBHOOK_ALLOW_PRIVATE_HOSTS must be host:port pairs between commas: names in lower case, or 127.0.0.1",
-    );
-  }
+  const must = "host:port pairs between commas: names in lower case, or 127.0.0.1";
+  reader.requireEach("WEBHOOK_ALLOW_PRIVATE_HOSTS", hosts, isNamedPair, must);
   const callTimeoutMs = reader.integer("WEBHOOK_CALL_TIMEOUT_MS", 15_000, { min: 100, max: 60_000 });
   return {
     allowedPrivateHosts: new Set(hosts),
@@ -52,11 +49,11 @@ function isNamedPair(text: string): boolean {
 function webhookSchedule(reader: EnvironmentReader): readonly number[] {
   const texts = reader.list("WEBHOOK_SCHEDULE_MS");
   if (texts.length === 0) return WEBHOOK_POLICY.scheduleMs;
-  const waits = texts.map((text) => wholeNumber(text, { max: SCHEDULE_WAIT_MS_MAX }));
-  const known = waits.filter((wait) => wait !== null);
-  if (texts.length > SCHEDULE_WAITS_MAX || known.length < texts.length)
-    reader.errors.push(
-      `WEBHOOK_SCHEDULE_MS must be 1 to ${SCHEDULE_WAITS_MAX} waits in milliseconds between commas`,
-    );
+  const waitOf = (text: string) => wholeNumber(text, { max: SCHEDULE_WAIT_MS_MAX });
+  const must = `1 to ${SCHEDULE_WAITS_MAX} waits in milliseconds between commas`;
+  if (texts.length > SCHEDULE_WAITS_MAX)
+    reader.errors.push(`WEBHOOK_SCHEDULE_MS must be ${must}; there are ${texts.length}`);
+  else reader.requireEach("WEBHOOK_SCHEDULE_MS", texts, (text) => waitOf(text) !== null, must);
+  const known = texts.map(waitOf).filter((wait) => wait !== null);
   return known;
 }

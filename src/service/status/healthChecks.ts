@@ -3,6 +3,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { formatTrouble } from "../../commands/instance/raiseLogFormat.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
+import { bytesText } from "../../kernel/text/text.ts";
 import { epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { BehindSince } from "../../readModels/lag.ts";
@@ -53,7 +54,8 @@ export async function relayCheck(config: Config): Promise<Check> {
     const opened = await transport.session(AbortSignal.timeout(RELAY_MS_MAX));
     if (opened.kind !== "session") return failed(name, opened.reason, relayRemedy(opened.trouble));
     opened.session.release();
-    return ok(name, "taking mail");
+    // Whether it takes a message is only seen when it is given one.
+    return ok(name, transport.name === "outbox" ? "can be written to" : "greets us and lets us in");
   } finally {
     await transport.close();
   }
@@ -179,7 +181,7 @@ export function readModelLag(name: string, since: BehindSince, isFollowed: boole
 
 /** Whether the disk has the room that is asked of it, in bytes. */
 export function diskCheck(freeBytes: number, { diskFreeBytesMin }: Pick<Config, "diskFreeBytesMin">): Check {
-  const detail = `${freeBytes} bytes free, DISK_FREE_BYTES_MIN is ${diskFreeBytesMin}`;
+  const detail = `${bytesText(freeBytes)} free, DISK_FREE_BYTES_MIN is ${bytesText(diskFreeBytesMin)}`;
   if (freeBytes >= diskFreeBytesMin) return ok("disk", detail);
   return failed("disk", detail, "make room: sends get 503 until there is");
 }

@@ -2,6 +2,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { RELAY_DETAILS } from "../../domain/email/waitingReason.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import type { Check } from "../../http/health/healthRoutes.ts";
+import { bytesText } from "../../kernel/text/text.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
 import type { FreezeWatch } from "../../reactors/instance/freezeWatch.ts";
@@ -37,7 +38,7 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
     return {
       store: await storeCheck(deps),
       read_models: readModels(),
-      disk: { ok: free >= config.diskFreeBytesMin, required: true, detail: `${free} bytes free` },
+      disk: { ok: free >= config.diskFreeBytesMin, required: true, detail: `${bytesText(free)} free` },
       ...(await instanceChecks(options)),
       relay: { ok: fault === null, required: false, detail: relay },
     };

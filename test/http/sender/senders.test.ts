@@ -432,13 +432,30 @@ describe.each(await testStores())("senders on $name", (store) => {
       expect((await verifyByDns(id)).json.status).toBe("verified");
     });
 
-    test("whose name servers are in trouble is 503, and verified later", async () => {
+    test("says what was found in place of the record, as much as can be shown", async () => {
+      const { id, dns_record } = await add({ domain: "found.example" });
+      const detail = async () => (await verifyByDns(id)).json.detail;
+      expect(await detail()).toEndWith(": there is no TXT record of this name");
+      zone.set(dns_record.name, [["v=spf1 -all"]]);
+      expect(await detail()).toEndWith(`is "${dns_record.value}": found "v=spf1 -all"`);
+      const strange = ["a\u001b[2J\r\nb\u202ec", "x".repeat(200), "two", "three", "four"];
+      zone.set(
+        dns_record.name,
+        strange.map((text) => [text]),
+      );
+      const told = await detail();
+      expect(told).toContain(`"${"x".repeat(100)}" and more`);
+      expect(told).toEndWith(" and 2 other strings");
+      expect(told).toMatch(/^[\x20-\x7e]+$/);
+    });
+
+    test("whose name servers fail is told so, to be tried again, and no fault of ours", async () => {
       const { id, dns_record } = await add({ domain: "trouble.example" });
       zone.set(dns_record.name, "servfail");
       const answer = await verifyByDns(id);
-      expectProblem(answer, 503, "INTERNAL_ERROR");
-      expect(answer.json.retryable).toBe(true);
-      expect(answer.headers.get("retry-after")).not.toBeNull();
+      expectProblem(answer, 422, "SENDER_VERIFICATION_FAILED");
+      expect(answer.json.detail).toContain("SERVFAIL");
+      expect(answer.json.detail).toContain("try again later");
       zone.set(dns_record.name, [[dns_record.value]]);
       expect((await verifyByDns(id)).json.status).toBe("verified");
     });
