@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { openStore } from "../../src/service/adapters/openStore.ts";
 import { type Answer, startTestProcess, type TestProcess } from "../support/service.ts";
 import { canStartEventStoreDb, startEventStoreDb } from "../support/stores/eventstoredb.ts";
 import { until } from "../support/until.ts";
@@ -11,8 +12,10 @@ import { askAgain, waitUntilTerminal } from "./crash/settle.ts";
 import { readStories } from "./crash/stories.ts";
 
 const TEST_MS_MAX = 120_000;
-/** What a call of the store may take: short, so that a request finds out soon that the store is away, and enough for a busy machine. */
-const STORE_TIMEOUT_MS = 3_000;
+/** What a call of the store may take: short, so that a request finds out soon that the store is away, and shorter than a lease. */
+const STORE_TIMEOUT_MS = 1_000;
+/** What the first call of a server may take that has only just started. */
+const FIRST_CALL_MS_MAX = 20_000;
 /** A send makes one call or two, each of which may overrun by a second. */
 const ANSWER_MS_MAX = 4 * STORE_TIMEOUT_MS;
 const RECOVERY_MS_MAX = 30_000;
@@ -33,6 +36,9 @@ describe.skipIf(!canStartEventStoreDb)("EventStoreDB away", () => {
 
   beforeAll(async () => {
     server = await startEventStoreDb();
+    const store = await openStore({ storeUrl: server.url, storeTimeoutMs: FIRST_CALL_MS_MAX });
+    await store.head();
+    await store.close();
     sink = await startRawSink();
     dataDir = await mkdtemp(join(tmpdir(), "postledger-away-"));
     env = {
