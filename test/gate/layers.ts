@@ -142,7 +142,7 @@ const SQLITE = "node:sqlite";
 const FILE_NAME = /^[a-z][A-Za-z0-9]*(\.test)?\.ts$/;
 /** Templates, which are nowhere else, and the scripts that browsers get as they are. */
 const TEMPLATE = /^(src\/http\/dashboard\/\w+\/[a-z][A-Za-z0-9]*|test\/http\/dashboard\/\w+\.test)\.tsx$/;
-const BROWSER_SCRIPT = /^src\/http\/dashboard\/browser\/[a-z][A-Za-z0-9]*\.js$/;
+const BROWSER_SCRIPT = /^src\/http\/(dashboard|reference)\/browser\/[a-z][A-Za-z0-9]*\.js$/;
 const LIST_OF_PROJECTIONS = "projections/index.ts";
 /** Put together from parts, so that this file does not break its own rule. */
 const UNFINISHED = new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "X".repeat(3)].join("|")})\\b`);

@@ -14,13 +14,15 @@ export interface OpenApiOptions {
   readonly version: string;
 }
 
-const DESCRIPTION = `A transactional email service that records everything in an append-only log.
+const DESCRIPTION = `Postledger sends transactional email and calls webhooks, and records all of it in an append-only log.
 
-Every refusal is a problem (RFC 9457) whose \`code\` says what is wrong. A path that does not exist is 404 NOT_FOUND, and a method that a path does not take is 405 METHOD_NOT_ALLOWED with \`Allow\`. HEAD is answered as GET without the body. Unknown members of a body and unknown query parameters are refused by name.
+**Errors** are problem documents (RFC 9457): \`code\` says what is wrong, \`errors\` names each wrong value. An unknown path is 404 NOT_FOUND. A method that a path does not take is 405 METHOD_NOT_ALLOWED with \`Allow\`. Unknown members of a body and unknown query parameters are refused by name. HEAD is answered like GET, without the body.
 
-Lists are newest first, and what has the same time is in the order in which it was written to the log; they answer \`{ data, next_cursor }\`, and only a \`next_cursor\` of null says that there is no more: where a filter matches few, a page may hold fewer items than \`limit\`, or none. Times are RFC 3339 in UTC. Lengths are counted in Unicode code points. Ids of another workspace are answered as unknown ones.
+**Lists** are newest first; items with the same time are in the order in which they were written to the log. Each page is \`{ data, next_cursor }\`. Only a \`next_cursor\` of null marks the last page: where a filter matches few items, a page may hold fewer than \`limit\`, or none.
 
-Rate limits hold for each running instance.`;
+**Values**: times are RFC 3339 in UTC, lengths count Unicode code points, and an id of another workspace is an unknown id.
+
+**Rate limits** hold for each running instance.`;
 
 /** A route's path as OpenAPI writes it. */
 export function documentPath(path: string): string {

@@ -76,3 +76,11 @@ export interface OpenApiDocument {
     readonly securitySchemes: Json;
   };
 }
+
+/** An operation with its address. */
+export interface AddressedOperation {
+  /** In capitals. */
+  readonly method: string;
+  readonly path: string;
+  readonly operation: DocumentOperation;
+}

@@ -1,128 +1,120 @@
+import type { Json } from "../../kernel/text/json.ts";
 import { escapeHtml, inline, prose } from "../server/html.ts";
 import { type ProblemCode, problemFacts } from "../server/problemCodes.ts";
-import type { DocumentAnswer, DocumentContent, DocumentOperation, OpenApiDocument } from "./openApiTypes.ts";
-import { type Field, fieldsOf, type Schemas, sample, typeText } from "./schemaFields.ts";
-import type { JsonSchema } from "./typeboxToJsonSchema.ts";
-
-/** An operation with its address. */
-export interface AddressedOperation {
-  /** In capitals. */
-  readonly method: string;
-  readonly path: string;
-  readonly operation: DocumentOperation;
-}
+import { codeHtml } from "./codeHtml.ts";
+import { bodiesHtml, fieldList, fieldsHtml, parametersHtml } from "./fieldsHtml.ts";
+import type {
+  AddressedOperation,
+  DocumentAnswer,
+  DocumentOperation,
+  OpenApiDocument,
+} from "./openApiTypes.ts";
+import { requestSnippets, SNIPPET_LANGUAGES, type SnippetLanguage } from "./requestSnippets.ts";
+import { type Schemas, typeText } from "./schemaFields.ts";
 
 const PROBLEM = "application/problem+json";
+const COPY = '<button type="button" data-copy hidden>Copy</button>';
 
-function table(head: readonly string[], rows: readonly string[]): string {
-  if (rows.length === 0) return "";
-  const cells = head.map((title) => `<th scope="col">${escapeHtml(title)}</th>`).join("");
-  return `<div class="wide"><table><thead><tr>${cells}</tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
+/** A value as an example under a title. */
+export function exampleHtml(title: string, value: Json): string {
+  const code = codeHtml(JSON.stringify(value, null, 2));
+  return `<figure class="sample"><figcaption><span>${title}</span>${COPY}</figcaption><pre tabindex="0">${code}</pre></figure>`;
 }
 
-const MUST = ' <span class="must">required</span>';
-
-function fieldRow({ name, depth, type, required, description }: Field): string {
-  const must = required ? MUST : "";
-  return `<tr><td class="d${depth}"><code>${escapeHtml(name)}</code>${must}</td><td><code>${escapeHtml(type)}</code></td><td>${inline(description)}</td></tr>`;
-}
-
-/** The parameters of an operation, or the headers of a call that the service makes. */
-export function parameters(
-  { parameters: all = [] }: Pick<DocumentOperation, "parameters">,
-  schemas: Schemas,
-): string {
-  const rows = all.map(({ name, in: place, required, description = "", schema }) =>
-    fieldRow({ name, depth: 0, type: `${place}: ${typeText(schema, schemas)}`, required, description }),
+/** The request in each language: which one shows is chosen for the whole page, by labels of its radio buttons. */
+function snippetsHtml(one: AddressedOperation, schemas: Schemas, base: string): string {
+  const snippets = Object.entries(requestSnippets(one, schemas, base));
+  const labels = snippets.map(
+    ([language]) =>
+      `<label class="${language}" for="in-${language}">${SNIPPET_LANGUAGES[language as SnippetLanguage]}</label>`,
   );
-  return rows.length === 0 ? "" : `<h4>Parameters</h4>${table(["Name", "Type", "Meaning"], rows)}`;
-}
-
-function fields(schema: JsonSchema, schemas: Schemas): string {
-  const rows = fieldsOf(schema, schemas).map(fieldRow);
-  if (rows.length === 0) return `<p><code>${escapeHtml(typeText(schema, schemas))}</code></p>`;
-  return table(["Field", "Type", "Meaning"], rows);
-}
-
-/** The fields of a body, in each of its media types. */
-export function bodies(content: DocumentContent, schemas: Schemas): string {
-  return Object.entries(content)
-    .map(([type, { schema }]) => `<h4>Body: <code>${escapeHtml(type)}</code></h4>${fields(schema, schemas)}`)
-    .join("");
-}
-
-function headerRows({ headers }: DocumentAnswer): readonly string[] {
-  return Object.entries(headers).map(([name, { required, description = "", schema }]) =>
-    fieldRow({ name, depth: 0, type: typeText(schema, {}), required, description }),
+  const code = snippets.map(
+    ([language, text]) => `<pre class="${language}" tabindex="0">${codeHtml(text)}</pre>`,
   );
+  return `<figure class="sample request"><figcaption><span class="languages">${labels.join("")}</span>${COPY}</figcaption>${code.join("")}</figure>`;
 }
 
-function answer(status: string, told: DocumentAnswer, schemas: Schemas): string {
+function isProblem({ content = {} }: DocumentAnswer): boolean {
+  return content[PROBLEM] !== undefined;
+}
+
+function statusHtml(status: string): string {
+  return `<span class="status s${escapeHtml(status.slice(0, 1))}">${escapeHtml(status)}</span>`;
+}
+
+function headerList({ headers }: DocumentAnswer): string {
+  const fields = Object.entries(headers).map(([name, { required, description = "", schema }]) => {
+    return { name, depth: 0, type: typeText(schema, {}), required, description };
+  });
+  return fieldList(fields, "answer");
+}
+
+function answerHtml(status: string, told: DocumentAnswer, schemas: Schemas): string {
   const content = Object.entries(told.content ?? {});
-  const types = content.map(([type]) => `<code>${escapeHtml(type)}</code>`).join(", ");
-  const body = content.map(([, { schema }]) => fields(schema, schemas)).join("");
-  const headers = `<h4>Headers</h4>${table(["Header", "Type", "Meaning"], headerRows(told))}`;
-  return `<details><summary><strong>${escapeHtml(status)}</strong> ${inline(told.description)} ${types}</summary>${body}${headers}</details>`;
+  const types = content.map(([type]) => `<code class="media">${escapeHtml(type)}</code>`).join(" ");
+  const body = content.map(([, { schema }]) => fieldsHtml(schema, schemas, "answer")).join("");
+  return `<details><summary>${statusHtml(status)} ${inline(told.description)} ${types}</summary>${body}<h5>Headers</h5>${headerList(told)}</details>`;
 }
 
-function codesOf(told: DocumentAnswer): readonly ProblemCode[] {
-  const parts = told.content?.[PROBLEM]?.schema.allOf as readonly JsonSchema[] | undefined;
-  const code = (parts?.[1]?.properties as { readonly code?: JsonSchema } | undefined)?.code;
-  return (code?.enum ?? []) as readonly ProblemCode[];
-}
-
-function problemRows(responses: DocumentOperation["responses"]): readonly string[] {
-  return Object.entries(responses).flatMap(([status, told]) =>
-    codesOf(told).map(
-      (code) =>
-        `<tr><td>${escapeHtml(status)}</td><td><code>${escapeHtml(code)}</code></td><td>${escapeHtml(problemFacts(code).title)}</td></tr>`,
-    ),
+function answerExamples(status: string, { content = {} }: DocumentAnswer): readonly string[] {
+  return Object.values(content).flatMap(({ example }) =>
+    example === undefined ? [] : [exampleHtml(`Answer ${statusHtml(status)}`, example)],
   );
 }
 
-/** Text as one word for a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+/** What a caller may well get wrong first: a field that is missing, or a parameter of a list. */
+function likelyFault({ requestBody, parameters = [] }: DocumentOperation) {
+  const [field] = (requestBody?.content["application/json"]?.schema.required ?? []) as readonly string[];
+  if (field !== undefined) return { pointer: `/${field}`, message: "is required" };
+  if (!parameters.some(({ name }) => name === "limit")) return null;
+  return { pointer: "/limit", message: "must be a whole number from 1 to 100" };
 }
 
-function curl({ method, path, operation }: AddressedOperation, schemas: Schemas, base: string): string {
-  const shown = path.replace(/\{([a-z_]+)\}/g, (_, name: string) => name.toUpperCase());
-  const lines = [`curl ${method === "GET" ? "" : `-X ${method} `}${quoted(base + shown)}`];
-  if (operation.security.length > 0) lines.push('-H "Authorization: Bearer $POSTLEDGER_API_KEY"');
-  for (const { name, in: place, required } of operation.parameters ?? []) {
-    if (place === "header" && required) lines.push(`-H ${quoted(`${name}: order-1042`)}`);
-  }
-  const json = operation.requestBody?.content["application/json"]?.schema;
-  const form = operation.requestBody?.content["multipart/form-data"]?.schema;
-  if (json) {
-    lines.push("-H 'Content-Type: application/json'");
-    lines.push(`-d ${quoted(JSON.stringify(sample(json, schemas), null, 2))}`);
-  } else if (form) {
-    lines.push("-F 'file=@report.pdf'");
-  }
-  return `<h4>Example</h4><pre>${escapeHtml(lines.join(" \\\n  "))}</pre>`;
+function problemValue(code: string, value: Json, operation: DocumentOperation): Json {
+  const fault = code === "INVALID_REQUEST" ? likelyFault(operation) : null;
+  if (fault === null) return value;
+  const body = value as { readonly [member: string]: Json };
+  return { ...body, detail: `${fault.pointer}: ${fault.message}`, errors: [fault] };
 }
 
-/** One operation as a section of the reference page. */
+/** Each problem with what it looks like. */
+function problemsHtml(operation: DocumentOperation): string {
+  const problems = Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
+    Object.entries(content[PROBLEM]?.examples ?? {}).map(([code, { value }]) => {
+      const { title } = problemFacts(code as ProblemCode);
+      const example = escapeHtml(JSON.stringify(problemValue(code, value, operation), null, 2));
+      return `<details><summary>${statusHtml(status)} <code>${escapeHtml(code)}</code> <span class="soft">${escapeHtml(title)}</span></summary><pre tabindex="0">${example}</pre></details>`;
+    }),
+  );
+  return problems.length === 0 ? "" : `<h4>Problems</h4><div class="problems">${problems.join("")}</div>`;
+}
+
+/** One operation as a section of the reference page. `base` is where the service is. */
 export function operationHtml(one: AddressedOperation, document: OpenApiDocument, base: string): string {
   const { method, path, operation } = one;
   const { schemas } = document.components;
   const scope = operation.security[0]?.apiKey?.[0];
-  const needs = scope === undefined ? "no key" : `scope <code>${escapeHtml(scope)}</code>`;
-  const answers = Object.entries(operation.responses);
-  const wells = answers.filter(([, told]) => told.content?.[PROBLEM] === undefined);
-  const problems = problemRows(operation.responses);
-  return `<section id="${escapeHtml(operation.operationId)}">
-<h3>${escapeHtml(operation.summary)}</h3>
-<div class="address"><span class="method ${method.toLowerCase()}">${escapeHtml(method)}</span>
-<code>${escapeHtml(path)}</code> <span class="soft">${needs}</span></div>
+  const needs = scope === undefined ? "No key" : `Scope <code>${escapeHtml(scope)}</code>`;
+  const answers = Object.entries(operation.responses).filter(([, told]) => !isProblem(told));
+  const words = `${method} ${path} ${operation.operationId} ${operation.description ?? ""}`;
+  return `<section id="${escapeHtml(operation.operationId)}" data-search="${escapeHtml(words)}">
+<div class="head">
+<h3><a href="#${escapeHtml(operation.operationId)}">${escapeHtml(operation.summary)}</a></h3>
+<div class="address"><span class="method ${method.toLowerCase()}">${escapeHtml(method)}</span> <code>${escapeHtml(path)}</code></div>
+<p class="needs">${needs}</p>
 ${prose(operation.description ?? "")}
-${parameters(operation, schemas)}
-${prose(operation.requestBody?.description ?? "")}
-${bodies(operation.requestBody?.content ?? {}, schemas)}
+</div>
+<div class="shown">
+${snippetsHtml(one, schemas, base)}
+${answers.flatMap(([status, told]) => answerExamples(status, told)).join("\n")}
+</div>
+<div class="told">
+${parametersHtml(operation, schemas)}
+${bodiesHtml(operation.requestBody?.content ?? {}, schemas, "request")}
+${operation.requestBody === undefined ? "" : `<p class="soft">${inline(operation.requestBody.description)}</p>`}
 <h4>Answers</h4>
-${wells.map(([status, told]) => answer(status, told, schemas)).join("\n")}
-${problems.length > 0 ? `<h4>Problems</h4>${table(["Status", "Code", "Condition"], problems)}` : ""}
-${curl(one, schemas, base)}
+<div class="answers">${answers.map(([status, told]) => answerHtml(status, told, schemas)).join("\n")}</div>
+${problemsHtml(operation)}
+</div>
 </section>`;
 }

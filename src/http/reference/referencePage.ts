@@ -1,23 +1,33 @@
 import { escapeHtml, prose } from "../server/html.ts";
 import type { OpenApiDocument } from "./openApiTypes.ts";
 import { operationHtml } from "./operationHtml.ts";
-import { DOCS_STYLE } from "./pageStyles.ts";
+import { REFERENCE_STYLE } from "./referenceStyle.ts";
+import { SNIPPET_LANGUAGES } from "./requestSnippets.ts";
 import { webhookHtml } from "./webhookHtml.ts";
 
 /** A section of the page, and the line that leads to it. */
 interface Entry {
   readonly id: string;
-  readonly summary: string;
+  readonly title: string;
+  /** The HTTP method, where it is an operation. */
+  readonly method: string | null;
   readonly tag: string;
   readonly html: string;
 }
 
+/** Where the page finds what is not in it, as paths on this host. */
+export interface ReferenceLinks {
+  readonly document: string;
+  readonly script: string;
+}
+
 function operationEntries(document: OpenApiDocument, base: string): readonly Entry[] {
   return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => {
-      const { operationId: id, summary, tags } = operation;
-      const html = operationHtml({ method: method.toUpperCase(), path, operation }, document, base);
-      return { id, summary, tag: tags[0], html };
+    Object.entries(methods).map(([name, operation]) => {
+      const { operationId: id, summary: title, tags } = operation;
+      const method = name.toUpperCase();
+      const html = operationHtml({ method, path, operation }, document, base);
+      return { id, title, method, tag: tags[0], html };
     }),
   );
 }
@@ -25,19 +35,30 @@ function operationEntries(document: OpenApiDocument, base: string): readonly Ent
 function eventEntries({ webhooks, components }: OpenApiDocument): readonly Entry[] {
   return Object.entries(webhooks).map(([type, { post }]) => {
     const html = webhookHtml(type, post, components.schemas);
-    return { id: post.operationId, summary: type, tag: post.tags[0], html };
+    return { id: post.operationId, title: type, method: null, tag: post.tags[0], html };
   });
 }
 
-function navigation(tag: string, entries: readonly Entry[]): string {
-  const items = entries.map(
-    ({ id, summary }) => `<li><a href="#${escapeHtml(id)}">${escapeHtml(summary)}</a></li>`,
-  );
+function contentsOf(tag: string, entries: readonly Entry[]): string {
+  const items = entries.map(({ id, title, method }) => {
+    const mark =
+      method === null ? "" : `<span class="method ${method.toLowerCase()}">${escapeHtml(method)}</span>`;
+    return `<li><a href="#${escapeHtml(id)}"><span>${escapeHtml(title)}</span>${mark}</a></li>`;
+  });
   return `<h2>${escapeHtml(tag)}</h2><ul>${items.join("")}</ul>`;
 }
 
-/** The reference as one static page, made from the document alone. `documentUrl` is where the document is. */
-export function docsPage(document: OpenApiDocument, documentUrl: string): string {
+/** Radio buttons for the whole page: the style shows the examples of the one that is chosen. */
+function languageChoice(): string {
+  const choices = Object.entries(SNIPPET_LANGUAGES).map(
+    ([language, name], index) =>
+      `<input type="radio" name="language" id="in-${language}"${index === 0 ? " checked" : ""}><label class="${language}" for="in-${language}">${name}</label>`,
+  );
+  return `<fieldset class="languages"><legend>Examples in</legend>${choices.join("")}</fieldset>`;
+}
+
+/** The reference as one static page, made from the document alone. */
+export function docsPage(document: OpenApiDocument, links: ReferenceLinks): string {
   const { info, servers, tags } = document;
   const base = servers[0]?.url ?? "";
   const all = [...operationEntries(document, base), ...eventEntries(document)];
@@ -48,7 +69,7 @@ export function docsPage(document: OpenApiDocument, documentUrl: string): string
   }));
   const parts = groups.map(
     ({ name, description, entries }) =>
-      `<h2>${escapeHtml(name)}</h2>${prose(description)}${entries.map(({ html }) => html).join("")}`,
+      `<div class="group"><h2>${escapeHtml(name)}</h2>${prose(description)}</div>${entries.map(({ html }) => html).join("")}`,
   );
   const title = `${escapeHtml(info.title)} ${escapeHtml(info.version)}`;
   return `<!doctype html>
@@ -57,21 +78,34 @@ export function docsPage(document: OpenApiDocument, documentUrl: string): string
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}: reference</title>
-<style>${DOCS_STYLE}</style>
+<style>${REFERENCE_STYLE}</style>
+<script type="module" src="${escapeHtml(links.script)}"></script>
 </head>
 <body>
-<nav aria-label="Operations">
-<strong>${title}</strong>
-${groups.map(({ name, entries }) => navigation(name, entries)).join("\n")}
+<a class="skip" href="#start">Skip to the text</a>
+<nav aria-label="Contents">
+<div class="brand"><strong>${escapeHtml(info.title)}</strong> <span class="soft">${escapeHtml(info.version)}</span>
+<label class="menu" for="contents-shown">Contents</label></div>
+<input type="checkbox" id="contents-shown" aria-label="Show the contents">
+<div class="inside">
+<div class="search" data-search-box hidden><input type="search" placeholder="Search" aria-label="Search" aria-keyshortcuts="/"><kbd>/</kbd>
+<p role="status" class="soft"></p><ul></ul></div>
+<div data-contents>
+${groups.map(({ name, entries }) => contentsOf(name, entries)).join("\n")}
+</div>
+</div>
 </nav>
-<main>
-<h1>${escapeHtml(info.title)}</h1>
-<p class="soft">Version ${escapeHtml(info.version)} at <code>${escapeHtml(base)}</code>. The same as
-<a href="${escapeHtml(documentUrl)}">OpenAPI 3.1</a>.</p>
+<main id="start">
+<div class="group first">
+<h1>${escapeHtml(info.title)} API</h1>
+<p class="soft">Version ${escapeHtml(info.version)} at <code>${escapeHtml(base)}</code>, also as
+<a href="${escapeHtml(links.document)}">OpenAPI 3.1</a>.</p>
 ${prose(String(info.description ?? ""))}
 <p>Send the API key with every request: <code>Authorization: Bearer &lt;API_KEY&gt;</code>.
-Each operation names the scope that the key must hold. The examples take it from the environment:</p>
-<pre>export POSTLEDGER_API_KEY=&lt;API_KEY&gt;</pre>
+Each operation names the scope that the key must hold. The examples take the key from the environment:</p>
+<figure class="sample"><pre>export POSTLEDGER_API_KEY=&lt;API_KEY&gt;</pre></figure>
+${languageChoice()}
+</div>
 ${parts.join("\n")}
 </main>
 </body>

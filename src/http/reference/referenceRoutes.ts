@@ -1,11 +1,23 @@
 import { Elysia } from "elysia";
 import { countPage } from "../server/authorization.ts";
 import { pageHeaders } from "../server/html.ts";
+import { requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { compactDocument } from "./compactDocument.ts";
 import type { OpenApiDocument } from "./openApiTypes.ts";
-import { DOCS_STYLE } from "./pageStyles.ts";
 import { docsPage } from "./referencePage.ts";
+import { REFERENCE_STYLE } from "./referenceStyle.ts";
+
+/** The script of the page, as browsers get it. */
+const SCRIPT = await Bun.file(Bun.resolveSync("./browser/search.js", import.meta.dir)).text();
+/** Holds the hash of the script, so it never stands for another one. It is a part of the page and no operation. */
+const SCRIPT_PATH = `${routes.docs.path}/search.${Bun.hash(SCRIPT).toString(36)}.js`;
+const SCRIPT_HEADERS = {
+  "content-type": "text/javascript; charset=utf-8",
+  "cache-control": "public, max-age=31536000, immutable",
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+};
 
 interface ReferenceOptions {
   readonly document: OpenApiDocument;
@@ -79,8 +91,13 @@ export function referenceController({ document, basePath }: ReferenceOptions) {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
   });
-  const html = page(docsPage(document, basePath + routes.openApi.path), pageHeaders(DOCS_STYLE));
+  const links = { document: basePath + routes.openApi.path, script: basePath + SCRIPT_PATH };
+  const html = page(docsPage(document, links), pageHeaders(REFERENCE_STYLE, "script-src 'self'"));
   return new Elysia({ normalize: false })
     .get(routes.openApi.path, answer(json))
-    .get(routes.docs.path, answer(html));
+    .get(routes.docs.path, answer(html))
+    .get(SCRIPT_PATH, ({ request }) => {
+      requestContextOf(request).route = SCRIPT_PATH;
+      return new Response(SCRIPT, { headers: SCRIPT_HEADERS });
+    });
 }

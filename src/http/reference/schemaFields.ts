@@ -77,9 +77,28 @@ function objectsIn(given: JsonSchema, schemas: Schemas): readonly JsonSchema[] {
   return alternatives(schema).flatMap((member) => objectsIn(member, schemas));
 }
 
-/** The fields of everything that `schema` holds, from the outside in. */
+/** What a schema says of itself, or what the one says that it may be beside null. */
+function descriptionOf(schema: JsonSchema): string {
+  const told = [schema, ...alternatives(schema)].map(({ description }) => description);
+  return String(told.find((description) => description !== undefined) ?? "");
+}
+
+/**
+ * The fields of everything that `schema` holds, from the outside in. Where it may be one of several objects, what they
+ * have in common is told once.
+ */
 export function fieldsOf(schema: JsonSchema, schemas: Schemas, depth = 0): readonly Field[] {
   if (depth > DEPTH_MAX) return [];
+  const told = new Set<string>();
+  return objectsOf(schema, schemas, depth).filter((field) => {
+    const text = JSON.stringify(field);
+    if (field.depth === depth && told.has(text)) return false;
+    told.add(text);
+    return true;
+  });
+}
+
+function objectsOf(schema: JsonSchema, schemas: Schemas, depth: number): readonly Field[] {
   return objectsIn(schema, schemas).flatMap((object) => {
     const required = (object.required ?? []) as readonly string[];
     return Object.entries(object.properties as Readonly<Record<string, JsonSchema>>).flatMap(
@@ -89,7 +108,7 @@ export function fieldsOf(schema: JsonSchema, schemas: Schemas, depth = 0): reado
           depth,
           type: typeText(property, schemas),
           required: required.includes(name),
-          description: String(property.description ?? ""),
+          description: descriptionOf(property),
         },
         ...fieldsOf(property, schemas, depth + 1),
       ],
@@ -99,6 +118,8 @@ export function fieldsOf(schema: JsonSchema, schemas: Schemas, depth = 0): reado
 
 /** What texts of these names may hold, in examples. */
 const SAMPLE_TEXTS: Readonly<Record<string, string>> = {
+  from: "hello@example.com",
+  reply_to: "help@example.com",
   subject: "Your order",
   html: "<p>It is on its way.</p>",
   text: "It is on its way.",
@@ -111,13 +132,22 @@ const SAMPLE_TEXTS: Readonly<Record<string, string>> = {
   reason: "connection_failed",
   transport: "smtp",
   reply: "250 2.0.0 Ok: queued",
+  detail: "It is due and waits for a worker.",
+  description: "Order status",
+  note: "Asked for it by phone.",
+  action: "api_key.revoked",
+  label: "Shop",
+  token: "TOKEN",
+  version: "1.0.0",
+  request_id: "0123456789abcdefghjk",
+  "Idempotency-Key": "order-1042",
 };
 
 function sampleText(name: string, { format }: JsonSchema): string {
   if (format === "uuid") return "0192f8a1-7c1e-7b6e-9d55-0f3f4d1c2b3a";
   if (format === "date-time") return "2030-01-01T00:00:00Z";
   if (/url/.test(name)) return "https://hooks.example.com/postledger";
-  if (/^(from|to|email|address|reply_to)$/.test(name)) return `${name.replace("_", "-")}@example.com`;
+  if (/^(to|email|address)$/.test(name)) return "ana@example.com";
   return SAMPLE_TEXTS[name] ?? (name || "text");
 }
 

@@ -27,12 +27,13 @@ export function prose(text: string): string {
     .join("\n");
 }
 
-/** Headers of a page that has everything in it: no script, no font, no image, no frame, and this style. */
-export function pageHeaders(style: string): Readonly<Record<string, string>> {
+/** Headers of a page with this style in it: no font, no image, no frame, and nothing else but what `further` lets in. */
+export function pageHeaders(style: string, ...further: readonly string[]): Readonly<Record<string, string>> {
   const digest = new Bun.CryptoHasher("sha256").update(style).digest("base64");
   const rules = [
     "default-src 'none'",
     `style-src 'sha256-${digest}'`,
+    ...further,
     "base-uri 'none'",
     "form-action 'none'",
   ];

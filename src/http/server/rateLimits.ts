@@ -24,8 +24,8 @@ export interface RateLimits {
 
 const WINDOW_SECONDS = 1;
 const ADDRESS_WINDOW_SECONDS = 60;
-/** Large pages for one client address in a minute: what it does not read is some 40 MB at most. */
-export const PAGES_PER_MINUTE_MAX = 120;
+/** Large pages for one client address in a minute: what it does not read is some 50 MB at most. */
+export const PAGES_PER_MINUTE_MAX = 60;
 /** Client addresses that are counted at once; the oldest make room. */
 const ADDRESSES_MAX = 50_000;
 const UNLIMITED: RateVerdict = { headers: {}, retryAfterSeconds: null };

@@ -153,40 +153,66 @@ describe("served", () => {
     });
   }
 
-  test("as a page it holds all that it needs and runs nothing", async () => {
+  test("as a page it holds all that it needs but a script of ours, and runs nothing else", async () => {
     const { text, headers } = await get("/docs");
     expect(headers.get("content-type")).toBe("text/html; charset=utf-8");
     const policy = headers.get("content-security-policy") ?? "";
     expect(policy).toContain("default-src 'none'");
     const [, style = ""] = /<style>([\s\S]*?)<\/style>/.exec(text) ?? [];
     expect(policy).toContain(`'sha256-${new Bun.CryptoHasher("sha256").update(style).digest("base64")}'`);
-    expect(policy).not.toMatch(/script-src|unsafe|\*|https?:/);
+    expect(policy).toMatch(/; script-src 'self';/);
+    expect(policy).not.toMatch(/unsafe|\*|https?:/);
     expect(text).not.toMatch(
-      /<(script|link|img|iframe|base|form|object)\b| on\w+=| style=|javascript:|@import|url\(/i,
+      /<(script(?! type="module" src)|link|img|iframe|base|form|object)\b| on\w+=| style=|javascript:|@import|url\(/i,
     );
-    const links = [...text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, target]) => target);
-    expect(links.filter((target) => !target?.startsWith("#"))).toEqual(["/mail/openapi.json"]);
+    const links = [...text.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, target]) => target ?? "");
+    const [script = "", document, ...others] = links.filter((target) => !target.startsWith("#"));
+    expect(script).toMatch(/^\/mail\/docs\/search\.\w+\.js$/);
+    expect([document, ...others]).toEqual(["/mail/openapi.json"]);
+    const answer = await fetch(app.url.replace(/\/mail$/, "") + script);
+    expect(answer.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+    expect(answer.headers.get("cache-control")).toContain("immutable");
+    expect(await answer.text()).toBe(await Bun.file("src/http/reference/browser/search.js").text());
   });
 
   test("the page shows every type of event with its headers, fields and an example", async () => {
     const { text } = await get("/docs");
     for (const [type, { post }] of Object.entries(document.webhooks)) {
-      const start = text.indexOf(`<section id="${post.operationId}">`);
+      const start = text.indexOf(`<section id="${post.operationId}" `);
       const section = text.slice(start, text.indexOf("</section>", start));
       expect(start).toBeGreaterThan(0);
       expect(text).toContain(`href="#${post.operationId}"`);
       for (const shown of [type, "webhook-id", "webhook-signature", "version", "timestamp", "sequence"]) {
         expect(section).toContain(`<code>${shown}</code>`);
       }
-      expect(section).toContain(`&quot;type&quot;: &quot;${type}&quot;`);
+      expect(section).toContain(`<b>&quot;type&quot;</b>: <s>&quot;${type}&quot;</s>`);
     }
     expect(text).toContain("<strong>Delivered at least once, in no order.</strong>");
+  });
+
+  test("the page shows each operation with requests in four languages and examples of its answers", async () => {
+    const { text } = await get("/docs");
+    const sections = new Map(
+      text.split('<section id="').map((section: string) => [section.slice(0, section.indexOf('"')), section]),
+    );
+    for (const { operation } of described) {
+      const section = sections.get(operation.operationId) ?? "";
+      const bodies = Object.values(operation.responses).map(({ content = {} }) => content);
+      const codes = bodies.flatMap((body) => Object.keys(body["application/problem+json"]?.examples ?? {}));
+      const hasExample = bodies.some((body) => body["application/json"]?.example !== undefined);
+      const wanted = [
+        ...["curl", "js", "python", "php"].map((language) => `<pre class="${language}"`),
+        ...codes.map((code) => `&quot;code&quot;: &quot;${code}&quot;`),
+        ...(hasExample ? ["<figcaption><span>Answer "] : []),
+      ];
+      expect(wanted.filter((part) => !section.includes(part))).toEqual([]);
+    }
   });
 
   test("the page shows every operation, code and field", async () => {
     const { text } = await get("/docs");
     for (const { operation, path } of described) {
-      expect(text).toContain(`<section id="${operation.operationId}">`);
+      expect(text).toContain(`<section id="${operation.operationId}" `);
       expect(text).toContain(`href="#${operation.operationId}"`);
       expect(text).toContain(`<code>${path}</code>`);
     }
@@ -216,10 +242,12 @@ test("the page escapes whatever a description holds", () => {
       baseUrl,
       version: evil,
     }),
-    "/openapi.json",
+    { document: "/openapi.json", script: "/script.js" },
   );
   expect(page).toContain("&lt;script&gt;");
-  expect(page).not.toContain("<script");
+  expect([...page.matchAll(/<script[^>]*>/g)].map(([tag]) => tag)).toEqual([
+    '<script type="module" src="/script.js">',
+  ]);
 });
 
 describe("the check of answers", () => {

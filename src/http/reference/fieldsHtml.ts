@@ -1,0 +1,61 @@
+import { escapeHtml, inline } from "../server/html.ts";
+import type { DocumentContent, DocumentOperation } from "./openApiTypes.ts";
+import { type Field, fieldsOf, type Schemas, typeText } from "./schemaFields.ts";
+import type { JsonSchema } from "./typeboxToJsonSchema.ts";
+
+/** What is said of presence: in a request what must be there, in an answer what need not. */
+type Direction = "request" | "answer";
+
+function presence({ required }: Field, direction: Direction): string {
+  if (direction === "request") return required ? ' <span class="required">required</span>' : "";
+  return required ? "" : ' <span class="soft">optional</span>';
+}
+
+function fieldItem(field: Field, direction: Direction): string {
+  const { name, depth, type, description } = field;
+  const told = description === "" ? "" : `<p>${inline(description)}</p>`;
+  return `<li class="d${depth}"><code>${escapeHtml(name)}</code> <span class="type">${escapeHtml(type)}</span>${presence(field, direction)}${told}</li>`;
+}
+
+/** A list of names, each with its type and its meaning. */
+export function fieldList(fields: readonly Field[], direction: Direction): string {
+  const items = fields.map((field) => fieldItem(field, direction)).join("");
+  return items === "" ? "" : `<ul class="fields">${items}</ul>`;
+}
+
+const PLACES = { path: "Path parameters", query: "Query parameters", header: "Headers" } as const;
+
+/** The parameters of an operation, or the headers of a call that the service makes. */
+export function parametersHtml(
+  { parameters = [] }: Pick<DocumentOperation, "parameters">,
+  schemas: Schemas,
+): string {
+  return Object.entries(PLACES)
+    .map(([place, title]) => {
+      const fields = parameters
+        .filter((one) => one.in === place)
+        .map(({ name, required, description = "", schema }) => {
+          return { name, depth: 0, type: typeText(schema, schemas), required, description };
+        });
+      return fields.length === 0 ? "" : `<h4>${title}</h4>${fieldList(fields, "request")}`;
+    })
+    .join("");
+}
+
+/** The fields of a body; its type where it has none. */
+export function fieldsHtml(schema: JsonSchema, schemas: Schemas, direction: Direction): string {
+  const fields = fieldsOf(schema, schemas);
+  return fields.length > 0
+    ? fieldList(fields, direction)
+    : `<p><span class="type">${escapeHtml(typeText(schema, schemas))}</span></p>`;
+}
+
+/** The fields of a body, in each of its media types. */
+export function bodiesHtml(content: DocumentContent, schemas: Schemas, direction: Direction): string {
+  return Object.entries(content)
+    .map(
+      ([type, { schema }]) =>
+        `<h4>Body <code class="media">${escapeHtml(type)}</code></h4>${fieldsHtml(schema, schemas, direction)}`,
+    )
+    .join("");
+}

@@ -1,0 +1,183 @@
+import type { Json } from "../../kernel/text/json.ts";
+import type { AddressedOperation, DocumentParameter } from "./openApiTypes.ts";
+import { type Schemas, sample } from "./schemaFields.ts";
+
+/** The languages that requests are shown in, by the name that the page knows them under. */
+export const SNIPPET_LANGUAGES = {
+  curl: "curl",
+  js: "JavaScript",
+  python: "Python",
+  php: "PHP",
+} as const;
+
+export type SnippetLanguage = keyof typeof SNIPPET_LANGUAGES;
+
+/** A request as each language writes it. */
+interface ShownRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly needsKey: boolean;
+  /** Beside Authorization. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Undefined where there is none. */
+  readonly body: Json | undefined;
+  /** Whether the answer is JSON. */
+  readonly isJson: boolean;
+}
+
+const INDENT = "    ";
+
+function indented(text: string, indent: string): string {
+  return text.replaceAll("\n", `\n${indent}`);
+}
+
+function exampleOf({ name, schema }: DocumentParameter, schemas: Schemas): string {
+  return String(sample(schema, schemas, name));
+}
+
+function shownRequest({ method, path, operation }: AddressedOperation, schemas: Schemas, base: string) {
+  const { parameters = [], requestBody, responses, security } = operation;
+  const values = new Map(parameters.map((one) => [one.name, exampleOf(one, schemas)]));
+  const shownPath = path.replace(/\{([a-z_]+)\}/g, (_, name: string) =>
+    encodeURIComponent(values.get(name) ?? name),
+  );
+  const json = requestBody?.content["application/json"]?.schema;
+  const [success] = Object.entries(responses).filter(([status]) => Number(status) < 300);
+  return {
+    method,
+    url: base + shownPath,
+    needsKey: security.length > 0,
+    headers: [
+      ...parameters
+        .filter(({ in: place, required }) => place === "header" && required)
+        .map((one) => [one.name, exampleOf(one, schemas)] as const),
+      ...(json === undefined ? [] : [["Content-Type", "application/json"] as const]),
+    ],
+    body: json === undefined ? undefined : sample(json, schemas),
+    isJson: success?.[1].content?.["application/json"] !== undefined,
+  } satisfies ShownRequest;
+}
+
+/** Text as one word for a POSIX shell. */
+function shellWord(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+function curl({ method, url, needsKey, headers, body }: ShownRequest): string {
+  return [
+    `curl ${method === "GET" ? "" : `-X ${method} `}${shellWord(url)}`,
+    ...(needsKey ? ['-H "Authorization: Bearer $POSTLEDGER_API_KEY"'] : []),
+    ...headers.map(([name, value]) => `-H ${shellWord(`${name}: ${value}`)}`),
+    ...(body === undefined ? [] : [`-d ${shellWord(JSON.stringify(body, null, 2))}`]),
+  ].join(" \\\n  ");
+}
+
+/** JSON is a literal of JavaScript as it is. */
+function javascript({ method, url, needsKey, headers, body, isJson }: ShownRequest): string {
+  const lines = [
+    ...(method === "GET" ? [] : [`method: ${JSON.stringify(method)},`]),
+    ...(needsKey || headers.length > 0 ? ["headers: {"] : []),
+    ...(needsKey ? [`  Authorization: \`Bearer \${process.env.POSTLEDGER_API_KEY}\`,`] : []),
+    ...headers.map(([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)},`),
+    ...(needsKey || headers.length > 0 ? ["},"] : []),
+    ...(body === undefined
+      ? []
+      : [`body: JSON.stringify(${indented(JSON.stringify(body, null, 2), "  ")}),`]),
+  ];
+  const options = lines.length === 0 ? "" : `, {\n  ${lines.join("\n  ")}\n}`;
+  const shown = isJson ? "response.status, await response.json()" : "response.status";
+  return `const response = await fetch(${JSON.stringify(url)}${options});\nconsole.log(${shown});`;
+}
+
+/** A JSON value as a literal of Python, whose strings know the same escapes. */
+function pythonLiteral(value: Json): string {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (typeof value !== "object") return JSON.stringify(value);
+  const isList = Array.isArray(value);
+  const items = isList
+    ? value.map(pythonLiteral)
+    : Object.entries(value).map(([name, member]) => `${JSON.stringify(name)}: ${pythonLiteral(member)}`);
+  const [open, close] = isList ? ["[", "]"] : ["{", "}"];
+  if (items.length === 0) return open + close;
+  return `${open}\n${INDENT}${items.map((item) => indented(item, INDENT)).join(`,\n${INDENT}`)},\n${close}`;
+}
+
+function python({ method, url, needsKey, headers, body, isJson }: ShownRequest): string {
+  const entries = [
+    ...(needsKey ? [`"Authorization": f"Bearer {os.environ['POSTLEDGER_API_KEY']}",`] : []),
+    ...headers.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)},`),
+  ];
+  const dumped = body === undefined ? "" : `json.dumps(${indented(pythonLiteral(body), INDENT)}).encode()`;
+  const modules = [...(isJson || body !== undefined ? ["json"] : []), ...(needsKey ? ["os"] : [])];
+  return [
+    ...(modules.length > 0 ? [`import ${modules.join(", ")}`] : []),
+    "from urllib.request import Request, urlopen",
+    "",
+    "request = Request(",
+    `${INDENT}${JSON.stringify(url)},`,
+    ...(method === "GET" ? [] : [`${INDENT}method=${JSON.stringify(method)},`]),
+    ...(entries.length > 0
+      ? [`${INDENT}headers={`, ...entries.map((entry) => INDENT + INDENT + entry), `${INDENT}},`]
+      : []),
+    ...(body === undefined ? [] : [`${INDENT}data=${dumped},`]),
+    ")",
+    "with urlopen(request) as response:",
+    `${INDENT}print(response.status${isJson ? ", json.load(response)" : ""})`,
+  ].join("\n");
+}
+
+/** Text as a literal of PHP in which nothing is replaced. */
+function phpLiteral(text: string): string {
+  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+}
+
+/** The body stands in a nowdoc, in which nothing is replaced; no line of JSON begins with the word that ends it. */
+function php({ method, url, needsKey, headers, body }: ShownRequest): string {
+  const lines = [
+    ...(needsKey ? ["'Authorization: Bearer ' . getenv('POSTLEDGER_API_KEY'),"] : []),
+    ...headers.map(([name, value]) => `${phpLiteral(`${name}: ${value}`)},`),
+  ];
+  const inner = INDENT + INDENT;
+  return [
+    "<?php",
+    `$request = curl_init(${phpLiteral(url)});`,
+    "curl_setopt_array($request, [",
+    ...(method === "GET" ? [] : [`${INDENT}CURLOPT_CUSTOMREQUEST => ${phpLiteral(method)},`]),
+    `${INDENT}CURLOPT_RETURNTRANSFER => true,`,
+    ...(lines.length > 0
+      ? [`${INDENT}CURLOPT_HTTPHEADER => [`, ...lines.map((line) => inner + line), `${INDENT}],`]
+      : []),
+    ...(body === undefined
+      ? []
+      : [
+          `${INDENT}CURLOPT_POSTFIELDS => <<<'JSON'`,
+          `${inner}${indented(JSON.stringify(body, null, 2), inner)}`,
+          `${inner}JSON,`,
+        ]),
+    "]);",
+    "$answer = curl_exec($request);",
+    "echo curl_getinfo($request, CURLINFO_RESPONSE_CODE), ' ', $answer;",
+  ].join("\n");
+}
+
+const WRITERS: Readonly<Record<SnippetLanguage, (request: ShownRequest) => string>> = {
+  curl,
+  js: javascript,
+  python,
+  php,
+};
+
+/**
+ * A request of an operation as code that works as it stands, in each language, with the values of the examples. The key
+ * comes from the environment. `base` is where the service is.
+ */
+export function requestSnippets(
+  one: AddressedOperation,
+  schemas: Schemas,
+  base: string,
+): Readonly<Record<SnippetLanguage, string>> {
+  const request = shownRequest(one, schemas, base);
+  const written = Object.entries(WRITERS).map(([language, write]) => [language, write(request)]);
+  return Object.fromEntries(written) as Record<SnippetLanguage, string>;
+}
