@@ -1,34 +1,26 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { attachments } from "../../../projections/attachments.ts";
 import { attachmentUse } from "../../../projections/attachmentUse.ts";
-import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { emailAggregate } from "../../../src/commands/aggregates.ts";
 import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
-import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { markVerified, newSender, senderIdOf } from "../../../src/commands/sender/manageSender.ts";
 import type { StorageLedger } from "../../../src/commands/storage/storageLedger.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { attachmentStream } from "../../../src/domain/attachment/events.ts";
 import { type EmailEvent, emailStream } from "../../../src/domain/email/events.ts";
-import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";
 import type { CommandContext, WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import type { AttachmentInspector } from "../../../src/ports/attachmentInspector.ts";
 import type { ContentStore } from "../../../src/ports/contentStore.ts";
 import { attachmentChecks } from "../../../src/reactors/attachment/attachmentChecks.ts";
 import { attachmentRetention } from "../../../src/reactors/attachment/attachmentRetention.ts";
-import { followReadModels } from "../../../src/readModels/followLog.ts";
-import { openReaders } from "../../../src/readModels/readers.ts";
 import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
-import { readConfig } from "../../../src/service/config/config.ts";
 import { direct, pdf, type SampleFile } from "../../support/files/uploadFiles.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
+import { testDependencies } from "../../support/testDependencies.ts";
+import { startTestInstance, type TestInstance } from "../../support/testInstance.ts";
 import { until } from "../../support/until.ts";
 import { type TestClock, testClock, type WatchedStore, watchedStore } from "../email/deliveryFixtures.ts";
 
@@ -101,20 +93,13 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
   const clock = testClock();
   const storage = testLedger();
   const inspector = openAttachmentInspector({ clamavUrl: null });
-  const running: { readonly wake: () => void; readonly stop: () => Promise<void> }[] = [];
+  const running: TestInstance[] = [];
   const deps: Dependencies = {
-    ...makeDependencies({
+    ...testDependencies({
       store,
       content,
       clock,
-      keys: instanceKeys(newDataKey()),
-      suppressions: { isSuppressed: () => false, holds: async () => false },
       inspector: { ...inspector, inspect: (...look) => world.inspect(...look) },
-      disk: { freeBytes: () => 1 },
-      diskFreeBytesMin: 0,
-      templateEngine: liquidEngine(),
-      limitsDefault: readConfig({}).limitsDefault,
-      recent: null,
     }),
     storage,
   };
@@ -142,8 +127,8 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
     workspaceId,
     inspect: inspector.inspect,
     async start() {
-      const { instance, wake } = await startInstance(deps);
-      running.push({ wake, stop: () => instance.stop() });
+      const instance = await startInstance(deps);
+      running.push(instance);
       return instance;
     },
     upload: ({ bytes, ...file }, chunks) =>
@@ -193,71 +178,35 @@ export async function attachmentWorld(): Promise<AttachmentWorld> {
     },
     pass(ms) {
       clock.advance(ms);
-      for (const { wake } of running) wake();
+      for (const instance of running) instance.wake();
     },
     context: () => ({ ...at(), workspaceId }),
     async close() {
-      for (const { stop } of running) await stop();
+      for (const instance of running) await instance.stop();
       await store.close();
     },
   };
   return world;
 }
 
-async function startInstance(deps: Dependencies) {
-  const directory = mkdtempSync(join(tmpdir(), "attachments-"));
-  const place = { databases: sqliteReadDatabases, directory, projections: [attachments, attachmentUse] };
-  const readers = openReaders(place);
-  const troubles: AttachmentInstance["troubles"] = [];
-  const shared = {
-    deps,
-    attachments: readers.reader("attachments"),
-    actor: "worker:test",
-    random: () => 0,
-    onTrouble: (error: unknown, id: string) => troubles.push({ error, id }),
-  };
-  const workers = [
-    attachmentChecks(shared),
-    attachmentRetention({ ...shared, attachmentUse: readers.reader("attachment-use") }),
-  ];
-  const wake = () => {
-    for (const worker of workers) worker.wake();
-  };
-  const stopping = new AbortController();
-  const following = followReadModels({
-    ...place,
+async function startInstance(deps: Dependencies): Promise<AttachmentInstance & TestInstance> {
+  const troubles: AttachmentInstance["troubles"][number][] = [];
+  const instance = await startTestInstance({
     store: deps.store,
-    logId: "log",
-    retryMs: 1,
-    signal: stopping.signal,
-    onEvent(event) {
-      readers.receive(event);
-      wake();
+    projections: [attachments, attachmentUse],
+    workOn(readers) {
+      const shared = {
+        deps,
+        attachments: readers.reader("attachments"),
+        actor: "worker:test",
+        random: () => 0,
+        onTrouble: (error: unknown, id: string) => troubles.push({ error, id }),
+      };
+      return [
+        attachmentChecks(shared),
+        attachmentRetention({ ...shared, attachmentUse: readers.reader("attachment-use") }),
+      ];
     },
   });
-  const caughtUp = async () => {
-    const head = await deps.store.head();
-    for (const { name } of place.projections) {
-      if (!(await readers.waitForPosition(name, head, 5_000))) throw new Error("the read model stands still");
-    }
-  };
-  await caughtUp();
-  for (const worker of workers) worker.start();
-  let stopped: Promise<void> | undefined;
-  const stop = async (graceMs: number) => {
-    await Promise.all(workers.map((worker) => worker.stop(graceMs)));
-    stopping.abort();
-    await following;
-    readers.close();
-    rmSync(directory, { recursive: true, force: true });
-  };
-  const instance: AttachmentInstance = {
-    troubles,
-    caughtUp,
-    stop(graceMs = 5_000) {
-      stopped ??= stop(graceMs);
-      return stopped;
-    },
-  };
-  return { instance, wake };
+  return { ...instance, troubles };
 }

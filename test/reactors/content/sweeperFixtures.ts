@@ -2,7 +2,6 @@ import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { directoryContentStore } from "../../../src/adapters/directory/directoryContentStore.ts";
-import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
 import { emailAggregate } from "../../../src/commands/aggregates.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
 import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
@@ -11,7 +10,6 @@ import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/contentAge.ts"
 import type { RequestedAttachment } from "../../../src/commands/email/resolveAttachments.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
 import type { SendOutcome } from "../../../src/commands/email/sendOutcome.ts";
-import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
@@ -27,9 +25,8 @@ import {
   type OrphanedContentSweeperOptions,
   orphanedContentSweeper,
 } from "../../../src/reactors/content/orphanedContentSweeper.ts";
-import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
-import { readConfig } from "../../../src/service/config/config.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
+import { testDependencies } from "../../support/testDependencies.ts";
 import { type TestClock, testClock } from "../email/deliveryFixtures.ts";
 
 /** More than an event holds. */
@@ -112,20 +109,7 @@ export async function sweptWorld(): Promise<SweptWorld> {
   const content = clocked(directoryContentStore(root), clock);
   const keys = instanceKeys(newDataKey());
   const depsOver: SweptWorld["depsOver"] = (parts) =>
-    makeDependencies({
-      store,
-      content,
-      ...parts,
-      clock,
-      keys,
-      suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: openAttachmentInspector({ clamavUrl: null }),
-      disk: { freeBytes: () => 1 },
-      diskFreeBytesMin: 0,
-      templateEngine: liquidEngine(),
-      limitsDefault: readConfig({}).limitsDefault,
-      recent: null,
-    });
+    testDependencies({ store, content, ...parts, clock, keys });
   const deps = depsOver({});
   const system = (): CommandContext => ({ at: clock.now(), correlationId: "test", actor: "test" });
   const workspaceId = await newWorkspace(deps, "shop", system());

@@ -1,15 +1,9 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { mailQueue } from "../../../projections/mailQueue.ts";
-import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggregates.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmailHistory } from "../../../src/commands/email/emailHistory.ts";
 import { type RecentEmailCache, recentEmailCache } from "../../../src/commands/email/recentEmailCache.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
-import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { toNewEvents, transact } from "../../../src/commands/transact.ts";
 import { newWorkspace } from "../../../src/commands/workspace/manageWorkspace.ts";
@@ -29,12 +23,10 @@ import type { MailMessage, MailTransport, SessionResult } from "../../../src/por
 import { MailDelivery } from "../../../src/reactors/email/mailDelivery.ts";
 import { RefusalReports } from "../../../src/reactors/email/refusalReports.ts";
 import { RelayOutageReports, type RelayReport } from "../../../src/reactors/email/relayOutageReports.ts";
-import { followReadModels } from "../../../src/readModels/followLog.ts";
-import { openReaders } from "../../../src/readModels/readers.ts";
-import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
-import { readConfig } from "../../../src/service/config/config.ts";
 import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
+import { testDependencies } from "../../support/testDependencies.ts";
+import { startTestInstance } from "../../support/testInstance.ts";
 import { until } from "../../support/until.ts";
 
 /** A clock that stands still until it is moved. */
@@ -227,18 +219,14 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
   const running: Instance[] = [];
   const recent = recentEmailCache();
   const depsOver = (over: EventStore, remembered: RecentEmailCache | null): Dependencies =>
-    makeDependencies({
+    testDependencies({
       recent: remembered,
       store: over,
       content,
       clock,
       keys,
-      suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: openAttachmentInspector({ clamavUrl: null }),
-      templateEngine: liquidEngine(),
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
-      limitsDefault: readConfig({}).limitsDefault,
     });
   const deps = depsOver(store, recent);
   const context = (): WorkspaceCommandContext => ({
@@ -369,63 +357,34 @@ async function startInstance(
   transport: MailTransport,
   { worker, policy, bounceDomains }: Settings,
 ): Promise<Instance> {
-  const directory = mkdtempSync(join(tmpdir(), "mail-delivery-"));
-  const place = { databases: sqliteReadDatabases, directory, projections: [mailQueue] };
-  const readers = openReaders(place);
-  const troubles: Instance["troubles"] = [];
+  const troubles: Instance["troubles"][number][] = [];
   const reports: RelayReport[] = [];
-  const delivery = new MailDelivery({
-    relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
-    refusalReports: new RefusalReports(deps.clock, () => {}),
-    isCaughtUp: () => true,
-    deps,
-    transport,
-    mailQueue: readers.reader("mail-queue"),
-    policy,
-    bounceDomains,
-    readSpacingMs: 0,
-    worker,
-    random: () => 0,
-    onTrouble: (error, id) => troubles.push({ error, id }),
-  });
-  const stopping = new AbortController();
-  const following = followReadModels({
-    ...place,
+  const deliveries: MailDelivery[] = [];
+  const instance = await startTestInstance({
     store: deps.store,
-    logId: "log",
-    retryMs: 1,
-    signal: stopping.signal,
-    onEvent(event) {
-      readers.receive(event);
-      delivery.wake();
+    projections: [mailQueue],
+    workOn(readers) {
+      const delivery = new MailDelivery({
+        relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
+        refusalReports: new RefusalReports(deps.clock, () => {}),
+        isCaughtUp: () => true,
+        deps,
+        transport,
+        mailQueue: readers.reader("mail-queue"),
+        policy,
+        bounceDomains,
+        readSpacingMs: 0,
+        worker,
+        random: () => 0,
+        onTrouble: (error, id) => troubles.push({ error, id }),
+      });
+      deliveries.push(delivery);
+      return [delivery];
     },
   });
-  const caughtUp = async () => {
-    const head = await deps.store.head();
-    if (!(await readers.waitForPosition("mail-queue", head, 5_000)))
-      throw new Error("the read model stands still");
-  };
-  await caughtUp();
-  delivery.start();
-  let stopped: Promise<void> | undefined;
-  const stop = async (graceMs: number) => {
-    await delivery.stop(graceMs);
-    stopping.abort();
-    await following;
-    readers.close();
-    rmSync(directory, { recursive: true, force: true });
-  };
-  return {
-    delivery,
-    deps,
-    troubles,
-    reports,
-    caughtUp,
-    stop(graceMs = 5_000) {
-      stopped ??= stop(graceMs);
-      return stopped;
-    },
-  };
+  const [delivery] = deliveries;
+  if (delivery === undefined) throw new Error("an instance has one delivery");
+  return { ...instance, delivery, deps, troubles, reports };
 }
 
 /** Appends an event to a message's stream as if another instance had. */

@@ -1,11 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { attachmentUse } from "../../../projections/attachmentUse.ts";
 import { emails } from "../../../projections/emails.ts";
 import { erasures } from "../../../projections/erasures.ts";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { checkpointFile } from "../../../src/adapters/system/checkpointFile.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
@@ -24,10 +21,9 @@ import { contentRetention } from "../../../src/reactors/content/contentRetention
 import { erasedContentCleanup } from "../../../src/reactors/content/erasedContentCleanup.ts";
 import { personErasure } from "../../../src/reactors/erasure/personErasure.ts";
 import type { PollingWorker } from "../../../src/reactors/worker/pollingWorker.ts";
-import { followReadModels } from "../../../src/readModels/followLog.ts";
-import { openReaders } from "../../../src/readModels/readers.ts";
 import { direct, txt } from "../../support/files/uploadFiles.ts";
 import { setLimits } from "../../support/limits.ts";
+import { startTestInstance } from "../../support/testInstance.ts";
 import { until } from "../../support/until.ts";
 import { attachmentWorld } from "../attachment/attachmentFixtures.ts";
 
@@ -48,24 +44,19 @@ function address(text: string): Address {
 /** A log with people in it, its read models, and a way to send. */
 async function startWorld() {
   const world = await attachmentWorld();
-  const directory = mkdtempSync(join(tmpdir(), "erasure-"));
-  const place = { databases: sqliteReadDatabases, directory, projections: [emails, erasures, attachmentUse] };
-  const readers = openReaders(place);
-  const stopping = new AbortController();
-  const onEvent: Parameters<typeof followReadModels>[0]["onEvent"] = (event) => readers.receive(event);
-  const on = { ...place, store: world.store, logId: "log", onEvent, signal: stopping.signal };
-  const following = followReadModels(on);
+  const instance = await startTestInstance({
+    store: world.store,
+    projections: [emails, erasures, attachmentUse],
+    workOn: () => [],
+  });
+  const { readers } = instance;
+  const { directory } = instance.place;
   let [sends, looks] = [0, 0];
-  const areCaughtUp = async () => {
-    const head = await world.store.head();
-    const all = place.projections.map(({ name }) => readers.waitForPosition(name, head, 5_000));
-    return (await Promise.all(all)).every((isThere) => isThere);
-  };
   return {
     ...world,
     readers,
     directory,
-    areCaughtUp,
+    areCaughtUp: instance.isCaughtUp,
     /** How often the retention has looked. */
     get looks() {
       return looks;
@@ -106,11 +97,8 @@ async function startWorld() {
       return id;
     },
     async end() {
-      stopping.abort();
-      await following;
-      readers.close();
+      await instance.stop();
       await world.close();
-      rmSync(directory, { recursive: true, force: true });
     },
   };
 }

@@ -1,13 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { senders } from "../../../projections/senders.ts";
-import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { suppressRecipient } from "../../../src/commands/email/mailAttempts.ts";
-import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { markVerified, newSender } from "../../../src/commands/sender/manageSender.ts";
 import { readSender } from "../../../src/commands/sender/readSender.ts";
 import { requestSenderVerification } from "../../../src/commands/sender/requestSenderVerification.ts";
@@ -27,11 +21,8 @@ import {
   VERIFICATION_LEASE_MS,
   VerificationMailWorker,
 } from "../../../src/reactors/sender/verificationMailWorker.ts";
-import { followReadModels } from "../../../src/readModels/followLog.ts";
-import { openReaders } from "../../../src/readModels/readers.ts";
-import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
-import { readConfig } from "../../../src/service/config/config.ts";
-import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
+import { testDependencies } from "../../support/testDependencies.ts";
+import { startTestInstance } from "../../support/testInstance.ts";
 import { until } from "../../support/until.ts";
 import {
   ACCEPTED,
@@ -62,18 +53,12 @@ const keys = instanceKeys(newDataKey());
 
 /** A service of its own over the one log. */
 function newDeps(): Dependencies {
-  return makeDependencies({
-    recent: null,
+  return testDependencies({
     store,
-    content: memoryContentStore(),
     clock,
     keys,
-    suppressions: { isSuppressed: () => false, holds: async () => false },
     disk: { freeBytes: () => 1_000_000 },
     diskFreeBytesMin: 1_000,
-    templateEngine: liquidEngine(),
-    limitsDefault: readConfig({}).limitsDefault,
-    inspector: openAttachmentInspector({ clamavUrl: null }),
   });
 }
 
@@ -94,50 +79,28 @@ const context = () => ({ at: clock.now(), correlationId: "test", actor: "test", 
 
 /** One instance that mails links, with its own read model. */
 async function start(worker: string): Promise<Instance> {
-  const directory = mkdtempSync(join(tmpdir(), "sender-verification-"));
-  const place = { databases: sqliteReadDatabases, directory, projections: [senders] };
   const own = newDeps();
-  const readers = openReaders(place);
-  const stopping = new AbortController();
-  const following = followReadModels({
-    ...place,
-    store,
-    logId: "log",
-    retryMs: 1,
-    signal: stopping.signal,
-    onEvent: (event) => readers.receive(event),
-  });
-  await readers.waitForPosition("senders", await store.head(), 5_000);
   const troubles: unknown[] = [];
-  const verification = new VerificationMailWorker({
-    relayOutageReports: new RelayOutageReports(deps.clock, () => {}),
-    isCaughtUp: () => true,
-    deps: own,
-    transport: relay.transport(worker, 4),
-    mails: readers.reader("senders"),
-    from: FROM,
-    baseUrl: BASE_URL,
-    worker,
-    onTrouble: (error) => troubles.push(error),
+  const instance = await startTestInstance({
+    store,
+    projections: [senders],
+    workOn: (readers) => [
+      new VerificationMailWorker({
+        relayOutageReports: new RelayOutageReports(deps.clock, () => {}),
+        isCaughtUp: () => true,
+        deps: own,
+        transport: relay.transport(worker, 4),
+        mails: readers.reader("senders"),
+        from: FROM,
+        baseUrl: BASE_URL,
+        worker,
+        onTrouble: (error) => troubles.push(error),
+      }),
+    ],
   });
-  verification.start();
-  let stopped: Promise<void> | undefined;
-  const stop = async () => {
-    await verification.stop(0);
-    stopping.abort();
-    await following;
-    readers.close();
-    rmSync(directory, { recursive: true, force: true });
-  };
-  const instance = {
-    troubles,
-    stop() {
-      stopped ??= stop();
-      return stopped;
-    },
-  };
-  running.push(instance);
-  return instance;
+  const started = { troubles, stop: () => instance.stop(0) };
+  running.push(started);
+  return started;
 }
 
 const addressOf = (text: string) => {

@@ -1,12 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { webhookDeliveries } from "../../../projections/webhookDeliveries/webhookDeliveries.ts";
-import { liquidEngine } from "../../../src/adapters/liquidjs/liquidEngine.ts";
-import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { suppressRecipient } from "../../../src/commands/email/mailAttempts.ts";
-import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
 import { toNewEvents } from "../../../src/commands/transact.ts";
 import {
   deleteWebhookEndpoint,
@@ -36,12 +30,9 @@ import type { SqlRow } from "../../../src/ports/readDatabase.ts";
 import type { WebhookTransport } from "../../../src/ports/webhookTransport.ts";
 import type { DisabledEndpoint } from "../../../src/reactors/webhookDelivery/deliverWebhook.ts";
 import { WebhookDelivery } from "../../../src/reactors/webhookDelivery/webhookDelivery.ts";
-import { followReadModels } from "../../../src/readModels/followLog.ts";
-import { openReaders } from "../../../src/readModels/readers.ts";
 import { rebuildReadModels } from "../../../src/readModels/rebuildReadModels.ts";
-import { openAttachmentInspector } from "../../../src/service/adapters/openAttachmentInspector.ts";
-import { readConfig } from "../../../src/service/config/config.ts";
-import { memoryContentStore } from "../../support/stores/memoryContentStore.ts";
+import { testDependencies } from "../../support/testDependencies.ts";
+import { startTestInstance } from "../../support/testInstance.ts";
 import { until } from "../../support/until.ts";
 import { type TestClock, testClock, type WatchedStore, watchedStore } from "../email/deliveryFixtures.ts";
 
@@ -172,18 +163,12 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
   const running: WebhookInstance[] = [];
   const streams = new Map<string, string>();
   const depsOver = (over: EventStore): Dependencies =>
-    makeDependencies({
-      recent: null,
+    testDependencies({
       store: over,
-      content: memoryContentStore(),
       clock,
       keys,
-      suppressions: { isSuppressed: () => false, holds: async () => false },
-      inspector: openAttachmentInspector({ clamavUrl: null }),
-      templateEngine: liquidEngine(),
       disk: { freeBytes: () => world.freeBytes },
       diskFreeBytesMin: 1_000,
-      limitsDefault: readConfig({}).limitsDefault,
     });
   const deps = depsOver(store);
   const context = (): WorkspaceCommandContext => ({
@@ -299,79 +284,48 @@ async function startInstance(
   transport: WebhookTransport,
   { worker, policy, isCurrent }: Settings,
 ): Promise<WebhookInstance> {
-  const directory = mkdtempSync(join(tmpdir(), "webhook-delivery-"));
-  const place = { databases: sqliteReadDatabases, directory, projections: [webhookDeliveries] };
-  const readers = openReaders(place);
-  const db = readers.reader(webhookDeliveries.name);
-  const troubles: WebhookInstance["troubles"] = [];
-  const isAtHead = async () =>
-    readers.waitForPosition(webhookDeliveries.name, await deps.store.head(), 5_000);
+  const troubles: WebhookInstance["troubles"][number][] = [];
   const disabled: DisabledEndpoint[] = [];
-  const delivery = new WebhookDelivery({
-    isCaughtUp: () => true,
-    deps,
-    transport,
-    deliveries: db,
-    isCurrent: isCurrent ?? isAtHead,
-    policy,
-    worker,
-    userAgent: "Postledger-Webhooks",
-    random: () => 0,
-    onTrouble: (error, id) => troubles.push({ error, id }),
-    onDisabled: (endpoint) => disabled.push(endpoint),
+  const { name, tables } = webhookDeliveries;
+  const { store } = deps;
+  const instance = await startTestInstance({
+    store,
+    projections: [webhookDeliveries],
+    workOn: (readers) => [
+      new WebhookDelivery({
+        isCaughtUp: () => true,
+        deps,
+        transport,
+        deliveries: readers.reader(name),
+        isCurrent: isCurrent ?? (async () => readers.waitForPosition(name, await store.head(), 5_000)),
+        policy,
+        worker,
+        userAgent: "Postledger-Webhooks",
+        random: () => 0,
+        onTrouble: (error, id) => troubles.push({ error, id }),
+        onDisabled: (endpoint) => disabled.push(endpoint),
+      }),
+    ],
   });
-  const stopping = new AbortController();
-  const following = followReadModels({
-    ...place,
-    store: deps.store,
-    logId: "log",
-    retryMs: 1,
-    signal: stopping.signal,
-    onEvent(event) {
-      readers.receive(event);
-      delivery.wake();
-    },
-  });
-  const caughtUp = async () => {
-    if (!(await isAtHead())) throw new Error("the read model stands still");
-  };
-  await caughtUp();
-  delivery.start();
-  let stopped: Promise<void> | undefined;
-  const stop = async (graceMs: number) => {
-    await delivery.stop(graceMs);
-    stopping.abort();
-    await following;
-    readers.close();
-    rmSync(directory, { recursive: true, force: true });
-  };
+  const { readers, place, signal } = instance;
   return {
+    ...instance,
     deps,
     troubles,
     disabled,
-    wake: () => delivery.wake(),
-    caughtUp,
     rows: () => {
-      const { tables } = webhookDeliveries;
+      const db = readers.reader(name);
       return Object.fromEntries(
-        tables.map(({ name, key }) => [name, db.all(`SELECT * FROM ${name} ORDER BY ${key.join()}`)]),
+        tables.map((table) => [
+          table.name,
+          db.all(`SELECT * FROM ${table.name} ORDER BY ${table.key.join()}`),
+        ]),
       );
     },
     async rebuild() {
-      const { signal } = stopping;
-      const [result] = await rebuildReadModels({
-        ...place,
-        store: deps.store,
-        logId: "log",
-        owner: false,
-        signal,
-      });
+      const [result] = await rebuildReadModels({ ...place, store, logId: "log", owner: false, signal });
       if (result?.outcome !== "current") throw new Error(`the rebuild ended ${result?.outcome}`);
-      await caughtUp();
-    },
-    stop(graceMs = 5_000) {
-      stopped ??= stop(graceMs);
-      return stopped;
+      await instance.caughtUp();
     },
   };
 }

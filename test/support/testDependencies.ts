@@ -1,0 +1,25 @@
+import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
+import type { Dependencies } from "../../src/commands/dependencies.ts";
+import { makeDependencies } from "../../src/commands/makeDependencies.ts";
+import { instanceKeys, newDataKey } from "../../src/kernel/crypto/derivedKeys.ts";
+import { openAttachmentInspector } from "../../src/service/adapters/openAttachmentInspector.ts";
+import { readConfig } from "../../src/service/config/config.ts";
+import { memoryContentStore } from "./stores/memoryContentStore.ts";
+
+type Parts = Parameters<typeof makeDependencies>[0];
+
+/** What commands depend on, over a log and a clock: with content in memory, room on the disk, and nobody suppressed. */
+export function testDependencies(parts: Pick<Parts, "store" | "clock"> & Partial<Parts>): Dependencies {
+  return makeDependencies({
+    content: memoryContentStore(),
+    keys: instanceKeys(newDataKey()),
+    suppressions: { isSuppressed: () => false, holds: async () => false },
+    inspector: openAttachmentInspector({ clamavUrl: null }),
+    templateEngine: liquidEngine(),
+    disk: { freeBytes: () => 1 },
+    diskFreeBytesMin: 0,
+    limitsDefault: readConfig({}).limitsDefault,
+    recent: null,
+    ...parts,
+  });
+}
