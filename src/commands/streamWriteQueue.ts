@@ -32,7 +32,7 @@ function queuesOf(store: EventStore): Queues {
  * Does `work` when nobody else of this instance is at the stream, in the order of the calls: writers of one stream
  * would only make one another begin anew. Throws {@link StreamBusyError}, having done nothing.
  */
-export async function inTurn<Result>(
+export async function queueStreamWrite<Result>(
   store: EventStore,
   stream: string,
   work: () => Promise<Result>,

@@ -6,7 +6,7 @@ import { type CommandContext, metadataOf } from "../kernel/event/eventMetadata.t
 import { newId } from "../kernel/ids.ts";
 import type { EventStore, NewEvent } from "../ports/eventStore.ts";
 import { changeRate } from "./changeRateLimit.ts";
-import { Contention, inTurn } from "./streamWriteQueue.ts";
+import { Contention, queueStreamWrite } from "./streamWriteQueue.ts";
 
 /** Events of one stream that are read at once. */
 const PAGE_EVENTS = 500;
@@ -84,7 +84,7 @@ export async function transact<State, Event extends DomainEvent, Outcome>(
   context: CommandContext,
 ): Promise<Outcome> {
   const { stream } = aggregate;
-  return inTurn(store, stream, async () => {
+  return queueStreamWrite(store, stream, async () => {
     const contention = new Contention(stream);
     const rate = changeRate(store, stream, context, aggregate.changesPerDayMax);
     for (;;) {

@@ -119,7 +119,7 @@ function webhookDelivery(config: Config, logger: Logger, { deps, readers }: Work
     transport: openWebhookTransport(config),
     deliveries: readers.reader("webhook-deliveries"),
     isCaughtUp: caughtUpCheckOf(readers, "webhook-deliveries"),
-    isCurrent: async () =>
+    waitUntilCaughtUp: async () =>
       readers.waitForPosition("webhook-deliveries", await deps.store.head(), config.storeTimeoutMs),
     policy: config.webhooks.policy,
     worker: newId(),
@@ -213,7 +213,7 @@ function workOnErasures(
       logger.warn({ id, reason: reasonOf(error) }, "work on an erasure was interrupted"),
   };
   const emails = readers.reader("emails");
-  const isCurrent = async (name: string) =>
+  const waitUntilCaughtUp = async (name: string) =>
     readers.waitForPosition(name, await deps.store.head(), config.storeTimeoutMs);
   return [
     contentRetention({ ...shared, emails }),
@@ -226,7 +226,7 @@ function workOnErasures(
       emails,
       erasures: readers.reader("erasures"),
       attachmentUse: readers.reader("attachment-use"),
-      areCaughtUp: async () => (await isCurrent("emails")) && (await isCurrent("attachment-use")),
+      areCaughtUp: async () => (await waitUntilCaughtUp("emails")) && (await waitUntilCaughtUp("attachment-use")),
       yieldToTimers: () => new Promise((resolve) => setImmediate(resolve)),
       truncateWriteAheadLogs: () => truncateWriteAheadLogs(sqliteReadDatabases, directory),
     }),

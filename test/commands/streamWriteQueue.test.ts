@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { workspaceAggregate } from "../../src/commands/aggregates.ts";
-import { inTurn, StreamBusyError } from "../../src/commands/streamWriteQueue.ts";
+import { queueStreamWrite, StreamBusyError } from "../../src/commands/streamWriteQueue.ts";
 import { transact } from "../../src/commands/transact.ts";
 import { workspaceStream } from "../../src/domain/workspace/events.ts";
 import { newId } from "../../src/kernel/ids.ts";
@@ -15,7 +15,7 @@ describe("writers of one stream", () => {
     const order: number[] = [];
     let isWriting = false;
     const write = (index: number) =>
-      inTurn(store, "stream", async () => {
+      queueStreamWrite(store, "stream", async () => {
         expect(isWriting).toBeFalse();
         isWriting = true;
         await Bun.sleep(0);
@@ -38,13 +38,13 @@ describe("writers of one stream", () => {
       await first.promise;
       written += 1;
     };
-    const waiting = Array.from({ length: 1 + WAITING_MAX }, () => inTurn(store, "stream", write));
-    await expect(inTurn(store, "stream", write)).rejects.toThrow(StreamBusyError);
-    expect(await inTurn(store, "other", async () => "written")).toBe("written");
+    const waiting = Array.from({ length: 1 + WAITING_MAX }, () => queueStreamWrite(store, "stream", write));
+    await expect(queueStreamWrite(store, "stream", write)).rejects.toThrow(StreamBusyError);
+    expect(await queueStreamWrite(store, "other", async () => "written")).toBe("written");
     first.resolve();
     await Promise.all(waiting);
     expect(written).toBe(1 + WAITING_MAX);
-    await inTurn(store, "stream", write);
+    await queueStreamWrite(store, "stream", write);
   });
 
   test("on several instances all come to write", async () => {

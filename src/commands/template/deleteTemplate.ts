@@ -6,7 +6,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.t
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { Contention, inTurn } from "../streamWriteQueue.ts";
+import { Contention, queueStreamWrite } from "../streamWriteQueue.ts";
 import { toNewEvents } from "../transact.ts";
 
 /** Events that are read at once: one may be a quarter of a megabyte long. */
@@ -24,7 +24,7 @@ export function deleteTemplate(
   const { store } = deps;
   const { workspaceId } = context;
   const stream = templateStream(id);
-  return inTurn(store, stream, async () => {
+  return queueStreamWrite(store, stream, async () => {
     const contention = new Contention(stream);
     for (;;) {
       const { state, revision, leaves } = await readWhole(store, stream);

@@ -17,7 +17,7 @@ import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.t
 import { webhookDeliveryId } from "../../kernel/ids.ts";
 import { webhookAggregate } from "../aggregates.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { Contention, inTurn } from "../streamWriteQueue.ts";
+import { Contention, queueStreamWrite } from "../streamWriteQueue.ts";
 import { toNewEvents, transact } from "../transact.ts";
 
 const SECRET_BYTES = 32;
@@ -155,7 +155,7 @@ export async function testWebhookEndpoint(
   const { outcome, events } = requestTest({ endpoints }, endpointId);
   if (outcome !== "requested") return { kind: outcome };
   const stream = webhooksStream(workspaceId);
-  return inTurn(deps.store, stream, async () => {
+  return queueStreamWrite(deps.store, stream, async () => {
     // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.
     const contention = new Contention(stream);
     for (;;) {

@@ -2,7 +2,7 @@ import { Elysia } from "elysia";
 import { countTemplates, listTemplates } from "../../../projections/templates.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { CONTENT_ALLOWANCE_USED_UP } from "../../commands/storage/contentAllowance.ts";
-import { inTurn } from "../../commands/streamWriteQueue.ts";
+import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
 import { deleteTemplate } from "../../commands/template/deleteTemplate.ts";
 import {
   draftTemplateVersion,
@@ -55,7 +55,7 @@ export function templatesController({ deps, basePath, templates }: TemplatesOpti
         const { workspaceId } = principalOf(request);
         const context = commandContextOf(request, deps);
         // One after the other, so that each is counted before the next one is made.
-        const id = await inTurn(deps.store, `templates of ${workspaceId}`, async () => {
+        const id = await queueStreamWrite(deps.store, `templates of ${workspaceId}`, async () => {
           if (countTemplates(await caughtUpRowsIfInTime(templates), workspaceId) >= TEMPLATES_MAX) {
             const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
             throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });

@@ -31,7 +31,7 @@ import {
 } from "./deliverEmail.ts";
 import { FairMailQueue } from "./fairMailQueue.ts";
 import type { Refusal, RefusalReports } from "./refusalReports.ts";
-import { RelayCircuitBreaker, type RelayPass } from "./relayCircuitBreaker.ts";
+import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
 import { SendGate, type SendGateOptions } from "./sendGate.ts";
 import { whyWaiting } from "./whyWaiting.ts";
@@ -71,7 +71,7 @@ const HOUSEKEEPING_MS_MIN = 25;
 /** Between two looks for messages whose time may be over, when all workspaces have been looked at. */
 const AGED_MS = 5_000;
 /** How long a paused workspace or an unavailable sender is left alone. */
-const HOLD_MS = 1_000;
+const COOL_DOWN_MS = 1_000;
 
 /**
  * Delivers what is due: as many messages at once as the transport has sessions, each under a claim of its own.
@@ -83,11 +83,11 @@ export class MailDelivery {
   private readonly leases: ExpiredLeases;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
-  private readonly work: ClaimScheduler<DueEmail, RelayPass>;
+  private readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
   /** Lets housekeeping sleep between two rounds. */
   private readonly housekeepingSleep: AbortableSleep;
   /** Of messages that housekeeping could not see to. */
-  private readonly rests: RowBackoff;
+  private readonly backoff: RowBackoff;
   private isHouseStale = false;
   private readonly queue = new FairMailQueue();
   /** The last workspace whose messages' age was looked at. */
@@ -121,8 +121,8 @@ export class MailDelivery {
     this.breaker = new RelayCircuitBreaker(clock, options.relayOutageReports);
     this.leases = new ExpiredLeases(clock);
     this.housekeepingSleep = abortableSleep(stopping);
-    this.rests = rowBackoff(clock);
-    this.work = new ClaimScheduler({
+    this.backoff = rowBackoff(clock);
+    this.scheduler = new ClaimScheduler({
       clock,
       random,
       stopping,
@@ -131,9 +131,9 @@ export class MailDelivery {
       ready: (now, held, limit) =>
         this.readDue((db) => this.queue.look(db, { now, held, limit })) ?? { items: [], more: "none" },
       nextReadyAt: (now) => this.readDue((db) => nextReadyAt(db, now)),
-      enter: () => (this.context.sendGate.isOpen && this.hasRoom() ? this.breaker.enter() : null),
-      holdersOf: ({ workspaceId, senderId, authorityId }) => [workspaceId, senderId, authorityId],
-      handle: (due, pass) => this.handle(due, pass),
+      acquire: () => (this.context.sendGate.isOpen && this.hasRoom() ? this.breaker.acquire() : null),
+      ownersOf: ({ workspaceId, senderId, authorityId }) => [workspaceId, senderId, authorityId],
+      handle: (due, permit) => this.handle(due, permit),
     });
   }
 
@@ -165,18 +165,18 @@ export class MailDelivery {
 
   /** Messages that are being delivered here. */
   get inFlightCount(): number {
-    return this.work.inFlightCount;
+    return this.scheduler.inFlightCount;
   }
 
   start(): void {
-    this.running = Promise.all([this.work.run(), this.keepHouse()]);
+    this.running = Promise.all([this.scheduler.run(), this.keepHouse()]);
   }
 
   /** The read model has moved. */
   wake(): void {
     this.isHouseStale = true;
     this.housekeepingSleep.wakeAll();
-    this.work.wake();
+    this.scheduler.wake();
   }
 
   /** Claims nothing more, and waits for what is claimed until `graceMs` have passed. */
@@ -196,7 +196,7 @@ export class MailDelivery {
   }
 
   /** Answers the newest revision that was acted on; null when the message was left as it is. */
-  private async handle(due: DueEmail, pass: RelayPass): Promise<number | null> {
+  private async handle(due: DueEmail, permit: RelayPermit): Promise<number | null> {
     // Before a session is opened for nothing; it is asked once more before the claim.
     if (!(await this.context.sendGate.ask())) return null;
     const { workspaces, senders } = this.options.deps;
@@ -206,35 +206,35 @@ export class MailDelivery {
       due.authorityId === due.senderId ? null : senders.get(due.authorityId),
     ]);
     if (workspace?.paused || authorityOf(sender, domain) === null) {
-      const holder = sender?.disabled ? due.senderId : due.authorityId;
-      this.work.hold(workspace?.paused ? due.workspaceId : holder, HOLD_MS);
+      const owner = sender?.disabled ? due.senderId : due.authorityId;
+      this.scheduler.coolDown(workspace?.paused ? due.workspaceId : owner, COOL_DOWN_MS);
       return null;
     }
     const opened = await this.options.transport.session(this.stopping.signal);
     if (opened.kind === "broken") {
-      if (!this.stopping.signal.aborted) pass.fault(opened);
+      if (!this.stopping.signal.aborted) permit.fault(opened);
       return null;
     }
     try {
-      return this.learn(due, pass, await this.deliver(due, workspace, opened.session));
+      return this.learn(due, permit, await this.deliver(due, workspace, opened.session));
     } finally {
       opened.session.release();
     }
   }
 
-  private learn(due: DueEmail, pass: RelayPass, report: DeliveryReport): number | null {
+  private learn(due: DueEmail, permit: RelayPermit, report: DeliveryReport): number | null {
     if (report.kind === "notYet") return null;
-    if (report.kind === "held") this.forgetHolders(due);
+    if (report.kind === "held") this.forgetOwners(due);
     if (report.kind === "attempted") {
       if (report.refusal !== null) this.options.refusalReports.refused(report.refusal);
-      if (report.relayFault === null) pass.success();
-      else pass.fault(report.relayFault);
+      if (report.relayFault === null) permit.success();
+      else permit.fault(report.relayFault);
     }
     return report.claimRevision ?? due.revision;
   }
 
   /** What was known of them let a claim through that came too late: the next look at the message is to know better. */
-  private forgetHolders({ workspaceId, senderId, authorityId }: DueEmail): void {
+  private forgetOwners({ workspaceId, senderId, authorityId }: DueEmail): void {
     const { workspaces, senders } = this.options.deps;
     workspaces.forget(workspaceId);
     senders.forget(senderId);
@@ -278,7 +278,7 @@ export class MailDelivery {
     const leased = this.readDue((db) => leasedEmails(db, HOUSEKEEPING_MAX)) ?? [];
     return this.forEach(this.leases.expired(leased), async ({ id, attempt }) => {
       // What our own workers are at has not been lost.
-      if (this.work.isInFlight(id)) return;
+      if (this.scheduler.isInFlight(id)) return;
       const { state } = await readEmailHistory(store, id);
       if (state === null) return;
       const workspace = await this.options.deps.workspaces.get(state.workspaceId);
@@ -309,7 +309,7 @@ export class MailDelivery {
     if (acceptedAt > acceptedBefore) return 0;
     const workspace = await this.options.deps.workspaces.get(workspaceId);
     if (workspace?.paused) return 0;
-    const limit = AGED_OF_WORKSPACE_MAX + [...this.rests.busy()].length;
+    const limit = AGED_OF_WORKSPACE_MAX + [...this.backoff.busy()].length;
     const aged = this.readDue((db) => agedEmailsOf(db, workspaceId, acceptedBefore, limit)) ?? [];
     await this.forEach(aged, async (due) => {
       const story = await readEmailHistory(store, due.id);
@@ -325,14 +325,14 @@ export class MailDelivery {
     items: readonly Item[],
     act: (item: Item) => Promise<void>,
   ): Promise<void> {
-    const resting = new Set(this.rests.busy());
+    const resting = new Set(this.backoff.busy());
     for (const item of items) {
       if (resting.has(item.id)) continue;
       try {
         await act(item);
       } catch (error) {
         if (error instanceof StoreError) throw error;
-        this.rests.failed(item.id);
+        this.backoff.failed(item.id);
         this.context.onTrouble(error, item.id);
       }
     }

@@ -7,13 +7,13 @@ const FAULTS_MAX = 5;
 const OPEN_MS_FIRST = 1_000;
 const OPEN_MS_MAX = 30_000;
 
-/** One worker's leave to go to the relay. It ends with what is told of it first. */
-export interface RelayPass {
+/** One worker's permit to use the relay. The first report ends it. */
+export interface RelayPermit {
   /** The relay is well. */
   success(): void;
   fault(fault: RelayFault): void;
   /** Nothing was learnt of the relay. */
-  leave(): void;
+  release(): void;
 }
 
 /** Leaves a relay alone that is in trouble, and lets one worker at a time find out whether it still is. */
@@ -26,7 +26,7 @@ export class RelayCircuitBreaker {
 
   constructor(
     private readonly clock: Clock,
-    private readonly news: RelayOutageReports,
+    private readonly reports: RelayOutageReports,
   ) {}
 
   /** What is wrong with the relay; null while nothing is. One fault may be a hiccup, a refused log-in is none. */
@@ -40,16 +40,16 @@ export class RelayCircuitBreaker {
     return Math.max(0, this.openUntil - this.clock.monotonicMs());
   }
 
-  /** Null: not now. While the breaker is half open only one worker may enter, until its pass has ended. */
-  enter(): RelayPass | null {
+  /** Null: not now. While the breaker is half open only one worker gets a permit, until that has ended. */
+  acquire(): RelayPermit | null {
     const isProbe = this.faults >= FAULTS_MAX;
-    if (!isProbe) return this.pass(false);
+    if (!isProbe) return this.permit(false);
     if (this.isProbed || this.clock.monotonicMs() < this.openUntil) return null;
     this.isProbed = true;
-    return this.pass(true);
+    return this.permit(true);
   }
 
-  private pass(isProbe: boolean): RelayPass {
+  private permit(isProbe: boolean): RelayPermit {
     let isOver = false;
     const end = (learn: () => void) => {
       if (isOver) return;
@@ -60,7 +60,7 @@ export class RelayCircuitBreaker {
     return {
       success: () => end(() => this.close()),
       fault: (fault) => end(() => this.count(fault, isProbe)),
-      leave: () => end(() => {}),
+      release: () => end(() => {}),
     };
   }
 
@@ -68,14 +68,14 @@ export class RelayCircuitBreaker {
     this.faults = 0;
     this.openMs = OPEN_MS_FIRST;
     this.last = null;
-    this.news.success();
+    this.reports.success();
   }
 
-  /** BackgroundJobs that were under way when the breaker opened keep it open no longer: they saw the same trouble. */
+  /** Workers that were under way when the breaker opened keep it open no longer: they saw the same trouble. */
   private count(fault: RelayFault, isProbe: boolean): void {
     this.faults += 1;
     this.last = fault;
-    this.news.fault(fault);
+    this.reports.fault(fault);
     if (!isProbe && this.faults !== FAULTS_MAX) return;
     this.openUntil = this.clock.monotonicMs() + this.openMs;
     this.openMs = Math.min(OPEN_MS_MAX, this.openMs * 2);

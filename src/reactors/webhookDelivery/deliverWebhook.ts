@@ -31,7 +31,7 @@ import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 export interface WebhookContext {
   readonly deps: Dependencies;
   readonly transport: WebhookTransport;
-  readonly toldOf: (origin: DeliveryOrigin) => Promise<MappedEvent>;
+  readonly mappedOf: (origin: DeliveryOrigin) => Promise<MappedEvent>;
   readonly policy: WebhookPolicy;
   readonly sendGate: SendGate;
   /** Names this worker process in claims. */
@@ -82,7 +82,7 @@ export async function deliverWebhook(
     await skipWebhook(store, at, { origin, reason }, commandContextOf(context, row.workspaceId));
     return { revision: row.revision, gotThrough: null };
   }
-  const event = await context.toldOf(origin);
+  const event = await context.mappedOf(origin);
   if (!(await context.sendGate.ask()) || context.stopping.aborted) return NOT_ACTED;
   const { worker, policy } = context;
   const request = { origin, worker, leaseMs: policy.leaseMs };

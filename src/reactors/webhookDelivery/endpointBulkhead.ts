@@ -59,14 +59,14 @@ export class EndpointBulkhead {
   constructor(private readonly clock: Clock) {}
 
   /** Whether a call to this endpoint may begin now; if not, until a call ends, or for how long not. */
-  ask(id: string): AdmissionDecision {
+  admit(id: string): AdmissionDecision {
     const health = this.healthOf(id);
     const now = this.clock.monotonicMs();
     if (health.isOpen && now < health.openUntil) return { kind: "open", forMs: health.openUntil - now };
     const pace = paceOf(health, now);
     if (health.inFlight >= boundOf(health, pace)) return { kind: "full" };
     const places = this.places[pace];
-    if (places.inFlight < places.max) return { kind: "enter" };
+    if (places.inFlight < places.max) return { kind: "admitted" };
     places.waiting.add(id);
     return { kind: "full" };
   }
@@ -75,7 +75,7 @@ export class EndpointBulkhead {
    * Begins a call. What it answers ends it: with whether the call got through, or null when that was not learnt;
    * it answers the endpoints that may have a place now.
    */
-  enter(id: string): (gotThrough: boolean | null) => readonly string[] {
+  beginCall(id: string): (gotThrough: boolean | null) => readonly string[] {
     const health = this.healthOf(id);
     const startedAt = this.clock.monotonicMs();
     const places = this.places[paceOf(health, startedAt)];

@@ -21,11 +21,11 @@ import { EndpointBulkhead } from "./endpointBulkhead.ts";
 import { payloadCache } from "./payloadCache.ts";
 
 export interface WebhookDeliveryOptions
-  extends Omit<WebhookContext, "stopping" | "abandoned" | "toldOf" | "sendGate"> {
+  extends Omit<WebhookContext, "stopping" | "abandoned" | "mappedOf" | "sendGate"> {
   /** The read model `webhook-deliveries`. */
   readonly deliveries: ReadDatabase;
   /** Waits for a moment until it holds what is in the log now; false when it does not. */
-  readonly isCurrent: () => Promise<boolean>;
+  readonly waitUntilCaughtUp: () => Promise<boolean>;
   /** See {@link SendGateOptions.isCaughtUp}. */
   readonly isCaughtUp: SendGateOptions["isCaughtUp"];
 }
@@ -47,18 +47,18 @@ const FAILING_LOOK_MS = 60_000;
 const FAILURES_MIN = 20;
 const FAILING_MS = 120 * HOUR_MS;
 
-const NO_PASS: WorkPermit = { leave: () => {} };
+const NO_PERMIT: WorkPermit = { release: () => {} };
 
-/** Tells endpoints what they are owed: many calls at once, few to each endpoint, each under a claim of its own. */
+/** Delivers what is pending for endpoints: many calls at once, few to each endpoint, each under a claim of its own. */
 export class WebhookDelivery {
   private readonly context: WebhookContext;
-  private readonly work: ClaimScheduler<WebhookDeliveryRow, WorkPermit>;
-  private readonly gate: EndpointBulkhead;
+  private readonly scheduler: ClaimScheduler<WebhookDeliveryRow, WorkPermit>;
+  private readonly bulkhead: EndpointBulkhead;
   private begunThisTurn = 0;
   private readonly leases: ExpiredLeases;
   private readonly housekeepingSleep: AbortableSleep;
   /** Of deliveries whose lease could not be ended. */
-  private readonly rests: RowBackoff;
+  private readonly backoff: RowBackoff;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private running: Promise<unknown> = Promise.resolve();
@@ -66,14 +66,14 @@ export class WebhookDelivery {
   constructor(private readonly options: WebhookDeliveryOptions) {
     const { clock } = options.deps;
     const stopping = this.stopping.signal;
-    const toldOf = payloadCache((origin) => mapToWebhookEvent(options.deps, origin));
+    const mappedOf = payloadCache((origin) => mapToWebhookEvent(options.deps, origin));
     const sendGate = new SendGate({ ...options.deps, isCaughtUp: options.isCaughtUp });
-    this.context = { ...options, sendGate, toldOf, stopping, abandoned: this.abandoned.signal };
-    this.gate = new EndpointBulkhead(clock);
+    this.context = { ...options, sendGate, mappedOf, stopping, abandoned: this.abandoned.signal };
+    this.bulkhead = new EndpointBulkhead(clock);
     this.leases = new ExpiredLeases(clock);
     this.housekeepingSleep = abortableSleep(stopping);
-    this.rests = rowBackoff(clock);
-    this.work = new ClaimScheduler({
+    this.backoff = rowBackoff(clock);
+    this.scheduler = new ClaimScheduler({
       clock,
       random: options.random,
       stopping,
@@ -84,11 +84,11 @@ export class WebhookDelivery {
         return { items, more: items.length === limit ? "afterThese" : "none" };
       },
       nextReadyAt: (now) => this.read((db) => nextWebhookReadyAt(db, now)),
-      enter: () => (this.mayBegin() ? NO_PASS : null),
-      holdersOf: ({ endpointId }) => [endpointId],
+      acquire: () => (this.mayBegin() ? NO_PERMIT : null),
+      ownersOf: ({ endpointId }) => [endpointId],
       admission: {
-        holderOf: ({ endpointId }) => endpointId,
-        admits: ({ endpointId }) => this.gate.ask(endpointId),
+        ownerOf: ({ endpointId }) => endpointId,
+        admits: ({ endpointId }) => this.bulkhead.admit(endpointId),
       },
       handle: (row) => this.handle(row),
     });
@@ -96,16 +96,16 @@ export class WebhookDelivery {
 
   /** Deliveries that are under way here. */
   get inFlightCount(): number {
-    return this.work.inFlightCount;
+    return this.scheduler.inFlightCount;
   }
 
   start(): void {
-    this.running = Promise.all([this.work.run(), this.keepHouse()]);
+    this.running = Promise.all([this.scheduler.run(), this.keepHouse()]);
   }
 
   /** The read model has moved. */
   wake(): void {
-    this.work.wake();
+    this.scheduler.wake();
   }
 
   /** Claims nothing more, and waits for the calls under way until `graceMs` have passed. */
@@ -130,20 +130,20 @@ export class WebhookDelivery {
     if (this.begunThisTurn < BEGINNINGS_PER_TURN_MAX) return;
     setImmediate(() => {
       this.begunThisTurn = 0;
-      this.work.nudge();
+      this.scheduler.wakeWaiting();
     });
   }
 
   private async handle(row: WebhookDeliveryRow): Promise<number | null> {
     this.countBeginning();
-    const leave = this.gate.enter(row.endpointId);
+    const endCall = this.bulkhead.beginCall(row.endpointId);
     let gotThrough: boolean | null = null;
     try {
       const report = await deliverWebhook(this.context, row);
       ({ gotThrough } = report);
       return report.revision;
     } finally {
-      for (const endpointId of leave(gotThrough)) this.work.release(endpointId);
+      for (const endpointId of endCall(gotThrough)) this.scheduler.release(endpointId);
     }
   }
 
@@ -179,10 +179,10 @@ export class WebhookDelivery {
   private async endLeases(): Promise<void> {
     const { store } = this.context.deps;
     const leased = this.read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];
-    const resting = new Set(this.rests.busy());
+    const backingOff = new Set(this.backoff.busy());
     for (const { id, attempt } of this.leases.expired(leased)) {
       // What we are at ourselves has not been lost.
-      if (this.work.isInFlight(id) || resting.has(id)) continue;
+      if (this.scheduler.isInFlight(id) || backingOff.has(id)) continue;
       try {
         const { state } = await readWebhookDelivery(store, id);
         if (state === null) continue;
@@ -190,7 +190,7 @@ export class WebhookDelivery {
       } catch (error) {
         if (error instanceof StoreError) throw error;
         // One that cannot be read must not keep the others waiting.
-        this.rests.failed(id);
+        this.backoff.failed(id);
         this.options.onTrouble(error, id);
       }
     }
@@ -199,7 +199,7 @@ export class WebhookDelivery {
   private async disableFailing(): Promise<void> {
     const { deps } = this.context;
     // A read model that is behind has not seen yet what got through since.
-    if (!(await this.options.isCurrent())) return;
+    if (!(await this.options.waitUntilCaughtUp())) return;
     const since = deps.clock.now() - FAILING_MS;
     const { instance } = await deps.instanceStatus.get();
     // Nobody was called while the log stood still, and what got through elsewhere meanwhile is not known here.

@@ -10,21 +10,21 @@ export interface ClaimableItem {
   readonly revision: number;
 }
 
-/** Leave to work on one item, which whoever gave it wants back. */
+/** Permission to work on one item, to be given back. */
 export interface WorkPermit {
-  /** Gives it back. Twice is once. */
-  leave(): void;
+  /** Gives it back. A second call does nothing. */
+  release(): void;
 }
 
-/** Whether an item may be worked on: now, when its holder is released, or not for a time. */
+/** Whether an item may be worked on: now, when its owner is released, or not before a time has passed. */
 export type AdmissionDecision =
-  | { readonly kind: "enter" }
+  | { readonly kind: "admitted" }
   | { readonly kind: "full" }
   | { readonly kind: "open"; readonly forMs: number };
 
 /** Bounds of those that items belong to. */
 export interface AdmissionControl<Item> {
-  readonly holderOf: (item: Item) => string;
+  readonly ownerOf: (item: Item) => string;
   readonly admits: (item: Item) => AdmissionDecision;
 }
 
@@ -35,28 +35,28 @@ export interface Look<Item> {
   readonly more: "none" | "afterThese" | "next";
 }
 
-export interface ClaimSchedulerOptions<Item extends ClaimableItem, Pass extends WorkPermit> {
+export interface ClaimSchedulerOptions<Item extends ClaimableItem, Permit extends WorkPermit> {
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
   readonly inFlightMax: number;
   /** Aborts when nothing more is to be begun. */
   readonly stopping: AbortSignal;
-  /** What is due, less the given items and what belongs to the given holders. */
+  /** What is due, less the given items and what belongs to the given owners. */
   readonly ready: (now: EpochMs, without: ReadonlySet<string>, limit: number) => Look<Item>;
   /** When the next item becomes due that is not so at `now`; null when none waits. */
   readonly nextReadyAt: (now: EpochMs) => EpochMs | null;
   /** Null: nothing can be worked on now. */
-  readonly enter: () => Pass | null;
-  /** Those whose items are left alone while they are on hold. */
-  readonly holdersOf: (item: Item) => readonly string[];
-  /** Where holders have bounds of their own. */
+  readonly acquire: () => Permit | null;
+  /** Those whose items are left alone while they cool down. */
+  readonly ownersOf: (item: Item) => readonly string[];
+  /** Where owners have bounds of their own. */
   readonly admission?: AdmissionControl<Item>;
   /**
    * Does the work and answers the newest revision that it acted on: its claim, not the outcome, which may make the
    * item due again. Null when it did not act.
    */
-  readonly handle: (item: Item, pass: Pass) => Promise<number | null>;
+  readonly handle: (item: Item, permit: Permit) => Promise<number | null>;
   readonly onTrouble: (error: unknown, id: string) => void;
 }
 
@@ -66,33 +66,33 @@ const CANDIDATES_MAX = 512;
 const LOOK_MS = 250;
 /** Between two looks of which the first showed nothing new, and the second goes on where it ended. */
 const NEXT_LOOK_MS = 15;
-/** How long a place rests after a fault of the store. */
-const FAULT_REST_MS = 250;
+/** How long nothing more is begun in place of an item that met a fault of the store. */
+const FAULT_BACKOFF_MS = 250;
 /** How long an item is left alone whose work failed, when the store was not at fault: twice as long every time. */
-const ITEM_REST_MS_FIRST = 500;
-const ITEM_REST_MS_MAX = 60_000;
+const ITEM_BACKOFF_MS_FIRST = 500;
+const ITEM_BACKOFF_MS_MAX = 60_000;
 /** Items that are left alone at once, and whose faults are counted. */
 const FAULTY_MAX = 10_000;
-const HANDLED_MAX = 50_000;
-/** Items of one holder that come back from aside at once: about as many as a holder ever has places. */
+const LAST_REVISIONS_MAX = 50_000;
+/** Blocked items of one owner that are released at once: about as many as an owner may ever have in flight. */
 const RELEASED_MAX = 8;
 
 /**
  * Works on what a read model shows as due, many at once. The read model says where to look, and may show what
  * was done already or what somebody else is at: `handle` claims, and the claim decides.
  */
-export class ClaimScheduler<Item extends ClaimableItem, Pass extends WorkPermit> {
+export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermit> {
   private readonly inFlight = new Set<string>();
   /** Items in flight that the read model showed as due meanwhile, at a revision that is news. */
-  private readonly passedOver = new Set<string>();
+  private readonly requeued = new Set<string>();
   /** The newest revision that was acted on, by item: the read model may still show an older one. */
-  private readonly handled = new LRUCache<string, number>({ max: HANDLED_MAX });
-  /** Holders whose items, and items that, are left alone until this time. */
-  private readonly held = new Map<string, number>();
+  private readonly lastRevisions = new LRUCache<string, number>({ max: LAST_REVISIONS_MAX });
+  /** Until when owners, with all their items, and single items are left alone. */
+  private readonly coolingDown = new Map<string, number>();
   /** How often in a row the work on an item has failed. */
   private readonly faults = new LRUCache<string, number>({ max: FAULTY_MAX });
-  /** Items that wait for their holder to be released, by holder; the others that it has are not asked for. */
-  private readonly aside = new Map<string, Item[]>();
+  /** Items that wait for their owner to be released, by owner; the others that it has are not asked for. */
+  private readonly blocked = new Map<string, Item[]>();
   private readonly working = new Set<Promise<void>>();
   private readonly sleep: AbortableSleep;
   private candidates: Item[] = [];
@@ -103,10 +103,10 @@ export class ClaimScheduler<Item extends ClaimableItem, Pass extends WorkPermit>
   private refilledAt = 0;
   /** When the next item becomes due that was not so at the last look. */
   private nextDueAt = 0;
-  /** When the next holder need no longer be left alone, by the monotonic clock. */
-  private nextUnheldAt = Number.POSITIVE_INFINITY;
+  /** When the next owner need no longer be left alone, by the monotonic clock. */
+  private nextCooledAt = Number.POSITIVE_INFINITY;
 
-  constructor(private readonly options: ClaimSchedulerOptions<Item, Pass>) {
+  constructor(private readonly options: ClaimSchedulerOptions<Item, Permit>) {
     this.sleep = abortableSleep(options.stopping);
   }
 
@@ -124,25 +124,25 @@ export class ClaimScheduler<Item extends ClaimableItem, Pass extends WorkPermit>
     this.sleep.wakeAll();
   }
 
-  /** There may be leave again where `enter` gave none. */
-  nudge(): void {
+  /** There may be a permit again where `acquire` gave none. */
+  wakeWaiting(): void {
     this.sleep.wakeAll();
   }
 
-  /** Leaves everything of this holder alone for a while. */
-  hold(holder: string, timeMs: number): void {
+  /** Leaves everything of this owner alone for a while. */
+  coolDown(owner: string, timeMs: number): void {
     const until = this.options.clock.monotonicMs() + timeMs;
-    this.held.set(holder, until);
-    this.nextUnheldAt = Math.min(this.nextUnheldAt, until);
+    this.coolingDown.set(owner, until);
+    this.nextCooledAt = Math.min(this.nextCooledAt, until);
   }
 
-  /** There is a place for this holder's items again: they come after those that wait already. */
-  release(holder: string): void {
-    const items = this.aside.get(holder);
+  /** This owner's items are admitted again: they come after those that wait already. */
+  release(owner: string): void {
+    const items = this.blocked.get(owner);
     if (!items) return;
     this.candidates.unshift(...items.splice(-RELEASED_MAX));
     if (items.length === 0) {
-      this.aside.delete(holder);
+      this.blocked.delete(owner);
       this.isStale = true;
     }
     this.sleep.wakeAll();
@@ -157,18 +157,18 @@ export class ClaimScheduler<Item extends ClaimableItem, Pass extends WorkPermit>
     return this.inFlight.has(id);
   }
 
-  /** Begins with one item; false when there is no place, no leave or nothing due. */
+  /** Begins with one item; false when too many are in flight, there is no permit, or nothing is due. */
   private begin(): boolean {
     if (this.inFlight.size >= this.options.inFlightMax) return false;
-    const pass = this.options.enter();
-    if (pass === null) return false;
+    const permit = this.options.acquire();
+    if (permit === null) return false;
     const item = this.take();
     if (item === null) {
-      pass.leave();
+      permit.release();
       return false;
     }
     this.inFlight.add(item.id);
-    const work = this.workOn(item, pass).finally(() => {
+    const work = this.workOn(item, permit).finally(() => {
       this.working.delete(work);
       this.sleep.wakeAll();
     });
@@ -176,21 +176,21 @@ export class ClaimScheduler<Item extends ClaimableItem, Pass extends WorkPermit>
     return true;
   }
 
-  private async workOn(item: Item, pass: Pass): Promise<void> {
+  private async workOn(item: Item, permit: Permit): Promise<void> {
     try {
-      const revision = await this.options.handle(item, pass);
-      if (revision !== null) this.handled.set(item.id, revision);
+      const revision = await this.options.handle(item, permit);
+      if (revision !== null) this.lastRevisions.set(item.id, revision);
       this.faults.delete(item.id);
     } catch (error) {
-      pass.leave();
+      permit.release();
       this.options.onTrouble(error, item.id);
-      const isResting = !(error instanceof StoreError) && this.rest(item);
-      if (!isResting) await this.sleep.sleep(FAULT_REST_MS);
+      const isBackedOff = !(error instanceof StoreError) && this.backOff(item);
+      if (!isBackedOff) await this.sleep.sleep(FAULT_BACKOFF_MS);
     } finally {
-      pass.leave();
+      permit.release();
       this.inFlight.delete(item.id);
       // Still due and nobody's, or due again before we were done: no news of the read model would make us look.
-      if (this.passedOver.delete(item.id) || !this.isHandled(item)) this.isStale = true;
+      if (this.requeued.delete(item.id) || !this.isActedOn(item)) this.isStale = true;
     }
   }
 
@@ -198,16 +198,16 @@ export class ClaimScheduler<Item extends ClaimableItem, Pass extends WorkPermit>
    * Leaves alone what cannot be worked on, because its stream cannot be read, say: for longer and longer. False when
    * too many are left alone already.
    */
-  private rest({ id }: Item): boolean {
-    if (this.held.size >= FAULTY_MAX) return false;
+  private backOff({ id }: Item): boolean {
+    if (this.coolingDown.size >= FAULTY_MAX) return false;
     const faults = this.faults.get(id) ?? 0;
     this.faults.set(id, faults + 1);
-    this.hold(id, Math.min(ITEM_REST_MS_MAX, ITEM_REST_MS_FIRST * 2 ** faults));
+    this.coolDown(id, Math.min(ITEM_BACKOFF_MS_MAX, ITEM_BACKOFF_MS_FIRST * 2 ** faults));
     return true;
   }
 
-  private isHandled({ id, revision }: Item): boolean {
-    return (this.handled.get(id) ?? -1) >= revision;
+  private isActedOn({ id, revision }: Item): boolean {
+    return (this.lastRevisions.get(id) ?? -1) >= revision;
   }
 
   /** A due item that nobody here is at; null when the read model shows none. */
@@ -216,31 +216,34 @@ export class ClaimScheduler<Item extends ClaimableItem, Pass extends WorkPermit>
     for (;;) {
       const item = this.candidates.pop();
       if (item === undefined) return null;
-      if (this.isHandled(item) || this.isHeld(item)) continue;
-      if (this.inFlight.has(item.id)) this.passedOver.add(item.id);
+      if (this.isActedOn(item) || this.isCoolingDown(item)) continue;
+      if (this.inFlight.has(item.id)) this.requeued.add(item.id);
       else if (this.admits(item)) return item;
     }
   }
 
-  private isHeld(item: Item): boolean {
-    if (this.held.size === 0) return false;
-    return this.held.has(item.id) || this.options.holdersOf(item).some((holder) => this.held.has(holder));
+  private isCoolingDown(item: Item): boolean {
+    if (this.coolingDown.size === 0) return false;
+    return (
+      this.coolingDown.has(item.id) ||
+      this.options.ownersOf(item).some((owner) => this.coolingDown.has(owner))
+    );
   }
 
   private admits(item: Item): boolean {
     const { admission } = this.options;
     if (!admission) return true;
-    const holder = admission.holderOf(item);
-    const admitted = admission.admits(item);
-    if (admitted.kind === "open") {
-      this.hold(holder, admitted.forMs);
-      this.aside.delete(holder);
-    } else if (admitted.kind === "full") {
-      const items = this.aside.get(holder);
+    const owner = admission.ownerOf(item);
+    const decision = admission.admits(item);
+    if (decision.kind === "open") {
+      this.coolDown(owner, decision.forMs);
+      this.blocked.delete(owner);
+    } else if (decision.kind === "full") {
+      const items = this.blocked.get(owner);
       if (items) items.push(item);
-      else this.aside.set(holder, [item]);
+      else this.blocked.set(owner, [item]);
     }
-    return admitted.kind === "enter";
+    return decision.kind === "admitted";
   }
 
   private isLookDue(): boolean {
@@ -249,28 +252,28 @@ export class ClaimScheduler<Item extends ClaimableItem, Pass extends WorkPermit>
 
   private refill(): void {
     const { clock, ready, nextReadyAt, random, admission } = this.options;
-    // What is at hand is still due, and is read again; so is the rest of what its holders have aside.
-    if (admission) for (const item of this.candidates) this.aside.delete(admission.holderOf(item));
+    // What is at hand is still due, and is read again; so is what else their owners have blocked.
+    if (admission) for (const item of this.candidates) this.blocked.delete(admission.ownerOf(item));
     const now = clock.now();
-    this.letGo();
-    const without = new Set([...this.held.keys(), ...this.aside.keys()]);
+    this.endCoolDowns();
+    const without = new Set([...this.coolingDown.keys(), ...this.blocked.keys()]);
     const { items, more } = ready(now, without, CANDIDATES_MAX);
     this.nextDueAt = nextReadyAt(now) ?? Number.POSITIVE_INFINITY;
     // A page of nothing but what we are at tells all that it can until the read model moves.
-    const hasNews = items.some((item) => !this.inFlight.has(item.id) && !this.isHandled(item));
+    const hasNews = items.some((item) => !this.inFlight.has(item.id) && !this.isActedOn(item));
     this.isStale = more !== "none" && (hasNews || more === "next");
     this.goesOn = more === "next" && !hasNews;
     this.refilledAt = clock.monotonicMs();
     this.candidates = shuffled(items, random);
   }
 
-  /** Holders whose time of being left alone is over. */
-  private letGo(): void {
+  /** Owners whose time of being left alone is over. */
+  private endCoolDowns(): void {
     const now = this.options.clock.monotonicMs();
-    this.nextUnheldAt = Number.POSITIVE_INFINITY;
-    for (const [holder, until] of this.held) {
-      if (until <= now) this.held.delete(holder);
-      else this.nextUnheldAt = Math.min(this.nextUnheldAt, until);
+    this.nextCooledAt = Number.POSITIVE_INFINITY;
+    for (const [owner, until] of this.coolingDown) {
+      if (until <= now) this.coolingDown.delete(owner);
+      else this.nextCooledAt = Math.min(this.nextCooledAt, until);
     }
   }
 
@@ -283,11 +286,11 @@ export class ClaimScheduler<Item extends ClaimableItem, Pass extends WorkPermit>
     }
     const dueInMs = Math.max(1, this.nextDueAt - clock.now());
     await this.sleep.sleep(Math.min(dueInMs, LOOK_MS), { wakeable: true });
-    if (this.nextDueAt <= clock.now() || this.nextUnheldAt <= clock.monotonicMs()) this.isStale = true;
+    if (this.nextDueAt <= clock.now() || this.nextCooledAt <= clock.monotonicMs()) this.isStale = true;
   }
 }
 
-/** Fisher and Yates, with luck as data. */
+/** Fisher and Yates' shuffle. */
 function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {
   const result = [...items];
   for (let index = result.length - 1; index > 0; index -= 1) {

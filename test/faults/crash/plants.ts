@@ -17,7 +17,7 @@ export const PLANTS = {
     from: "PRAGMA synchronous = FULL",
     to: "PRAGMA synchronous = OFF",
   },
-  /** BackgroundJobs deliver without saying so first: a crash then repeats a message that nobody declared ambiguous. */
+  /** Workers deliver without saying so first: a crash then repeats a message that nobody declared ambiguous. */
   "no-claim": {
     file: "src/commands/email/mailAttempts.ts",
     from: "const result = await store.append(emailStream(email.id), toNewEvents(events, context), email.revision);",
@@ -47,7 +47,7 @@ export type PlantName = keyof typeof PLANTS;
 
 /** Faults in the delivery of webhooks. */
 export const WEBHOOK_PLANTS = {
-  /** BackgroundJobs call without saying so first. */
+  /** Workers call without saying so first. */
   "no-claim": {
     file: "src/commands/webhookDelivery/webhookAttempts.ts",
     from: "const result = await store.append(stream, toNewEvents(events, context), expected);",

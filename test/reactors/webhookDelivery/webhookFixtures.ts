@@ -110,7 +110,7 @@ export interface WebhookInstanceOptions {
   readonly worker?: string;
   readonly policy?: Partial<WebhookPolicy>;
   readonly store?: EventStore;
-  readonly isCurrent?: () => Promise<boolean>;
+  readonly waitUntilCaughtUp?: () => Promise<boolean>;
 }
 
 type EventChange = Parameters<typeof updateWebhookEndpoint>[2];
@@ -186,11 +186,11 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     deps,
     workspaceId,
     freeBytes: 1_000_000,
-    async start({ worker = "w1", policy = {}, store: over = store, isCurrent } = {}) {
+    async start({ worker = "w1", policy = {}, store: over = store, waitUntilCaughtUp } = {}) {
       const instance = await startInstance(depsOver(over), endpoints.transport(worker), {
         worker,
         policy: { ...WEBHOOK_POLICY, ...policy },
-        ...(isCurrent ? { isCurrent } : {}),
+        ...(waitUntilCaughtUp ? { waitUntilCaughtUp } : {}),
       });
       running.push(instance);
       return instance;
@@ -276,13 +276,13 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
 interface Settings {
   readonly worker: string;
   readonly policy: WebhookPolicy;
-  readonly isCurrent?: () => Promise<boolean>;
+  readonly waitUntilCaughtUp?: () => Promise<boolean>;
 }
 
 async function startInstance(
   deps: Dependencies,
   transport: WebhookTransport,
-  { worker, policy, isCurrent }: Settings,
+  { worker, policy, waitUntilCaughtUp }: Settings,
 ): Promise<WebhookInstance> {
   const troubles: WebhookInstance["troubles"][number][] = [];
   const disabled: DisabledEndpoint[] = [];
@@ -297,7 +297,7 @@ async function startInstance(
         deps,
         transport,
         deliveries: readers.reader(name),
-        isCurrent: isCurrent ?? (async () => readers.waitForPosition(name, await store.head(), 5_000)),
+        waitUntilCaughtUp: waitUntilCaughtUp ?? (async () => readers.waitForPosition(name, await store.head(), 5_000)),
         policy,
         worker,
         userAgent: "Postledger-Webhooks",

@@ -126,26 +126,26 @@ describe("the breaker", () => {
 
   test("stays shut for nine failures, and forgets what is five minutes old", () => {
     const clock = testClock();
-    const gate = new EndpointBulkhead(clock);
+    const bulkhead = new EndpointBulkhead(clock);
     const fail = (times: number) => {
-      for (let index = 0; index < times; index += 1) gate.enter("shop")(false);
+      for (let index = 0; index < times; index += 1) bulkhead.beginCall("shop")(false);
     };
     fail(9);
-    expect(gate.ask("shop")).toEqual({ kind: "enter" });
+    expect(bulkhead.admit("shop")).toEqual({ kind: "admitted" });
     clock.advance(5 * MINUTE_MS + 1);
     fail(9);
-    expect(gate.ask("shop")).toEqual({ kind: "enter" });
+    expect(bulkhead.admit("shop")).toEqual({ kind: "admitted" });
     fail(1);
-    expect(gate.ask("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
+    expect(bulkhead.admit("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
   });
 
   test("does not open at a call that got through, however many failed before it", () => {
-    const gate = new EndpointBulkhead(testClock());
-    for (let index = 0; index < 9; index += 1) gate.enter("shop")(false);
-    gate.enter("shop")(true);
-    expect(gate.ask("shop")).toEqual({ kind: "enter" });
-    gate.enter("shop")(false);
-    expect(gate.ask("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
+    const bulkhead = new EndpointBulkhead(testClock());
+    for (let index = 0; index < 9; index += 1) bulkhead.beginCall("shop")(false);
+    bulkhead.beginCall("shop")(true);
+    expect(bulkhead.admit("shop")).toEqual({ kind: "admitted" });
+    bulkhead.beginCall("shop")(false);
+    expect(bulkhead.admit("shop")).toEqual({ kind: "open", forMs: BREAKER_OPEN_MS });
   });
 
   test("stays shut while fewer than 70% fail", async () => {
@@ -233,11 +233,11 @@ describe("an endpoint that nothing gets through to", () => {
     const id = await world.register("dead");
     await happen(2);
     let asked = 0;
-    const isCurrent = async () => {
+    const waitUntilCaughtUp = async () => {
       asked += 1;
       return false;
     };
-    const { caughtUp } = await world.start({ policy: HALF_DAYS, isCurrent });
+    const { caughtUp } = await world.start({ policy: HALF_DAYS, waitUntilCaughtUp });
     await until(() => world.endpoints.told.length === 2, "the first attempts");
     await halfDays(11, 2, caughtUp);
     const askedBefore = asked;
@@ -251,36 +251,42 @@ describe("places for endpoints that nothing is known of", () => {
   const UNKNOWN_MAX = 300;
 
   test("are few, and one that is not taken goes to the next who waits", () => {
-    const gate = new EndpointBulkhead(testClock());
-    const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
-    for (const id of ["a", "b", "c"]) expect(gate.ask(id)).toEqual({ kind: "full" });
-    expect(leaves[0]?.(null)).toEqual(["hanging-0", "a"]);
+    const bulkhead = new EndpointBulkhead(testClock());
+    const endCalls = Array.from({ length: UNKNOWN_MAX }, (_, index) =>
+      bulkhead.beginCall(`hanging-${index}`),
+    );
+    for (const id of ["a", "b", "c"]) expect(bulkhead.admit(id)).toEqual({ kind: "full" });
+    expect(endCalls[0]?.(null)).toEqual(["hanging-0", "a"]);
     // Nothing of "a" was left to deliver.
-    expect(leaves[1]?.(null)).toEqual(["hanging-1", "b", "c"]);
-    expect(gate.ask("b")).toEqual({ kind: "enter" });
+    expect(endCalls[1]?.(null)).toEqual(["hanging-1", "b", "c"]);
+    expect(bulkhead.admit("b")).toEqual({ kind: "admitted" });
   });
 
   test("are not needed by those that are well, nor held up by those that are known to hang", () => {
     const clock = testClock();
-    const gate = new EndpointBulkhead(clock);
-    gate.enter("well")(true);
-    const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
-    expect(gate.ask("well")).toEqual({ kind: "enter" });
-    expect(gate.ask("new")).toEqual({ kind: "full" });
+    const bulkhead = new EndpointBulkhead(clock);
+    bulkhead.beginCall("well")(true);
+    const endCalls = Array.from({ length: UNKNOWN_MAX }, (_, index) =>
+      bulkhead.beginCall(`hanging-${index}`),
+    );
+    expect(bulkhead.admit("well")).toEqual({ kind: "admitted" });
+    expect(bulkhead.admit("new")).toEqual({ kind: "full" });
     clock.advance(15 * SECOND_MS);
-    for (const leave of leaves) leave(false);
+    for (const endCall of endCalls) endCall(false);
     for (let index = 0; index < UNKNOWN_MAX; index += 1) {
-      expect(gate.ask(`hanging-${index}`)).toEqual({ kind: "enter" });
-      gate.enter(`hanging-${index}`);
+      expect(bulkhead.admit(`hanging-${index}`)).toEqual({ kind: "admitted" });
+      bulkhead.beginCall(`hanging-${index}`);
     }
-    expect(gate.ask("new")).toEqual({ kind: "enter" });
+    expect(bulkhead.admit("new")).toEqual({ kind: "admitted" });
   });
 
   test("go to all who wait once nobody holds one", () => {
-    const gate = new EndpointBulkhead(testClock());
-    const leaves = Array.from({ length: UNKNOWN_MAX }, (_, index) => gate.enter(`hanging-${index}`));
-    for (let index = 0; index < UNKNOWN_MAX + 2; index += 1) gate.ask(`waiting-${index}`);
-    const told = leaves.flatMap((leave) => leave(null)).filter((id) => id.startsWith("waiting"));
+    const bulkhead = new EndpointBulkhead(testClock());
+    const endCalls = Array.from({ length: UNKNOWN_MAX }, (_, index) =>
+      bulkhead.beginCall(`hanging-${index}`),
+    );
+    for (let index = 0; index < UNKNOWN_MAX + 2; index += 1) bulkhead.admit(`waiting-${index}`);
+    const told = endCalls.flatMap((endCall) => endCall(null)).filter((id) => id.startsWith("waiting"));
     expect(new Set(told).size).toBe(UNKNOWN_MAX + 2);
   });
 });
