@@ -75,12 +75,12 @@ export class ReservedQuotaBlock {
   /** Returns what is in hand to the log, for other instances. Throws `StoreError`. */
   async release(): Promise<void> {
     // Whoever was at work already may have left something else in hand.
-    while (this.left > 0) await this.inTurn(() => this.returnLeft());
+    while (this.left > 0) await this.inOrder(() => this.returnLeft());
   }
 
   /** Messages of the day that are used, as far as this instance knows of its own; others' blocks count whole. */
   async used(): Promise<number> {
-    return this.inTurn(async () => (await this.load()).state.reserved - this.left);
+    return this.inOrder(async () => (await this.load()).state.reserved - this.left);
   }
 
   isIdleSince(time: number): boolean {
@@ -129,7 +129,7 @@ export class ReservedQuotaBlock {
     return result;
   }
 
-  private async inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+  private async inOrder<Result>(work: () => Promise<Result>): Promise<Result> {
     while (this.working !== null) await this.working.catch(() => {});
     return this.alone(work);
   }
@@ -157,7 +157,9 @@ export class ReservedQuotaBlock {
   private async returnSingle(messageId: string): Promise<void> {
     const { instance } = this.options;
     try {
-      await this.inTurn(() => this.decide((quota) => returnUnused(quota, { count: 1, instance, messageId })));
+      await this.inOrder(() =>
+        this.decide((quota) => returnUnused(quota, { count: 1, instance, messageId })),
+      );
       this.exhausted = NOT_EXHAUSTED;
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;

@@ -6,7 +6,7 @@ import { readSender, type SenderView } from "../../commands/sender/readSender.ts
 import { requestSenderVerification } from "../../commands/sender/requestSenderVerification.ts";
 import { confirmVerificationLink, readVerificationLink } from "../../commands/sender/verificationLink.ts";
 import { domainVerification } from "../../commands/sender/verifySenderDomain.ts";
-import { inTurn } from "../../commands/streamWriteQueue.ts";
+import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
 import { SENDERS_MAX } from "../../domain/sender/decisions.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
@@ -50,7 +50,7 @@ export function sendersController({ deps, basePath, senders, dns, mailsLinks }: 
         // One after the other, so that each is counted before the next one is added.
         const added = isKnown
           ? await add()
-          : await inTurn(deps.store, `senders of ${workspaceId}`, async () => {
+          : await queueStreamWrite(deps.store, `senders of ${workspaceId}`, async () => {
               await requireRoom(senders, workspaceId);
               return add();
             });
