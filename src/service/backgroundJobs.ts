@@ -226,7 +226,8 @@ function workOnErasures(
       emails,
       erasures: readers.reader("erasures"),
       attachmentUse: readers.reader("attachment-use"),
-      areCaughtUp: async () => (await waitUntilCaughtUp("emails")) && (await waitUntilCaughtUp("attachment-use")),
+      areCaughtUp: async () =>
+        (await waitUntilCaughtUp("emails")) && (await waitUntilCaughtUp("attachment-use")),
       yieldToTimers: () => new Promise((resolve) => setImmediate(resolve)),
       truncateWriteAheadLogs: () => truncateWriteAheadLogs(sqliteReadDatabases, directory),
     }),

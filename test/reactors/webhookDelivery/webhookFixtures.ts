@@ -297,7 +297,8 @@ async function startInstance(
         deps,
         transport,
         deliveries: readers.reader(name),
-        waitUntilCaughtUp: waitUntilCaughtUp ?? (async () => readers.waitForPosition(name, await store.head(), 5_000)),
+        waitUntilCaughtUp:
+          waitUntilCaughtUp ?? (async () => readers.waitForPosition(name, await store.head(), 5_000)),
         policy,
         worker,
         userAgent: "Postledger-Webhooks",
