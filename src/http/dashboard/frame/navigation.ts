@@ -21,6 +21,14 @@ export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
       icon: "M4 20V10m6 10V4m6 16v-7m-14 7h18",
     },
   ],
+  [
+    {
+      path: "/suppressions",
+      title: "Suppressions",
+      scope: "suppression:manage",
+      icon: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18ZM5.6 5.6l12.8 12.8",
+    },
+  ],
 ];
 
 /** The item that a page belongs to: the one whose path its own begins with, the longest of them. */

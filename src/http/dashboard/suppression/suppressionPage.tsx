@@ -1,0 +1,174 @@
+import type { FC } from "hono/jsx";
+import type { Suppression } from "../../../commands/suppression/manageSuppressions.ts";
+import { Field, PostForm, Select } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Empty, Pager, RowTable } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+
+/** What the form that adds a suppression held, and what is wrong with it. */
+export interface SuppressionForm {
+  readonly address: string;
+  readonly note: string;
+  readonly faults: { readonly address?: string; readonly note?: string };
+}
+
+export const EMPTY_FORM: SuppressionForm = { address: "", note: "", faults: {} };
+
+/** The longest note, in characters: as in the API. */
+export const NOTE_CHARACTERS_MAX = 500;
+
+interface SuppressionListProps {
+  readonly visit: Visit;
+  readonly suppressions: readonly Suppression[];
+  readonly filter: { readonly reason: string; readonly address: string };
+  readonly nextTo: string | null;
+  readonly firstTo: string | null;
+  readonly form: SuppressionForm;
+}
+
+function reasonLabel(reason: string): string {
+  return reason === "bounce" ? "bounced" : "added by hand";
+}
+
+const Filter: FC<Pick<SuppressionListProps, "visit" | "filter">> = ({ visit, filter }) => (
+  <form method="get" action={visit.to("/suppressions")} class="filter" aria-label="Find suppressions">
+    <p class="field">
+      <label for="find">Look up an address</label>
+      <input
+        id="find"
+        name="address"
+        type="search"
+        value={filter.address}
+        placeholder="ana@example.com"
+        autocomplete="off"
+        spellcheck={false}
+        data-search
+      />
+    </p>
+    <Select
+      name="reason"
+      label="Reason"
+      value={filter.reason}
+      options={[
+        { value: "", label: "Any" },
+        { value: "bounce", label: "Bounced" },
+        { value: "manual", label: "Added by hand" },
+      ]}
+    />
+    <p class="actions">
+      <button type="submit">Show</button>
+    </p>
+  </form>
+);
+
+const Add: FC<Pick<SuppressionListProps, "visit" | "form">> = ({ visit, form }) => (
+  <section class="section card" id="add">
+    <h2>Add an address</h2>
+    <p class="soft">Mail to it is accepted and not sent: its status is “suppressed”.</p>
+    <PostForm action={visit.to("/suppressions")} token={visit.formToken} class="stack">
+      <Field
+        name="address"
+        label="Address"
+        type="email"
+        value={form.address}
+        fault={form.faults.address}
+        maxLength={320}
+        isRequired
+      />
+      <Field
+        name="note"
+        label="Note"
+        value={form.note}
+        hint="For your team: why nobody may write to it."
+        fault={form.faults.note}
+        maxLength={NOTE_CHARACTERS_MAX}
+      />
+      <p class="actions">
+        <button type="submit" class="primary">
+          Add
+        </button>
+      </p>
+    </PostForm>
+  </section>
+);
+
+const Rows: FC<Pick<SuppressionListProps, "visit" | "suppressions">> = ({ visit, suppressions }) => (
+  <RowTable
+    label="Suppressed addresses, newest first"
+    rows={suppressions}
+    idOf={({ id }) => id}
+    linkOf={null}
+    columns={[
+      {
+        title: "Address",
+        cell: ({ address }) => (address === null ? <span class="soft">erased</span> : address),
+      },
+      {
+        title: "Reason",
+        cell: ({ reason, emailId }) => (
+          <>
+            <Status
+              status={reason}
+              label={reasonLabel(reason)}
+              tone={reason === "bounce" ? "bad" : "quiet"}
+            />{" "}
+            {emailId !== null && visit.may("email:read") ? (
+              <a href={visit.to(`/messages/${emailId}`)}>the message</a>
+            ) : null}
+          </>
+        ),
+      },
+      { title: "Note", cell: ({ note }) => note ?? "", isMinor: true },
+      { title: "Since", cell: ({ createdAt }) => <Time at={createdAt} />, isMinor: true },
+      {
+        title: "",
+        cell: ({ address }) =>
+          address === null ? null : (
+            <a
+              class="button plain"
+              href={visit.to(`/suppressions/${encodeURIComponent(address)}/remove`)}
+              data-dialog
+              aria-label={`Remove ${address}`}
+            >
+              Remove
+            </a>
+          ),
+      },
+    ]}
+  />
+);
+
+function nothingFound({ filter }: Pick<SuppressionListProps, "filter">) {
+  if (filter.address !== "")
+    return (
+      <Empty title={`${filter.address} is not suppressed`}>
+        <p>Mail to it is sent.</p>
+      </Empty>
+    );
+  return (
+    <Empty title="No address is suppressed">
+      <p>An address whose own server refuses it for good is added here by itself, and gets no more mail.</p>
+    </Empty>
+  );
+}
+
+/** The list of suppressed addresses, with the forms that look one up and add one. */
+export const SuppressionList: FC<SuppressionListProps> = (props) => (
+  <>
+    <Heading title="Suppressions">
+      <a class="button" href="#add">
+        Add an address
+      </a>
+    </Heading>
+    <Filter visit={props.visit} filter={props.filter} />
+    {props.suppressions.length === 0 && props.nextTo === null ? (
+      nothingFound(props)
+    ) : (
+      <Rows visit={props.visit} suppressions={props.suppressions} />
+    )}
+    <Pager nextTo={props.nextTo} firstTo={props.firstTo} />
+    <Add visit={props.visit} form={props.form} />
+  </>
+);

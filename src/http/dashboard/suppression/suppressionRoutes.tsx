@@ -1,0 +1,182 @@
+import { listSuppressions } from "../../../../projections/suppressions.ts";
+import {
+  addSuppression,
+  readSuppression,
+  readSuppressionAt,
+  removeSuppression,
+  type Suppression,
+} from "../../../commands/suppression/manageSuppressions.ts";
+import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
+import { codePoints } from "../../../kernel/text/text.ts";
+import { findPage, whenCaughtUp } from "../../lists/caughtUpReads.ts";
+import { decodeCursor, type Page as RowPage } from "../../lists/cursorPaging.ts";
+import { Problem } from "../../server/problem.ts";
+import { Confirmation } from "../components/form.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { fieldOf } from "../frame/formBody.ts";
+import { seeOther } from "../frame/notices.ts";
+import {
+  EMPTY_FORM,
+  NOTE_CHARACTERS_MAX,
+  type SuppressionForm,
+  SuppressionList,
+} from "./suppressionPage.tsx";
+
+const PAGE_ITEMS = 50;
+/** How long a change waits to show in the list that it leads to, in ms. */
+const SHOWN_WAIT_MS = 1_000;
+const REASONS = ["bounce", "manual"];
+const PATH = "/suppressions";
+
+/** Listing, looking up, adding and removing addresses that get no mail. */
+export function suppressionRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  const { deps } = options;
+  const suppressions = options.readModel("suppressions");
+
+  async function listPage(visit: Visit, form: SuppressionForm): Promise<Page> {
+    const { shown, nextCursor } = await findSuppressions(options, visit);
+    const reason = visit.query.get("reason") ?? "";
+    const pageTo = (cursor: string | null) => {
+      const query = new URLSearchParams({ ...(reason && { reason }), ...(cursor && { cursor }) });
+      return visit.to(query.size === 0 ? PATH : `${PATH}?${query}`);
+    };
+    return {
+      title: "Suppressions",
+      body: (
+        <SuppressionList
+          visit={visit}
+          suppressions={shown}
+          filter={{ reason, address: visit.query.get("address")?.trim() ?? "" }}
+          nextTo={nextCursor === null ? null : pageTo(nextCursor)}
+          firstTo={visit.query.has("cursor") ? pageTo(null) : null}
+          form={form}
+        />
+      ),
+    };
+  }
+
+  return [
+    {
+      method: "GET",
+      path: PATH,
+      scope: "suppression:manage",
+      answer: (visit) => listPage(visit, EMPTY_FORM),
+    },
+    {
+      method: "POST",
+      path: PATH,
+      scope: "suppression:manage",
+      async answer(visit) {
+        const form = checkedForm(visit.form);
+        if (!("parsed" in form)) return { ...(await listPage(visit, form)), status: 422 };
+        const { parsed, note } = form;
+        const wanted = { workspaceId: visit.workspaceId, address: parsed, note: note === "" ? null : note };
+        const { isNew } = await addSuppression(deps, wanted, visit.commandContext());
+        await suppressions.whenCaughtUp(SHOWN_WAIT_MS);
+        const said = isNew ? "gets no more mail." : "was suppressed before: nothing has changed.";
+        return seeOther(visit.to(PATH), `${parsed.sent} ${said}`);
+      },
+    },
+    ...removalRoutes(options),
+  ];
+}
+
+/** The page of suppressions that a query asks for: one address, or a page of the list. */
+async function findSuppressions(
+  { deps, readModel }: DashboardOptions,
+  { workspaceId, query }: Visit,
+): Promise<RowPage<Suppression>> {
+  const wanted = query.get("address")?.trim() ?? "";
+  if (wanted !== "") {
+    const address = parseAddress(wanted);
+    const one = "invalid" in address ? null : await readSuppression(deps, workspaceId, address);
+    return { shown: one === null ? [] : [one], nextCursor: null };
+  }
+  const suppressions = readModel("suppressions");
+  await whenCaughtUp(suppressions);
+  const cursor = query.get("cursor");
+  const reason = query.get("reason") ?? "";
+  const rows = await findPage(
+    suppressions,
+    {
+      workspaceId,
+      limit: PAGE_ITEMS,
+      ...(REASONS.includes(reason) ? { reason } : {}),
+      ...(cursor === null ? {} : { after: decodeCursor(cursor) }),
+    },
+    listSuppressions,
+  );
+  const shown = await suppressions.scheduler.mapEach(rows.shown, (row) => readSuppressionAt(deps.store, row));
+  return { shown, nextCursor: rows.nextCursor };
+}
+
+function removalRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {
+  return [
+    {
+      method: "GET",
+      path: `${PATH}/:address/remove`,
+      scope: "suppression:manage",
+      async answer(visit) {
+        const address = addressOf(visit);
+        const suppression = await readSuppression(deps, visit.workspaceId, address);
+        if (suppression === null) throw new Problem("NOT_FOUND");
+        return removalPage(visit, address, suppression);
+      },
+    },
+    {
+      method: "POST",
+      path: `${PATH}/:address/remove`,
+      scope: "suppression:manage",
+      async answer(visit) {
+        const address = addressOf(visit);
+        const outcome = await removeSuppression(deps, visit.workspaceId, address, visit.commandContext());
+        if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
+        await readModel("suppressions").whenCaughtUp(SHOWN_WAIT_MS);
+        return seeOther(visit.to(PATH), `Mail to ${address.sent} is sent again.`);
+      },
+    },
+  ];
+}
+
+function addressOf({ params }: Visit): Address {
+  const address = parseAddress(params.address ?? "");
+  if ("invalid" in address) throw new Problem("NOT_FOUND");
+  return address;
+}
+
+function removalPage(visit: Visit, { sent }: Address, { reason }: Suppression): Page {
+  return {
+    title: `Remove ${sent}`,
+    above: [{ path: PATH, title: "Suppressions" }],
+    body: (
+      <Confirmation
+        title={`Send mail to ${sent} again?`}
+        action={visit.to(`${PATH}/${encodeURIComponent(sent)}/remove`)}
+        token={visit.formToken}
+        verb="Remove"
+        cancelTo={visit.to(PATH)}
+      >
+        <p>
+          {reason === "bounce"
+            ? "Its own server has refused it for good. Where it still does, the next message bounces, and the address is suppressed again. Bounces harm your reputation as a sender."
+            : "Somebody of your team has added it by hand."}{" "}
+          What was suppressed meanwhile is not sent later.
+        </p>
+      </Confirmation>
+    ),
+  };
+}
+
+/** The form with what is wrong with it, or with the address that it names. */
+function checkedForm(fields: URLSearchParams): SuppressionForm | (SuppressionForm & { parsed: Address }) {
+  const address = fieldOf(fields, "address").trim();
+  const note = fieldOf(fields, "note").trim();
+  const parsed = parseAddress(address);
+  const isLong = codePoints(note) > NOTE_CHARACTERS_MAX;
+  const faults = {
+    ...("invalid" in parsed ? { address: `The address ${parsed.invalid}.` } : {}),
+    ...(isLong ? { note: `The note must have at most ${NOTE_CHARACTERS_MAX} characters.` } : {}),
+  };
+  return "invalid" in parsed || isLong ? { address, note, faults } : { address, note, faults, parsed };
+}

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestApp, type TestApp } from "../support/service.ts";
+import { describeInBrowser, expectGoodLooks, logInByLink } from "./browserFixture.ts";
+
+const TEST_MS_MAX = 60_000;
+
+describeInBrowser("suppressions", (browser) => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startTestApp();
+  });
+  afterAll(() => app.remove());
+
+  test(
+    "an address is added, found with /, and removed after one question",
+    async () => {
+      const { page, errors } = await browser.open();
+      await logInByLink(page, app);
+      await page.getByRole("link", { name: "Suppressions" }).click();
+      await page.getByText("No address is suppressed").waitFor();
+      await page.getByLabel("Address", { exact: true }).fill("ana@example.com");
+      await page.getByLabel("Note").fill("Asked for it by phone");
+      await page.getByRole("button", { name: "Add", exact: true }).click();
+      await page.getByText("ana@example.com gets no more mail.").waitFor();
+      await page.keyboard.press("/");
+      await page.keyboard.type("ana@example.com");
+      await page.keyboard.press("Enter");
+      await page.waitForURL(/address=ana/);
+      await page.getByRole("link", { name: "Remove ana@example.com" }).click();
+      await page.getByText("Send mail to ana@example.com again?").waitFor();
+      await page.getByRole("button", { name: "Remove" }).click();
+      await page.getByText("Mail to ana@example.com is sent again.").waitFor();
+      expect(errors).toEqual([]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "it looks right",
+    async () => {
+      for (const [name, note] of [
+        ["ana", "Asked for it by phone"],
+        ["with-a-rather-long-name.of-somebody", "Left the company; mail goes to her successor now"],
+      ])
+        await app.call("POST", "/api/v1/suppressions", { body: { address: `${name}@example.com`, note } });
+      await expectGoodLooks(browser, "suppressions", async (page) => {
+        await logInByLink(page, app);
+        await page.goto(`${app.url}/dashboard/suppressions`);
+        await page.getByText("ana@example.com").first().waitFor();
+      });
+    },
+    TEST_MS_MAX,
+  );
+});
