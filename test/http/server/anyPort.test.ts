@@ -25,7 +25,7 @@ describe.each([
 
   test("is in the document and on the page", async () => {
     expect((await service.call("GET", "/openapi.json")).json.servers).toEqual([{ url: service.url }]);
-    expect((await service.call("GET", "/")).text).toContain(`${service.url}/api/v1/emails`);
+    expect((await service.call("GET", "/docs")).text).toContain(`${service.url}/api/v1/emails`);
   });
 
   test("is what doctor tells", async () => {
