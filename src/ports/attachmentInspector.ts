@@ -13,7 +13,7 @@ export interface FileAllowances {
 
 /** What became of a look at a file. Reasons are for the person who sent it; `member` is what they are about. */
 export type InspectionResult =
-  | { readonly kind: "sound" }
+  | { readonly kind: "clean" }
   /** The format is none of the supported ones. */
   | { readonly kind: "unsupported"; readonly reason: string; readonly member: "filename" }
   /** The name, the type and the content do not go together, or the content is not allowed. */

@@ -15,7 +15,7 @@ import { contentError, storeError } from "./startupErrors.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 
 /** What a log is opened for. */
-export interface LogUse {
+export interface OpenLogOptions {
   /** Nothing will be appended: a log of a newer format than we read may be looked at all the same. */
   readonly readOnly?: boolean;
 }
@@ -25,7 +25,7 @@ export async function openLogInstance(
   config: Config,
   store: EventStore,
   content: ContentStore,
-  { readOnly = false }: LogUse = {},
+  { readOnly = false }: OpenLogOptions = {},
 ): Promise<OpenInstance> {
   // Both, because a server may let a user read the one and not the other.
   await Promise.all([store.lastRevision(INSTANCE_STREAM), store.head()]).catch((error: unknown) => {

@@ -36,7 +36,7 @@ function named(filename: string, contentType = "application/pdf", allowances = E
 }
 
 function reasonOf(result: InspectionResult): string {
-  return result.kind === "sound" ? "sound" : `${result.kind}: ${result.reason}`;
+  return result.kind === "clean" ? "clean" : `${result.kind}: ${result.reason}`;
 }
 
 describe("a small honest file", () => {
@@ -44,8 +44,8 @@ describe("a small honest file", () => {
     "with the extension %s and the type %s is sound",
     async (extension, type, bytes) => {
       const file = { filename: `Überweisung 1.2 ${extension}.${extension}`, contentType: type, bytes };
-      expect(reasonOf(await inspector.inspect(file, EVERYBODY))).toBe("sound");
-      expect(inspector.inspectName(file, EVERYBODY)).toEqual({ kind: "sound" });
+      expect(reasonOf(await inspector.inspect(file, EVERYBODY))).toBe("clean");
+      expect(inspector.inspectName(file, EVERYBODY)).toEqual({ kind: "clean" });
     },
   );
 
@@ -74,7 +74,7 @@ describe("a small honest file", () => {
       expect(named(`a.${extension}`, other).kind).toBe("invalid");
     for (const other of [type.toUpperCase(), `${type}; charset=utf-8`, `${type};charset=utf-8`])
       expect(named(`a.${extension}`, other).kind).toBe("invalid");
-    expect(named(`A.${extension.toUpperCase()}`, type)).toEqual({ kind: "sound" });
+    expect(named(`A.${extension.toUpperCase()}`, type)).toEqual({ kind: "clean" });
   });
 });
 
@@ -94,7 +94,7 @@ describe("a name", () => {
     ["👨‍👩‍👧‍👦 ❤️ 👩🏽‍🚀.pdf"],
     ["报告：第一季度。附件….pdf"],
   ])("%s is sound", (filename) => {
-    expect(reasonOf(named(filename))).toBe("sound");
+    expect(reasonOf(named(filename))).toBe("clean");
   });
 
   test.each([
@@ -184,9 +184,9 @@ describe("a text", () => {
   });
 
   test.each(["BMW, price list", "GIF or PNG?", "FORM;NAME", "MAC address;name", "ID3 tags", "II. Chapter"])(
-    "that begins with the letters of a binary format is sound: %s",
+    "that begins with the letters of a binary format is clean: %s",
     async (content) => {
-      expect(reasonOf(await inspect("csv", content))).toBe("sound");
+      expect(reasonOf(await inspect("csv", content))).toBe("clean");
     },
   );
 
@@ -220,14 +220,14 @@ describe("a text", () => {
     ["vcf", "BEGIN:VCARD\r\nFN:A\r\nEND:VCARD\r\nBEGIN:VCARD\r\nFN:B\r\nEND:VCARD"],
     ["xml", "\ufeff \n<?b c?><!-- > --><rsm:Invoice/>"],
     ["xml", '<?xml version="1.0" encoding="utf-8" standalone="yes"?>\r\n<a/>'],
-  ])("of the format %s is sound: %j", async (extension, content) => {
-    expect(reasonOf(await inspect(extension, content))).toBe("sound");
+  ])("of the format %s is clean: %j", async (extension, content) => {
+    expect(reasonOf(await inspect(extension, content))).toBe("clean");
   });
 });
 
 test("JSON may be a thousand levels deep, and no deeper", async () => {
   const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
-  expect(reasonOf(await inspect("json", nested(1_000)))).toBe("sound");
+  expect(reasonOf(await inspect("json", nested(1_000)))).toBe("clean");
   expect(reasonOf(await inspect("json", nested(1_001)))).toContain("more than 1000 levels");
 });
 
@@ -334,8 +334,8 @@ describe("a document", () => {
     ["an empty folder", [{ name: "Configurations2/images/", stored: true }]],
     ["2,000 files", parts(1_997)],
   ] as const)("with %s is sound", async (_, more) => {
-    expect(reasonOf(await inspect("docx", ooxml("docx", more)))).toBe("sound");
-    expect(reasonOf(await inspect("ods", odf("spreadsheet", more)))).toBe("sound");
+    expect(reasonOf(await inspect("docx", ooxml("docx", more)))).toBe("clean");
+    expect(reasonOf(await inspect("ods", odf("spreadsheet", more)))).toBe("clean");
   });
 
   const relationships = (...all: readonly string[]): ZipPart => ({
@@ -526,7 +526,7 @@ describe("a document", () => {
       ),
     ],
   ] as const)("with %s is sound", async (_, more) => {
-    expect(reasonOf(await inspect("docx", ooxml("docx", [more])))).toBe("sound");
+    expect(reasonOf(await inspect("docx", ooxml("docx", [more])))).toBe("clean");
   });
 
   test("with a macro part under any name is invalid: its type is in the list of content types", async () => {
@@ -594,7 +594,7 @@ describe("a document", () => {
     const embedded = ooxml("docx", [{ name: "word/a.xml", content }]);
     const documents = (count: number): ZipPart[] =>
       Array.from({ length: count }, (_, index) => ({ name: `${index}.docx`, content: embedded }));
-    expect(reasonOf(await inspect("docx", ooxml("docx", documents(2))))).toBe("sound");
+    expect(reasonOf(await inspect("docx", ooxml("docx", documents(2))))).toBe("clean");
     expect(reasonOf(await inspect("docx", ooxml("docx", documents(3))))).toContain("more than 100000000");
   });
 
@@ -622,7 +622,7 @@ describe("an archive, a mail or a signature", () => {
     async (extension, contentType, bytes) => {
       const file = { filename: `a.${extension}`, contentType, bytes };
       expect((await inspector.inspect(file, EVERYBODY)).kind).toBe("unsupported");
-      expect(reasonOf(await inspector.inspect(file, ARCHIVES))).toBe("sound");
+      expect(reasonOf(await inspector.inspect(file, ARCHIVES))).toBe("clean");
       expect((await inspector.inspect({ ...file, contentType: "text/plain" }, ARCHIVES)).kind).toBe(
         "invalid",
       );
@@ -661,7 +661,7 @@ describe("a malware scanner", () => {
     const result = await scanned.inspect(pdf, EVERYBODY);
     expect(reasonOf(result)).toStartWith("invalid: the malware scanner found Test.xxx");
     expect(reasonOf(result).length).toBeLessThan(200);
-    expect(await scanned.inspect(pdf, EVERYBODY)).toEqual({ kind: "sound" });
+    expect(await scanned.inspect(pdf, EVERYBODY)).toEqual({ kind: "clean" });
     expect(seen).toEqual([pdf.bytes, pdf.bytes]);
   });
 
@@ -685,7 +685,7 @@ describe("whatever the bytes are", () => {
         fc.uint8Array({ maxLength: 4_096 }),
         async (format, bytes) => {
           const { kind } = await inspect(format, bytes, ARCHIVES);
-          expect(["sound", "invalid"]).toContain(kind);
+          expect(["clean", "invalid"]).toContain(kind);
         },
       ),
       { numRuns: 3_000 },
@@ -707,7 +707,7 @@ describe("whatever the bytes are", () => {
           const bytes = Buffer.concat([head.subarray(0, cut && cut % (head.length + 1)), tail]);
           for (const { at, value } of changes) if (bytes.length > 0) bytes[at % bytes.length] = value;
           const { kind } = await inspect(format, bytes, ARCHIVES);
-          expect(["sound", "invalid"]).toContain(kind);
+          expect(["clean", "invalid"]).toContain(kind);
         },
       ),
       { numRuns: 3_000 },
@@ -721,8 +721,8 @@ describe("whatever the bytes are", () => {
         fc.constantFrom("", ".", ".pdf", ".exe.pdf"),
         (stem, end) => {
           const { kind } = named(`${stem}${end}`);
-          expect(["sound", "invalid", "unsupported"]).toContain(kind);
-          if (kind === "sound")
+          expect(["clean", "invalid", "unsupported"]).toContain(kind);
+          if (kind === "clean")
             expect(`${stem}${end}`).not.toMatch(/[/\\:\p{Cc}\u202a-\u202e]|^[. ]|[. ]$|\.exe/u);
         },
       ),
@@ -763,6 +763,6 @@ describe("whatever the bytes are", () => {
     ["tiff", Buffer.concat([Buffer.from("II*\0\x08\0\0\0\xff\xff", "latin1"), Buffer.alloc(4_900_000, 1)])],
     ["mp4", Buffer.alloc(5_000_000, "ftyp")],
   ])("five megabytes of %s are answered in time", async (extension, content) => {
-    expect(["sound", "invalid"]).toContain((await inspect(extension, content)).kind);
+    expect(["clean", "invalid"]).toContain((await inspect(extension, content)).kind);
   });
 });

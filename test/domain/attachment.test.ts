@@ -40,36 +40,36 @@ const expired = (reason: "retention" | "deleted"): AttachmentEvent => ({
   data: { reason },
 });
 const removed: AttachmentEvent = { type: "AttachmentBytesRemoved", data: {} };
-const sound = { kind: "sound" } as const;
-const unsound = { kind: "rejected", ...rejected.data } as const;
+const clean = { kind: "clean" } as const;
+const rejectedResult = { kind: "rejected", ...rejected.data } as const;
 
 describe("an upload", () => {
-  test("that is sound is ready, once", () => {
+  test("that is clean is ready, once", () => {
     given(uploaded)
-      .when((state) => settleCheck(state, sound))
+      .when((state) => settleCheck(state, clean))
       .then("settled", validated)
       .again("notPending");
   });
 
-  test("that is unsound is rejected, once", () => {
+  test("that is not clean is rejected, once", () => {
     given(uploaded)
-      .when((state) => settleCheck(state, unsound))
+      .when((state) => settleCheck(state, rejectedResult))
       .then("settled", rejected)
       .again("notPending");
   });
 
   test("keeps what the first check said", () => {
     given(uploaded, validated)
-      .when((state) => settleCheck(state, unsound))
+      .when((state) => settleCheck(state, rejectedResult))
       .then("notPending");
     given(uploaded, rejected)
-      .when((state) => settleCheck(state, sound))
+      .when((state) => settleCheck(state, clean))
       .then("notPending");
     given(uploaded, expired("deleted"))
-      .when((state) => settleCheck(state, sound))
+      .when((state) => settleCheck(state, clean))
       .then("notPending");
     given()
-      .when((state) => settleCheck(state, sound))
+      .when((state) => settleCheck(state, clean))
       .then("notPending");
   });
 
@@ -108,8 +108,8 @@ describe("an upload", () => {
   test("goes from pending over ready or rejected to expired and never back, whatever happens to it", () => {
     const order = { pending: 0, ready: 1, rejected: 1, expired: 2 };
     const decisions = fc.constantFrom(
-      (state: Parameters<typeof retire>[0]) => settleCheck(state, sound),
-      (state: Parameters<typeof retire>[0]) => settleCheck(state, unsound),
+      (state: Parameters<typeof retire>[0]) => settleCheck(state, clean),
+      (state: Parameters<typeof retire>[0]) => settleCheck(state, rejectedResult),
       deleteUpload,
       (state: Parameters<typeof retire>[0]) => retire(state, UNTIL),
       noteBytesRemoved,

@@ -12,7 +12,7 @@ import { type FileFormat, formatOf } from "./fileFormats.ts";
 import { extensionOf, fileNameFault } from "./fileNameRules.ts";
 import { inspectText, textOf } from "./textInspection.ts";
 
-const SOUND: InspectionResult = { kind: "sound" };
+const CLEAN: InspectionResult = { kind: "clean" };
 const MALWARE_NAME_CHARS_MAX = 100;
 /**
  * What `file-type` may find that a text can really be. It knows other formats by letters that a text may begin
@@ -26,7 +26,7 @@ export function fileInspector(options: { readonly scanner: MalwareScanner | null
     inspectName: (file, allowances) => inspectName(file, allowances),
     async inspect(file, allowances) {
       const named = inspectName(file, allowances);
-      if (named.kind !== "sound") return named;
+      if (named.kind !== "clean") return named;
       const format = formatOf(extensionOf(file.filename), allowances.archiveAttachments);
       const fault = format && (await contentFault(file, format));
       if (fault) return invalid("bytes", `the file ${fault}`);
@@ -49,7 +49,7 @@ function inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowan
     return { kind: "unsupported", reason: `${what} cannot be sent`, member: "filename" };
   }
   // Exactly the type: no parameters, no capitals.
-  if (file.contentType === format.type) return SOUND;
+  if (file.contentType === format.type) return CLEAN;
   return invalid("contentType", `the content type of a .${extension} file must be exactly ${format.type}`);
 }
 
@@ -111,6 +111,6 @@ function begins(bytes: Uint8Array, text: string): boolean {
 
 async function scan({ bytes }: InspectedFile, scanner: MalwareScanner | null): Promise<InspectionResult> {
   const result = scanner === null ? "clean" : await scanner.scan(bytes);
-  if (result === "clean") return SOUND;
+  if (result === "clean") return CLEAN;
   return invalid("bytes", `the malware scanner found ${excerpt(result.found, MALWARE_NAME_CHARS_MAX)}`);
 }

@@ -20,7 +20,7 @@ export const backupVerify: Command = {
       );
       const { backupId, createdAt, logId } = facts;
       invocation.print({ backupId, createdAt, logId, files, bytes }, [
-        `sound: ${files} files, ${bytes} bytes, as of ${createdAt}`,
+        `intact: ${files} files, ${bytes} bytes, as of ${createdAt}`,
       ]);
       return 0;
     } catch (error) {

@@ -14,7 +14,7 @@ import { openAttachmentInspector } from "../../service/adapters/openAttachmentIn
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { type OpenStoreOptions, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
-import { type LogUse, openLogInstance } from "../../service/openLogInstance.ts";
+import { type OpenLogOptions, openLogInstance } from "../../service/openLogInstance.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */
@@ -32,7 +32,7 @@ export interface OpenForCommand {
 }
 
 /** What a command opens the log for. */
-interface CommandUse extends LogUse {
+interface OpenForCommandOptions extends OpenLogOptions {
   /** Begins a log where there is none; without it that is refused. */
   readonly begins?: boolean;
 }
@@ -70,7 +70,7 @@ export async function withStore<Result>(
 export async function withLog<Result>(
   config: Config,
   work: (open: OpenForCommand) => Promise<Result>,
-  use: CommandUse = {},
+  use: OpenForCommandOptions = {},
 ): Promise<Result> {
   if (use.begins) mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const log = await openStore(config);

@@ -37,5 +37,5 @@ async function look(deps: Dependencies, id: string, attachment: Attachment): Pro
   }
   const limits = await workspaceLimits(deps, workspaceId);
   const fault = fileFaultOf(await deps.inspector.inspect({ filename, contentType, bytes }, limits));
-  return fault === null ? { kind: "sound" } : { kind: "rejected", code: fault.code, reason: fault.message };
+  return fault === null ? { kind: "clean" } : { kind: "rejected", code: fault.code, reason: fault.message };
 }

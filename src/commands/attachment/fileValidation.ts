@@ -25,7 +25,7 @@ export function normalizedFilename(filename: string): string {
 
 /** What an inspection found wrong; null when nothing is. */
 export function fileFaultOf(result: InspectionResult): FileFault | null {
-  if (result.kind === "sound") return null;
+  if (result.kind === "clean") return null;
   const code = result.kind === "unsupported" ? "ATTACHMENT_TYPE_UNSUPPORTED" : "ATTACHMENT_INVALID";
   return { code, message: result.reason, member: result.member };
 }

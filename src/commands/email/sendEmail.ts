@@ -206,7 +206,7 @@ async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<Sen
       used = !(error instanceof StoreError) || error.failure === "outcomeUnknown";
       throw error;
     } finally {
-      if (!used) await deps.quota.giveBack(workspaceId, unit);
+      if (!used) await deps.quota.returnUnit(workspaceId, unit);
     }
   } finally {
     // Where the outcome is unknown the reservation waits for whoever sweeps them up.

@@ -13,7 +13,7 @@ export interface DailyQuota {
   /** Takes one of the day's messages for `messageId`; null when the workspace has none left. Throws `StoreError`. */
   take(workspaceId: string, messageId: string, at: EpochMs): Promise<QuotaUnit | null>;
   /** Gives back what was taken at `unit.at` and not used. Never throws `StoreError`. */
-  giveBack(workspaceId: string, unit: QuotaUnit): Promise<void>;
+  returnUnit(workspaceId: string, unit: QuotaUnit): Promise<void>;
   /** Messages of the day of `at` that are used; what other instances have in hand counts. Throws `StoreError`. */
   used(workspaceId: string, at: EpochMs): Promise<number>;
   /** Returns to the log what is in hand, so that other instances can use it. Never throws. */
@@ -79,7 +79,7 @@ export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
       const isSingle = await keptBlockOf(workspaceId, at).take(messagesPerDay, messageId);
       return isSingle === null ? null : { at, messageId: isSingle ? messageId : null };
     },
-    giveBack: (workspaceId, { at, messageId }) => keptBlockOf(workspaceId, at).giveBack(messageId),
+    returnUnit: (workspaceId, { at, messageId }) => keptBlockOf(workspaceId, at).returnUnit(messageId),
     used: (workspaceId, at) =>
       (blocks.get(`${workspaceId}/${quotaDay(at)}`) ?? blockOf(workspaceId, at)).used(),
     async stop() {

@@ -66,7 +66,7 @@ export class ReservedQuotaBlock {
   }
 
   /** Gives back one that was not used: one of a block is kept in hand, a message's own goes to the log at once. */
-  async giveBack(messageId: string | null): Promise<void> {
+  async returnUnit(messageId: string | null): Promise<void> {
     this.touchedAt = this.options.clock.monotonicMs();
     if (messageId === null) this.left += 1;
     else await this.returnSingle(messageId);

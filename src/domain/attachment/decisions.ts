@@ -9,7 +9,7 @@ export const FILE_BYTES_MAX = 5_000_000;
 
 /** What a look into the file has shown. */
 export type CheckResult =
-  | { readonly kind: "sound" }
+  | { readonly kind: "clean" }
   | { readonly kind: "rejected"; readonly code: string; readonly reason: string };
 
 /** Ends the wait of a pending upload. Whoever looked second has nothing to add. */
@@ -18,7 +18,7 @@ export function settleCheck(
   result: CheckResult,
 ): Decision<"settled" | "notPending", AttachmentEvent> {
   if (state?.status !== "pending") return { outcome: "notPending", events: [] };
-  if (result.kind === "sound")
+  if (result.kind === "clean")
     return { outcome: "settled", events: [{ type: "AttachmentValidated", data: {} }] };
   const { code, reason } = result;
   return { outcome: "settled", events: [{ type: "AttachmentRejected", data: { code, reason } }] };

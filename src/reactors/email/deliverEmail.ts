@@ -194,7 +194,7 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
   });
   if (facts === null) {
     // Nothing was sent: left to its lease, the claim would count as one that may have been.
-    await giveBack(context, on, on.workspace, "store_unavailable");
+    await releaseLease(context, on, on.workspace, "store_unavailable");
     return { kind: "notAttempted", claimRevision };
   }
   const { workspace, mayLeave, suppression, content } = facts;
@@ -207,7 +207,7 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
   }
   const refusal = refusalOf(workspace, mayLeave, suppression !== null, content);
   if (refusal !== null || content === null) {
-    await giveBack(context, on, workspace, refusal ?? "content_unavailable");
+    await releaseLease(context, on, workspace, refusal ?? "content_unavailable");
     const isHeld = refusal === "sending_paused" || refusal === "sender_unavailable";
     return { kind: isHeld ? "held" : "notAttempted", claimRevision };
   }
@@ -236,7 +236,7 @@ function relayFaultOf({ transport }: DeliveryContext, verdict: Verdict): RelayFa
   return { trouble, reason: `${reason}: ${code}` };
 }
 
-function giveBack(
+function releaseLease(
   context: DeliveryContext,
   on: Attempt,
   workspace: WorkspaceState,

@@ -133,7 +133,7 @@ describe("what was taken and not used", () => {
     for (let round = 0; round < 3; round += 1) {
       const unit = await quota.take(workspaceId, newId(), clock.now());
       expect(await takeMany(quota, 1)).toBe(0);
-      await quota.giveBack(workspaceId, unit as QuotaUnit);
+      await quota.returnUnit(workspaceId, unit as QuotaUnit);
     }
     expect(await quota.used(workspaceId, clock.now())).toBe(0);
   });
@@ -145,7 +145,7 @@ describe("what was taken and not used", () => {
     const unit = await quota.take(workspaceId, newId(), today);
     clock.advance(DAY_MS);
     expect(await takeMany(quota, 2)).toBe(1);
-    await quota.giveBack(workspaceId, unit as QuotaUnit);
+    await quota.returnUnit(workspaceId, unit as QuotaUnit);
     expect(await takeMany(quota, 1)).toBe(0);
     expect(await quota.used(workspaceId, today)).toBe(0);
     expect(await quota.used(workspaceId, clock.now())).toBe(1);
@@ -198,7 +198,7 @@ describe("requests for one message on several instances", () => {
     expect(units.filter((unit) => unit !== null)).toHaveLength(3);
     expect(await take(instance(), newId())).toBeNull();
     for (const [index, quota] of instances.entries()) {
-      if (index > 0) await quota.giveBack(workspaceId, units[index] as QuotaUnit);
+      if (index > 0) await quota.returnUnit(workspaceId, units[index] as QuotaUnit);
     }
     expect(await usedInLog()).toBe(1);
     expect(await take(instance(), newId())).toBeNull();
@@ -208,7 +208,7 @@ describe("requests for one message on several instances", () => {
     await setLimits({ store }, workspaceId, { messagesPerDay: 1 });
     const [one, two] = [instance(), instance()];
     const messageId = newId();
-    await one.giveBack(workspaceId, (await take(one, messageId)) as QuotaUnit);
+    await one.returnUnit(workspaceId, (await take(one, messageId)) as QuotaUnit);
     expect(await take(two, newId())).not.toBeNull();
     expect(await take(one, messageId)).toBeNull();
   });

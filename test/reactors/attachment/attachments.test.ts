@@ -176,7 +176,7 @@ describe("checks", () => {
 
   test("of an upload that is deleted meanwhile change nothing", async () => {
     const asked = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<{ kind: "sound" }>();
+    const answer = Promise.withResolvers<{ kind: "clean" }>();
     world.inspect = () => {
       asked.resolve();
       return answer.promise;
@@ -185,14 +185,14 @@ describe("checks", () => {
     const instance = await world.start();
     await asked.promise;
     await deleteAttachment(world.deps, id, world.context());
-    answer.resolve({ kind: "sound" });
+    answer.resolve({ kind: "clean" });
     await instance.stop();
     await world.untilUpload(id, "AttachmentExpired", "AttachmentBytesRemoved");
   });
 
   test("at hand are finished before the service stops, but not waited for without end", async () => {
     const asked = Promise.withResolvers<void>();
-    const answer = Promise.withResolvers<{ kind: "sound" }>();
+    const answer = Promise.withResolvers<{ kind: "clean" }>();
     world.inspect = () => {
       asked.resolve();
       return answer.promise;
@@ -201,7 +201,7 @@ describe("checks", () => {
     const instance = await world.start();
     await asked.promise;
     const stopped = instance.stop(60_000);
-    answer.resolve({ kind: "sound" });
+    answer.resolve({ kind: "clean" });
     await stopped;
     expect(await world.types(attachmentStream(id))).toEqual(["AttachmentUploaded", "AttachmentValidated"]);
 
