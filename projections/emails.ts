@@ -5,6 +5,7 @@ import {
   equals,
   findRows,
   type ListPlace,
+  NEWEST_FIRST,
   newerThan,
   OLDEST_FIRST,
   placeOf,
@@ -167,6 +168,7 @@ export interface EmailQuery {
   readonly status?: string;
   readonly senderId?: string;
   readonly recipientHash?: string;
+  readonly templateId?: string;
   readonly createdFrom?: string;
   readonly createdBefore?: string;
   /** The last row of the page before. */
@@ -189,13 +191,14 @@ function listOf(workspaceId: string) {
 
 /** Messages of one workspace, newest first. */
 export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRow> {
-  const { workspaceId, status, senderId, recipientHash, after, limit } = query;
+  const { workspaceId, status, senderId, recipientHash, templateId, after, limit } = query;
   const { index, along } = wayTo(query);
   const wanted = [
     ...equals("workspace_id", index === "emails_by_time" ? undefined : workspaceId),
     ...equals("recipient_hash", recipientHash),
     ...equals("sender_id", senderId),
     ...equals("status", status),
+    ...equals("template_id", templateId),
   ];
   const { rows, next } = findRows(db, {
     ...listOf(workspaceId),
@@ -277,4 +280,42 @@ export function emailsToRecipient(
   const values = [recipientKey(recipientHash), ...(page?.values ?? []), recipientHash, workspaceId];
   const found = db.all(sql, ...values, limit).map(placeOf);
   return { found, next: found.length < limit ? null : (found.at(-1) ?? null) };
+}
+
+/** The last message that a workspace was given; null before its first. One row. */
+export function newestEmail(
+  db: ReadDatabase,
+  workspaceId: string,
+): (ListPlace & { readonly status: string }) | null {
+  const row = db.get(
+    `SELECT id, created_at, status FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? ${NEWEST_FIRST} LIMIT 1`,
+    workspaceId,
+  );
+  return row === undefined ? null : { ...placeOf(row), status: String(row.status) };
+}
+
+/** How many messages of one minute have come to one status. */
+export interface MinuteCount {
+  /** RFC 3339 to the minute: `2026-11-22T04:19`. */
+  readonly minute: string;
+  readonly status: string;
+  readonly messages: number;
+}
+
+/** Messages accepted since a time, by minute and by what they are now: the newest of them, `limit` at most. */
+export function countsByMinute(
+  db: ReadDatabase,
+  workspaceId: string,
+  since: string,
+  limit: number,
+): readonly MinuteCount[] {
+  const sql = `SELECT substr(created_at, 1, 16) AS minute, status, count(*) AS messages FROM
+      (SELECT created_at, status FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? AND created_at >= ?
+        ${NEWEST_FIRST} LIMIT ?)
+    GROUP BY minute, status`;
+  return db.all(sql, workspaceId, since, limit).map((row) => ({
+    minute: String(row.minute),
+    status: String(row.status),
+    messages: Number(row.messages),
+  }));
 }

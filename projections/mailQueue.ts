@@ -274,3 +274,21 @@ export function heldEmails(db: ReadDatabase): { readonly held: number; readonly 
   );
   return { held: Number(row?.held), claimed: Number(row?.claimed) };
 }
+
+/** The message of a workspace that waits longest for its delivery; null when none waits. One row. */
+export function oldestWaiting(
+  db: ReadDatabase,
+  workspaceId: string,
+): { readonly id: string; readonly acceptedAt: EpochMs } | null {
+  const sql = `SELECT id, accepted_at FROM mail_queue INDEXED BY mail_queue_by_age
+    WHERE state = 'ready' AND workspace_id = ? ORDER BY accepted_at LIMIT 1`;
+  const row = db.get(sql, workspaceId);
+  return row === undefined ? null : { id: String(row.id), acceptedAt: Number(row.accepted_at) };
+}
+
+/** How many messages of a workspace wait for their delivery, due or not; `limit` stands for that many and more. */
+export function countWaiting(db: ReadDatabase, workspaceId: string, limit: number): number {
+  const sql = `SELECT count(*) AS waiting FROM (SELECT 1 FROM mail_queue INDEXED BY mail_queue_by_age
+    WHERE state = 'ready' AND workspace_id = ? LIMIT ?)`;
+  return Number(db.get(sql, workspaceId, limit)?.waiting ?? 0);
+}

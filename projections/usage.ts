@@ -373,3 +373,17 @@ export function* listBounces(db: ReadDatabase, query: BouncesQuery): InSteps<Usa
   const { rows, next } = yield* countedRows(db, source, query);
   return { rows: rows.map(({ start, group, counts: [bounced = 0] }) => ({ start, group, bounced })), next };
 }
+
+/** What a workspace's messages have come to in the hour of `at` (RFC 3339). One row. */
+export function totalsOfHour(
+  db: ReadDatabase,
+  workspaceId: string,
+  at: string,
+): Readonly<Record<(typeof COUNTS)[number], number>> {
+  const sql = `SELECT ${COUNTS.join(", ")} FROM usage_totals WHERE workspace_id = ? AND day = ? AND hour = ?`;
+  const row = db.get(sql, workspaceId, utcDay(at), utcHour(at));
+  return Object.fromEntries(COUNTS.map((name) => [name, Number(row?.[name] ?? 0)])) as Record<
+    (typeof COUNTS)[number],
+    number
+  >;
+}

@@ -173,3 +173,13 @@ export function webhookDelivery(db: ReadDatabase, endpointId: string, id: string
 export function heldWebhooks(db: ReadDatabase): number {
   return Number(db.get("SELECT count(*) AS held FROM deliveries WHERE held = 1 AND state <> 'done'")?.held);
 }
+
+/** Those deliveries of a workspace that are there, of the given ids. Looks at one row an id. */
+export function webhookDeliveriesOf(
+  db: ReadDatabase,
+  workspaceId: string,
+  ids: readonly string[],
+): readonly WebhookDeliveryRow[] {
+  const sql = "SELECT * FROM deliveries WHERE id IN (SELECT value FROM json_each(?)) AND workspace_id = ?";
+  return db.all(sql, JSON.stringify(ids), workspaceId).map(deliveryRow);
+}

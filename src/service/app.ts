@@ -136,13 +136,10 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
       return leave(ground, logger);
     });
   });
-  const controllers = await makeControllers(config, { deps, readers, freezeWatch, ...workers });
-  port.answer({
-    ...serverOptions(config, logger),
-    controllers,
-    requests,
-    isClosed: () => freezeWatch.isFrozen(),
-  });
+  const served = { deps, readers, freezeWatch, ...workers };
+  const { controllers, dashboard } = await makeControllers(config, served);
+  const isClosed = () => freezeWatch.isFrozen();
+  port.answer({ ...serverOptions(config, logger), controllers, requests, isClosed });
   const inFlight = () => ({ requests: port.pending(), deliveries: workers.inFlightCount() });
   const { delivery } = workers;
   const status = serviceStatus({ config, deps, readers, delivery, logId, url: port.url, inFlight });
@@ -161,6 +158,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     inFlight,
     async stop() {
       await control.close();
+      dashboard.stop();
       const drained = Promise.all([port.stop(), stopWorkers()]);
       freezeWatch.stop();
       const timer = setTimeout(() => port.kill(), config.drainTimeoutMs);

@@ -5,7 +5,7 @@ import type { Dependencies } from "../commands/dependencies.ts";
 import { apiKeysController } from "../http/apiKey/apiKeyRoutes.ts";
 import { attachmentsController } from "../http/attachment/attachmentRoutes.ts";
 import { auditLogController } from "../http/audit/auditLogRoutes.ts";
-import { dashboardController } from "../http/dashboard/frame/dashboardController.tsx";
+import type { Dashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import { emailsController } from "../http/email/emailRoutes.ts";
 import { erasuresController } from "../http/erasure/erasureRoutes.ts";
 import { healthController } from "../http/health/healthRoutes.ts";
@@ -29,6 +29,7 @@ import type { Readers } from "../readModels/readers.ts";
 import { openDestinationCheck } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
 import { isLoopbackUrl } from "./config/loopback.ts";
+import { openDashboard } from "./dashboard.ts";
 import { readinessOf } from "./status/readiness.ts";
 
 interface Serving {
@@ -38,11 +39,17 @@ interface Serving {
   readonly freezeWatch: FreezeWatch;
 }
 
+/** What answers requests. */
+interface Controllers {
+  readonly controllers: readonly AnyElysia[];
+  readonly dashboard: Dashboard;
+}
+
 /** The door's controllers, each with the read model that it asks. */
 export async function makeControllers(
   config: Config,
   { deps, readers, delivery, freezeWatch }: Serving,
-): Promise<readonly AnyElysia[]> {
+): Promise<Controllers> {
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
   const readModel = (name: string): ReadModel => ({
@@ -65,7 +72,15 @@ export async function makeControllers(
       when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
     }),
   };
-  return [
+  const dashboard = await openDashboard(config, {
+    deps,
+    delivery,
+    freezeWatch,
+    basePath,
+    readiness,
+    readModel,
+  });
+  const controllers = [
     emailsController({
       deps,
       basePath,
@@ -91,21 +106,14 @@ export async function makeControllers(
     senderPagesController(deps),
     templatesController({ deps, basePath, templates: readModel("templates") }),
     healthController(readiness),
-    await dashboardController({
-      deps,
-      basePath,
-      url: config.baseUrl,
-      version,
-      readiness,
-      readModel,
-      isFrozen: () => freezeWatch.isFrozen(),
-    }),
+    dashboard.controller,
     homeController({ readiness, version, basePath }),
     referenceController({
       basePath,
       document: openApiDocument({ operations, baseUrl: config.baseUrl, version }),
     }),
   ];
+  return { controllers, dashboard };
 }
 
 /** The path of BASE_URL, "" or "/prefix". */

@@ -8,9 +8,10 @@ import {
   releaseEmailLease,
   suppressRecipient,
 } from "../../commands/email/mailAttempts.ts";
+import { mailMessage, type WholeContent } from "../../commands/email/mailMessage.ts";
 import { contentOf, folderOf } from "../../commands/email/readEmail.ts";
 import type { RecentEmailCache } from "../../commands/email/recentEmailCache.ts";
-import { type OpenAttachment, openAttachments } from "../../commands/email/storedContent.ts";
+import { openAttachments } from "../../commands/email/storedContent.ts";
 import { load } from "../../commands/transact.ts";
 import { classifyOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
 import type { EmailContent } from "../../domain/email/events.ts";
@@ -34,7 +35,7 @@ import { domainOf } from "../../kernel/text/emailAddress.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import type { MailMessage, MailSession } from "../../ports/mailTransport.ts";
+import type { MailSession } from "../../ports/mailTransport.ts";
 import type { SuppressionList } from "../../ports/suppressionList.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { MENDABLE_REASONS, type Refusal } from "./refusalReports.ts";
@@ -163,10 +164,6 @@ async function readFacts(context: DeliveryContext, reads: Reads, on: Attempt) {
 }
 
 /** Everything that goes into the message; null when any of it is gone. */
-interface WholeContent extends EmailContent {
-  readonly files: readonly OpenAttachment[];
-}
-
 async function readContent(context: DeliveryContext, { due, story }: Attempt): Promise<WholeContent | null> {
   const content = await contentOf(context, due.id, story);
   if (content === null || story.state === null) return null;
@@ -211,7 +208,8 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     const isHeld = refusal === "sending_paused" || refusal === "sender_unavailable";
     return { kind: isHeld ? "held" : "notAttempted", claimRevision };
   }
-  const outcome = await on.session.send(mailMessage(on, content), on.deadline);
+  invariant(on.story.state, "a claimed message was accepted");
+  const outcome = await on.session.send(mailMessage(on.due.id, on.story.state, content), on.deadline);
   const said = classifyOutcome(outcome);
   const verdict = placed(context, lasting(context, on, said, content), content);
   await recordVerdict(context, on, { workspace, content, verdict });
@@ -257,25 +255,6 @@ function refusalOf(
   if (!mayLeave) return "sender_unavailable";
   if (suppressed) return "suppressed";
   return content === null ? "content_unavailable" : null;
-}
-
-function mailMessage({ due, story }: Attempt, content: WholeContent): MailMessage {
-  invariant(story.state, "a claimed message was accepted");
-  const { from, fromName, to, subject, replyTo, html, text, files } = content;
-  return {
-    id: due.id,
-    // The same for every repeat, so that receivers can drop one.
-    messageId: `<${due.id}@${domainOf(from)}>`,
-    date: story.state.acceptedAt,
-    from,
-    to,
-    subject,
-    ...(fromName === undefined ? {} : { fromName }),
-    ...(replyTo === undefined ? {} : { replyTo }),
-    ...(html === undefined ? {} : { html }),
-    ...(text === undefined ? {} : { text }),
-    ...(files.length === 0 ? {} : { attachments: files }),
-  };
 }
 
 /** What the message's own suppression says of the bounce that led to it. */

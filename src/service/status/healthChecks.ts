@@ -102,7 +102,7 @@ function formatCheck(format: number): Check {
 }
 
 /** How old it may be depends on what was written since: that it is told is enough. */
-async function lastSealCheck(store: EventStore): Promise<Check> {
+export async function lastSealCheck(store: EventStore): Promise<Check> {
   const name = "last seal";
   const last = await readLastSeal(store);
   if (last === null) return ok(name, "none yet");

@@ -1,5 +1,7 @@
 // What pages of the dashboard do in a browser. They can be read and used without it.
 
+document.documentElement.classList.add("scripted");
+
 const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
@@ -50,7 +52,7 @@ const rowKey = () => `row of ${location.pathname}${location.search}`;
 const rows = () => [...document.querySelectorAll("a[data-row]")];
 
 function currentRow() {
-  return document.activeElement?.closest?.("tr")?.querySelector("a[data-row]") ?? null;
+  return document.activeElement?.closest?.("tr, li")?.querySelector("a[data-row]") ?? null;
 }
 
 function walkRows(step) {
@@ -59,7 +61,7 @@ function walkRows(step) {
   const at = all.indexOf(currentRow());
   const next = all[at === -1 ? (step > 0 ? 0 : all.length - 1) : at + step];
   next?.focus();
-  next?.closest("tr").scrollIntoView({ block: "nearest" });
+  next?.closest("tr, li").scrollIntoView({ block: "nearest" });
 }
 
 function rememberRow(link) {
@@ -146,6 +148,24 @@ document.addEventListener("submit", (event) => {
 window.addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll("form[data-sent]")) form.removeAttribute("data-sent");
   returnToRow();
+});
+
+// Whether the page follows what happens: a stream that breaks comes back by itself, and a hidden tab needs none.
+function showLive(isLive) {
+  const mark = document.querySelector("#live");
+  if (mark === null) return;
+  mark.hidden = false;
+  mark.textContent = isLive ? "live" : "paused";
+  mark.classList.toggle("on", isLive);
+}
+document.addEventListener("htmx:sse:after:connection", () => showLive(true));
+document.addEventListener("htmx:sse:error", () => showLive(false));
+document.addEventListener("htmx:sse:close", () => showLive(false));
+document.addEventListener("htmx:sse:before:connection", (event) => {
+  if (event.detail.connection.attempt > 0) showLive(false);
+});
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) showLive(false);
 });
 
 // Parts that have come later, and sessions that have ended meanwhile.

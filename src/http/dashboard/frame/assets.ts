@@ -2,6 +2,7 @@
 const SOURCES = {
   "dashboard.css": ["./../browser/dashboard.css", "text/css; charset=utf-8"],
   "dashboard.js": ["./../browser/dashboard.js", "text/javascript; charset=utf-8"],
+  "plots.js": ["./../browser/plots.js", "text/javascript; charset=utf-8"],
   "logIn.js": ["./../browser/logIn.js", "text/javascript; charset=utf-8"],
   "htmx.js": ["htmx.org/dist/htmx.min.js", "text/javascript; charset=utf-8"],
   "hx-sse.js": ["htmx.org/dist/ext/hx-sse.min.js", "text/javascript; charset=utf-8"],

@@ -1,6 +1,18 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import type { EmailView } from "../../../commands/email/readEmail.ts";
+import type { Waiting } from "../../../domain/email/waitingReason.ts";
+import type { MailMessage } from "../../../ports/mailTransport.ts";
 import type { Checks } from "../../health/healthRoutes.ts";
 import type { ReadModel } from "../../lists/caughtUpReads.ts";
+
+/** One thing that somebody looks after: the last seal of the log, say. */
+export interface UpkeepCheck {
+  readonly name: string;
+  readonly status: "ok" | "warning" | "failed";
+  readonly detail: string;
+  /** What to do; null where nothing is to be done. */
+  readonly action: string | null;
+}
 
 /** What the dashboard works with. */
 export interface DashboardOptions {
@@ -13,6 +25,14 @@ export interface DashboardOptions {
   readonly readiness: () => Promise<Checks>;
   /** Whether the log goes on elsewhere: then nothing of it is shown or changed here. */
   readonly isFrozen: () => Promise<boolean>;
+  /** Whether mail is written to files and goes nowhere else. */
+  readonly isOutbox: boolean;
+  /** Why a message has not ended; null when it has. */
+  readonly whyWaiting: (view: EmailView) => Promise<Waiting | null>;
+  /** The bytes of a message as a relay gets them (RFC 5322). */
+  readonly buildMime: (message: MailMessage) => Uint8Array<ArrayBuffer>;
+  /** What `doctor` says of the log and its read models beyond readiness: looked up anew when it is old. */
+  readonly upkeep: () => Promise<readonly UpkeepCheck[]>;
   /** A read model, by its name. */
   readonly readModel: (name: string) => ReadModel;
 }

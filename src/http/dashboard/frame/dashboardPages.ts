@@ -1,9 +1,26 @@
+import { inboxRoutes } from "../inbox/inboxRoutes.tsx";
+import { liveRoutes } from "../live/liveRoutes.ts";
+import type { LiveStreams } from "../live/liveStreams.ts";
+import { messageActionRoutes } from "../message/messageActionRoutes.tsx";
+import { messageListRoutes } from "../message/messageListRoutes.tsx";
+import { messageRoutes } from "../message/messageRoutes.tsx";
 import { overviewRoutes } from "../overview/overviewRoutes.tsx";
 import { suppressionRoutes } from "../suppression/suppressionRoutes.tsx";
 import type { DashboardOptions } from "./dashboardOptions.ts";
 import type { DashboardRoute } from "./dashboardRoute.ts";
 
-/** Every page and every action of the dashboard. What is not here does not exist. */
-export function dashboardRoutes(options: DashboardOptions): readonly DashboardRoute[] {
-  return [...overviewRoutes(options), ...suppressionRoutes(options)];
+/**
+ * Every page and every action of the dashboard. What is not here does not exist. Of two that match a path the first
+ * counts: `/messages/send-again` comes before `/messages/:id`.
+ */
+export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams): readonly DashboardRoute[] {
+  return [
+    ...overviewRoutes(options),
+    ...messageListRoutes(options),
+    ...messageRoutes(options),
+    ...messageActionRoutes(options),
+    ...inboxRoutes(options),
+    ...suppressionRoutes(options),
+    ...liveRoutes(options, streams),
+  ];
 }

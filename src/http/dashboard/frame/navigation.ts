@@ -20,6 +20,18 @@ export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
       scope: null,
       icon: "M4 20V10m6 10V4m6 16v-7m-14 7h18",
     },
+    {
+      path: "/messages",
+      title: "Messages",
+      scope: "email:read",
+      icon: "M3 6h18v12H3zM3 7l9 6 9-6",
+    },
+    {
+      path: "/inbox",
+      title: "Inbox",
+      scope: "email:read",
+      icon: "M3 13l3-8h12l3 8v6H3zm0 0h5l1.5 3h5L16 13h5",
+    },
   ],
   [
     {

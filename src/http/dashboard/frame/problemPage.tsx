@@ -1,6 +1,5 @@
 import type { FC } from "hono/jsx";
 import type { Problem } from "../../server/problem.ts";
-import { problemFacts } from "../../server/problemCodes.ts";
 
 interface ProblemBodyProps {
   readonly problem: Problem;
@@ -21,8 +20,7 @@ function nextStep({ status, code }: Problem): string {
 /** What happened to a request that failed, and what to do next. */
 export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }) => (
   <section class="problem">
-    <p class="problem-title">{titleOf(problem)}</p>
-    {problem.message === titleOf(problem) ? null : <p>{sentence(problem.message)}</p>}
+    <p class="problem-title">{sentence(problem.message)}</p>
     <p>{nextStep(problem)}</p>
     <p class="actions">
       <a class="button" href={homeAt}>
@@ -34,10 +32,6 @@ export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }
     </p>
   </section>
 );
-
-function titleOf({ code }: Problem): string {
-  return problemFacts(code).title;
-}
 
 /** Details are ends of sentences: they begin with a small letter and have no full stop. */
 function sentence(text: string): string {

@@ -1,5 +1,6 @@
 import { type Principal, principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import { isUsable } from "../../../domain/apiKey/state.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, SECOND_MS } from "../../../kernel/time.ts";
 import { cookieOf, setCookie } from "./cookies.ts";
 
@@ -88,7 +89,9 @@ export function makeSessions({ deps, cookiePath, isSecure }: SessionOptions): Se
       return principal && { session, principal };
     },
     isShown: (request) => cookieOf(request, name) !== null,
-    isAlive: async (session) => !isOver(session) && (await principalOfKey(deps, session.keyId)) !== null,
+    // Not by `principalOfKey`, which notes that somebody uses the key: a page that is left open does not.
+    isAlive: async (session) =>
+      !isOver(session) && isUsable(await deps.apiKeys.get(session.keyId), clock.now()),
     renewed(session) {
       const now = clock.now();
       return now < session.seenAt + RENEWED_AFTER_MS ? null : sealed({ ...session, seenAt: now });

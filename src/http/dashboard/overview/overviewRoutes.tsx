@@ -1,35 +1,76 @@
-import { Heading } from "../components/heading.tsx";
-import { Facts } from "../components/list.tsx";
-import { Status } from "../components/status.tsx";
+import { countWaiting, oldestWaiting } from "../../../../projections/mailQueue.ts";
+import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
-import type { DashboardRoute } from "../frame/dashboardRoute.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { messagesStream } from "../live/liveRoutes.ts";
+import { type MessageRow, messagePage } from "../message/messageRows.ts";
+import { countsOf, RANGES, type Range } from "./counts.ts";
+import { Overview, type OverviewProps, type Queue } from "./overviewPage.tsx";
 
-/** The first page: how the service is. */
-export function overviewRoutes({ readiness }: DashboardOptions): readonly DashboardRoute[] {
-  return [
-    {
-      method: "GET",
-      path: "/",
-      scope: null,
-      async answer() {
-        const checks = await readiness();
-        return {
-          title: "Overview",
-          body: (
-            <>
-              <Heading title="Overview" />
-              <Facts
-                facts={Object.entries(checks).map(([name, { ok, detail }]) => [
-                  name.replaceAll("_", " "),
-                  <>
-                    <Status status={ok ? "ok" : "failed"} label={ok ? "well" : "not well"} /> {detail}
-                  </>,
-                ])}
-              />
-            </>
-          ),
-        };
-      },
-    },
-  ];
+/** Waiting messages that are counted; more are told as this many and more. */
+const WAITING_MAX = 1_000;
+const PROBLEMS_MAX = 6;
+const PROBLEM_STATUSES = ["deferred", "bounced", "failed"] as const;
+
+/** The first page: how the service is, and what has become of messages. */
+export function overviewRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [{ method: "GET", path: "/", scope: null, answer: (visit) => showOverview(options, visit) }];
+}
+
+async function showOverview(options: DashboardOptions, visit: Visit): Promise<Page> {
+  const { readiness, upkeep, deps } = options;
+  const range = RANGES.find((name) => name === visit.query.get("range")) ?? "day";
+  const now = deps.clock.now();
+  const [checks, looked, messages] = await Promise.all([
+    readiness(),
+    visit.may("workspace:manage") ? upkeep() : null,
+    visit.may("email:read") ? messagesOf(options, visit, range, now) : null,
+  ]);
+  return {
+    title: "Overview",
+    isWide: true,
+    assets: messages === null ? [] : ["uPlot.css", "uPlot.js", "plots.js"],
+    body: (
+      <Overview visit={visit} now={now} range={range} checks={checks} upkeep={looked} messages={messages} />
+    ),
+  };
+}
+
+async function messagesOf(
+  options: DashboardOptions,
+  visit: Visit,
+  range: Range,
+  now: number,
+): Promise<OverviewProps["messages"]> {
+  const { workspaceId } = visit;
+  const stream = await messagesStream(options, visit);
+  const [counts, queue, problems] = await Promise.all([
+    countsOf(options.readModel("emails"), workspaceId, range, now),
+    queueOf(options, workspaceId),
+    lastProblems(options, workspaceId),
+  ]);
+  return { counts, queue, problems, stream };
+}
+
+function queueOf({ readModel }: DashboardOptions, workspaceId: string): Promise<Queue> {
+  return scheduledRead(readModel("mail-queue"), (db) => {
+    const waiting = countWaiting(db, workspaceId, WAITING_MAX + 1);
+    const hasMore = waiting > WAITING_MAX;
+    return { waiting: Math.min(waiting, WAITING_MAX), hasMore, oldest: oldestWaiting(db, workspaceId) };
+  });
+}
+
+/** The newest messages that something went wrong with. */
+async function lastProblems(
+  { deps, readModel }: DashboardOptions,
+  workspaceId: string,
+): Promise<readonly MessageRow[]> {
+  const source = { deps, emails: readModel("emails") };
+  const found = await Promise.all(
+    PROBLEM_STATUSES.map((status) => messagePage(source, { workspaceId, status, limit: PROBLEMS_MAX })),
+  );
+  return found
+    .flatMap(({ rows }) => rows)
+    .sort((one, other) => (one.updatedAt < other.updatedAt ? 1 : -1))
+    .slice(0, PROBLEMS_MAX);
 }

@@ -1,4 +1,4 @@
-import { Elysia } from "elysia";
+import { type AnyElysia, Elysia } from "elysia";
 import { revokeKey } from "../../../commands/workspace/manageWorkspace.ts";
 import { limitsOf } from "../../../domain/workspace/limits.ts";
 import { equalInConstantTime } from "../../../kernel/crypto/derivedKeys.ts";
@@ -8,6 +8,7 @@ import { Problem } from "../../server/problem.ts";
 import { bodyOf, clientOf, commandContextOf, requestContextOf } from "../../server/requestContext.ts";
 import { TOKEN_FIELD } from "../components/form.tsx";
 import { Layout } from "../components/layout.tsx";
+import { makeLiveStreams } from "../live/liveStreams.ts";
 import { BarePage } from "../login/logInPage.tsx";
 import { makeLogIn } from "../login/logInRoutes.tsx";
 import { type Assets, loadAssets } from "./assets.ts";
@@ -39,26 +40,35 @@ interface Frame extends DashboardOptions {
   readonly home: string;
 }
 
+/** The dashboard while it is served. */
+export interface Dashboard {
+  readonly controller: AnyElysia;
+  /** Ends what stays open: pages that are live. */
+  stop(): void;
+}
+
 /** The dashboard: pages for people, from the same commands and read models as the API. */
-export async function dashboardController(options: DashboardOptions) {
+export async function makeDashboard(options: DashboardOptions): Promise<Dashboard> {
   const { deps, basePath, url } = options;
   const home = `${basePath}${DASHBOARD_PATH}`;
   const cookies = { cookiePath: home, isSecure: url.protocol === "https:" };
   const assets = await loadAssets();
   const sessions = makeSessions({ deps, ...cookies });
+  const streams = makeLiveStreams({ isAlive: (session) => sessions.isAlive(session) });
   const frame: Frame = {
     ...options,
     assets,
     sessions,
     home,
     notices: makeNotices(deps.keys, cookies),
-    table: routeTable([...dashboardRoutes(options), ...frameRoutes(options, sessions)]),
+    table: routeTable([...dashboardRoutes(options, streams), ...frameRoutes(options, sessions)]),
     logIn: makeLogIn({ ...options, sessions, assets }, healthStatus),
   };
   const answer = async ({ request }: { request: Request }) => answerRequest(frame, request);
-  return new Elysia({ normalize: false })
+  const controller = new Elysia({ normalize: false })
     .all(DASHBOARD_PATH, answer, { parse: "none" })
     .all(`${DASHBOARD_PATH}/*`, answer, { parse: "none" });
+  return { controller, stop: () => streams.stop() };
 }
 
 /** What belongs to no page. */

@@ -1,0 +1,33 @@
+import type { EmailContent } from "../../domain/email/events.ts";
+import type { Email } from "../../domain/email/state.ts";
+import { domainOf } from "../../kernel/text/emailAddress.ts";
+import type { MailMessage } from "../../ports/mailTransport.ts";
+import type { OpenAttachment } from "./storedContent.ts";
+
+/** Everything that goes into a message. */
+export interface WholeContent extends EmailContent {
+  readonly files: readonly OpenAttachment[];
+}
+
+/** A message as a transport takes it: the same at every attempt, and whenever somebody looks at it later. */
+export function mailMessage(
+  id: string,
+  { acceptedAt }: Pick<Email, "acceptedAt">,
+  content: WholeContent,
+): MailMessage {
+  const { from, fromName, to, subject, replyTo, html, text, files } = content;
+  return {
+    id,
+    // The same for every repeat, so that receivers can drop one.
+    messageId: `<${id}@${domainOf(from)}>`,
+    date: acceptedAt,
+    from,
+    to,
+    subject,
+    ...(fromName === undefined ? {} : { fromName }),
+    ...(replyTo === undefined ? {} : { replyTo }),
+    ...(html === undefined ? {} : { html }),
+    ...(text === undefined ? {} : { text }),
+    ...(files.length === 0 ? {} : { attachments: files }),
+  };
+}

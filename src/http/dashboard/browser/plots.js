@@ -1,0 +1,88 @@
+// Curves of the figures that stand in the table beside them.
+
+const COLOURS = ["--busy", "--good", "--bad", "--waiting", "--soft"];
+const HEIGHT_PX = 240;
+
+/** The figures of a table: its times, and a row for each column of numbers. */
+function figuresOf(table) {
+  const rows = [...table.querySelectorAll("tbody tr")];
+  const times = rows.map((row) => Date.parse(row.querySelector("time").dateTime) / 1000);
+  const names = [...table.querySelectorAll("thead th.number")].map((cell) => cell.textContent.trim());
+  const values = names.map((_, index) =>
+    rows.map((row) => Number(row.querySelectorAll("td.number")[index].textContent)),
+  );
+  return { names, data: [times, ...values] };
+}
+
+function colour(name) {
+  // `light-dark()` is resolved by the browser: what it makes of it is asked from an element that has it.
+  const probe = document.createElement("i");
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+/** How the axis names a time, by how much of it is shown. */
+const AXIS_TIMES = {
+  hour: new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" }),
+  day: new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" }),
+  month: new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" }),
+};
+const POINTED_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+
+function draw(figure) {
+  const space = figure.querySelector(".plot-space");
+  const { names, data } = figuresOf(figure.querySelector("details table"));
+  const axis = {
+    stroke: colour("--soft"),
+    grid: { stroke: colour("--line"), width: 1 },
+    ticks: { show: false },
+  };
+  space.replaceChildren();
+  new uPlot(
+    {
+      width: space.clientWidth,
+      height: HEIGHT_PX,
+      legend: { live: true },
+      cursor: { y: false, points: { size: 7 } },
+      scales: { y: { range: (_, _min, max) => [0, Math.max(4, max * 1.1)] } },
+      axes: [
+        {
+          ...axis,
+          values: (_, times) =>
+            times.map((at) => AXIS_TIMES[figure.dataset.plot].format(new Date(at * 1000))),
+        },
+        { ...axis, size: 48, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6] },
+      ],
+      series: [
+        { label: "", value: (_, at) => (at == null ? "" : POINTED_TIME.format(new Date(at * 1000))) },
+        ...names.map((label, index) => ({
+          label,
+          value: (_, count) => (count == null ? "" : count.toLocaleString()),
+          stroke: colour(COLOURS[index]),
+          width: 2,
+          // The area below the first curve, which the others are parts of.
+          ...(index === 0 ? { fill: colour(COLOURS[0]).replace(/^rgb\((.*)\)$/, "rgba($1, 0.08)") } : {}),
+          points: { show: false },
+        })),
+      ],
+    },
+    data,
+    space,
+  );
+}
+
+function drawAll() {
+  for (const figure of document.querySelectorAll("[data-plot]")) draw(figure);
+}
+
+drawAll();
+let resizing;
+addEventListener("resize", () => {
+  clearTimeout(resizing);
+  resizing = setTimeout(drawAll, 100);
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+document.addEventListener("htmx:after:swap", drawAll);

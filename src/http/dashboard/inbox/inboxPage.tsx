@@ -1,0 +1,169 @@
+import type { FC } from "hono/jsx";
+import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { Heading } from "../components/heading.tsx";
+import { Empty } from "../components/list.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { LiveMark, ON_CHANGE } from "../live/liveMark.tsx";
+import type { MessageRow } from "../message/messageRows.ts";
+
+interface InboxProps {
+  readonly visit: Visit;
+  readonly mails: readonly MessageRow[];
+  /** The mail beside the list; null: none. */
+  readonly opened: EmailView | null;
+  readonly isPhoneWide: boolean;
+  readonly cursor: string | null;
+  readonly nextCursor: string | null;
+  /** The address of the stream that says what is new. */
+  readonly stream: string;
+  /** Whether new mail comes here. */
+  readonly isOutbox: boolean;
+}
+
+/** The address of the inbox with something opened. */
+function inboxAddress(visit: Visit, parameters: Readonly<Record<string, string | null>>): string {
+  const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== null);
+  const query = new URLSearchParams(given);
+  return visit.to("/inbox") + (query.size === 0 ? "" : `?${query}`);
+}
+
+export const Inbox: FC<InboxProps> = (props) => {
+  const { visit, mails, opened, cursor, nextCursor, isOutbox } = props;
+  return (
+    <>
+      <Heading title="Inbox" beside={<LiveMark stream={props.stream} />} />
+      <p class="soft">
+        {isOutbox
+          ? "Mail is written to files here and goes nowhere else: this is what would have been sent."
+          : "Mail goes to the relay now. This is what was written to the outbox before."}
+      </p>
+      {mails.length === 0 && opened === null ? (
+        <div
+          id="mails"
+          hx-get={inboxAddress(visit, { cursor })}
+          hx-select="#inbox"
+          hx-trigger={ON_CHANGE}
+          hx-swap="outerHTML"
+        >
+          <div id="inbox">
+            <Empty title="No mail yet">
+              <p>
+                Send a message with the API: it shows up here within a second, as its recipient would see it.
+              </p>
+              <p>
+                <a href={visit.to("/messages")}>How to send a first one</a>
+              </p>
+            </Empty>
+          </div>
+        </div>
+      ) : (
+        <div id="inbox" class={opened === null ? "inbox" : "inbox opened"}>
+          <MailList {...props} />
+          <Opened {...props} />
+        </div>
+      )}
+      {cursor === null && nextCursor === null ? null : (
+        <nav class="pager" aria-label="Pages of the inbox">
+          {cursor === null ? null : (
+            <a class="button" href={visit.to("/inbox")}>
+              Newest
+            </a>
+          )}
+          {nextCursor === null ? null : (
+            <a class="button" href={inboxAddress(visit, { cursor: nextCursor })}>
+              Older
+            </a>
+          )}
+        </nav>
+      )}
+    </>
+  );
+};
+
+const MailList: FC<InboxProps> = ({ visit, mails, opened, cursor }) => (
+  <ul
+    id="mails"
+    class="mails"
+    aria-label="Mails, newest first"
+    hx-get={inboxAddress(visit, { cursor, open: opened?.id ?? null })}
+    hx-select="#mails"
+    hx-trigger={ON_CHANGE}
+    hx-target="this"
+    hx-swap="outerMorph"
+  >
+    {mails.map(({ id, to, subject, snippet, createdAt }) => (
+      <li id={`row-${id}`}>
+        <a
+          href={inboxAddress(visit, { cursor, open: id })}
+          data-row={id}
+          aria-current={opened?.id === id ? "true" : undefined}
+        >
+          <span class="mail-top">
+            <span class="clip">{to ?? "erased"}</span>
+            <Time at={createdAt} />
+          </span>
+          <strong class="clip">{subject ?? "erased"}</strong>
+          <span class="clip soft">{snippet}</span>
+        </a>
+      </li>
+    ))}
+  </ul>
+);
+
+const Opened: FC<InboxProps> = ({ visit, opened, isPhoneWide, cursor }) => {
+  if (opened === null)
+    return <section class="mail nothing soft">Choose a mail: J and K walk, Enter opens.</section>;
+  const { id, content } = opened;
+  const at = visit.to(`/messages/${id}`);
+  if (content === null) return <section class="mail">The content of this mail was erased.</section>;
+  const own = { cursor, open: id };
+  return (
+    <section class="mail" aria-label="Mail">
+      <p class="mail-bar">
+        <a href={inboxAddress(visit, { cursor })} data-back>
+          Close
+        </a>
+        {content.html === undefined ? null : (
+          <span class="widths">
+            <a href={inboxAddress(visit, own)} aria-current={isPhoneWide ? undefined : "true"}>
+              Desktop
+            </a>
+            <a
+              href={inboxAddress(visit, { ...own, width: "phone" })}
+              aria-current={isPhoneWide ? "true" : undefined}
+            >
+              Phone
+            </a>
+          </span>
+        )}
+        <a href={at}>Story, source, headers</a>
+      </p>
+      <h2>{content.subject || "(no subject)"}</h2>
+      <p class="soft">
+        {content.fromName ? `${content.fromName} ` : ""}
+        {content.from} to {content.to}, <Time at={opened.email.acceptedAt} />
+      </p>
+      {(content.attachments ?? []).length === 0 ? null : (
+        <p class="actions">
+          {(content.attachments ?? []).map(({ filename }, index) => (
+            <a class="button" href={`${at}/files/${index}`}>
+              {filename}
+            </a>
+          ))}
+        </p>
+      )}
+      {content.html === undefined ? (
+        <pre class="paper">{content.text}</pre>
+      ) : (
+        <iframe
+          class={isPhoneWide ? "phone" : ""}
+          src={`${at}/body.html`}
+          title="The HTML of the mail"
+          sandbox="allow-popups allow-popups-to-escape-sandbox"
+          referrerpolicy="no-referrer"
+        />
+      )}
+    </section>
+  );
+};

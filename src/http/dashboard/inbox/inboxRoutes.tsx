@@ -1,0 +1,48 @@
+import { readEmail } from "../../../commands/email/readEmail.ts";
+import { isUuid } from "../../../kernel/ids.ts";
+import { whenCaughtUp } from "../../lists/caughtUpReads.ts";
+import { decodeCursor } from "../../lists/cursorPaging.ts";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { messagesStream } from "../live/liveRoutes.ts";
+import { type MessageRow, messagePage } from "../message/messageRows.ts";
+import { Inbox } from "./inboxPage.tsx";
+
+const MAILS_PER_PAGE = 25;
+
+/** A mailbox of what would have been sent: mail that was written to the outbox and has gone nowhere. */
+export function inboxRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [
+    { method: "GET", path: "/inbox", scope: "email:read", answer: (visit) => showInbox(options, visit) },
+  ];
+}
+
+async function showInbox(options: DashboardOptions, visit: Visit): Promise<Page> {
+  const { query, workspaceId } = visit;
+  const cursor = query.get("cursor");
+  const source = { deps: options.deps, emails: options.readModel("emails") };
+  if (cursor === null) await whenCaughtUp(source.emails);
+  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
+  const wanted = { workspaceId, status: "sent", limit: MAILS_PER_PAGE, ...after };
+  const stream = await messagesStream(options, visit);
+  const { rows, nextCursor } = await messagePage(source, wanted);
+  const mails = rows.filter(({ transport }: MessageRow) => transport === "outbox");
+  const open = query.get("open") ?? "";
+  const opened = isUuid(open) ? await readEmail(options.deps, workspaceId, open.toLowerCase()) : null;
+  return {
+    title: "Inbox",
+    isWide: true,
+    body: (
+      <Inbox
+        visit={visit}
+        mails={mails}
+        opened={opened}
+        isPhoneWide={query.get("width") === "phone"}
+        cursor={cursor}
+        nextCursor={nextCursor}
+        stream={stream}
+        isOutbox={options.isOutbox}
+      />
+    ),
+  };
+}

@@ -1,0 +1,74 @@
+import { newestEmail } from "../../../../projections/emails.ts";
+import { totalsOfHour } from "../../../../projections/usage.ts";
+import { readEmailState } from "../../../commands/email/readEmail.ts";
+import { emailStream } from "../../../domain/email/events.ts";
+import { isUuid } from "../../../kernel/ids.ts";
+import { rfc3339 } from "../../../kernel/time.ts";
+import { scheduledRead } from "../../lists/caughtUpReads.ts";
+import { Problem } from "../../server/problem.ts";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Visit } from "../frame/dashboardRoute.ts";
+import type { LiveStreams } from "./liveStreams.ts";
+
+type LiveOptions = Pick<DashboardOptions, "deps" | "readModel">;
+
+/** Streams that say when a page is no longer what it was: that of one message, or of all of the workspace. */
+export function liveRoutes(options: DashboardOptions, streams: LiveStreams): readonly DashboardRoute[] {
+  const open = (visit: Visit, subject: string, version: () => Promise<string>) => {
+    const { session, request, query } = visit;
+    // A stream that comes back says where it was; a new one where its page was.
+    const shown = request.headers.get("last-event-id") ?? query.get("shown") ?? "";
+    const response = streams.open({ session, subject, version, shown });
+    if (response !== null) return response;
+    throw new Problem("RATE_LIMITED", {
+      detail: "too many pages are live at once",
+      headers: { "retry-after": "30" },
+    });
+  };
+  return [
+    {
+      method: "GET",
+      path: "/live",
+      scope: "email:read",
+      isBackground: true,
+      async answer(visit) {
+        const { workspaceId } = visit;
+        return open(visit, workspaceId, () => versionOfMessages(options, workspaceId));
+      },
+    },
+    {
+      method: "GET",
+      path: "/live/messages/:id",
+      scope: "email:read",
+      isBackground: true,
+      async answer(visit) {
+        const { id = "" } = visit.params;
+        const { store } = options.deps;
+        const state = isUuid(id) ? await readEmailState(store, id.toLowerCase()) : null;
+        if (state?.workspaceId !== visit.workspaceId) throw new Problem("NOT_FOUND");
+        const stream = emailStream(id.toLowerCase());
+        return open(visit, stream, async () => String(await store.lastRevision(stream)));
+      },
+    },
+  ];
+}
+
+/** The address of the stream for a page that shows the workspace's messages as they are now. */
+export async function messagesStream(options: LiveOptions, visit: Visit): Promise<string> {
+  return `${visit.to("/live")}?shown=${await versionOfMessages(options, visit.workspaceId)}`;
+}
+
+/** The address of the stream for a page that shows a message up to a revision. */
+export function messageStream(visit: Visit, id: string, revision: number): string {
+  return `${visit.to(`/live/messages/${id}`)}?shown=${revision}`;
+}
+
+/** Changes with each message that comes, and with each that ends. Two rows are looked at. */
+async function versionOfMessages({ deps, readModel }: LiveOptions, workspaceId: string): Promise<string> {
+  const hour = rfc3339(deps.clock.now());
+  return scheduledRead(readModel("emails"), (db) => {
+    const newest = newestEmail(db, workspaceId);
+    const counts = totalsOfHour(db, workspaceId, hour);
+    return Bun.hash(JSON.stringify([newest, hour.slice(0, 13), counts])).toString(36);
+  });
+}

@@ -1,0 +1,130 @@
+import { SECOND_MS } from "../../../kernel/time.ts";
+import type { Session } from "../frame/sessions.ts";
+
+/** Streams that one session may have open: one for each tab that is looked at. */
+export const STREAMS_PER_SESSION_MAX = 6;
+/** Streams that all sessions together may have open. */
+const STREAMS_MAX = 500;
+/** How often it is looked for changes, in ms: so old is what a page shows at most. */
+const LOOK_MS = SECOND_MS;
+/** A proxy or a client that hears nothing takes the connection for dead, so something is said this often, in ms. */
+const HEARTBEAT_MS = 15 * SECOND_MS;
+
+/** What somebody watches. */
+export interface Watch {
+  readonly session: Session;
+  /** What is the same for all who watch the same: it is looked at once for them. */
+  readonly subject: string;
+  /** What a change of the subject changes. */
+  readonly version: () => Promise<string>;
+  /** The version that the page shows: whatever happened since is told at once. */
+  readonly shown: string;
+}
+
+/** Server-sent events (HTML, section 9.2) that say that there is something new, and never what. */
+export interface LiveStreams {
+  /** The stream of one page; null when there are too many already. */
+  open(watch: Watch): Response | null;
+  /** Ends all streams. */
+  stop(): void;
+}
+
+interface LiveOptions {
+  /** Whether a session goes on: its streams end with it. */
+  readonly isAlive: (session: Session) => Promise<boolean>;
+}
+
+const encoder = new TextEncoder();
+
+export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
+  const streams = new Set<Stream>();
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let isStopped = false;
+  const look = async () => {
+    await lookOnce(streams, isAlive);
+    timer = streams.size === 0 || isStopped ? null : setTimeout(look, LOOK_MS);
+  };
+  return {
+    open(watch) {
+      if (isStopped || streams.size >= STREAMS_MAX) return null;
+      const own = [...streams].filter((stream) => stream.watch.session.id === watch.session.id);
+      // A tab that was closed a moment ago may not have been noticed yet: the oldest makes room.
+      if (own.length >= STREAMS_PER_SESSION_MAX) own[0]?.close();
+      const stream = new Stream(watch, streams);
+      timer ??= setTimeout(look, LOOK_MS);
+      return stream.response;
+    },
+    stop() {
+      isStopped = true;
+      for (const stream of streams) stream.close();
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
+}
+
+/** Looks at each subject once, and tells those who watch it. */
+async function lookOnce(streams: ReadonlySet<Stream>, isAlive: LiveOptions["isAlive"]): Promise<void> {
+  const versions = new Map<string, Promise<string>>();
+  for (const stream of [...streams]) {
+    const { subject, version, session } = stream.watch;
+    try {
+      if (!(await isAlive(session))) {
+        stream.close();
+        continue;
+      }
+      const found = versions.get(subject) ?? version();
+      versions.set(subject, found);
+      stream.tell(await found);
+    } catch {
+      // The store or a read model does not answer: the next look finds what this one has missed.
+      stream.tell(null);
+    }
+  }
+}
+
+class Stream {
+  readonly response: Response;
+  private controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+  private version: string;
+  private spokeAt = performance.now();
+
+  constructor(
+    readonly watch: Watch,
+    private readonly streams: Set<Stream>,
+  ) {
+    streams.add(this);
+    this.version = watch.shown;
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        this.controller = controller;
+        this.say(": live\n\n");
+      },
+      cancel: () => {
+        this.controller = null;
+        streams.delete(this);
+      },
+    });
+    const headers = { "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" };
+    this.response = new Response(body, { headers: { ...headers, "cache-control": "no-store" } });
+  }
+
+  /** Says that something is new when the version is another one; else now and then that the stream is alive. */
+  tell(version: string | null): void {
+    const isNew = version !== null && version !== this.version;
+    this.version = version ?? this.version;
+    if (isNew) this.say(`event: changed\nid: ${version}\ndata: \n\n`);
+    else if (performance.now() - this.spokeAt > HEARTBEAT_MS) this.say(": still here\n\n");
+  }
+
+  close(): void {
+    this.streams.delete(this);
+    this.controller?.close();
+    this.controller = null;
+  }
+
+  private say(text: string): void {
+    if (this.controller === null) return;
+    this.spokeAt = performance.now();
+    this.controller.enqueue(encoder.encode(text));
+  }
+}

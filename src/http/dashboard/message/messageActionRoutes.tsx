@@ -1,0 +1,195 @@
+import type { FC } from "hono/jsx";
+import { cancelEmail } from "../../../commands/email/cancelEmail.ts";
+import { resumeEmail } from "../../../commands/email/mailAttempts.ts";
+import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { eraseEmail } from "../../../commands/erasure/eraseEmailContent.ts";
+import { isUuid } from "../../../kernel/ids.ts";
+import { parseAddress } from "../../../kernel/text/emailAddress.ts";
+import { requireSender } from "../../server/authorization.ts";
+import { Problem } from "../../server/problem.ts";
+import { Confirmation, Field } from "../components/form.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { seeOther } from "../frame/notices.ts";
+import { messageOf } from "./messageRoutes.tsx";
+import { refusalInWords } from "./refusalWords.ts";
+import { sendAgain } from "./sendAgain.ts";
+
+type Options = Pick<DashboardOptions, "deps">;
+
+/** What can be done with one message. What cannot be undone asks once. */
+export function messageActionRoutes(options: Options): readonly DashboardRoute[] {
+  const ask = (path: string, page: (visit: Visit, view: EmailView) => Page): DashboardRoute => ({
+    method: "GET",
+    path,
+    scope: "email:send",
+    answer: async (visit) => page(visit, await reachable(options, visit)),
+  });
+  const act = (path: string, answer: DashboardRoute["answer"]): DashboardRoute => ({
+    method: "POST",
+    path,
+    scope: "email:send",
+    answer,
+  });
+  return [
+    ask("/messages/:id/send-again", (visit, view) => askSendAgain(visit, view, {})),
+    act("/messages/:id/send-again", (visit) => doSendAgain(options, visit)),
+    ask("/messages/:id/cancel", askCancel),
+    act("/messages/:id/cancel", (visit) => doCancel(options, visit)),
+    ask("/messages/:id/erase", askErase),
+    act("/messages/:id/erase", (visit) => doErase(options, visit)),
+    act("/messages/:id/try-now", (visit) => doTryNow(options, visit)),
+  ];
+}
+
+/** A message that the key may act on: one that is bound to senders reaches their messages alone. */
+async function reachable(options: Options, visit: Visit): Promise<EmailView> {
+  const view = await messageOf(options, visit);
+  requireSender(visit.request, view.content?.from ?? null);
+  return view;
+}
+
+function pageAbout(view: EmailView, title: string, body: Page["body"], status = 200): Page {
+  const above = [
+    { path: "/messages", title: "Messages" },
+    { path: `/messages/${view.id}`, title: view.content?.subject || "Message" },
+  ];
+  return { title, above, status, body };
+}
+
+interface SendAgainAnswers {
+  readonly to?: string;
+  readonly nonce?: string;
+  readonly toFault?: string;
+  readonly fault?: string;
+}
+
+function askSendAgain(visit: Visit, view: EmailView, { to, nonce, toFault, fault }: SendAgainAnswers): Page {
+  if (view.content === null)
+    throw new Problem("NOT_FOUND", { detail: "the content of the message was erased" });
+  const status = toFault === undefined && fault === undefined ? 200 : 422;
+  return pageAbout(
+    view,
+    "Send again",
+    <Confirmation
+      title="Send this message again?"
+      action={visit.to(`/messages/${view.id}/send-again`)}
+      token={visit.formToken}
+      verb="Send again"
+      cancelTo={visit.to(`/messages/${view.id}`)}
+    >
+      <p>
+        Its content goes out as a new message with its own story, whose Idempotency-Key names this one.
+        Whoever has got it already gets it again.
+      </p>
+      {fault === undefined ? null : (
+        <p class="fault" role="alert">
+          {fault}
+        </p>
+      )}
+      <Field
+        name="to"
+        label="Recipient"
+        type="email"
+        value={to ?? view.content.to}
+        fault={toFault}
+        isRequired
+        maxLength={320}
+      />
+      <input type="hidden" name="nonce" value={nonce ?? crypto.randomUUID()} />
+    </Confirmation>,
+    status,
+  );
+}
+
+async function doSendAgain({ deps }: Options, visit: Visit): Promise<Page | Response> {
+  const view = await reachable({ deps }, visit);
+  const to = (visit.form.get("to") ?? "").trim();
+  const nonce = visit.form.get("nonce") ?? "";
+  if (!isUuid(nonce))
+    throw new Problem("INVALID_REQUEST", { detail: "the form is not whole: load the page again" });
+  const parsed = parseAddress(to);
+  if ("invalid" in parsed) return askSendAgain(visit, view, { to, nonce, toFault: `It ${parsed.invalid}.` });
+  const outcome = await sendAgain(deps, { view, to, nonce }, visit.commandContext());
+  if (outcome.kind !== "accepted") {
+    // Another nonce where this one was used for another recipient.
+    const fresh = outcome.kind === "conflict" ? {} : { nonce };
+    return askSendAgain(visit, view, { to, ...fresh, fault: refusalInWords(outcome) });
+  }
+  const { id } = outcome.receipt;
+  return seeOther(visit.to(`/messages/${id}`), "This is the new message: the content was sent again.");
+}
+
+function askCancel(visit: Visit, view: EmailView): Page {
+  return pageAbout(
+    view,
+    "Cancel",
+    <Confirmation
+      title="Cancel this message?"
+      action={visit.to(`/messages/${view.id}/cancel`)}
+      token={visit.formToken}
+      verb="Cancel the message"
+      cancelTo={visit.to(`/messages/${view.id}`)}
+      isDangerous
+    >
+      <p>It is not sent, and cannot be un-canceled; its content can be sent again as a new message.</p>
+    </Confirmation>,
+  );
+}
+
+async function doCancel({ deps }: Options, visit: Visit): Promise<Response> {
+  const { id } = await reachable({ deps }, visit);
+  const outcome = await cancelEmail(deps, id, visit.commandContext());
+  if (outcome === "notFound") throw new Problem("NOT_FOUND");
+  const told =
+    outcome === "notCancelable"
+      ? "It could not be canceled: a worker has it, or it has ended."
+      : "The message was canceled.";
+  return seeOther(visit.to(`/messages/${id}`), told);
+}
+
+const EraseWords: FC<{ readonly isWaiting: boolean }> = ({ isWaiting }) => (
+  <p>
+    Addresses, subject, bodies, variables, metadata, files and the relay's words are gone for good, here and
+    in every read model. What stays is that a message was accepted and what became of it.
+    {isWaiting ? " It has not been sent yet: it is canceled for that." : ""} Backups made before still hold
+    it.
+  </p>
+);
+
+function askErase(visit: Visit, view: EmailView): Page {
+  const isWaiting = view.email.status === "queued" || view.email.status === "deferred";
+  return pageAbout(
+    view,
+    "Erase content",
+    <Confirmation
+      title="Erase the content of this message?"
+      action={visit.to(`/messages/${view.id}/erase`)}
+      token={visit.formToken}
+      verb="Erase for good"
+      cancelTo={visit.to(`/messages/${view.id}`)}
+      isDangerous
+    >
+      <EraseWords isWaiting={isWaiting} />
+    </Confirmation>,
+  );
+}
+
+async function doErase({ deps }: Options, visit: Visit): Promise<Response> {
+  const { id } = await reachable({ deps }, visit);
+  const outcome = await eraseEmail(deps, id, { reason: "requested" }, visit.commandContext());
+  if (outcome === "notFound") throw new Problem("NOT_FOUND");
+  const told =
+    outcome === "afterClaim"
+      ? "A worker is at the message: its content is erased when the attempt has ended."
+      : "The content was erased.";
+  return seeOther(visit.to(`/messages/${id}`), told);
+}
+
+async function doTryNow({ deps }: Options, visit: Visit): Promise<Response> {
+  const { id } = await reachable({ deps }, visit);
+  const { outcome } = await resumeEmail(deps.store, id, visit.commandContext());
+  const told =
+    outcome === "resumed" ? "It is due now and goes next." : "It does not wait for a time any more.";
+  return seeOther(visit.to(`/messages/${id}`), told);
+}

@@ -1,0 +1,250 @@
+import type { FC } from "hono/jsx";
+import { Field, Select } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Empty, Pager, RowTable } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { LiveMark, ON_CHANGE } from "../live/liveMark.tsx";
+import type { MessageRow } from "./messageRows.ts";
+import { reasonInWords } from "./reasonWords.ts";
+import { SEARCH_CHARACTERS_MAX, type Search, STATUSES, searchText } from "./searchWords.ts";
+
+/** More new messages than this are told as this many and more. */
+export const NEW_SHOWN_MAX = 100;
+
+export interface MessageListProps {
+  readonly visit: Visit;
+  readonly search: Search;
+  readonly faults: readonly string[];
+  readonly rows: readonly MessageRow[];
+  /** The address of the next page; null on the last. */
+  readonly nextTo: string | null;
+  readonly isFirstPage: boolean;
+  /** The address of the stream that says what is new. */
+  readonly stream: string;
+  /** A command that sends a first message. */
+  readonly firstCommand: string;
+}
+
+/** The address of the list with a search. */
+export function listAddress(visit: Visit, text: string, more: Readonly<Record<string, string>> = {}): string {
+  const query = new URLSearchParams({ ...(text === "" ? {} : { q: text }), ...more });
+  return visit.to("/messages") + (query.size === 0 ? "" : `?${query}`);
+}
+
+/** The list of messages, with its search. */
+export const MessageList: FC<MessageListProps> = (props) => {
+  const { visit, search, rows, faults } = props;
+  const text = searchText(search.words);
+  return (
+    <>
+      <Heading title="Messages" beside={<LiveMark stream={props.stream} />}>
+        <a
+          class="button"
+          href={`${visit.to("/messages.csv")}${text === "" ? "" : `?${new URLSearchParams({ q: text })}`}`}
+        >
+          Download CSV
+        </a>
+        {visit.may("email:send") && rows.length > 0 ? (
+          <a
+            class="button"
+            href={`${visit.to("/messages/send-again")}?${new URLSearchParams({ q: text })}`}
+            data-dialog
+          >
+            Send all again…
+          </a>
+        ) : null}
+      </Heading>
+      <SearchBox visit={visit} search={search} faults={faults} />
+      <MessageRows {...props} newer={0} />
+      {rows.length === 0 && faults.length === 0 ? <NothingFound {...props} /> : null}
+      <Pager nextTo={props.nextTo} firstTo={props.isFirstPage ? null : listAddress(visit, text)} />
+    </>
+  );
+};
+
+const SearchBox: FC<Pick<MessageListProps, "visit" | "search" | "faults">> = ({ visit, search, faults }) => {
+  const { words } = search;
+  return (
+    <div class="search">
+      <search>
+        <form method="get" action={visit.to("/messages")}>
+          <label class="unseen" for="q">
+            Search messages
+          </label>
+          <input
+            id="q"
+            name="q"
+            type="search"
+            value={faults.length > 0 ? search.text : searchText(words)}
+            maxlength={SEARCH_CHARACTERS_MAX}
+            placeholder="to:ana@example.com status:bounced after:2026-11-01"
+            autocomplete="off"
+            spellcheck={false}
+            aria-describedby={faults.length > 0 ? "search-faults" : undefined}
+            data-search
+          />
+          <button type="submit">Search</button>
+        </form>
+      </search>
+      {faults.length === 0 ? null : (
+        <div class="faults" id="search-faults" role="alert">
+          {faults.map((fault) => (
+            <p>{fault}</p>
+          ))}
+        </div>
+      )}
+      <p class="shortcuts">
+        {(["deferred", "bounced", "failed", "suppressed"] as const).map((status) => (
+          <a
+            href={listAddress(visit, searchText({ ...words, status }))}
+            aria-current={words.status === status ? "true" : undefined}
+          >
+            {status}
+          </a>
+        ))}
+        {searchText(words) === "" ? null : <a href={visit.to("/messages")}>all</a>}
+      </p>
+      <details>
+        <summary>Filters</summary>
+        <form method="get" action={visit.to("/messages")} class="filters">
+          <input type="hidden" name="words" value="" />
+          <Field
+            name="to"
+            label="Recipient"
+            type="email"
+            value={words.to ?? ""}
+            placeholder="ana@example.com"
+          />
+          <Field
+            name="from"
+            label="Sender"
+            type="email"
+            value={words.from ?? ""}
+            placeholder="billing@example.com"
+          />
+          <Select
+            name="status"
+            label="Status"
+            value={words.status ?? ""}
+            options={[
+              { value: "", label: "Any" },
+              ...STATUSES.map((status) => ({ value: status, label: status })),
+            ]}
+          />
+          <Field
+            name="after"
+            label="Accepted on or after (UTC)"
+            value={words.after ?? ""}
+            placeholder="2026-11-01"
+          />
+          <Field
+            name="before"
+            label="Accepted before (UTC)"
+            value={words.before ?? ""}
+            placeholder="2026-12-01"
+          />
+          <Field name="template" label="Template id" value={words.template ?? ""} />
+          <Field name="key" label="Idempotency-Key" value={words.key ?? ""} maxLength={200} />
+          <p class="actions">
+            <button type="submit">Apply</button>
+          </p>
+        </form>
+      </details>
+    </div>
+  );
+};
+
+interface MessageRowsProps extends Pick<MessageListProps, "visit" | "search" | "rows" | "isFirstPage"> {
+  /** Messages that have come since the list was shown. */
+  readonly newer: number;
+}
+
+/**
+ * The rows of a page. They stay the same ones, as what they are now: what is new is counted above them and shown when
+ * somebody asks for it, so that no row moves under the hand that points at it.
+ */
+export const MessageRows: FC<MessageRowsProps> = ({ visit, search, rows, isFirstPage, newer }) => {
+  const text = searchText(search.words);
+  const again = new URLSearchParams({
+    q: text,
+    ids: rows.map(({ id }) => id).join(","),
+    ...(isFirstPage ? { first: "" } : {}),
+  });
+  return (
+    <div
+      id="message-rows"
+      hx-get={`${visit.to("/messages/rows")}?${again}`}
+      hx-trigger={ON_CHANGE}
+      hx-target="this"
+      hx-swap="outerMorph"
+    >
+      <p class="newer" role="status">
+        {newer === 0 ? null : (
+          <a class="button" href={listAddress(visit, text)}>
+            {newer >= NEW_SHOWN_MAX ? `${NEW_SHOWN_MAX}+` : newer} new
+          </a>
+        )}
+      </p>
+      {rows.length === 0 ? null : (
+        <RowTable
+          label="Messages, newest first"
+          columns={COLUMNS}
+          rows={rows}
+          idOf={({ id }) => id}
+          linkOf={({ id }) => visit.to(`/messages/${id}`)}
+        />
+      )}
+    </div>
+  );
+};
+
+const COLUMNS = [
+  {
+    title: "Recipient",
+    cell: ({ to }: MessageRow) => <span class="clip">{to ?? <i class="soft">erased</i>}</span>,
+  },
+  { title: "Status", cell: (row: MessageRow) => <RowStatus row={row} /> },
+  {
+    title: "Subject",
+    cell: ({ subject, to }: MessageRow) => (
+      <span class="clip">{subject ?? <i class="soft">{to === null ? "erased" : "none"}</i>}</span>
+    ),
+  },
+  { title: "Accepted", cell: ({ createdAt }: MessageRow) => <Time at={createdAt} /> },
+];
+
+const TOLD_STATUSES = ["deferred", "bounced", "failed"];
+
+const RowStatus: FC<{ readonly row: MessageRow }> = ({ row: { status, reason } }) => (
+  <span title={reason !== null && TOLD_STATUSES.includes(status) ? reasonInWords(reason) : undefined}>
+    <Status status={status} />
+  </span>
+);
+
+const NothingFound: FC<MessageListProps> = ({ visit, search, nextTo, firstCommand }) => {
+  if (searchText(search.words) !== "") {
+    return (
+      <Empty title={nextTo === null ? "No message matches" : "Nothing among these"}>
+        <p>
+          {nextTo === null
+            ? "Addresses must be whole: what the log keeps of them can be compared, and not searched by part."
+            : "The search goes on with older messages."}
+        </p>
+        <p>
+          <a href={visit.to("/messages")}>Show all messages</a>
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No message has been sent yet">
+      <p>Send the first one. It shows up here at once.</p>
+      <pre>{firstCommand}</pre>
+      <p>
+        <a href={visit.outside("/docs")}>API reference</a>
+      </p>
+    </Empty>
+  );
+};

@@ -1,0 +1,282 @@
+import { isUuid } from "../../../kernel/ids.ts";
+import { epochMs, rfc3339 } from "../../../kernel/time.ts";
+import { whenCaughtUp } from "../../lists/caughtUpReads.ts";
+import { decodeCursor } from "../../lists/cursorPaging.ts";
+import { Problem, refusedFor } from "../../server/problem.ts";
+import { Confirmation, PostForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { seeOther } from "../frame/notices.ts";
+import { messagesStream } from "../live/liveRoutes.ts";
+import { messageCsv } from "./messageCsv.ts";
+import { listAddress, MessageList, MessageRows, NEW_SHOWN_MAX } from "./messageListPage.tsx";
+import {
+  countNewer,
+  type MessageRow,
+  type MessageSource,
+  messageOfKey,
+  messagePage,
+  messagesOf,
+} from "./messageRows.ts";
+import {
+  emailQueryOf,
+  parseSearch,
+  SEARCH_WORDS,
+  type Search,
+  type Searched,
+  searchText,
+} from "./searchWords.ts";
+import { BATCH_MAX, type BatchResult, sendBatchAgain } from "./sendBatchAgain.ts";
+
+const ROWS_PER_PAGE = 30;
+
+/** The list of messages and what can be done with all of a search. */
+export function messageListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  const source: MessageSource = { deps: options.deps, emails: options.readModel("emails") };
+  return [
+    {
+      method: "GET",
+      path: "/messages",
+      scope: "email:read",
+      answer: (visit) => showList(options, source, visit),
+    },
+    {
+      method: "GET",
+      path: "/messages/rows",
+      scope: "email:read",
+      isBackground: true,
+      answer: (visit) => showRows(source, visit),
+    },
+    {
+      method: "GET",
+      path: "/messages.csv",
+      scope: "email:read",
+      answer: async (visit) => csvOf(source, visit),
+    },
+    {
+      method: "GET",
+      path: "/messages/send-again",
+      scope: "email:send",
+      answer: async (visit) => confirmSendAgain(source, visit),
+    },
+    {
+      method: "POST",
+      path: "/messages/send-again",
+      scope: "email:send",
+      answer: (visit) => sendAllAgain(source, visit),
+    },
+  ];
+}
+
+/** What the filters' form has said, as the words that the search box would hold. */
+function wordsOfForm(query: URLSearchParams): Searched {
+  return Object.fromEntries(SEARCH_WORDS.map((name) => [name, query.get(name) ?? ""]));
+}
+
+async function showList(
+  options: DashboardOptions,
+  source: MessageSource,
+  visit: Visit,
+): Promise<Page | Response> {
+  const { query, workspaceId } = visit;
+  if (query.has("words")) return seeOther(listAddress(visit, searchText(wordsOfForm(query))));
+  const search = parseSearch(query.get("q") ?? "");
+  if (search.id !== null) return seeOther(visit.to(`/messages/${search.id}`));
+  const cursor = query.get("cursor");
+  // Before the rows are read: what happens in between is told once too often, and not never.
+  const stream = await messagesStream(options, visit);
+  const found = await find(source, workspaceId, search, cursor);
+  const text = searchText(search.words);
+  return {
+    title: "Messages",
+    isWide: true,
+    status: found.faults.length > 0 ? 422 : 200,
+    body: (
+      <MessageList
+        visit={visit}
+        search={search}
+        faults={found.faults}
+        rows={found.rows}
+        nextTo={found.nextCursor === null ? null : listAddress(visit, text, { cursor: found.nextCursor })}
+        isFirstPage={cursor === null}
+        stream={stream}
+        firstCommand={firstCommand(options.url)}
+      />
+    ),
+  };
+}
+
+interface FoundMessages {
+  readonly rows: readonly MessageRow[];
+  readonly nextCursor: string | null;
+  readonly faults: readonly string[];
+}
+
+async function find(
+  source: MessageSource,
+  workspaceId: string,
+  { words, faults }: Search,
+  cursor: string | null,
+): Promise<FoundMessages> {
+  const nothing = { rows: [], nextCursor: null };
+  if (faults.length > 0) return { ...nothing, faults };
+  // Read from its own stream: a key names one message, and no other word changes which.
+  if (words.key !== undefined) {
+    return { ...nothing, faults, rows: await messageOfKey(source.deps, workspaceId, words.key) };
+  }
+  const asked = emailQueryOf(source.deps, workspaceId, words);
+  if ("faults" in asked) return { ...nothing, faults: asked.faults };
+  if (cursor === null) await whenCaughtUp(source.emails);
+  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
+  return { ...(await messagePage(source, { ...asked.query, ...after, limit: ROWS_PER_PAGE })), faults };
+}
+
+async function showRows(source: MessageSource, visit: Visit): Promise<Page> {
+  const { query, workspaceId } = visit;
+  const search = parseSearch(query.get("q") ?? "");
+  const ids = (query.get("ids") ?? "").split(",").filter(isUuid).slice(0, ROWS_PER_PAGE);
+  const rows = await messagesOf(source, workspaceId, ids);
+  const isFirstPage = query.has("first");
+  const asked = emailQueryOf(source.deps, workspaceId, search.words);
+  const isCounted = isFirstPage && "query" in asked && search.words.key === undefined;
+  const newer = isCounted ? await countNewer(source, asked.query, ids[0] ?? null, NEW_SHOWN_MAX) : 0;
+  return {
+    title: "Messages",
+    body: <MessageRows visit={visit} search={search} rows={rows} isFirstPage={isFirstPage} newer={newer} />,
+  };
+}
+
+/** The query of a search that must be in order: a form or a link of ours holds no other. */
+function queryOf(source: MessageSource, visit: Visit, text: string) {
+  const search = parseSearch(text);
+  const asked = emailQueryOf(source.deps, visit.workspaceId, search.words);
+  const faults = [...search.faults, ...("faults" in asked ? asked.faults : [])];
+  if ("query" in asked && faults.length === 0 && search.words.key === undefined) return asked.query;
+  throw new Problem("INVALID_REQUEST", { detail: faults[0] ?? "key: names one message, open that" });
+}
+
+function csvOf(source: MessageSource, visit: Visit): Response {
+  const query = queryOf(source, visit, visit.query.get("q") ?? "");
+  const day = rfc3339(source.deps.clock.now()).slice(0, 10);
+  return new Response(messageCsv(source, query, visit.principal.keyId), {
+    headers: {
+      "content-type": "text/csv; charset=utf-8",
+      "content-disposition": `attachment; filename="messages-${day}.csv"`,
+      "content-security-policy": "sandbox; default-src 'none'",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    },
+  });
+}
+
+function confirmSendAgain(source: MessageSource, visit: Visit): Page {
+  const text = visit.query.get("q") ?? "";
+  queryOf(source, visit, text);
+  return {
+    title: "Send all again",
+    above: [{ path: `/messages?${new URLSearchParams({ q: text })}`, title: "Messages" }],
+    body: (
+      <Confirmation
+        title="Send all that match again?"
+        action={visit.to("/messages/send-again")}
+        token={visit.formToken}
+        verb="Send again"
+        cancelTo={listAddress(visit, text)}
+        isDangerous
+      >
+        <p>
+          Every message{" "}
+          {text === "" ? (
+            "of the workspace"
+          ) : (
+            <>
+              that matches <code>{text}</code>
+            </>
+          )}{" "}
+          and was accepted before now is sent once more, whatever became of it, as a new message that names
+          the old one. At most {BATCH_MAX} go at once. Who has got one already gets it again: mail that has
+          left cannot be taken back.
+        </p>
+        <input type="hidden" name="q" value={text} />
+        <input type="hidden" name="until" value={rfc3339(source.deps.clock.now())} />
+        <input type="hidden" name="nonce" value={crypto.randomUUID()} />
+      </Confirmation>
+    ),
+  };
+}
+
+async function sendAllAgain(source: MessageSource, visit: Visit): Promise<Page> {
+  const { form } = visit;
+  const text = form.get("q") ?? "";
+  const until = form.get("until") ?? "";
+  const nonce = form.get("nonce") ?? "";
+  if (Number.isNaN(epochMs(until)) || !isUuid(nonce)) throw refusedFor("INVALID_REQUEST", []);
+  const query = queryOf(source, visit, text);
+  // What this makes is newer than `until`, so it is never found again and sent once more.
+  const before = [query.createdBefore, until].filter((time) => time !== undefined).sort()[0] ?? until;
+  const result = await sendBatchAgain(source, visit, {
+    query: { ...query, createdBefore: before },
+    nonce,
+    cursor: form.get("cursor"),
+  });
+  return {
+    title: "Sent again",
+    above: [{ path: `/messages?${new URLSearchParams({ q: text })}`, title: "Messages" }],
+    body: <BatchReport visit={visit} result={result} fields={{ q: text, until, nonce }} />,
+  };
+}
+
+const BatchReport = ({
+  visit,
+  result,
+  fields,
+}: {
+  readonly visit: Visit;
+  readonly result: BatchResult;
+  readonly fields: Readonly<Record<string, string>>;
+}) => (
+  <>
+    <Heading title="Sent again" />
+    <p>
+      {result.sent} {result.sent === 1 ? "message was" : "messages were"} sent again
+      {result.skipped === 0 ? "" : `; ${result.skipped} could not be`}.
+    </p>
+    {result.refusals.length === 0 ? null : (
+      <ul>
+        {result.refusals.map(({ id, why }) => (
+          <li>
+            <a href={visit.to(`/messages/${id}`)}>{id}</a>: {why}
+          </li>
+        ))}
+      </ul>
+    )}
+    {result.nextCursor === null ? (
+      <p class="actions">
+        <a class="button" href={visit.to("/messages")}>
+          To the messages
+        </a>
+      </p>
+    ) : (
+      <PostForm action={visit.to("/messages/send-again")} token={visit.formToken} class="actions">
+        {Object.entries({ ...fields, cursor: result.nextCursor }).map(([name, value]) => (
+          <input type="hidden" name={name} value={value} />
+        ))}
+        <span>More match.</span>
+        <button type="submit" class="danger">
+          Go on with the next
+        </button>
+      </PostForm>
+    )}
+  </>
+);
+
+function firstCommand(url: URL): string {
+  return [
+    `curl ${url.href.replace(/\/$/, "")}/api/v1/emails \\`,
+    '  -H "Authorization: Bearer $POSTLEDGER_API_KEY" \\',
+    "  -H 'Idempotency-Key: hello-0001' \\",
+    "  -H 'Content-Type: application/json' \\",
+    `  -d '{"from":"hello@example.com","to":"you@example.com","subject":"Hello","text":"It works."}'`,
+  ].join("\n");
+}

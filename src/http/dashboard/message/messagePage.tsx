@@ -1,0 +1,211 @@
+import type { Child, FC } from "hono/jsx";
+import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { isTerminal, isWaiting } from "../../../domain/email/state.ts";
+import type { Waiting } from "../../../domain/email/waitingReason.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
+import { PostForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Facts } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Ago, Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { LiveMark, ON_CHANGE } from "../live/liveMark.tsx";
+import { messageStream } from "../live/liveRoutes.ts";
+import { listAddress } from "./messageListPage.tsx";
+import { reasonInWords } from "./reasonWords.ts";
+import { searchText } from "./searchWords.ts";
+
+/** The parts of a message's page, in the order of their tabs. */
+export const PARTS = ["story", "html", "text", "headers", "files"] as const;
+export type Part = (typeof PARTS)[number];
+
+const PART_TITLES: Readonly<Record<Part, string>> = {
+  story: "Story",
+  html: "HTML",
+  text: "Text",
+  headers: "Headers",
+  files: "Attachments",
+};
+
+export interface MessagePageProps {
+  readonly visit: Visit;
+  readonly view: EmailView;
+  readonly waiting: Waiting | null;
+  readonly now: EpochMs;
+  readonly part: Part;
+  readonly isPhoneWide: boolean;
+  /** What the part shows. */
+  readonly children: Child;
+}
+
+/** One message: on top why it waits or what became of it, then its parts. */
+export const MessagePage: FC<MessagePageProps> = (props) => {
+  const { visit, view, part } = props;
+  const { id, email, content } = view;
+  const at = visit.to(`/messages/${id}`);
+  return (
+    <div
+      id="message"
+      hx-get={addressOf(at, part)}
+      hx-trigger={ON_CHANGE.replace(", every 20s", "")}
+      hx-target="this"
+      hx-swap="outerMorph"
+    >
+      <Heading
+        title={content?.subject || (content === null ? "Message without content" : "(no subject)")}
+        beside={
+          <>
+            <Status status={email.status} />
+            <LiveMark stream={messageStream(visit, id, view.events.at(-1)?.sequence ?? 0)} />
+          </>
+        }
+      >
+        <Actions {...props} />
+      </Heading>
+      <Standing {...props} />
+      <div class="message-facts">
+        <Facts facts={factsOf(props)} />
+      </div>
+      <nav class="tabs" aria-label="Parts of the message">
+        {PARTS.filter((name) => isShown(name, view)).map((name) => (
+          <a href={addressOf(at, name)} aria-current={name === part ? "page" : undefined}>
+            {PART_TITLES[name]}
+            {name === "files" ? ` (${content?.attachments?.length ?? 0})` : ""}
+          </a>
+        ))}
+        <span class="tabs-end">
+          {content === null ? null : <a href={`${at}/source.eml`}>Download MIME</a>}
+        </span>
+      </nav>
+      {props.children}
+    </div>
+  );
+};
+
+/** The address of a part of a message's page. */
+export function addressOf(messageAt: string, part: Part): string {
+  return part === "story" ? messageAt : `${messageAt}?show=${part}`;
+}
+
+function isShown(part: Part, { content }: EmailView): boolean {
+  if (part === "story") return true;
+  if (content === null) return false;
+  if (part === "html") return content.html !== undefined;
+  if (part === "text") return content.text !== undefined;
+  return part === "headers" || (content.attachments ?? []).length > 0;
+}
+
+const Actions: FC<MessagePageProps> = ({ visit, view: { id, email, content } }) => {
+  if (!visit.may("email:send")) return null;
+  const at = visit.to(`/messages/${id}`);
+  return (
+    <>
+      {content === null ? null : (
+        <a class="button" href={`${at}/send-again`} data-dialog>
+          Send again…
+        </a>
+      )}
+      {isWaiting(email.status) ? (
+        <a class="button" href={`${at}/cancel`} data-dialog>
+          Cancel…
+        </a>
+      ) : null}
+      {email.contentErased ? null : (
+        <a class="button danger" href={`${at}/erase`} data-dialog>
+          Erase content…
+        </a>
+      )}
+    </>
+  );
+};
+
+const WAITING_TITLES: Readonly<Record<Waiting["reason"], string>> = {
+  in_queue: "In the queue",
+  being_delivered: "Being delivered",
+  retry_scheduled: "Waiting for the next attempt",
+  relay_unavailable: "Waiting for the relay",
+  sending_paused: "Waiting: sending is paused",
+  sender_unavailable: "Waiting for its sender",
+  delivery_unknown: "Waiting for a decision",
+  held_after_restore: "Held since the log was restored",
+  delivery_off: "Waiting: delivery is off",
+  disk_full: "Waiting for room on the disk",
+};
+
+/** Why it waits, until when, and what can be done; or what became of it, in words. */
+const Standing: FC<MessagePageProps> = (props) => {
+  const { waiting, view, visit, now } = props;
+  if (waiting === null) return <Ended view={view} />;
+  const isDueLater = view.email.status === "deferred" && view.email.nextAttemptAt > now;
+  const isTryable = visit.may("email:send") && (isDueLater || view.email.isDeliveryUnknown);
+  return (
+    <section class="standing waiting" aria-label="Why it waits">
+      <div>
+        <h2>{WAITING_TITLES[waiting.reason]}</h2>
+        <p>{waitingDetail(waiting)}</p>
+        {waiting.until === null ? null : (
+          <p>
+            {waiting.reason === "being_delivered" ? "Until" : "Next:"} <Ago at={waiting.until} now={now} />,{" "}
+            <Time at={waiting.until} />
+          </p>
+        )}
+        {waiting.reason === "delivery_unknown" ? (
+          <p>To try it now may deliver it twice: the second one carries the same Message-ID.</p>
+        ) : null}
+      </div>
+      {isTryable ? (
+        <PostForm action={visit.to(`/messages/${view.id}/try-now`)} token={visit.formToken}>
+          <button type="submit" class="primary">
+            Try now
+          </button>
+        </PostForm>
+      ) : null}
+    </section>
+  );
+};
+
+/** The detail of a scheduled retry ends in the log's own name for the reason. */
+function waitingDetail({ reason, detail }: Waiting): string {
+  const named = /^The last attempt was put off: ([a-z_]+)\.$/.exec(detail)?.[1];
+  return reason === "retry_scheduled" && named !== undefined
+    ? `The last attempt was put off. ${reasonInWords(named)}`
+    : detail;
+}
+
+const Ended: FC<{ readonly view: EmailView }> = ({ view: { email, events } }) => {
+  if (!isTerminal(email.status)) return null;
+  const last = events.findLast(({ event }) =>
+    ["EmailBounced", "EmailFailed", "EmailSuppressed"].includes(event.type),
+  )?.event;
+  if (last === undefined || !("reason" in last.data)) return null;
+  const said = "reply" in last.data ? last.data.reply : undefined;
+  return (
+    <section
+      class={`standing ${email.status === "suppressed" ? "quiet" : "bad"}`}
+      aria-label="What became of it"
+    >
+      <div>
+        <h2>{reasonInWords(last.data.reason)}</h2>
+        {said ? <pre class="said">{said}</pre> : null}
+      </div>
+    </section>
+  );
+};
+
+function factsOf({ visit, view }: MessagePageProps): readonly (readonly [string, Child])[] {
+  const { id, email, content } = view;
+  const search = (name: "to" | "from" | "template", value: string) => (
+    <a href={listAddress(visit, searchText({ [name]: value }))}>{value}</a>
+  );
+  const erased = <i class="soft">erased</i>;
+  return [
+    ["To", content === null ? erased : search("to", content.to)],
+    ["From", content === null ? erased : search("from", content.from)],
+    ...(content?.replyTo === undefined ? [] : [["Reply to", content.replyTo] as const]),
+    ["Accepted", <Time at={email.acceptedAt} />],
+    ["Attempts", String(email.attempts)],
+    ...(email.templateId === null ? [] : [["Template", search("template", email.templateId)] as const]),
+    ...Object.entries(content?.metadata ?? {}).map(([name, value]) => [name, String(value)] as const),
+    ["Id", <Copyable text={id} label="the id" />],
+  ];
+}

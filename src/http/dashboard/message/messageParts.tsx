@@ -1,0 +1,72 @@
+import type { FC } from "hono/jsx";
+import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { grouped } from "../../../kernel/text/text.ts";
+import { addressOf } from "./messagePage.tsx";
+
+interface FrameProps {
+  /** The address of the message's page. */
+  readonly at: string;
+  readonly isPhoneWide: boolean;
+}
+
+/** The message as a mail client shows it: in a frame of its own that runs and loads nothing, at two widths. */
+export const HtmlPart: FC<FrameProps> = ({ at, isPhoneWide }) => (
+  <div class="preview">
+    <p class="widths">
+      <a href={addressOf(at, "html")} aria-current={isPhoneWide ? undefined : "true"}>
+        Desktop
+      </a>
+      <a href={`${addressOf(at, "html")}&width=phone`} aria-current={isPhoneWide ? "true" : undefined}>
+        Phone
+      </a>
+      <span class="soft">Nothing is loaded from elsewhere: images that are not in the mail stay away.</span>
+    </p>
+    <iframe
+      class={isPhoneWide ? "phone" : ""}
+      src={`${at}/body.html`}
+      title="The HTML of the message"
+      sandbox="allow-popups allow-popups-to-escape-sandbox"
+      referrerpolicy="no-referrer"
+    />
+  </div>
+);
+
+export const TextPart: FC<{ readonly text: string }> = ({ text }) => <pre class="paper">{text}</pre>;
+
+/** The headers as a relay gets them. */
+export const HeadersPart: FC<{ readonly mime: Uint8Array }> = ({ mime }) => {
+  const text = new TextDecoder().decode(mime.subarray(0, HEADER_BYTES_MAX));
+  return <pre class="paper">{text.slice(0, text.indexOf("\r\n\r\n"))}</pre>;
+};
+
+/** More than the headers of a message of ours can take. */
+const HEADER_BYTES_MAX = 65_536;
+
+export const FilesPart: FC<{ readonly at: string; readonly view: EmailView }> = ({ at, view }) => (
+  <div class="table">
+    <table>
+      <caption class="unseen">Attachments</caption>
+      <thead>
+        <tr>
+          <th scope="col">Name</th>
+          <th scope="col">Type</th>
+          <th scope="col" class="number">
+            Bytes
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {(view.content?.attachments ?? []).map(({ filename, contentType, bytes }, index) => (
+          <tr>
+            <td>
+              {view.email.attachmentsExpired ? filename : <a href={`${at}/files/${index}`}>{filename}</a>}
+            </td>
+            <td>{contentType}</td>
+            <td class="number">{grouped(bytes)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+    {view.email.attachmentsExpired ? <p class="soft">Their bytes have expired.</p> : null}
+  </div>
+);

@@ -1,0 +1,134 @@
+import { mailMessage } from "../../../commands/email/mailMessage.ts";
+import { type EmailView, folderOf, readEmail } from "../../../commands/email/readEmail.ts";
+import { openAttachments } from "../../../commands/email/storedContent.ts";
+import { isUuid } from "../../../kernel/ids.ts";
+import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
+import { Problem } from "../../server/problem.ts";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { bodyResponse, downloadResponse, fileAt } from "./messageFiles.ts";
+import { MessagePage, PARTS, type Part } from "./messagePage.tsx";
+import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./messageParts.tsx";
+import { type StoryEntry, storyOf } from "./story.ts";
+import { Timeline } from "./timeline.tsx";
+
+/** What a page of one message works with. */
+type Options = Pick<DashboardOptions, "deps" | "readModel" | "whyWaiting" | "buildMime">;
+
+/** One message: its page and its files. */
+export function messageRoutes(options: Options): readonly DashboardRoute[] {
+  const read = { method: "GET", scope: "email:read" } as const;
+  return [
+    { ...read, path: "/messages/:id", answer: (visit) => showMessage(options, visit) },
+    { ...read, path: "/messages/:id/story", answer: (visit) => showStory(options, visit) },
+    {
+      ...read,
+      path: "/messages/:id/body.html",
+      async answer(visit) {
+        const { content } = await messageOf(options, visit);
+        if (content?.html === undefined) throw new Problem("NOT_FOUND");
+        return bodyResponse(content.html);
+      },
+    },
+    {
+      ...read,
+      path: "/messages/:id/source.eml",
+      async answer(visit) {
+        const view = await messageOf(options, visit);
+        return downloadResponse(await mimeOf(options, view), `${view.id}.eml`, "message/rfc822");
+      },
+    },
+    { ...read, path: "/messages/:id/files/:place", answer: (visit) => fileOf(options, visit) },
+  ];
+}
+
+/** The message that the path names. Throws where the workspace has none of the id. */
+export async function messageOf({ deps }: Pick<Options, "deps">, visit: Visit): Promise<EmailView> {
+  const { id = "" } = visit.params;
+  const view = isUuid(id) ? await readEmail(deps, visit.workspaceId, id.toLowerCase()) : null;
+  if (view === null) throw new Problem("NOT_FOUND", { detail: "there is no such message in this workspace" });
+  return view;
+}
+
+async function showMessage(options: Options, visit: Visit): Promise<Page> {
+  const view = await messageOf(options, visit);
+  const waiting = await options.whyWaiting(view);
+  const part = partOf(visit.query.get("show"));
+  const isPhoneWide = visit.query.get("width") === "phone";
+  return {
+    title: view.content?.subject || "Message",
+    above: [{ path: "/messages", title: "Messages" }],
+    body: (
+      <MessagePage
+        visit={visit}
+        view={view}
+        waiting={waiting}
+        now={options.deps.clock.now()}
+        part={part}
+        isPhoneWide={isPhoneWide}
+      >
+        {await partBody(options, visit, view, part)}
+      </MessagePage>
+    ),
+  };
+}
+
+function partOf(text: string | null): Part {
+  return PARTS.find((part) => part === text) ?? "story";
+}
+
+async function partBody(options: Options, visit: Visit, view: EmailView, part: Part) {
+  const at = visit.to(`/messages/${view.id}`);
+  const { content } = view;
+  if (part === "html" && content?.html !== undefined)
+    return <HtmlPart at={at} isPhoneWide={visit.query.get("width") === "phone"} />;
+  if (part === "text" && content?.text !== undefined) return <TextPart text={content.text} />;
+  if (part === "headers" && content !== null)
+    return (
+      <HeadersPart mime={options.buildMime(mailMessage(view.id, view.email, { ...content, files: [] }))} />
+    );
+  if (part === "files" && content !== null) return <FilesPart at={at} view={view} />;
+  return storyPart(visit, view, await entriesOf(options, visit, view));
+}
+
+function entriesOf({ deps, readModel }: Options, visit: Visit, view: EmailView) {
+  const deliveries = visit.may("webhook:manage") ? readModel("webhook-deliveries") : null;
+  return storyOf(deps, deliveries, view);
+}
+
+function storyPart(visit: Visit, view: EmailView, entries: readonly StoryEntry[]) {
+  const at = visit.to(`/messages/${view.id}`);
+  const shown = wholeNumber(visit.query.get("at") ?? "", { min: 1, max: entries.length }) ?? entries.length;
+  return <Timeline entries={entries} shown={shown} pageAt={at} partAt={`${at}/story`} />;
+}
+
+async function showStory(options: Options, visit: Visit): Promise<Page> {
+  const view = await messageOf(options, visit);
+  const entries = await entriesOf(options, visit, view);
+  return {
+    title: "Story",
+    above: [
+      { path: "/messages", title: "Messages" },
+      { path: `/messages/${view.id}`, title: view.content?.subject || "Message" },
+    ],
+    body: storyPart(visit, view, entries),
+  };
+}
+
+async function mimeOf({ deps, buildMime }: Options, { id, email, content }: EmailView) {
+  const files =
+    content && (await openAttachments(deps.content, folderOf(id, email), content.attachments ?? []));
+  if (content === null || files === null) {
+    throw new Problem("NOT_FOUND", { detail: "the content of the message, or a file of it, is gone" });
+  }
+  return buildMime(mailMessage(id, email, { ...content, files }));
+}
+
+async function fileOf({ deps }: Options, visit: Visit): Promise<Response> {
+  const view = await messageOf({ deps }, visit);
+  const file = fileAt(view, visit.params.place ?? "");
+  const bytes =
+    file === undefined ? null : await deps.content.get(folderOf(view.id, view.email), file.sha256);
+  if (file === undefined || bytes === null) throw new Problem("NOT_FOUND", { detail: "the file is gone" });
+  return downloadResponse(new Uint8Array(bytes), file.filename, file.contentType);
+}

@@ -1,0 +1,113 @@
+import { type EmailQuery, type EmailRow, listEmails } from "../../../../projections/emails.ts";
+import type { Dependencies } from "../../../commands/dependencies.ts";
+import { type EmailView, readEmail, readEmailByKey } from "../../../commands/email/readEmail.ts";
+import { UnreadableEventError } from "../../../kernel/event/codec.ts";
+import { excerpt } from "../../../kernel/text/text.ts";
+import { rfc3339 } from "../../../kernel/time.ts";
+import { findPage, type ReadModel } from "../../lists/caughtUpReads.ts";
+
+/** A message in a list. Of what was erased, and of what cannot be read, nobody knows the addresses. */
+export interface MessageRow {
+  readonly id: string;
+  readonly status: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly attempts: number;
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly subject: string | null;
+  readonly templateId: string | null;
+  /** The reason that the last event of its delivery gives. */
+  readonly reason: string | null;
+  /** How the text begins; "" where there is none. */
+  readonly snippet: string;
+  /** How it was handed over; null before that. */
+  readonly transport: string | null;
+}
+
+const SNIPPET_CHARACTERS_MAX = 140;
+
+/** Where messages are listed from. */
+export interface MessageSource {
+  readonly deps: Dependencies;
+  readonly emails: ReadModel;
+}
+
+interface MessagePage {
+  readonly rows: readonly MessageRow[];
+  readonly nextCursor: string | null;
+}
+
+/** One page of messages, newest first. Addresses and subjects come from the messages' own streams. */
+export async function messagePage({ deps, emails }: MessageSource, query: EmailQuery): Promise<MessagePage> {
+  const { shown, nextCursor } = await findPage(emails, query, listEmails);
+  const rows = await emails.scheduler.mapEach(shown, (row) => rowOf(deps, query.workspaceId, row));
+  return { rows: rows.filter((row) => row !== null), nextCursor };
+}
+
+/** How many messages have come before the one that a list begins with; `limit` stands for that many and more. */
+export async function countNewer(
+  { emails }: MessageSource,
+  query: Omit<EmailQuery, "limit">,
+  topId: string | null,
+  limit: number,
+): Promise<number> {
+  const { shown } = await findPage(emails, { ...query, limit }, listEmails);
+  const at = shown.findIndex(({ id }) => id === topId);
+  return at === -1 ? shown.length : at;
+}
+
+/** The messages of these ids as they are now, in this order. */
+export async function messagesOf(
+  { deps, emails }: MessageSource,
+  workspaceId: string,
+  ids: readonly string[],
+): Promise<readonly MessageRow[]> {
+  const rows = await emails.scheduler.mapEach(ids, async (id) => {
+    const view = await readEmail(deps, workspaceId, id);
+    return view && rowOfView(view);
+  });
+  return rows.filter((row) => row !== null);
+}
+
+/** The message that has an Idempotency-Key, as a list of at most one. */
+export async function messageOfKey(
+  deps: Dependencies,
+  workspaceId: string,
+  key: string,
+): Promise<readonly MessageRow[]> {
+  const view = await readEmailByKey(deps, workspaceId, key.trim());
+  return view === null ? [] : [rowOfView(view)];
+}
+
+async function rowOf(deps: Dependencies, workspaceId: string, row: EmailRow): Promise<MessageRow | null> {
+  try {
+    const view = await readEmail(deps, workspaceId, row.id);
+    return view && rowOfView(view);
+  } catch (error) {
+    // One message that this version cannot read must not take the list of all others with it.
+    if (!(error instanceof UnreadableEventError)) throw error;
+    const unknown = { from: null, to: null, subject: null, templateId: null, snippet: "", transport: null };
+    return { ...row, ...unknown };
+  }
+}
+
+function rowOfView(view: EmailView): MessageRow {
+  const { id, email, content, events } = view;
+  const createdAt = rfc3339(email.acceptedAt);
+  const reason = events.findLast(({ event }) => "reason" in event.data)?.event.data;
+  return {
+    id,
+    status: email.status,
+    createdAt,
+    updatedAt: events.at(-1)?.at ?? createdAt,
+    attempts: email.attempts,
+    from: content?.from ?? null,
+    to: content?.to ?? null,
+    subject: content?.subject ?? null,
+    templateId: email.templateId,
+    reason: reason !== undefined && "reason" in reason ? String(reason.reason) : null,
+    snippet: excerpt((content?.text ?? "").replace(/\s+/g, " ").trim(), SNIPPET_CHARACTERS_MAX),
+    transport: email.transport,
+  };
+}

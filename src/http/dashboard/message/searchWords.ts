@@ -1,0 +1,127 @@
+import type { EmailQuery } from "../../../../projections/emails.ts";
+import type { Dependencies } from "../../../commands/dependencies.ts";
+import { isUuid } from "../../../kernel/ids.ts";
+import { parseAddress } from "../../../kernel/text/emailAddress.ts";
+import { nearestName } from "../../../kernel/text/nearestName.ts";
+import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
+
+/** What can be searched for, in the order of the form. */
+export const SEARCH_WORDS = ["to", "from", "status", "template", "after", "before", "key"] as const;
+export type SearchWord = (typeof SEARCH_WORDS)[number];
+
+/** The statuses of a message, in the order in which it may come to them. */
+export const STATUSES = [
+  "queued",
+  "sending",
+  "deferred",
+  "sent",
+  "bounced",
+  "failed",
+  "suppressed",
+  "canceled",
+] as const;
+
+/** Longer than any search that means something. */
+export const SEARCH_CHARACTERS_MAX = 1_000;
+
+export type Searched = Readonly<Partial<Record<SearchWord, string>>>;
+
+/** What a search says. */
+export interface Search {
+  /** As it was typed. */
+  readonly text: string;
+  /** What was searched for, by word. */
+  readonly words: Searched;
+  /** The id of a message, where the search is nothing but that. */
+  readonly id: string | null;
+  /** What cannot be understood, a sentence each. */
+  readonly faults: readonly string[];
+}
+
+/** `name:value`, `name:"a value"`, or a word alone. */
+const TOKEN = /([a-z]+):"([^"]*)"|([a-z]+):(\S*)|(\S+)/gi;
+
+/** Reads the text of the search box: `to:ana@example.com status:bounced`. */
+export function parseSearch(text: string): Search {
+  const words: Partial<Record<SearchWord, string>> = {};
+  const faults: string[] = [];
+  for (const [, quotedName, quoted, plainName, plain, alone] of text
+    .slice(0, SEARCH_CHARACTERS_MAX)
+    .matchAll(TOKEN)) {
+    if (alone !== undefined) {
+      if (isUuid(alone)) return { text, words: {}, id: alone.toLowerCase(), faults: [] };
+      if (alone.includes("@")) words.to = alone;
+      else faults.push(`“${alone}” says not what to look for: write to:${alone} or template:${alone}, say.`);
+      continue;
+    }
+    const name = (quotedName ?? plainName ?? "").toLowerCase();
+    const value = (quoted ?? plain ?? "").trim();
+    if (!isSearchWord(name)) faults.push(unknownWord(name));
+    else if (value !== "") words[name] = value;
+  }
+  return { text, words, id: null, faults };
+}
+
+function isSearchWord(name: string): name is SearchWord {
+  return (SEARCH_WORDS as readonly string[]).includes(name);
+}
+
+function unknownWord(name: string): string {
+  const meant = nearestName(name, SEARCH_WORDS);
+  const hint = meant === null ? "" : ` Did you mean ${meant}:?`;
+  return `“${name}:” is nothing that can be searched for.${hint} There are ${SEARCH_WORDS.map((word) => `${word}:`).join(", ")}.`;
+}
+
+/** The text of a search box that says so. */
+export function searchText(words: Searched): string {
+  return SEARCH_WORDS.flatMap((name) => {
+    const value = words[name]?.replaceAll('"', "").trim() ?? "";
+    if (value === "") return [];
+    return [/\s/.test(value) ? `${name}:"${value}"` : `${name}:${value}`];
+  }).join(" ");
+}
+
+/** Which messages a search is for; or what is wrong with its values, a sentence each. */
+export function emailQueryOf(
+  { keys }: Pick<Dependencies, "keys">,
+  workspaceId: string,
+  words: Searched,
+): { readonly query: Omit<EmailQuery, "limit"> } | { readonly faults: readonly string[] } {
+  const faults: string[] = [];
+  const hashOf = (name: "to" | "from") => {
+    const text = words[name];
+    if (text === undefined) return undefined;
+    const parsed = parseAddress(text);
+    if ("canonical" in parsed) return keys.hashAddress(workspaceId, parsed.canonical);
+    faults.push(`${name}: takes a whole address, such as ana@example.com.`);
+    return undefined;
+  };
+  const timeOf = (name: "after" | "before") => {
+    const text = words[name];
+    if (text === undefined) return undefined;
+    const at = parseDateTime(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text);
+    if (at !== null) return rfc3339(at);
+    faults.push(`${name}: takes a day in UTC or a time, such as 2026-11-22 or 2026-11-22T08:30:00Z.`);
+    return undefined;
+  };
+  const { status, template } = words;
+  if (status !== undefined && !(STATUSES as readonly string[]).includes(status))
+    faults.push(`status: is one of ${STATUSES.join(", ")}.`);
+  if (template !== undefined && !isUuid(template)) faults.push("template: takes the id of a template.");
+  const recipientHash = hashOf("to");
+  const senderId = hashOf("from");
+  const createdFrom = timeOf("after");
+  const createdBefore = timeOf("before");
+  if (faults.length > 0) return { faults };
+  return {
+    query: {
+      workspaceId,
+      ...(status === undefined ? {} : { status }),
+      ...(recipientHash === undefined ? {} : { recipientHash }),
+      ...(senderId === undefined ? {} : { senderId }),
+      ...(template === undefined ? {} : { templateId: template.toLowerCase() }),
+      ...(createdFrom === undefined ? {} : { createdFrom }),
+      ...(createdBefore === undefined ? {} : { createdBefore }),
+    },
+  };
+}

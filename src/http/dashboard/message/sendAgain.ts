@@ -1,0 +1,61 @@
+import type { Dependencies } from "../../../commands/dependencies.ts";
+import { type EmailView, folderOf } from "../../../commands/email/readEmail.ts";
+import { sendEmail } from "../../../commands/email/sendEmail.ts";
+import type { SendOutcome } from "../../../commands/email/sendOutcome.ts";
+import { openAttachments } from "../../../commands/email/storedContent.ts";
+import type { WorkspaceCommandContext } from "../../../kernel/event/eventMetadata.ts";
+import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
+
+/** One more message with the content of an earlier one. */
+export interface SendAgain {
+  readonly view: EmailView;
+  /** Null: to the same recipient. */
+  readonly to: string | null;
+  /** Of the form that was sent: the same form sent twice sends one message. */
+  readonly nonce: string;
+}
+
+/** What became of it. `noContent`: the content, or a file of it, is gone. */
+export type SendAgainOutcome = SendOutcome | { readonly kind: "noContent" };
+
+/**
+ * Sends a message's content as a new message, whose Idempotency-Key names the old one. It passes every check of a send:
+ * sender, suppression, limits, pause. Throws `Problem` when the recipient is no address.
+ */
+export async function sendAgain(
+  deps: Dependencies,
+  { view, to, nonce }: SendAgain,
+  context: WorkspaceCommandContext,
+): Promise<SendAgainOutcome> {
+  const body = await bodyOf(deps, view, to);
+  if (body === null) return { kind: "noContent" };
+  const { workspaceId } = context;
+  const idempotencyKey = `again:${view.id}:${nonce}`;
+  return sendEmail(deps, { ...sendRequest(body), workspaceId, idempotencyKey, context });
+}
+
+async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): Promise<SendEmailBody | null> {
+  const { content, email, id } = view;
+  if (content === null) return null;
+  const files = await openAttachments(deps.content, folderOf(id, email), content.attachments ?? []);
+  if (files === null) return null;
+  const { from, replyTo, subject, html, text, metadata } = content;
+  return {
+    from,
+    to: to ?? content.to,
+    subject,
+    ...(replyTo === undefined ? {} : { reply_to: replyTo }),
+    ...(html === undefined ? {} : { html }),
+    ...(text === undefined ? {} : { text }),
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(files.length === 0
+      ? {}
+      : {
+          attachments: files.map(({ filename, contentType, content: bytes }) => ({
+            filename,
+            content_type: contentType,
+            content: Buffer.from(bytes).toString("base64"),
+          })),
+        }),
+  };
+}

@@ -1,0 +1,67 @@
+import type { EmailQuery } from "../../../../projections/emails.ts";
+import { readEmail } from "../../../commands/email/readEmail.ts";
+import { coversSender } from "../../../domain/apiKey/state.ts";
+import { decodeCursor } from "../../lists/cursorPaging.ts";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { type MessageSource, messagePage } from "./messageRows.ts";
+import { refusalInWords } from "./refusalWords.ts";
+import { sendAgain } from "./sendAgain.ts";
+
+/** Messages that one form sends again: within the time of a request. */
+export const BATCH_MAX = 200;
+/** Refusals that are told one by one. */
+const REFUSALS_TOLD_MAX = 10;
+/** After these every further message would be refused too. */
+const REFUSED_FOR_ALL = ["SENDING_PAUSED", "DAILY_LIMIT_REACHED", "STORAGE_LIMIT_EXCEEDED"];
+
+interface Batch {
+  readonly query: Omit<EmailQuery, "limit">;
+  /** Of the form: the same form sent twice sends each message once. */
+  readonly nonce: string;
+  /** Where the batch before has ended; null for the first. */
+  readonly cursor: string | null;
+}
+
+export interface BatchResult {
+  readonly sent: number;
+  readonly skipped: number;
+  readonly refusals: readonly { readonly id: string; readonly why: string }[];
+  /** Where the next batch begins; null when nothing is left. */
+  readonly nextCursor: string | null;
+}
+
+/** Sends the next messages of a search again, one after another. */
+export async function sendBatchAgain(
+  source: MessageSource,
+  visit: Visit,
+  { query, nonce, cursor }: Batch,
+): Promise<BatchResult> {
+  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
+  const { rows, nextCursor } = await messagePage(source, { ...query, ...after, limit: BATCH_MAX });
+  const refusals: { id: string; why: string }[] = [];
+  let sent = 0;
+  let skipped = 0;
+  for (const { id } of rows) {
+    const why = await refusalOf(source, visit, id, nonce);
+    if (why === null) sent += 1;
+    else {
+      skipped += 1;
+      if (refusals.length < REFUSALS_TOLD_MAX) refusals.push({ id, why: why.text });
+      if (why.isForAll) return { sent, skipped, refusals, nextCursor: null };
+    }
+  }
+  return { sent, skipped, refusals, nextCursor };
+}
+
+/** Sends one message again; why it was not, else null. */
+async function refusalOf({ deps }: MessageSource, visit: Visit, id: string, nonce: string) {
+  const view = await readEmail(deps, visit.workspaceId, id);
+  const from = view?.content?.from.toLowerCase();
+  if (view === null || from === undefined) return { text: "its content was erased", isForAll: false };
+  if (!coversSender(visit.principal, from))
+    return { text: "the key is bound to other senders", isForAll: false };
+  const outcome = await sendAgain(deps, { view, to: null, nonce }, visit.commandContext());
+  if (outcome.kind === "accepted") return null;
+  const isForAll = outcome.kind === "refused" && REFUSED_FOR_ALL.includes(outcome.code);
+  return { text: refusalInWords(outcome), isForAll };
+}

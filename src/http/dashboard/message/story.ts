@@ -1,0 +1,208 @@
+import {
+  type WebhookDeliveryRow,
+  webhookDeliveriesOf,
+} from "../../../../projections/webhookDeliveries/queries.ts";
+import type { Dependencies } from "../../../commands/dependencies.ts";
+import type { HistoryEvent } from "../../../commands/email/emailHistory.ts";
+import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { EMAIL_STATUS_EVENTS, type EmailEvent, emailStream } from "../../../domain/email/events.ts";
+import { webhookDeliveryId } from "../../../kernel/ids.ts";
+import { type ReadModel, scheduledRead } from "../../lists/caughtUpReads.ts";
+import type { Tone } from "../components/status.tsx";
+import { lengthOfTime } from "../components/time.tsx";
+import { reasonInWords } from "./reasonWords.ts";
+
+/** One thing that happened to a message. */
+export interface StoryEntry {
+  /** RFC 3339. */
+  readonly at: string;
+  readonly title: string;
+  /** What else there is to know, a sentence each. */
+  readonly lines: readonly string[];
+  /** What a relay or an endpoint has said, as it was said. */
+  readonly said: string | null;
+  readonly tone: Tone;
+  /** Who did it, where it was somebody's doing. */
+  readonly actor: string | null;
+  /** The event behind it; null where it is none of the message's own. */
+  readonly event: EmailEvent | null;
+}
+
+/** Events of a message whose webhook calls are looked up, times its workspace's endpoints. */
+const DELIVERY_IDS_MAX = 2_000;
+const PAGE_EVENTS = 500;
+
+/** What stands beside an event in the log. */
+interface Recorded {
+  readonly id: string;
+  readonly actor: string;
+}
+
+/** A message's story: its events, and the webhook calls that told of them, in the order of time. */
+export async function storyOf(
+  deps: Dependencies,
+  deliveries: ReadModel | null,
+  { id, events, email }: EmailView,
+): Promise<readonly StoryEntry[]> {
+  const recorded = new Map<number, Recorded>();
+  for (const { revision, id: eventId, metadata } of await deps.store.read(emailStream(id), 0, PAGE_EVENTS))
+    recorded.set(revision, { id: eventId, actor: String(metadata.actor) });
+  const own = events.map((event) => entryOf(event, recorded.get(event.sequence)?.actor ?? ""));
+  const eventIds = events
+    .filter(({ event }) => (EMAIL_STATUS_EVENTS as readonly string[]).includes(event.type))
+    .flatMap(({ sequence }) => recorded.get(sequence)?.id ?? []);
+  const told = deliveries === null ? [] : await webhookEntries(deps, deliveries, email.workspaceId, eventIds);
+  return [...own, ...told].sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
+}
+
+async function webhookEntries(
+  deps: Dependencies,
+  deliveries: ReadModel,
+  workspaceId: string,
+  eventIds: readonly string[],
+): Promise<readonly StoryEntry[]> {
+  const { endpoints } = await deps.webhooks.get(workspaceId);
+  const ids = eventIds
+    .flatMap((eventId) => [...endpoints.keys()].map((endpointId) => webhookDeliveryId(eventId, endpointId)))
+    .slice(0, DELIVERY_IDS_MAX);
+  if (ids.length === 0) return [];
+  const rows = await scheduledRead(deliveries, (db) => webhookDeliveriesOf(db, workspaceId, ids));
+  return rows.map((row) => webhookEntry(row, endpoints.get(row.endpointId)?.url ?? ""));
+}
+
+const WEBHOOK_STATES: Readonly<
+  Record<WebhookDeliveryRow["status"], { readonly title: string; readonly tone: Tone }>
+> = {
+  pending: { title: "Webhook waits", tone: "waiting" },
+  attempting: { title: "Webhook is being called", tone: "busy" },
+  delivered: { title: "Webhook was called", tone: "good" },
+  exhausted: { title: "Webhook was given up", tone: "bad" },
+  skipped: { title: "Webhook was left out", tone: "quiet" },
+};
+
+/** Of the address only the host is told: what stands behind it may hold a secret. */
+function webhookEntry(
+  { status, eventType, attempts, updatedAt }: WebhookDeliveryRow,
+  url: string,
+): StoryEntry {
+  const { title, tone } = WEBHOOK_STATES[status];
+  const host = URL.canParse(url) ? new URL(url).host : "an endpoint";
+  const tries = attempts === 0 ? [] : [`${attempts} ${attempts === 1 ? "call" : "calls"}.`];
+  return {
+    at: updatedAt,
+    title,
+    lines: [`${eventType} to ${host}.`, ...tries],
+    said: null,
+    tone,
+    actor: null,
+    event: null,
+  };
+}
+
+/** What happened, in words. */
+interface Told {
+  readonly title: string;
+  readonly lines?: readonly string[];
+  readonly said?: string | undefined;
+  readonly tone?: Tone;
+}
+
+function entryOf({ at, event }: HistoryEvent, actor: string): StoryEntry {
+  const { title, lines = [], said = "", tone = "quiet" } = toldOf(event);
+  return { at, title, lines, said: said === "" ? null : said, tone, actor: actorInWords(actor), event };
+}
+
+/** Workers and the service itself do what they are there for: only people and programs are named. */
+function actorInWords(actor: string): string | null {
+  if (actor.startsWith("api-key:")) return `API key ${actor.slice("api-key:".length)}`;
+  return actor === "cli" ? "the command line" : null;
+}
+
+function toldOf(event: EmailEvent): Told {
+  switch (event.type) {
+    case "EmailContentStored":
+      return { title: "Content stored" };
+    case "EmailQueued":
+      return {
+        title: "Accepted",
+        tone: "busy",
+        lines:
+          event.data.templateId === undefined ? [] : [`Made from the template ${event.data.templateId}.`],
+      };
+    case "EmailSuppressed":
+      return { title: "Not sent", tone: "quiet", lines: [reasonInWords(event.data.reason)] };
+    case "EmailDeliveryStarted": {
+      const { attempt, worker, transport, leaseMs } = event.data;
+      const lines = [`Worker ${worker} has it for ${lengthOfTime(leaseMs)}, to hand over by ${transport}.`];
+      return { title: `Attempt ${attempt} began`, tone: "busy", lines };
+    }
+    case "EmailSent":
+      return sentInWords(event.data);
+    case "EmailDeferred":
+      return deferralInWords(event.data);
+    case "EmailBounced":
+      return {
+        title: "Bounced",
+        tone: "bad",
+        lines: [reasonInWords(event.data.reason)],
+        said: event.data.reply,
+      };
+    case "EmailFailed":
+      return {
+        title: "Failed",
+        tone: "bad",
+        lines: [reasonInWords(event.data.reason)],
+        said: event.data.reply,
+      };
+    case "EmailCanceled":
+      return { title: "Canceled", lines: ["It was called back before a worker had it."] };
+    case "EmailAttachmentsExpired":
+      return { title: "Files expired", lines: ["The bytes of its attachments are gone."] };
+    case "EmailContentErasureRequested":
+      return {
+        title: "Erasure asked for",
+        lines: ["The content goes when the attempt under way has ended."],
+      };
+    case "EmailContentErased": {
+      const { reason, canceled } = event.data;
+      const why = {
+        retention: "It was kept for as long as it is to be.",
+        person: "Everything of the person was erased.",
+      };
+      const line = why[reason as keyof typeof why] ?? "Somebody asked for it.";
+      return { title: "Content erased", lines: [line, ...(canceled ? ["It was canceled for that."] : [])] };
+    }
+  }
+}
+
+function sentInWords({
+  transport,
+  reply,
+  relayId,
+}: Extract<EmailEvent, { type: "EmailSent" }>["data"]): Told {
+  if (transport === "outbox") {
+    return {
+      title: "Written to the outbox",
+      tone: "good",
+      lines: ["It is a file, and has gone nowhere else."],
+    };
+  }
+  const id = relayId === undefined ? [] : [`The relay calls it ${relayId}.`];
+  return { title: "Sent", tone: "good", lines: ["The relay took it.", ...id], said: reply };
+}
+
+function deferralInWords(data: Extract<EmailEvent, { type: "EmailDeferred" }>["data"]): Told {
+  const { reason, ambiguous, attemptBurnt, nextAttemptAt, reply, attempt } = data;
+  const lines = [
+    reasonInWords(reason),
+    ...(ambiguous
+      ? ["A further attempt carries the same Message-ID, so that receivers can drop a repeat."]
+      : []),
+    ...(attemptBurnt || reason === "resumed"
+      ? []
+      : ["It was not the message's fault: the attempt does not count."]),
+    `Due again at ${nextAttemptAt.slice(0, 19).replace("T", " ")} UTC.`,
+  ];
+  const title = reason === "resumed" ? "Due at once" : `Put off after attempt ${attempt}`;
+  return { title, tone: "waiting", lines, said: reply };
+}

@@ -1,0 +1,81 @@
+import type { FC } from "hono/jsx";
+import { type EmailState, emailDecider } from "../../../domain/email/state.ts";
+import { Status } from "../components/status.tsx";
+import { Time } from "../components/time.tsx";
+import type { StoryEntry } from "./story.ts";
+
+interface TimelineProps {
+  readonly entries: readonly StoryEntry[];
+  /** How many of them had happened at the moment that is looked at. */
+  readonly shown: number;
+  /** The address of the message's page. */
+  readonly pageAt: string;
+  /** The address of this part alone. */
+  readonly partAt: string;
+}
+
+/** What a message was when so much of its story had happened. */
+function stateAfter(entries: readonly StoryEntry[]): EmailState {
+  return entries.reduce<EmailState>(
+    (state, { event }) => (event === null ? state : emailDecider.evolve(state, event)),
+    emailDecider.initialState,
+  );
+}
+
+/** A message's story, with a slider that shows it as it was at any moment of it. */
+export const Timeline: FC<TimelineProps> = ({ entries, shown, pageAt, partAt }) => {
+  const told = entries.slice(0, shown);
+  const state = stateAfter(told);
+  const at = told.at(-1)?.at;
+  return (
+    <div id="story">
+      {entries.length < 2 ? null : (
+        <form method="get" action={pageAt} class="as-of">
+          <label for="as-of">As of</label>
+          <input
+            id="as-of"
+            type="range"
+            name="at"
+            min="1"
+            max={entries.length}
+            value={shown}
+            aria-valuetext={at === undefined ? undefined : `${state?.status ?? "not accepted yet"} at ${at}`}
+            hx-get={partAt}
+            hx-trigger="input changed delay:60ms"
+            hx-target="#story-shown"
+            hx-select="#story-shown"
+            hx-swap="outerHTML"
+          />
+          <button type="submit" class="without-script">
+            Show
+          </button>
+        </form>
+      )}
+      <div id="story-shown" aria-live="polite">
+        <p class="as-of-state">
+          {at === undefined ? null : <Time at={at} />}{" "}
+          {state === null ? <span class="soft">not accepted yet</span> : <Status status={state.status} />}
+          {shown === entries.length ? <span class="soft">now</span> : null}
+        </p>
+        <ol class="timeline">
+          {told.map((entry) => (
+            <Entry entry={entry} />
+          ))}
+        </ol>
+      </div>
+    </div>
+  );
+};
+
+const Entry: FC<{ readonly entry: StoryEntry }> = ({ entry: { at, title, lines, said, tone, actor } }) => (
+  <li class={tone}>
+    <p class="entry-title">
+      <strong>{title}</strong> <Time at={at} />
+    </p>
+    {lines.map((line) => (
+      <p class="soft">{line}</p>
+    ))}
+    {actor === null ? null : <p class="soft">By {actor}.</p>}
+    {said === null ? null : <pre class="said">{said}</pre>}
+  </li>
+);

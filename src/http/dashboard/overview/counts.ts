@@ -1,0 +1,115 @@
+import { countsByMinute } from "../../../../projections/emails.ts";
+import { listUsage } from "../../../../projections/usage.ts";
+import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../../kernel/time.ts";
+import { type ReadModel, readInSteps, scheduledRead } from "../../lists/caughtUpReads.ts";
+
+/** What is counted, in the order of the table. */
+export const COUNTED = ["accepted", "sent", "bounced", "failed", "suppressed"] as const;
+export type Counted = (typeof COUNTED)[number];
+
+/** How much time the overview looks back on. */
+export const RANGES = ["hour", "day", "month"] as const;
+export type Range = (typeof RANGES)[number];
+
+interface Span {
+  /** The length of one bucket, in ms. */
+  readonly bucketMs: number;
+  readonly buckets: number;
+}
+
+export const SPANS: Readonly<Record<Range, Span>> = {
+  hour: { bucketMs: 5 * MINUTE_MS, buckets: 12 },
+  day: { bucketMs: HOUR_MS, buckets: 24 },
+  month: { bucketMs: DAY_MS, buckets: 30 },
+};
+
+/** What was counted from `start` on, for one bucket. */
+export interface Bucket extends Readonly<Record<Counted, number>> {
+  /** RFC 3339. */
+  readonly start: string;
+}
+
+export interface Counts {
+  /** Oldest first, without gaps; the last is not over yet. */
+  readonly buckets: readonly Bucket[];
+  /** Whether there were more messages than were looked at. */
+  readonly isCut: boolean;
+}
+
+/** Messages of the last hour that are looked at. */
+const MESSAGES_OF_HOUR_MAX = 10_000;
+
+/**
+ * What a workspace's messages came to. Of days and months an ending counts in the hour that it was recorded in; of the
+ * last hour in that of its message's acceptance.
+ */
+export async function countsOf(
+  emails: ReadModel,
+  workspaceId: string,
+  range: Range,
+  now: EpochMs,
+): Promise<Counts> {
+  const { bucketMs, buckets } = SPANS[range];
+  const first = Math.floor(now / bucketMs) * bucketMs - (buckets - 1) * bucketMs;
+  const empty = new Map<EpochMs, Record<Counted, number>>();
+  for (let nth = 0; nth < buckets; nth += 1) {
+    empty.set(first + nth * bucketMs, { accepted: 0, sent: 0, bounced: 0, failed: 0, suppressed: 0 });
+  }
+  const isCut =
+    range === "hour"
+      ? await fillByMinute(emails, workspaceId, first, empty)
+      : await fillByUsage(emails, { workspaceId, first, range, now }, empty);
+  return { buckets: [...empty].map(([start, counts]) => ({ start: rfc3339(start), ...counts })), isCut };
+}
+
+type Filled = ReadonlyMap<EpochMs, Record<Counted, number>>;
+
+async function fillByMinute(
+  emails: ReadModel,
+  workspaceId: string,
+  first: EpochMs,
+  into: Filled,
+): Promise<boolean> {
+  const found = await scheduledRead(emails, (db) =>
+    countsByMinute(db, workspaceId, rfc3339(first), MESSAGES_OF_HOUR_MAX),
+  );
+  let messages = 0;
+  for (const { minute, status, messages: count } of found) {
+    messages += count;
+    const at = Date.parse(`${minute}:00Z`);
+    const bucket = into.get(Math.floor(at / SPANS.hour.bucketMs) * SPANS.hour.bucketMs);
+    if (bucket === undefined) continue;
+    bucket.accepted += count;
+    const counted = COUNTED.find((name) => name === status);
+    if (counted !== undefined) bucket[counted] += count;
+  }
+  return messages === MESSAGES_OF_HOUR_MAX;
+}
+
+interface UsageAsked {
+  readonly workspaceId: string;
+  readonly first: EpochMs;
+  readonly range: Exclude<Range, "hour">;
+  readonly now: EpochMs;
+}
+
+async function fillByUsage(
+  emails: ReadModel,
+  { workspaceId, first, range, now }: UsageAsked,
+  into: Filled,
+): Promise<boolean> {
+  const asked = {
+    workspaceId,
+    from: rfc3339(first),
+    before: rfc3339(now + SPANS[range].bucketMs),
+    by: range === "day" ? ("hour" as const) : ("day" as const),
+    limit: SPANS[range].buckets,
+  };
+  const { rows } = await readInSteps(emails, (db) => listUsage(db, asked));
+  for (const row of rows) {
+    const bucket = into.get(Date.parse(row.start));
+    if (bucket === undefined) continue;
+    for (const name of COUNTED) bucket[name] += row[name];
+  }
+  return false;
+}

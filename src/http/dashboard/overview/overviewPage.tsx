@@ -1,0 +1,269 @@
+import type { Child, FC } from "hono/jsx";
+import type { Checks } from "../../health/healthRoutes.ts";
+import { Heading } from "../components/heading.tsx";
+import { Facts } from "../components/list.tsx";
+import { Status, type Tone } from "../components/status.tsx";
+import { Ago, Time } from "../components/time.tsx";
+import type { UpkeepCheck } from "../frame/dashboardOptions.ts";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { LiveMark, ON_CHANGE } from "../live/liveMark.tsx";
+import { listAddress } from "../message/messageListPage.tsx";
+import type { MessageRow } from "../message/messageRows.ts";
+import { reasonInWords } from "../message/reasonWords.ts";
+import { type Bucket, COUNTED, type Counted, type Counts, RANGES, type Range } from "./counts.ts";
+
+/** What waits for its delivery. */
+export interface Queue {
+  readonly waiting: number;
+  /** Whether there are more than `waiting`. */
+  readonly hasMore: boolean;
+  /** The message that waits longest; null when none waits. */
+  readonly oldest: { readonly id: string; readonly acceptedAt: number } | null;
+}
+
+export interface OverviewProps {
+  readonly visit: Visit;
+  readonly now: number;
+  readonly range: Range;
+  readonly checks: Checks;
+  /** Null where the key may not see it. */
+  readonly upkeep: readonly UpkeepCheck[] | null;
+  /** Null where the key may not read messages. */
+  readonly messages: {
+    readonly counts: Counts;
+    readonly queue: Queue;
+    readonly problems: readonly MessageRow[];
+    /** The address of the stream that says what is new. */
+    readonly stream: string;
+  } | null;
+}
+
+const RANGE_TITLES: Readonly<Record<Range, string>> = {
+  hour: "Last hour",
+  day: "Last 24 hours",
+  month: "Last 30 days",
+};
+
+/** How the service is, and what has become of the workspace's messages. */
+export const Overview: FC<OverviewProps> = (props) => {
+  const { visit, messages, range } = props;
+  return (
+    <>
+      <Heading title="Overview" beside={messages === null ? null : <LiveMark stream={messages.stream} />}>
+        {messages === null ? null : <Ranges visit={visit} range={range} />}
+      </Heading>
+      <div
+        id="overview"
+        hx-get={`${visit.to("/")}?range=${range}`}
+        hx-select="#overview"
+        hx-trigger={messages === null ? "every 30s" : ON_CHANGE}
+        hx-target="this"
+        hx-swap="outerMorph"
+      >
+        {messages === null ? (
+          <p class="soft">This key may not read messages: only how the service is can be shown.</p>
+        ) : (
+          <Messages {...props} messages={messages} />
+        )}
+        <div class="columns">
+          <Health {...props} />
+          {messages === null ? null : <Problems visit={visit} problems={messages.problems} now={props.now} />}
+        </div>
+      </div>
+    </>
+  );
+};
+
+const Ranges: FC<{ readonly visit: Visit; readonly range: Range }> = ({ visit, range }) => (
+  <nav class="widths" aria-label="Range of time">
+    {RANGES.map((name) => (
+      <a href={`${visit.to("/")}?range=${name}`} aria-current={name === range ? "true" : undefined}>
+        {RANGE_TITLES[name]}
+      </a>
+    ))}
+  </nav>
+);
+
+const TONES: Readonly<Record<Counted, Tone>> = {
+  accepted: "busy",
+  sent: "good",
+  bounced: "bad",
+  failed: "bad",
+  suppressed: "quiet",
+};
+
+function sumOf(buckets: readonly Bucket[], name: Counted): number {
+  return buckets.reduce((sum, bucket) => sum + bucket[name], 0);
+}
+
+const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProps["messages"]> }> = ({
+  visit,
+  range,
+  now,
+  messages: { counts, queue },
+}) => {
+  const { buckets, isCut } = counts;
+  const since = buckets[0]?.start ?? "";
+  return (
+    <>
+      <ul class="figures">
+        {COUNTED.map((name) => (
+          <li>
+            <a href={listAddress(visit, `${name === "accepted" ? "" : `status:${name} `}after:${since}`)}>
+              <Status status={name} tone={TONES[name]} />
+              <strong>{sumOf(buckets, name).toLocaleString("en")}</strong>
+              <span class="soft">{shareOf(buckets, name)}</span>
+            </a>
+          </li>
+        ))}
+        <li>
+          <QueueFigure visit={visit} queue={queue} now={now} />
+        </li>
+      </ul>
+      {isCut ? (
+        <p class="soft">
+          There were more in the last hour than are looked at here: these are the newest 10,000.
+        </p>
+      ) : null}
+      <Plot range={range} buckets={buckets} />
+    </>
+  );
+};
+
+/** Of those that have ended with a word from the other side, or of all that were accepted. */
+function shareOf(buckets: readonly Bucket[], name: Counted): string {
+  const accepted = sumOf(buckets, "accepted");
+  if (name === "accepted" || accepted === 0) return "";
+  return `${((sumOf(buckets, name) / accepted) * 100).toFixed(1)}%`;
+}
+
+const QueueFigure: FC<{ readonly visit: Visit; readonly queue: Queue; readonly now: number }> = ({
+  visit,
+  queue: { waiting, hasMore, oldest },
+  now,
+}) => {
+  const figure = (
+    <>
+      <Status status="waiting" tone={oldest === null ? "quiet" : "waiting"} label="waiting" />
+      <strong>
+        {waiting.toLocaleString("en")}
+        {hasMore ? "+" : ""}
+      </strong>
+      <span class="soft">
+        {oldest === null ? "" : <>oldest from {<Ago at={oldest.acceptedAt} now={now} />}</>}
+      </span>
+    </>
+  );
+  return oldest === null ? <div>{figure}</div> : <a href={visit.to(`/messages/${oldest.id}`)}>{figure}</a>;
+};
+
+/** The curves, and beside them the same as a table: for who does not see them, and for whoever wants the figures. */
+const Plot: FC<{ readonly range: Range; readonly buckets: readonly Bucket[] }> = ({ range, buckets }) => (
+  <figure class="plot" data-plot={range}>
+    <div class="plot-space" aria-hidden="true" hx-morph-skip />
+    <details>
+      <summary>{RANGE_TITLES[range]} as a table</summary>
+      <div class="table">
+        <table>
+          <caption class="unseen">Messages, {RANGE_TITLES[range].toLowerCase()}</caption>
+          <thead>
+            <tr>
+              <th scope="col">From</th>
+              {COUNTED.map((name) => (
+                <th scope="col" class="number">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {buckets.map((bucket) => (
+              <tr>
+                <th scope="row">
+                  <Time at={bucket.start} />
+                </th>
+                {COUNTED.map((name) => (
+                  <td class="number">{bucket[name]}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </details>
+  </figure>
+);
+
+const CHECK_NAMES: Readonly<Record<string, string>> = {
+  store: "Store",
+  read_models: "Read models",
+  disk: "Disk",
+  relay: "Relay",
+  delivery: "Delivery",
+  seal: "Log",
+};
+
+const Health: FC<OverviewProps> = ({ checks, upkeep }) => (
+  <section class="section" aria-labelledby="health">
+    <h2 id="health">Service</h2>
+    <Facts
+      facts={[
+        ...Object.entries(checks).map(([name, { ok, detail }]) => {
+          const value: Child = (
+            <>
+              <Status status={ok ? "ok" : "failed"} label={ok ? "well" : "not well"} />{" "}
+              <span class="soft">{detailInWords(name, detail)}</span>
+            </>
+          );
+          return [CHECK_NAMES[name] ?? name, value] as const;
+        }),
+        ...(upkeep ?? []).map(({ name, status, detail, action }) => {
+          const value: Child = (
+            <>
+              <Status status={status} label={status === "ok" ? "well" : "look at it"} />{" "}
+              <span class="soft">{detail}</span>
+              {action === null ? null : <p>To do: {action}</p>}
+            </>
+          );
+          return [name.charAt(0).toUpperCase() + name.slice(1), value] as const;
+        }),
+      ]}
+    />
+  </section>
+);
+
+/** Bytes as people read them; everything else as it is told. */
+function detailInWords(name: string, detail: string): string {
+  const bytes = name === "disk" ? /^(\d+) bytes free$/.exec(detail)?.[1] : undefined;
+  return bytes === undefined ? detail : `${(Number(bytes) / 1e9).toFixed(1)} GB free`;
+}
+
+const Problems: FC<{
+  readonly visit: Visit;
+  readonly problems: readonly MessageRow[];
+  readonly now: number;
+}> = ({ visit, problems, now }) => (
+  <section class="section" aria-labelledby="problems">
+    <h2 id="problems">Last problems</h2>
+    {problems.length === 0 ? (
+      <p class="soft">No message has bounced, failed or been put off.</p>
+    ) : (
+      <ul class="problems">
+        {problems.map(({ id, status, to, reason, updatedAt }) => (
+          <li>
+            <a href={visit.to(`/messages/${id}`)}>
+              <span class="mail-top">
+                <Status status={status} />
+                <span class="soft">
+                  <Ago at={Date.parse(updatedAt)} now={now} />
+                </span>
+              </span>
+              <span class="clip">{to ?? "erased"}</span>
+              <span class="soft">{reason === null ? "" : reasonInWords(reason)}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    )}
+  </section>
+);

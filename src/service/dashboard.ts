@@ -1,0 +1,63 @@
+import { version } from "../../package.json";
+import { buildMime } from "../adapters/nodemailer/mimeMessage.ts";
+import type { Dependencies } from "../commands/dependencies.ts";
+import type { UpkeepCheck } from "../http/dashboard/frame/dashboardOptions.ts";
+import { type Dashboard, makeDashboard } from "../http/dashboard/frame/makeDashboard.tsx";
+import type { Checks } from "../http/health/healthRoutes.ts";
+import type { ReadModel } from "../http/lists/caughtUpReads.ts";
+import { SECOND_MS } from "../kernel/time.ts";
+import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
+import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
+import { isOutbox } from "./adapters/openMailTransport.ts";
+import type { Config } from "./config/config.ts";
+import { firstKeyChecks, lastSealCheck } from "./status/healthChecks.ts";
+import { verificationChecks } from "./status/verificationChecks.ts";
+
+/** What is looked up for the overview is good for so long, in ms: it reads files and the log. */
+const UPKEEP_MS = 30 * SECOND_MS;
+
+interface Served {
+  readonly deps: Dependencies;
+  readonly delivery: MailDelivery;
+  readonly freezeWatch: FreezeWatch;
+  readonly basePath: string;
+  readonly readiness: () => Promise<Checks>;
+  readonly readModel: (name: string) => ReadModel;
+}
+
+/** The dashboard of a service. */
+export function openDashboard(
+  config: Config,
+  { delivery, freezeWatch, ...served }: Served,
+): Promise<Dashboard> {
+  return makeDashboard({
+    ...served,
+    url: config.baseUrl,
+    version,
+    isFrozen: () => freezeWatch.isFrozen(),
+    isOutbox: isOutbox(config),
+    whyWaiting: delivery.whyWaiting(config.deliveryEnabled),
+    buildMime: (message) => new Uint8Array(buildMime(message)),
+    upkeep: upkeepOf(config, served.deps),
+  });
+}
+
+/** Asks once for all who want to know at the same time. */
+function upkeepOf(config: Config, { store, clock }: Dependencies): () => Promise<readonly UpkeepCheck[]> {
+  let known: Promise<readonly UpkeepCheck[]> | null = null;
+  let until = 0;
+  return () => {
+    if (known !== null && clock.monotonicMs() < until) return known;
+    until = clock.monotonicMs() + UPKEEP_MS;
+    const looked = lastSealCheck(store).then((seal) => [
+      seal,
+      ...verificationChecks(config),
+      ...firstKeyChecks(config),
+    ]);
+    looked.catch(() => {
+      until = 0;
+    });
+    known = looked;
+    return looked;
+  };
+}

@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type Samples, sendSamples } from "../support/sampleMessages.ts";
+import { testStores } from "../support/stores/stores.ts";
+import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { describeInBrowser, expectGoodLooks, logInByKey } from "./browserFixture.ts";
+
+const TEST_MS_MAX = 90_000;
+
+describeInBrowser("messages", (browser) => {
+  let service: TestService;
+  let tenant: Tenant;
+  let samples: Samples;
+  beforeAll(async () => {
+    const [store] = await testStores();
+    if (store === undefined) throw new Error("there is a store");
+    service = await startService(store);
+    tenant = await service.tenant();
+    samples = await sendSamples(service, tenant);
+  }, TEST_MS_MAX);
+  afterAll(() => service.remove());
+  const open = async (path: string) => {
+    const window = await browser.open();
+    await logInByKey(window.page, service.url, tenant.apiKey);
+    await window.page.goto(`${service.url}/dashboard${path}`);
+    return window;
+  };
+
+  test("somebody finds a bounced one by its recipient and reads why", async () => {
+    const { page, errors } = await open("/messages");
+    await page.keyboard.press("/");
+    await page.keyboard.type("to:ben.okafor@example.org status:bounced");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/status%3Abounced/);
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/messages\/[0-9a-f-]{36}$/);
+    await page.getByRole("heading", { name: "The address does not exist." }).waitFor();
+    await page.getByText("550 5.1.1").first().waitFor();
+    expect(errors).toEqual([]);
+  });
+
+  test("J, Enter and Esc lead to a message and back to its row", async () => {
+    const { page } = await open("/messages");
+    for (const key of ["j", "j", "j", "k"]) await page.keyboard.press(key);
+    const row = () => page.evaluate<string | undefined>("document.activeElement?.dataset?.row");
+    const second = await row();
+    expect(second).toBeString();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(new RegExp(`/messages/${second}$`));
+    await page.keyboard.press("Escape");
+    await page.waitForURL(/\/messages$/);
+    await page.waitForFunction(`document.activeElement?.dataset?.row === "${second}"`);
+  });
+
+  test("new ones are counted above the list, and rows stay where they are", async () => {
+    const { page } = await open("/messages");
+    await page.locator("#live.on").waitFor();
+    const first = () => page.locator("a[data-row]").first().getAttribute("data-row");
+    const before = await first();
+    await tenant.send("while-looking-1", {
+      from: SENDER,
+      to: "new@example.org",
+      subject: "New",
+      text: "New",
+    });
+    await page.getByRole("link", { name: "1 new" }).waitFor();
+    expect(await first()).toBe(before);
+    await page.getByRole("link", { name: "1 new" }).click();
+    await page.getByText("new@example.org").waitFor();
+  });
+
+  test("the slider shows a message as it was", async () => {
+    const { page, errors } = await open(`/messages/${samples.bounced}`);
+    const shown = page.locator("#story-shown");
+    expect(await shown.locator(".status").first().textContent()).toBe("bounced");
+    await page.getByLabel("As of").fill("2");
+    await shown.locator(".status", { hasText: "queued" }).waitFor();
+    expect(await shown.locator(".timeline li").count()).toBe(2);
+    expect(errors).toEqual([]);
+  });
+
+  test("a message that waits is tried at once, sent again, canceled and erased, each asked once", async () => {
+    const { page } = await open(`/messages/${samples.deferred}`);
+    await page.getByRole("heading", { name: "Waiting: delivery is off" }).waitFor();
+    await page.getByRole("button", { name: "Try now" }).click();
+    await page.getByText("It is due now and goes next.").waitFor();
+    await page.getByRole("link", { name: "Send again…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Recipient").fill("somebody.else@example.org");
+    await dialog.getByRole("button", { name: "Send again" }).click();
+    await page.getByText("This is the new message").waitFor();
+    expect(page.url()).not.toContain(samples.deferred);
+    await page.getByRole("link", { name: "Cancel…" }).click();
+    await dialog.getByRole("button", { name: "Cancel the message" }).click();
+    await page.getByText("The message was canceled.").waitFor();
+    await page.getByRole("link", { name: "Erase content…" }).click();
+    await dialog.getByText("gone for good").waitFor();
+    await dialog.getByRole("button", { name: "Erase for good" }).click();
+    await page.getByText("The content was erased.").waitFor();
+    expect(await page.getByText("somebody.else@example.org").count()).toBe(0);
+  });
+
+  test("a mail that wants to run, load, navigate and leave its frame does nothing of it", async () => {
+    const asked: string[] = [];
+    const elsewhere = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch(request) {
+        asked.push(new URL(request.url).pathname);
+        return new Response("");
+      },
+    });
+    const host = `http://127.0.0.1:${elsewhere.port}`;
+    const html = `<h1 id="mark">Hello</h1><script>top.location="${host}/script"; fetch("${host}/fetch")</script>
+      <img src="${host}/pixel.png" onerror="parent.document.title='run'"><link rel="stylesheet" href="${host}/style.css">
+      <style>@import url("${host}/import.css"); body { background: url(${host}/background.png) }</style>
+      <meta http-equiv="refresh" content="0;url=${host}/refresh"><base href="${host}/base/" target="_top">
+      <form action="${host}/form" method="post"><button id="go">Go</button></form>
+      <iframe src="${host}/frame"></iframe><object data="${host}/object"></object>
+      <svg><use href="${host}/use.svg#a"/></svg><video src="${host}/video" autoplay></video>
+      <a id="out" target="_top" href="javascript:parent.document.title='run'">link</a>`;
+    const subject = `<script>document.title="run"</script>"><img src=x onerror="document.title='run'">`;
+    try {
+      const { json } = await tenant.send("hostile-mail-1", {
+        from: SENDER,
+        to: "x@example.org",
+        subject,
+        html,
+      });
+      const { page } = await open(`/messages/${json.id}?show=html`);
+      const frame = page.frameLocator("iframe");
+      await frame.locator("#mark").waitFor();
+      await frame.locator("#go").click();
+      await frame.locator("#out").click();
+      await page.getByRole("link", { name: "Phone" }).click();
+      await frame.locator("#mark").waitFor();
+      expect(await page.title()).toContain("<script>");
+      expect(page.url()).toStartWith(service.url);
+      expect(asked).toEqual([]);
+    } finally {
+      await elsewhere.stop(true);
+    }
+  });
+
+  test("a key that may only read sees no buttons that it may not press", async () => {
+    const reader = await tenant.withKey({ scopes: ["email:read"] });
+    const { page } = await browser.open();
+    await logInByKey(page, service.url, reader.apiKey);
+    await page.goto(`${service.url}/dashboard/messages/${samples.bounced}`);
+    await page.getByRole("heading", { name: "The address does not exist." }).waitFor();
+    expect(await page.getByRole("link", { name: /Send again|Erase|Cancel/ }).count()).toBe(0);
+  });
+
+  test("without scripts messages can be found, read, and looked at as they were", async () => {
+    const { page } = await browser.open({ javaScriptEnabled: false });
+    await logInByKey(page, service.url, tenant.apiKey);
+    await page.goto(`${service.url}/dashboard/messages`);
+    await page.getByLabel("Search messages").fill("status:bounced");
+    await page.getByRole("button", { name: "Search" }).click();
+    await page
+      .getByRole("link", { name: /@example\.org/ })
+      .first()
+      .click();
+    await page.getByRole("heading", { name: "The address does not exist." }).waitFor();
+    await page.goto(`${page.url()}?at=2`);
+    expect(await page.locator(".timeline li").count()).toBe(2);
+    await page.getByRole("link", { name: "Erase content…" }).click();
+    await page.getByRole("heading", { name: "Erase the content of this message?" }).waitFor();
+  });
+
+  const looks: readonly (readonly [string, () => string])[] = [
+    ["overview", () => "/"],
+    ["messages", () => "/messages"],
+    ["messages-wrong", () => "/messages?q=sattus%3Abounced"],
+    ["message-bounced", () => `/messages/${samples.bounced}`],
+    ["message-deferred", () => `/messages/${samples.queued}`],
+    ["message-html", () => `/messages/${samples.sent}?show=html`],
+    ["message-erase", () => `/messages/${samples.sent}/erase`],
+    ["not-found", () => `/messages/${crypto.randomUUID()}`],
+  ];
+  test.each(looks)(
+    "%s looks well",
+    (name, path) =>
+      expectGoodLooks(browser, name, async (page) => {
+        await logInByKey(page, service.url, tenant.apiKey);
+        await page.goto(`${service.url}/dashboard${path()}`);
+        await page.locator("main").waitFor();
+      }),
+    TEST_MS_MAX,
+  );
+});

@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { csvCell } from "../../../src/http/dashboard/message/messageCsv.ts";
+import { parseSearch, searchText } from "../../../src/http/dashboard/message/searchWords.ts";
+import { logIn, type Visitor } from "../../support/dashboard.ts";
+import { type Samples, sendSamples } from "../../support/sampleMessages.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+
+const START_MS = 60_000;
+const SAMPLES = 35;
+const HOSTILE = `"><script>alert(1)</script><img src=x onerror=alert(1)>`;
+
+describe.each(await testStores())("messages on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  let visitor: Visitor;
+  let samples: Samples;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant();
+    samples = await sendSamples(service, tenant, SAMPLES);
+    visitor = await logIn(service.url, tenant.apiKey);
+  }, START_MS);
+  afterAll(() => service.remove());
+  const rowsIn = (html: string) => [...html.matchAll(/data-row="([0-9a-f-]{36})"/g)].map(([, id]) => id);
+  const search = (text: string) => visitor.get(`/messages?${new URLSearchParams({ q: text })}`);
+
+  test("are listed newest first, page by page, each once", async () => {
+    const seen: (string | undefined)[] = [];
+    let next: string | undefined = "/messages";
+    while (next !== undefined) {
+      const { html } = await visitor.get(next);
+      seen.push(...rowsIn(html));
+      next = /href="\/dashboard(\/messages\?[^"]*cursor[^"]*)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
+    }
+    expect(seen.length).toBe(SAMPLES);
+    expect(new Set(seen).size).toBe(SAMPLES);
+    expect(seen[0]).toBe(samples.queued);
+  });
+
+  test("are found by what their recipient, sender, status, time and key are", async () => {
+    const { json } = await tenant.call("GET", `/api/v1/emails/${samples.bounced}`);
+    const found = async (text: string) => rowsIn((await search(text)).html);
+    expect(await found("status:bounced")).toEqual([samples.bounced]);
+    expect(await found(`to:${json.to} status:bounced`)).toEqual([samples.bounced]);
+    expect(await found(`${json.to} status:bounced from:${json.from}`)).toEqual([samples.bounced]);
+    expect(await found(`from:other@example.com`)).toEqual([]);
+    expect(await found("after:2000-01-01 before:2001-01-01")).toEqual([]);
+    expect(await found(`key:sample-${String(SAMPLES - 1).padStart(5, "0")}`)).toEqual([samples.queued]);
+    const byId = await search(samples.failed);
+    expect(byId.location).toBe(`/dashboard/messages/${samples.failed}`);
+  });
+
+  test("a form writes the words of the search", async () => {
+    const { location } = await visitor.get(
+      "/messages?words=&to=ana@example.com&status=bounced&key=a+key+of+mine",
+    );
+    expect(location).toBe(
+      `/dashboard/messages?${new URLSearchParams({ q: 'to:ana@example.com status:bounced key:"a key of mine"' })}`,
+    );
+  });
+
+  test.each([
+    ["sattus:bounced", "Did you mean status:?"],
+    ["status:lost", "status: is one of"],
+    ["to:ana", "a whole address"],
+    ["after:yesterday", "a day in UTC or a time"],
+    ["template:welcome", "the id of a template"],
+    ["hello", "says not what to look for"],
+  ])("a search for %s is told what is wrong", async (text, told) => {
+    const { status, html } = await search(text);
+    expect(status).toBe(422);
+    expect(html).toContain(told);
+    expect(html).toContain(`value="${text}"`);
+  });
+
+  test("say why, with the words of the relay, and what happened when", async () => {
+    const { html } = await visitor.get(`/messages/${samples.bounced}`);
+    for (const told of [
+      "The address does not exist.",
+      "550 5.1.1",
+      "Attempt 1 began",
+      "eager-otter",
+      "Accepted",
+    ])
+      expect(html).toContain(told);
+    const then = await visitor.get(`/messages/${samples.bounced}?at=2`);
+    expect(then.html).not.toContain("eager-otter");
+  });
+
+  test("show what they are made of", async () => {
+    const at = `/messages/${samples.sent}`;
+    const body = await visitor.get(`${at}/body.html`);
+    expect(body.headers.get("content-security-policy")).toStartWith("sandbox allow-popups");
+    expect(body.headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(body.html).toContain('<base target="_blank">');
+    const source = await visitor.get(`${at}/source.eml`);
+    expect(source.headers.get("content-disposition")).toStartWith("attachment");
+    expect(source.html).toContain(`Message-ID: <${samples.sent}@example.com>`);
+    expect((await visitor.get(`${at}?show=headers`)).html).toContain("Message-ID:");
+    expect((await visitor.get(`${at}/files/0`)).status).toBe(404);
+  });
+
+  test("another workspace's are not there", async () => {
+    const other = await service.tenant();
+    const stranger = await logIn(service.url, other.apiKey);
+    for (const path of [
+      "",
+      "/story",
+      "/body.html",
+      "/source.eml",
+      "/files/0",
+      "/erase",
+      "/cancel",
+      "/send-again",
+    ])
+      expect((await stranger.get(`/messages/${samples.bounced}${path}`)).status).toBe(404);
+    for (const path of ["/erase", "/cancel", "/try-now"])
+      expect((await stranger.post(`/messages/${samples.bounced}${path}`)).status).toBe(404);
+    const again = await stranger.post(`/messages/${samples.bounced}/send-again`, {
+      to: "a@example.com",
+      nonce: crypto.randomUUID(),
+    });
+    expect(again.status).toBe(404);
+    expect((await stranger.get(`/live/messages/${samples.bounced}`)).status).toBe(404);
+    const rows = await stranger.get(`/messages/rows?ids=${samples.bounced}`);
+    expect(rowsIn(rows.html)).toEqual([]);
+  });
+
+  test("what somebody does is in the log as the key's, as from the API", async () => {
+    const { json } = await tenant.send(newKey(), message());
+    await visitor.post(`/messages/${json.id}/cancel`);
+    await visitor.post(`/messages/${json.id}/erase`);
+    const actors = (await service.log.store.read(`email-${json.id}`, 1, 10)).map(
+      ({ type, metadata }) => `${type} ${metadata.actor}`,
+    );
+    expect(actors).toEqual([
+      `EmailQueued api-key:${tenant.keyId}`,
+      `EmailCanceled api-key:${tenant.keyId}`,
+      `EmailContentErased api-key:${tenant.keyId}`,
+    ]);
+  });
+
+  test("one is sent again once, however often its form is sent, and named by the new one's key", async () => {
+    const nonce = crypto.randomUUID();
+    const send = (to: string) => visitor.post(`/messages/${samples.bounced}/send-again`, { to, nonce });
+    const [first, second] = [await send("ben@example.org"), await send("ben@example.org")];
+    expect(first.status).toBe(303);
+    expect(second.location).toBe(first.location);
+    expect(
+      await tenant.call("GET", `/api/v1/emails?idempotency_key=again:${samples.bounced}:${nonce}`),
+    ).toMatchObject({
+      json: { data: [{ to: "ben@example.org" }] },
+    });
+    const other = await send("eve@example.org");
+    expect({ status: other.status, told: other.html.includes("used already") }).toEqual({
+      status: 422,
+      told: true,
+    });
+    const wrong = await send("nobody");
+    expect(wrong.status).toBe(422);
+  });
+
+  test("all that match are sent again, once, and not what came of it", async () => {
+    const own = await service.tenant();
+    const person = await logIn(service.url, own.apiKey);
+    const ids = new Set<string>();
+    for (let nth = 0; nth < 3; nth += 1) ids.add((await own.send(newKey(), message())).json.id);
+    const count = async () => (await own.call("GET", "/api/v1/emails")).json.data.length;
+    await until(async () => (await count()) === 3, "the list");
+    const { html } = await person.get("/messages/send-again?q=to%3Aana%40example.com");
+    const fields = Object.fromEntries(
+      [...html.matchAll(/name="(q|until|nonce)" value="([^"]*)"/g)].map(([, name = "", value = ""]) => [
+        name,
+        value,
+      ]),
+    );
+    for (let nth = 0; nth < 2; nth += 1) {
+      const done = await person.post("/messages/send-again", fields);
+      expect(done.html).toContain("3 messages were sent again");
+      await until(async () => (await count()) === 6, "the new ones");
+    }
+  });
+
+  test("leave as CSV, all of them, and nothing in it is a formula", async () => {
+    const own = await service.tenant();
+    for (const subject of ["=HYPERLINK(1)", 'Quoted "and", with a comma', "plain"])
+      await own.send(newKey(), message({ subject }));
+    const person = await logIn(service.url, own.apiKey);
+    await until(async () => rowsIn((await person.get("/messages")).html).length === 3, "the list");
+    const { headers, html: text } = await person.get("/messages.csv");
+    expect(headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    const lines = text.trimEnd().split("\r\n");
+    expect(lines[0]).toBe("id,status,created_at,updated_at,from,to,subject,template_id,attempts,reason");
+    expect(lines).toHaveLength(4);
+    expect(text).toContain(",'=HYPERLINK(1),");
+    expect(text).toContain(',"Quoted ""and"", with a comma",');
+    expect((await visitor.get("/messages.csv")).html.trimEnd().split("\r\n").length).toBeGreaterThan(SAMPLES);
+  });
+
+  test("hostile content is text wherever it is shown", async () => {
+    const { json } = await tenant.send(
+      newKey(),
+      message({
+        subject: HOSTILE,
+        text: HOSTILE,
+        html: HOSTILE,
+        metadata: { [HOSTILE.slice(0, 60)]: HOSTILE },
+      }),
+    );
+    const started = { attempt: 1, worker: HOSTILE, leaseMs: 1_000, transport: HOSTILE };
+    await service.addEmailEvents(
+      json.id,
+      { type: "EmailDeliveryStarted", data: started },
+      { type: "EmailBounced", data: { attempt: 1, reason: HOSTILE, reply: HOSTILE } },
+    );
+    await until(async () => rowsIn((await search("status:bounced")).html).includes(json.id), "the list");
+    for (const path of [
+      "/",
+      "/messages",
+      "/inbox",
+      `/inbox?open=${json.id}`,
+      `/messages/${json.id}`,
+      `/messages/${json.id}?show=text`,
+      `/messages/${json.id}?show=headers`,
+      `/messages/${json.id}/erase`,
+      `/messages/${json.id}/send-again`,
+      `/messages?q=${encodeURIComponent(HOSTILE)}`,
+    ]) {
+      const { html } = await visitor.get(path);
+      expect({ path, html }).not.toMatchObject({
+        html: expect.stringMatching(/<script>|<img|onerror=alert\(1\)>\s*</),
+      });
+    }
+  });
+
+  test("a key that is bound to senders acts on their messages alone", async () => {
+    const bound = await tenant.call("POST", "/api/v1/api-keys", {
+      body: { name: "bound", scopes: ["email:send", "email:read"], senders: ["other@example.com"] },
+    });
+    const person = await logIn(service.url, bound.json.key);
+    for (const path of ["cancel", "erase", "try-now"])
+      expect((await person.post(`/messages/${samples.queued}/${path}`)).status).toBe(403);
+  });
+});
+
+describe("the words of a search", () => {
+  test.each([
+    ["to:ana@example.com status:sent", { to: "ana@example.com", status: "sent" }],
+    ['key:"my key 1" TO:ana@example.com', { to: "ana@example.com", key: "my key 1" }],
+    ["ana@example.com", { to: "ana@example.com" }],
+    ["to:", {}],
+    ["", {}],
+  ])("%p are read, and written as they were", (text, words) => {
+    const read = parseSearch(text);
+    expect(read.words).toEqual(words);
+    expect(parseSearch(searchText(read.words)).words).toEqual(words);
+  });
+});
+
+describe("a cell of CSV", () => {
+  test.each([
+    ["=1+1", "'=1+1"],
+    ["+49", "'+49"],
+    ["-1", "'-1"],
+    ["@SUM", "'@SUM"],
+    ["\t=1", "'\t=1"],
+    [" =1", "' =1"],
+    ["a,b", '"a,b"'],
+    ['"', '""""'],
+    ["a\nb", '"a\nb"'],
+    [null, ""],
+    ["plain", "plain"],
+  ])("%p is %p", (value, cell) => expect(csvCell(value)).toBe(cell));
+});
