@@ -5,6 +5,7 @@ import type { UpkeepCheck } from "../http/dashboard/frame/dashboardOptions.ts";
 import { type Dashboard, makeDashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import type { Checks } from "../http/health/healthRoutes.ts";
 import type { ReadModel } from "../http/lists/caughtUpReads.ts";
+import type { SenderVerification } from "../http/sender/senderVerification.ts";
 import { SECOND_MS } from "../kernel/time.ts";
 import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
@@ -23,6 +24,7 @@ interface Served {
   readonly basePath: string;
   readonly readiness: () => Promise<Checks>;
   readonly readModel: (name: string) => ReadModel;
+  readonly senderVerification: SenderVerification;
 }
 
 /** The dashboard of a service. */

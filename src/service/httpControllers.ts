@@ -16,6 +16,7 @@ import { operations } from "../http/reference/allOperations.ts";
 import { openApiDocument } from "../http/reference/openApiDocument.ts";
 import { referenceController } from "../http/reference/referenceRoutes.ts";
 import { senderPagesController, sendersController } from "../http/sender/senderRoutes.ts";
+import { makeSenderVerification } from "../http/sender/senderVerification.ts";
 import { suppressionsController } from "../http/suppression/suppressionRoutes.ts";
 import { templatesController } from "../http/template/templateRoutes.ts";
 import { usageController } from "../http/usage/usageRoutes.ts";
@@ -58,6 +59,11 @@ export async function makeControllers(
     whenCaughtUp: async (timeoutMs) => readers.waitForPosition(name, await deps.store.head(), timeoutMs),
   });
   const readiness = readinessOf({ config, deps, readers, delivery, freezeWatch });
+  const senderVerification = makeSenderVerification({
+    deps,
+    dns: createDnsResolver(config.dnsServers),
+    mailsLinks: config.verificationFrom !== null,
+  });
   const webhooks = {
     deps,
     basePath,
@@ -79,6 +85,7 @@ export async function makeControllers(
     basePath,
     readiness,
     readModel,
+    senderVerification,
   });
   const controllers = [
     emailsController({
@@ -100,8 +107,7 @@ export async function makeControllers(
       deps,
       basePath,
       senders: readModel("senders"),
-      dns: createDnsResolver(config.dnsServers),
-      mailsLinks: config.verificationFrom !== null,
+      verification: senderVerification,
     }),
     senderPagesController(deps),
     templatesController({ deps, basePath, templates: readModel("templates") }),

@@ -4,6 +4,7 @@ import type { Waiting } from "../../../domain/email/waitingReason.ts";
 import type { MailMessage } from "../../../ports/mailTransport.ts";
 import type { Checks } from "../../health/healthRoutes.ts";
 import type { ReadModel } from "../../lists/caughtUpReads.ts";
+import type { SenderVerification } from "../../sender/senderVerification.ts";
 
 /** One thing that somebody looks after: the last seal of the log, say. */
 export interface UpkeepCheck {
@@ -35,4 +36,5 @@ export interface DashboardOptions {
   readonly upkeep: () => Promise<readonly UpkeepCheck[]>;
   /** A read model, by its name. */
   readonly readModel: (name: string) => ReadModel;
+  readonly senderVerification: SenderVerification;
 }

@@ -1,0 +1,66 @@
+import { countSenders } from "../../../projections/senders.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { type NewSender, newSender, senderIdOf, setSender } from "../../commands/sender/manageSender.ts";
+import { readSender, type SenderView } from "../../commands/sender/readSender.ts";
+import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
+import { SENDERS_MAX } from "../../domain/sender/decisions.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import { caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
+import { Problem } from "../server/problem.ts";
+
+interface AddingOptions {
+  readonly deps: Dependencies;
+  /** The read model `senders`. */
+  readonly senders: ReadModel;
+}
+
+/** Adds a sender, or names one that is there. Throws SENDER_LIMIT_REACHED. */
+export async function addOrRenameSender(
+  { deps, senders }: AddingOptions,
+  sender: NewSender,
+  context: WorkspaceCommandContext,
+) {
+  const { workspaceId, name } = sender;
+  const add = () => newSender(deps, sender, context);
+  const isKnown = (await deps.senders.get(senderIdOf(deps.keys, workspaceId, name))) !== null;
+  // One after the other, so that each is counted before the next one is added.
+  const added = isKnown
+    ? await add()
+    : await queueStreamWrite(deps.store, `senders of ${workspaceId}`, async () => {
+        await requireRoom(senders, workspaceId);
+        return add();
+      });
+  invariant(added, "a key's workspace exists");
+  return added;
+}
+
+async function requireRoom(senders: ReadModel, workspaceId: string): Promise<void> {
+  const count = countSenders(await caughtUpRowsIfInTime(senders), workspaceId, SENDERS_MAX);
+  if (count < SENDERS_MAX) return;
+  const detail = `the workspace has ${SENDERS_MAX} senders, disabled ones included: a domain counts as one, and sends from every address at it`;
+  throw new Problem("SENDER_LIMIT_REACHED", { detail });
+}
+
+export function isSenderId(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text);
+}
+
+/** A sender of the workspace. Throws NOT_FOUND. */
+export async function existingSender(deps: Dependencies, workspaceId: string, id: string): Promise<SenderView> {
+  const view = isSenderId(id) ? await readSender(deps, workspaceId, id) : null;
+  if (view === null) throw new Problem("NOT_FOUND");
+  return view;
+}
+
+/** Disables or enables a sender of the workspace, and answers it as it is then. Throws NOT_FOUND. */
+export async function switchExistingSender(
+  deps: Dependencies,
+  id: string,
+  to: "disabled" | "enabled",
+  context: WorkspaceCommandContext,
+): Promise<SenderView> {
+  const view = await existingSender(deps, context.workspaceId, id);
+  await setSender(deps, view.id, to, context);
+  return existingSender(deps, context.workspaceId, view.id);
+}

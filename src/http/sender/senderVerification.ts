@@ -1,0 +1,95 @@
+import type { Dependencies } from "../../commands/dependencies.ts";
+import type { SenderView } from "../../commands/sender/readSender.ts";
+import { requestSenderVerification } from "../../commands/sender/requestSenderVerification.ts";
+import { domainVerification } from "../../commands/sender/verifySenderDomain.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
+import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
+import { invalid, Problem } from "../server/problem.ts";
+
+interface VerificationOptions {
+  readonly deps: Dependencies;
+  readonly dns: DnsResolver;
+  /** Whether this service has an address to mail verification links from. */
+  readonly mailsLinks: boolean;
+}
+
+/** Verifies senders; what is counted of it is counted once for all that ask. */
+export interface SenderVerification {
+  readonly mailsLinks: boolean;
+  /** Mails a link to an address, or looks for a domain's record now. Throws the `Problem` that keeps it from that. */
+  verify(method: "email" | "dns", view: SenderView, context: CommandContext): Promise<void>;
+}
+
+export function makeSenderVerification(options: VerificationOptions): SenderVerification {
+  const verifyDomain = domainVerification(options.deps, options.dns);
+  return {
+    mailsLinks: options.mailsLinks,
+    async verify(method, view, context) {
+      const { kind } = view.sender;
+      if ((method === "dns") !== (kind === "domain")) {
+        throw invalid(
+          "/method",
+          kind === "domain" ? "must be dns for a domain" : "must be email for an address",
+        );
+      }
+      if (method === "dns") await verifyByDns(verifyDomain, view, context);
+      else await verifyByMail(options, view, context);
+    },
+  };
+}
+
+async function verifyByMail({ deps, mailsLinks }: VerificationOptions, view: SenderView, context: CommandContext) {
+  if (!mailsLinks && view.sender.verifiedBy === null) {
+    throw new Problem("SENDER_VERIFICATION_UNAVAILABLE", {
+      detail: "the operator has set no VERIFICATION_FROM",
+    });
+  }
+  const outcome = await requestSenderVerification(deps, view, context);
+  if (outcome.kind === "suppressed") throw new Problem("RECIPIENT_SUPPRESSED");
+  if (outcome.kind === "limited") throw tooMany("verification mails", outcome.againAt, context.at);
+}
+
+async function verifyByDns(
+  verifyDomain: ReturnType<typeof domainVerification>,
+  view: SenderView,
+  context: CommandContext,
+) {
+  const outcome = await verifyDomain(view, context).catch((error: unknown) => {
+    if (!(error instanceof DnsUnavailableError)) throw error;
+    throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: error.message });
+  });
+  if (outcome.kind === "limited") throw tooMany("look-ups", outcome.againAt, context.at);
+  if (outcome.kind === "zoneFailing") {
+    const detail = `the name servers of ${outcome.expected.name} fail (SERVFAIL), so its TXT record could not be read: try again later`;
+    throw new Problem("SENDER_VERIFICATION_FAILED", { detail });
+  }
+  if (outcome.kind === "recordMissing") {
+    const { name, value } = outcome.expected;
+    const detail = `no TXT record of ${name} is "${value}": ${foundText(outcome.found)}`;
+    throw new Problem("SENDER_VERIFICATION_FAILED", { detail });
+  }
+}
+
+/** Strings of records, and characters of each, that an answer repeats. */
+const FOUND_STRINGS_MAX = 3;
+const FOUND_CHARACTERS_MAX = 100;
+
+/** What was found in place of a record. Anybody may have written it, so only what can be seen is repeated. */
+function foundText(found: readonly string[]): string {
+  if (found.length === 0) return "there is no TXT record of this name";
+  const shown = found.slice(0, FOUND_STRINGS_MAX).map((text) => {
+    const cut = [...text.slice(0, 2 * FOUND_CHARACTERS_MAX)].slice(0, FOUND_CHARACTERS_MAX).join("");
+    return `"${cut.replace(/[^\x20-\x7e]/g, "?")}"${cut.length < text.length ? " and more" : ""}`;
+  });
+  const others = found.length - shown.length;
+  return `found ${shown.join(", ")}${others > 0 ? ` and ${others} other strings` : ""}`;
+}
+
+function tooMany(what: string, againAt: EpochMs, now: EpochMs): Problem {
+  const seconds = Math.max(1, Math.ceil((againAt - now) / SECOND_MS));
+  return new Problem("RATE_LIMITED", {
+    detail: `there were too many ${what}; try again later`,
+    headers: { "retry-after": String(seconds) },
+  });
+}
