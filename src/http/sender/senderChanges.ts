@@ -47,7 +47,11 @@ export function isSenderId(text: string): boolean {
 }
 
 /** A sender of the workspace. Throws NOT_FOUND. */
-export async function existingSender(deps: Dependencies, workspaceId: string, id: string): Promise<SenderView> {
+export async function existingSender(
+  deps: Dependencies,
+  workspaceId: string,
+  id: string,
+): Promise<SenderView> {
   const view = isSenderId(id) ? await readSender(deps, workspaceId, id) : null;
   if (view === null) throw new Problem("NOT_FOUND");
   return view;

@@ -51,14 +51,17 @@ export function sendersController({ deps, basePath, senders, verification }: Sen
           listSenders(db, { workspaceId, ...page }),
         );
         // Addresses are in the senders' own streams only.
-        const shown = await senders.scheduler.mapEach(rows, ({ id }) => existingSender(deps, workspaceId, id));
+        const shown = await senders.scheduler.mapEach(rows, ({ id }) =>
+          existingSender(deps, workspaceId, id),
+        );
         return pageJson({ shown, nextCursor }, json);
       },
       hooks("listSenders"),
     )
     .get(
       routes.getSender.path,
-      async ({ params, request }) => json(await existingSender(deps, principalOf(request).workspaceId, params.id)),
+      async ({ params, request }) =>
+        json(await existingSender(deps, principalOf(request).workspaceId, params.id)),
       hooks("getSender"),
     )
     .post(

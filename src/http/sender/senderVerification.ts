@@ -39,7 +39,11 @@ export function makeSenderVerification(options: VerificationOptions): SenderVeri
   };
 }
 
-async function verifyByMail({ deps, mailsLinks }: VerificationOptions, view: SenderView, context: CommandContext) {
+async function verifyByMail(
+  { deps, mailsLinks }: VerificationOptions,
+  view: SenderView,
+  context: CommandContext,
+) {
   if (!mailsLinks && view.sender.verifiedBy === null) {
     throw new Problem("SENDER_VERIFICATION_UNAVAILABLE", {
       detail: "the operator has set no VERIFICATION_FROM",

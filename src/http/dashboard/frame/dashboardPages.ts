@@ -5,6 +5,7 @@ import { messageActionRoutes } from "../message/messageActionRoutes.tsx";
 import { messageListRoutes } from "../message/messageListRoutes.tsx";
 import { messageRoutes } from "../message/messageRoutes.tsx";
 import { overviewRoutes } from "../overview/overviewRoutes.tsx";
+import { senderRoutes } from "../sender/senderRoutes.tsx";
 import { suppressionRoutes } from "../suppression/suppressionRoutes.tsx";
 import type { DashboardOptions } from "./dashboardOptions.ts";
 import type { DashboardRoute } from "./dashboardRoute.ts";
@@ -21,6 +22,7 @@ export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams)
     ...messageActionRoutes(options),
     ...inboxRoutes(options),
     ...suppressionRoutes(options),
+    ...senderRoutes(options),
     ...liveRoutes(options, streams),
   ];
 }

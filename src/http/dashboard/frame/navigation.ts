@@ -41,6 +41,14 @@ export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
       icon: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18ZM5.6 5.6l12.8 12.8",
     },
   ],
+  [
+    {
+      path: "/senders",
+      title: "Senders",
+      scope: "sender:manage",
+      icon: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8Zm4 4v1.5a2.5 2.5 0 0 0 5 0V12a9 9 0 1 0-3.6 7.2",
+    },
+  ],
 ];
 
 /** The item that a page belongs to: the one whose path its own begins with, the longest of them. */

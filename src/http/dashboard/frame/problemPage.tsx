@@ -1,5 +1,6 @@
 import type { FC } from "hono/jsx";
 import type { Problem } from "../../server/problem.ts";
+import { sentence } from "./formFaults.ts";
 
 interface ProblemBodyProps {
   readonly problem: Problem;
@@ -32,9 +33,3 @@ export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }
     </p>
   </section>
 );
-
-/** Details are ends of sentences: they begin with a small letter and have no full stop. */
-function sentence(text: string): string {
-  const begun = text.charAt(0).toUpperCase() + text.slice(1);
-  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
-}

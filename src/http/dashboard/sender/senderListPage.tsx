@@ -1,0 +1,114 @@
+import type { FC } from "hono/jsx";
+import { DISPLAY_NAME_CHARACTERS_MAX } from "../../../domain/sender/displayName.ts";
+import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
+import type { senderJson } from "../../sender/senderResource.ts";
+import { Field, PostForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Empty, Pager, RowTable } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import type { FormFaults } from "../frame/formFaults.ts";
+
+/** A sender as the API shows it. */
+export type ShownSender = ReturnType<typeof senderJson>;
+
+/** What the form that adds a sender held, and what is wrong with it. */
+export interface AddSenderForm {
+  readonly name: string;
+  readonly displayName: string;
+  readonly faults: FormFaults | null;
+}
+
+interface SenderListProps {
+  readonly visit: Visit;
+  readonly senders: readonly ShownSender[];
+  readonly nextTo: string | null;
+  readonly firstTo: string | null;
+  readonly form: AddSenderForm;
+}
+
+/** An address, or a domain. */
+export function nameOf({ address, domain }: Pick<ShownSender, "address" | "domain">): string {
+  return address ?? domain ?? "";
+}
+
+/** What a sender's state means to whoever wants to send from it. */
+export const SenderStatus: FC<{ readonly sender: ShownSender }> = ({ sender }) => {
+  const { status, record_missing_since: missing, verification } = sender;
+  if (status === "verified" && missing !== null)
+    return <Status status="warning" label="verified, its record is missing" />;
+  if (status === "unverified" && verification !== null)
+    return <Status status="pending" label="waits for its owner" />;
+  return <Status status={status} />;
+};
+
+/** The list of senders, and the form that adds one. */
+export const SenderList: FC<SenderListProps> = ({ visit, senders, nextTo, firstTo, form }) => (
+  <>
+    <Heading title="Senders">
+      <a class="button" href="#add">
+        Add a sender
+      </a>
+    </Heading>
+    {senders.length === 0 && nextTo === null ? (
+      <Empty title="There is no sender yet">
+        <p>
+          Mail can be sent from an address or a domain once it is verified. Add one below: an address is
+          verified by a link that is mailed to it, a domain by a DNS record.
+        </p>
+      </Empty>
+    ) : (
+      <RowTable
+        label="Senders, newest first"
+        rows={senders}
+        idOf={({ id }) => id}
+        linkOf={({ id }) => visit.to(`/senders/${id}`)}
+        columns={[
+          { title: "Address or domain", cell: nameOf },
+          { title: "State", cell: (sender) => <SenderStatus sender={sender} /> },
+          { title: "Display name", cell: (sender) => sender.display_name ?? "", isMinor: true },
+          { title: "Added", cell: (sender) => <Time at={sender.created_at} />, isMinor: true },
+        ]}
+      />
+    )}
+    <Pager nextTo={nextTo} firstTo={firstTo} />
+    <Add visit={visit} form={form} />
+  </>
+);
+
+const Add: FC<Pick<SenderListProps, "visit" | "form">> = ({ visit, form }) => (
+  <section class="section card" id="add">
+    <h2>Add an address or a domain</h2>
+    <p class="soft">A verified domain lets you send from every address at exactly it.</p>
+    {form.faults?.whole ? (
+      <p class="refusal" role="alert">
+        {form.faults.whole}
+      </p>
+    ) : null}
+    <PostForm action={visit.to("/senders")} token={visit.formToken} class="stack">
+      <Field
+        name="name"
+        label="Address or domain"
+        value={form.name}
+        placeholder="billing@example.com or example.com"
+        fault={form.faults?.fields.name}
+        maxLength={ADDRESS_CHARACTERS_MAX}
+        isRequired
+      />
+      <Field
+        name="display_name"
+        label="Display name"
+        value={form.displayName}
+        hint="Stands beside an address in From. A domain has none."
+        fault={form.faults?.fields.display_name}
+        maxLength={DISPLAY_NAME_CHARACTERS_MAX}
+      />
+      <p class="actions">
+        <button type="submit" class="primary">
+          Add
+        </button>
+      </p>
+    </PostForm>
+  </section>
+);

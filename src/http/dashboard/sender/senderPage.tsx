@@ -1,0 +1,211 @@
+import type { FC } from "hono/jsx";
+import { DISPLAY_NAME_CHARACTERS_MAX } from "../../../domain/sender/displayName.ts";
+import type { VerificationRequest } from "../../../domain/sender/state.ts";
+import { Field, PostForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Facts } from "../components/list.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import type { FormFaults } from "../frame/formFaults.ts";
+import { nameOf, SenderStatus, type ShownSender } from "./senderListPage.tsx";
+
+interface SenderPageProps {
+  readonly visit: Visit;
+  readonly sender: ShownSender;
+  /** How far the mail of the newest verification link has come; null where there is none. */
+  readonly mail: VerificationRequest["mail"] | null;
+  /** Whether this service can mail verification links. */
+  readonly mailsLinks: boolean;
+  /** What has become of a form that was refused. */
+  readonly faults: FormFaults | null;
+  /** As it was typed, where it was refused. */
+  readonly displayName: string | null;
+}
+
+const VERIFIED_BY: Readonly<Record<string, string>> = {
+  operator: "whoever runs the service",
+  bootstrap: "the service's first start",
+  email: "a link that was mailed to it",
+  dns: "its DNS record",
+};
+
+/** One sender: its state, how it is verified, and what can be changed. */
+export const SenderPage: FC<SenderPageProps> = (props) => {
+  const { visit, sender, faults } = props;
+  return (
+    <>
+      <Heading title={nameOf(sender)} beside={<SenderStatus sender={sender} />}>
+        <Switch visit={visit} sender={sender} />
+      </Heading>
+      {faults?.whole ? (
+        <p class="refusal" role="alert">
+          {faults.whole}
+        </p>
+      ) : null}
+      {sender.kind === "domain" ? (
+        <DnsRecord visit={visit} sender={sender} />
+      ) : (
+        <MailVerification visit={visit} sender={sender} mail={props.mail} mailsLinks={props.mailsLinks} />
+      )}
+      {sender.kind === "address" ? <DisplayName {...props} /> : null}
+      <section class="section">
+        <h2>About it</h2>
+        <Facts
+          facts={[
+            ["Verified by", sender.verified_by === null ? "nobody yet" : VERIFIED_BY[sender.verified_by]],
+            ["Added", <Time at={sender.created_at} />],
+            ["Last changed", <Time at={sender.updated_at} />],
+            ["Id", <Copyable text={sender.id} label="the id" />],
+          ]}
+        />
+      </section>
+    </>
+  );
+};
+
+const Switch: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sender: { id, status } }) =>
+  status === "disabled" ? (
+    <PostForm action={visit.to(`/senders/${id}/enable`)} token={visit.formToken}>
+      <button type="submit">Enable</button>
+    </PostForm>
+  ) : (
+    <a class="button danger" href={visit.to(`/senders/${id}/disable`)} data-dialog>
+      Disable
+    </a>
+  );
+
+interface VerifyProps {
+  readonly visit: Visit;
+  readonly id: string;
+  readonly verb: string;
+}
+
+const Verify: FC<VerifyProps> = ({ visit, id, verb }) => (
+  <PostForm action={visit.to(`/senders/${id}/verify`)} token={visit.formToken}>
+    <button type="submit" class="primary">
+      {verb}
+    </button>
+  </PostForm>
+);
+
+const DnsRecord: FC<Pick<SenderPageProps, "visit" | "sender">> = ({ visit, sender }) => (
+  <section class="section card">
+    <h2>DNS record</h2>
+    <p>{recordSentence(sender)}</p>
+    {sender.dns_record === null ? null : (
+      <Facts
+        facts={[
+          ["Type", <code>{sender.dns_record.type}</code>],
+          ["Name", <Copyable text={sender.dns_record.name} label="the record's name" />],
+          ["Value", <Copyable text={sender.dns_record.value} label="the record's value" />],
+        ]}
+      />
+    )}
+    {sender.verified_by === null ? (
+      <>
+        <Verify visit={visit} id={sender.id} verb="Verify now" />
+        <p class="hint">
+          A new record is mostly seen within minutes. Some providers add the domain to the name by themselves:
+          then leave it out.
+        </p>
+      </>
+    ) : null}
+  </section>
+);
+
+function recordSentence({ verified_by: verifiedBy, record_missing_since: missing }: ShownSender) {
+  if (missing !== null)
+    return (
+      <>
+        The record has been missing since <Time at={missing} />. You can send all the same, but publish it
+        again.
+      </>
+    );
+  if (verifiedBy === "dns")
+    return "The record was found. Leave it in place: it is looked for again from time to time.";
+  if (verifiedBy !== null) return "The domain is verified without its record.";
+  return "Publish this record where the domain's DNS is kept, then verify the domain.";
+}
+
+const MailVerification: FC<Pick<SenderPageProps, "visit" | "sender" | "mail" | "mailsLinks">> = ({
+  visit,
+  sender,
+  mail,
+  mailsLinks,
+}) => {
+  if (sender.verified_by !== null) return null;
+  const { verification } = sender;
+  return (
+    <section class="section card">
+      <h2>Verification</h2>
+      {verification === null ? (
+        <p>Mail a link to the address: whoever reads its mail opens the link and confirms it.</p>
+      ) : (
+        <PendingMail verification={verification} mail={mail} />
+      )}
+      {mailsLinks ? (
+        <Verify
+          visit={visit}
+          id={sender.id}
+          verb={verification === null ? "Mail a link" : "Mail another link"}
+        />
+      ) : (
+        <>
+          <p>
+            This service has no address to mail links from. Whoever runs it sets{" "}
+            <code>VERIFICATION_FROM</code>, or verifies the address with this command:
+          </p>
+          <Copyable
+            text={`postledger sender verify ${nameOf(sender)} --workspace ${visit.workspaceId}`}
+            label="the command"
+          />
+        </>
+      )}
+    </section>
+  );
+};
+
+const MAIL_STATES = {
+  waiting: "waits to be sent",
+  claimed: "is being sent",
+  sent: "was sent",
+  failed: "could not be sent",
+} as const;
+
+const PendingMail: FC<{
+  readonly verification: NonNullable<ShownSender["verification"]>;
+  readonly mail: SenderPageProps["mail"];
+}> = ({ verification, mail }) => (
+  <>
+    <p>
+      The mail with the link {MAIL_STATES[mail ?? "waiting"]}. It holds this code, and so does the page that
+      the link opens. Its reader should confirm only where the codes are the same.
+    </p>
+    <p class="code-to-compare">{verification.code}</p>
+    <Facts
+      facts={[
+        ["Asked for", <Time at={verification.requested_at} />],
+        ["Link ends", <Time at={verification.expires_at} />],
+      ]}
+    />
+  </>
+);
+
+const DisplayName: FC<SenderPageProps> = ({ visit, sender, faults, displayName }) => (
+  <section class="section card">
+    <h2>Display name</h2>
+    <PostForm action={visit.to(`/senders/${sender.id}/display-name`)} token={visit.formToken} class="stack">
+      <Field
+        name="display_name"
+        label="Name"
+        value={displayName ?? sender.display_name ?? ""}
+        hint="Stands beside the address in From. Empty: the address alone."
+        fault={faults?.fields.display_name}
+        maxLength={DISPLAY_NAME_CHARACTERS_MAX}
+      />
+      <p class="actions">
+        <button type="submit">Save</button>
+      </p>
+    </PostForm>
+  </section>
+);

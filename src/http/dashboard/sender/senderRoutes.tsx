@@ -1,0 +1,244 @@
+import { listSenders } from "../../../../projections/senders.ts";
+import type { SenderView } from "../../../commands/sender/readSender.ts";
+import { checkBy } from "../../body/validation.ts";
+import { caughtUpRows } from "../../lists/caughtUpReads.ts";
+import { decodeCursor, pageOf } from "../../lists/cursorPaging.ts";
+import { AddSenderBody, addedSender } from "../../sender/addSenderRequest.ts";
+import {
+  addOrRenameSender,
+  existingSender,
+  isSenderId,
+  switchExistingSender,
+} from "../../sender/senderChanges.ts";
+import { senderJson } from "../../sender/senderResource.ts";
+import { Confirmation } from "../components/form.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { fieldOf } from "../frame/formBody.ts";
+import { type FormFaults, formFaults } from "../frame/formFaults.ts";
+import { seeOther } from "../frame/notices.ts";
+import { type AddSenderForm, nameOf, SenderList } from "./senderListPage.tsx";
+import { SenderPage } from "./senderPage.tsx";
+
+const PAGE_ITEMS = 50;
+/** How long a change waits to show in the list, in ms. */
+const SHOWN_WAIT_MS = 1_000;
+const PATH = "/senders";
+const ONE = `${PATH}/:id`;
+const SCOPE = "sender:manage";
+const ABOVE = [{ path: PATH, title: "Senders" }];
+const EMPTY_FORM: AddSenderForm = { name: "", displayName: "", faults: null };
+
+const checkBody = checkBy(AddSenderBody);
+
+/** The sender that the fields name, checked as the API checks a body. Throws what is wrong with it. */
+function checkedSender(name: string, displayName: string | null | undefined) {
+  const body = {
+    ...(name.includes("@") ? { address: name } : { domain: name }),
+    ...(displayName === undefined ? {} : { display_name: displayName }),
+  };
+  checkBody(body);
+  return addedSender(body);
+}
+
+/** Listing, adding, verifying, naming and switching senders. */
+export function senderRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [...listRoutes(options), ...verificationRoutes(options), ...switchRoutes(options)];
+}
+
+function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  const { deps } = options;
+  const senders = options.readModel("senders");
+  return [
+    { method: "GET", path: PATH, scope: SCOPE, answer: (visit) => listPage(options, visit, EMPTY_FORM) },
+    {
+      method: "POST",
+      path: PATH,
+      scope: SCOPE,
+      async answer(visit) {
+        const name = fieldOf(visit.form, "name").trim();
+        const displayName = fieldOf(visit.form, "display_name").trim();
+        try {
+          const sender = checkedSender(name, displayName === "" ? undefined : displayName);
+          const added = await addOrRenameSender(
+            { deps, senders },
+            { ...sender, workspaceId: visit.workspaceId },
+            visit.commandContext(),
+          );
+          await senders.whenCaughtUp(SHOWN_WAIT_MS);
+          const notice = {
+            added: `${name} was added. Verify it to send from it.`,
+            renamed: `${name} was there already: it has another display name now.`,
+            alreadyAdded: `${name} was there already.`,
+          }[added.outcome];
+          return seeOther(visit.to(`${PATH}/${added.id}`), notice);
+        } catch (error) {
+          const faults = formFaults(error, (member) =>
+            member === "address" || member === "domain" ? "name" : member,
+          );
+          const page = await listPage(options, visit, { name, displayName, faults });
+          return { ...page, status: faults.status };
+        }
+      },
+    },
+    {
+      method: "GET",
+      path: ONE,
+      scope: SCOPE,
+      answer: async (visit) => senderPage(options, visit, await senderOf(options, visit)),
+    },
+  ];
+}
+
+async function listPage(
+  { deps, readModel }: DashboardOptions,
+  visit: Visit,
+  form: AddSenderForm,
+): Promise<Page> {
+  const { workspaceId } = visit;
+  const senders = readModel("senders");
+  const cursor = visit.query.get("cursor");
+  const asked = {
+    limit: PAGE_ITEMS,
+    ...(cursor === null ? {} : { after: decodeCursor(cursor, isSenderId) }),
+  };
+  const db = await caughtUpRows(senders);
+  const { shown, nextCursor } = pageOf(asked, (page) => listSenders(db, { workspaceId, ...page }));
+  const views = await senders.scheduler.mapEach(shown, ({ id }) => existingSender(deps, workspaceId, id));
+  return {
+    title: "Senders",
+    body: (
+      <SenderList
+        visit={visit}
+        senders={views.map((view) => senderJson(deps, view))}
+        nextTo={
+          nextCursor === null ? null : visit.to(`${PATH}?${new URLSearchParams({ cursor: nextCursor })}`)
+        }
+        firstTo={cursor === null ? null : visit.to(PATH)}
+        form={form}
+      />
+    ),
+  };
+}
+
+function senderOf({ deps }: DashboardOptions, { workspaceId, params }: Visit): Promise<SenderView> {
+  return existingSender(deps, workspaceId, params.id ?? "");
+}
+
+/** What a refused form leaves on the page of its sender. */
+interface Refused {
+  readonly faults: FormFaults;
+  readonly displayName: string | null;
+}
+
+function senderPage(
+  { deps, senderVerification }: DashboardOptions,
+  visit: Visit,
+  view: SenderView,
+  refused?: Refused,
+): Page {
+  const sender = senderJson(deps, view);
+  return {
+    title: nameOf(sender),
+    above: ABOVE,
+    ...(refused === undefined ? {} : { status: refused.faults.status }),
+    body: (
+      <SenderPage
+        visit={visit}
+        sender={sender}
+        mail={view.sender.requests.at(-1)?.mail ?? null}
+        mailsLinks={senderVerification.mailsLinks}
+        faults={refused?.faults ?? null}
+        displayName={refused?.displayName ?? null}
+      />
+    ),
+  };
+}
+
+function verificationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  const { deps } = options;
+  const senders = options.readModel("senders");
+  return [
+    {
+      method: "POST",
+      path: `${ONE}/verify`,
+      scope: SCOPE,
+      async answer(visit) {
+        const view = await senderOf(options, visit);
+        const { id, sender } = view;
+        const isDomain = sender.kind === "domain";
+        try {
+          await options.senderVerification.verify(isDomain ? "dns" : "email", view, visit.commandContext());
+        } catch (error) {
+          return senderPage(options, visit, view, { faults: formFaults(error), displayName: null });
+        }
+        const { verifiedBy } = (await existingSender(deps, visit.workspaceId, id)).sender;
+        const notice =
+          verifiedBy === null ? `A link is on its way to ${sender.name}.` : `${sender.name} is verified.`;
+        return seeOther(visit.to(`${PATH}/${id}`), notice);
+      },
+    },
+    {
+      method: "POST",
+      path: `${ONE}/display-name`,
+      scope: SCOPE,
+      async answer(visit) {
+        const view = await senderOf(options, visit);
+        const displayName = fieldOf(visit.form, "display_name").trim();
+        try {
+          const sender = checkedSender(view.sender.name, displayName === "" ? null : displayName);
+          const wanted = { ...sender, workspaceId: visit.workspaceId };
+          await addOrRenameSender({ deps, senders }, wanted, visit.commandContext());
+        } catch (error) {
+          return senderPage(options, visit, view, { faults: formFaults(error), displayName });
+        }
+        return seeOther(visit.to(`${PATH}/${view.id}`), "The display name was saved.");
+      },
+    },
+  ];
+}
+
+function switchRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  const { deps } = options;
+  const switched = async (visit: Visit, to: "disabled" | "enabled") => {
+    const { id, sender } = await switchExistingSender(
+      deps,
+      visit.params.id ?? "",
+      to,
+      visit.commandContext(),
+    );
+    const notice = to === "disabled" ? "sends no more mail." : "is enabled.";
+    return seeOther(visit.to(`${PATH}/${id}`), `${sender.name} ${notice}`);
+  };
+  return [
+    {
+      method: "GET",
+      path: `${ONE}/disable`,
+      scope: SCOPE,
+      async answer(visit) {
+        const { id, sender } = await senderOf(options, visit);
+        return {
+          title: `Disable ${sender.name}`,
+          above: [...ABOVE, { path: `${PATH}/${id}`, title: sender.name }],
+          body: (
+            <Confirmation
+              title={`Disable ${sender.name}?`}
+              action={visit.to(`${PATH}/${id}/disable`)}
+              token={visit.formToken}
+              verb="Disable"
+              cancelTo={visit.to(`${PATH}/${id}`)}
+              isDangerous
+            >
+              <p>
+                New messages from it are refused, and what is queued waits until it is enabled again.
+                {sender.kind === "address" ? " Its domain does not cover it meanwhile." : ""}
+              </p>
+            </Confirmation>
+          ),
+        };
+      },
+    },
+    { method: "POST", path: `${ONE}/disable`, scope: SCOPE, answer: (visit) => switched(visit, "disabled") },
+    { method: "POST", path: `${ONE}/enable`, scope: SCOPE, answer: (visit) => switched(visit, "enabled") },
+  ];
+}
