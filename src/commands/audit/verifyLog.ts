@@ -53,6 +53,8 @@ export interface LogVerification {
   readonly streams: number;
 }
 
+/** After so many events, or ends of streams, what they have left in memory is collected. */
+const COLLECT_EVERY = 8_000;
 /** Streams whose end is asked for at once. */
 const STREAMS_ASKED_MAX = 64;
 /** A whole look at a store's own files may take so long. */
@@ -118,12 +120,26 @@ async function readAgainst(options: VerifyLogOptions, db: ReadDatabaseFile, chec
   return { events, streams, lastSeal };
 }
 
+/**
+ * Collects garbage after every so many of what is counted. Left to itself, the heap grows to several times what is in use,
+ * because a walk that never waits gives no occasion to look: 290 MB in place of 140 for 310,000 events.
+ */
+function garbageCollector(): (count: number) => void {
+  let collectedAt = 0;
+  return (count) => {
+    if (count - collectedAt < COLLECT_EVERY) return;
+    collectedAt = count;
+    Bun.gc(true);
+  };
+}
+
 async function readThrough(
   { store, onProgress, signal }: VerifyLogOptions,
   db: ReadDatabaseFile,
   check: LogCheck,
 ) {
   const head = await store.head();
+  const collectGarbage = garbageCollector();
   let events = 0;
   let end = LOG_START;
   for await (const batch of store.readAll(LOG_START, {})) {
@@ -139,6 +155,7 @@ async function readThrough(
     }
     db.commit();
     events += batch.events.length;
+    collectGarbage(events);
     end = batch.position;
     onProgress?.({ events, position: batch.position, head });
   }
@@ -147,6 +164,7 @@ async function readThrough(
 
 /** Asks for the last revision of every stream that came by. Answers how many. */
 async function compareEnds({ store, signal }: VerifyLogOptions, check: LogCheck): Promise<number> {
+  const collectGarbage = garbageCollector();
   let count = 0;
   for (const page of check.order.lastSeen()) {
     for (let at = 0; at < page.length; at += STREAMS_ASKED_MAX) {
@@ -157,6 +175,7 @@ async function compareEnds({ store, signal }: VerifyLogOptions, check: LogCheck)
         check.order.compareEnd(seen, ends[index] ?? null);
       });
       count += some.length;
+      collectGarbage(count);
     }
   }
   return count;
