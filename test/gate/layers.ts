@@ -55,7 +55,15 @@ const LAYERS: readonly Layer[] = [
     name: "http",
     files: /^src\/http\//,
     own: [COMMANDS, DOMAIN, QUERIES, PORTS, KERNEL],
-    modules: ["elysia", "@sinclair/typebox", "busboy", "hono", "rate-limiter-flexible", "node:stream"],
+    modules: [
+      "elysia",
+      "@sinclair/typebox",
+      "busboy",
+      "diff",
+      "hono",
+      "rate-limiter-flexible",
+      "node:stream",
+    ],
   },
 ];
 

@@ -8,8 +8,10 @@ import { answersCreated, answersNoContent, answersOk, type Operations } from "..
 import { DraftVersionBody } from "./draftVersionRequest.ts";
 import { Template, TemplatePreview, TemplateVersion } from "./templateResource.ts";
 
+export const TEMPLATE_NAME_CHARACTERS_MAX = 200;
+
 const CreateTemplateBody = Closed(
-  { name: Text({ minLength: 1, maxLength: 200 }) },
+  { name: Text({ minLength: 1, maxLength: TEMPLATE_NAME_CHARACTERS_MAX }) },
   { examples: [{ name: "Order confirmation" }] },
 );
 

@@ -7,6 +7,8 @@ import { messageRoutes } from "../message/messageRoutes.tsx";
 import { overviewRoutes } from "../overview/overviewRoutes.tsx";
 import { senderRoutes } from "../sender/senderRoutes.tsx";
 import { suppressionRoutes } from "../suppression/suppressionRoutes.tsx";
+import { templateRoutes } from "../template/templateRoutes.tsx";
+import { versionRoutes } from "../template/versionRoutes.tsx";
 import type { DashboardOptions } from "./dashboardOptions.ts";
 import type { DashboardRoute } from "./dashboardRoute.ts";
 
@@ -21,6 +23,8 @@ export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams)
     ...messageRoutes(options),
     ...messageActionRoutes(options),
     ...inboxRoutes(options),
+    ...templateRoutes(options),
+    ...versionRoutes(options),
     ...suppressionRoutes(options),
     ...senderRoutes(options),
     ...liveRoutes(options, streams),

@@ -35,6 +35,12 @@ export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
   ],
   [
     {
+      path: "/templates",
+      title: "Templates",
+      scope: "template:manage",
+      icon: "M4 4h16v16H4zM4 9h16M10 9v11",
+    },
+    {
       path: "/suppressions",
       title: "Suppressions",
       scope: "suppression:manage",

@@ -1,0 +1,215 @@
+import type { FC } from "hono/jsx";
+import type { TemplateRow } from "../../../../projections/templates.ts";
+import { type Template, type TemplateVersion, templateStatus } from "../../../domain/template/state.ts";
+import { grouped } from "../../../kernel/text/text.ts";
+import type { Page } from "../../lists/cursorPaging.ts";
+import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
+import { Field, PostForm, Select } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+
+interface TemplateListProps {
+  readonly visit: Visit;
+  readonly page: Page<TemplateRow>;
+}
+
+/** The templates of a workspace. */
+export const TemplateList: FC<TemplateListProps> = ({ visit, page: { shown, nextCursor } }) => (
+  <>
+    <Heading title="Templates">
+      <a class="button primary" href={visit.to("/templates/new")}>
+        New template
+      </a>
+    </Heading>
+    {shown.length === 0 ? (
+      <Empty title="No templates yet">
+        <p>
+          A template is a mail with variables in it, written in Liquid. Create one, draft a version of it,
+          look at it with sample values, and publish it: then sends can name it.
+        </p>
+        <a class="button" href={visit.to("/templates/new")}>
+          Create the first one
+        </a>
+      </Empty>
+    ) : (
+      <RowTable
+        label="Templates"
+        columns={[
+          { title: "Name", cell: ({ name }) => <span class="clip">{name}</span> },
+          { title: "Status", cell: ({ status }) => <Status status={status} /> },
+          { title: "Changed", cell: ({ updatedAt }) => <Time at={updatedAt} />, isMinor: true },
+          { title: "Created", cell: ({ createdAt }) => <Time at={createdAt} />, isMinor: true },
+        ]}
+        rows={shown}
+        idOf={({ id }) => id}
+        linkOf={({ id }) => visit.to(`/templates/${id}`)}
+      />
+    )}
+    <CursorPager visit={visit} path="/templates" nextCursor={nextCursor} />
+  </>
+);
+
+interface CursorPagerProps {
+  readonly visit: Visit;
+  readonly path: string;
+  readonly nextCursor: string | null;
+}
+
+const CursorPager: FC<CursorPagerProps> = ({ visit, path, nextCursor }) => (
+  <Pager
+    nextTo={nextCursor === null ? null : visit.to(`${path}?cursor=${nextCursor}`)}
+    firstTo={visit.query.has("cursor") ? visit.to(path) : null}
+  />
+);
+
+interface NewTemplateFormProps {
+  readonly visit: Visit;
+  readonly name: string | undefined;
+  readonly fault: string | undefined;
+}
+
+export const NewTemplateForm: FC<NewTemplateFormProps> = ({ visit, name, fault }) => (
+  <>
+    <Heading title="New template" />
+    <PostForm action={visit.to("/templates/new")} token={visit.formToken} class="stack">
+      <Field
+        name="name"
+        label="Name"
+        value={name ?? ""}
+        hint="What your colleagues call it: Order confirmation. Recipients never see it."
+        fault={fault}
+        maxLength={TEMPLATE_NAME_CHARACTERS_MAX}
+        isRequired
+      />
+      <p class="actions">
+        <button type="submit" class="primary">
+          Create the template
+        </button>
+        <a class="button" href={visit.to("/templates")}>
+          Cancel
+        </a>
+      </p>
+    </PostForm>
+  </>
+);
+
+interface TemplateDetailProps {
+  readonly visit: Visit;
+  readonly id: string;
+  readonly template: Template;
+  readonly versions: Page<TemplateVersion>;
+}
+
+/** A template with its versions. */
+export const TemplateDetail: FC<TemplateDetailProps> = ({ visit, id, template, versions }) => {
+  const at = `/templates/${id}`;
+  const current = template.versions.find(({ id: versionId }) => versionId === template.currentVersionId);
+  return (
+    <>
+      <Heading title={template.name} beside={<Status status={templateStatus(template)} />}>
+        {template.isArchived ? null : (
+          <>
+            <a class="button primary" href={visit.to(`${at}/draft`)}>
+              New draft
+            </a>
+            <a class="button danger" href={visit.to(`${at}/archive`)} data-dialog>
+              Archive
+            </a>
+          </>
+        )}
+        <a class="button danger" href={visit.to(`${at}/delete`)} data-dialog>
+          Delete
+        </a>
+      </Heading>
+      <Facts
+        facts={[
+          ["template_id", <Copyable text={id} label="the template's id" />],
+          [
+            "Sends use",
+            current === undefined ? (
+              "nothing yet: publish a version"
+            ) : (
+              <a href={visit.to(`${at}/versions/${current.id}`)}>version {current.number}</a>
+            ),
+          ],
+          ["Created", <Time at={template.createdAt} />],
+          ["Changed", <Time at={template.updatedAt} />],
+        ]}
+      />
+      <section class="section" aria-labelledby="versions">
+        <h2 id="versions">Versions</h2>
+        <Versions visit={visit} at={at} template={template} versions={versions} />
+      </section>
+    </>
+  );
+};
+
+interface VersionsProps extends Pick<TemplateDetailProps, "visit" | "template" | "versions"> {
+  readonly at: string;
+}
+
+const Versions: FC<VersionsProps> = ({ visit, at, template, versions: { shown, nextCursor } }) =>
+  shown.length === 0 ? (
+    <Empty title="No version yet">
+      <p>
+        A version is the subject, the HTML, the text and the variables. It never changes once it is drafted.
+      </p>
+      {template.isArchived ? null : (
+        <a class="button" href={visit.to(`${at}/draft`)}>
+          Draft the first one
+        </a>
+      )}
+    </Empty>
+  ) : (
+    <>
+      <RowTable
+        label="Versions, the newest first"
+        columns={[
+          { title: "Version", cell: ({ number }) => `Version ${number}` },
+          {
+            title: "Status",
+            cell: ({ id, publishedAt }) => (
+              <>
+                <Status status={publishedAt === null ? "draft" : "published"} />
+                {id === template.currentVersionId ? <span class="soft"> · in use</span> : null}
+              </>
+            ),
+          },
+          { title: "Drafted", cell: ({ createdAt }) => <Time at={createdAt} />, isMinor: true },
+          {
+            title: "First published",
+            cell: ({ publishedAt }) => (publishedAt === null ? "" : <Time at={publishedAt} />),
+            isMinor: true,
+          },
+          { title: "Bytes", cell: ({ bytes }) => grouped(bytes), isNumber: true },
+        ]}
+        rows={shown}
+        idOf={({ id }) => id}
+        linkOf={({ id }) => visit.to(`${at}/versions/${id}`)}
+      />
+      <CursorPager visit={visit} path={at} nextCursor={nextCursor} />
+      {shown.length < 2 ? null : <CompareForm visit={visit} at={at} template={template} shown={shown} />}
+    </>
+  );
+
+interface CompareFormProps extends Pick<VersionsProps, "visit" | "at" | "template"> {
+  readonly shown: readonly TemplateVersion[];
+}
+
+/** Asks which two versions to show side by side: at first what is in use, or the one before, and the newest. */
+const CompareForm: FC<CompareFormProps> = ({ visit, at, template, shown }) => {
+  const [newest, before] = shown;
+  const current = shown.find(({ id }) => id === template.currentVersionId);
+  const from = current === undefined || current === newest ? before : current;
+  const options = shown.map(({ id, number }) => ({ value: id, label: `Version ${number}` }));
+  return (
+    <form method="get" action={visit.to(`${at}/compare`)} class="compare">
+      <Select name="from" label="Compare" value={from?.id ?? ""} options={options} />
+      <Select name="to" label="with" value={newest?.id ?? ""} options={options} />
+      <button type="submit">Show the differences</button>
+    </form>
+  );
+};

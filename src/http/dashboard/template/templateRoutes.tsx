@@ -1,0 +1,180 @@
+import { listTemplates } from "../../../../projections/templates.ts";
+import { deleteTemplate } from "../../../commands/template/deleteTemplate.ts";
+import type { TemplateLocation } from "../../../commands/template/manageTemplates.ts";
+import { codePoints } from "../../../kernel/text/text.ts";
+import { caughtUpRows } from "../../lists/caughtUpReads.ts";
+import { pageOf, pageRequest } from "../../lists/cursorPaging.ts";
+import { Problem } from "../../server/problem.ts";
+import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
+import {
+  archiveOrRefuse,
+  createWithinLimit,
+  existingTemplate,
+  pageOfVersions,
+  templateIdOf,
+} from "../../template/templateRequests.ts";
+import { Confirmation } from "../components/form.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { fieldOf } from "../frame/formBody.ts";
+import { seeOther } from "../frame/notices.ts";
+import { NewTemplateForm, TemplateDetail, TemplateList } from "./templatePage.tsx";
+
+const scope = "template:manage";
+/** What stands above every page of a template. */
+export const TEMPLATES = { path: "/templates", title: "Templates" };
+
+/** Which template a page is about. */
+export function placeOf({ workspaceId, params }: Visit): TemplateLocation {
+  return { workspaceId, templateId: templateIdOf(params.id ?? "") };
+}
+
+/** Templates: the list of them, a new one, and each with its versions. */
+export function templateRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [...listRoutes(options), ...detailRoutes(options), ...endRoutes(options)];
+}
+
+function listRoutes({ deps, readModel }: DashboardOptions): readonly DashboardRoute[] {
+  const templates = readModel("templates");
+  return [
+    {
+      method: "GET",
+      path: TEMPLATES.path,
+      scope,
+      async answer(visit) {
+        const cursor = visit.query.get("cursor");
+        const asked = pageRequest(cursor === null ? {} : { cursor });
+        const db = await caughtUpRows(templates);
+        const page = pageOf(asked, (wanted) => listTemplates(db, visit.workspaceId, wanted));
+        return { title: "Templates", body: <TemplateList visit={visit} page={page} /> };
+      },
+    },
+    {
+      method: "GET",
+      path: "/templates/new",
+      scope,
+      answer: async (visit) => newTemplatePage(visit),
+    },
+    {
+      method: "POST",
+      path: "/templates/new",
+      scope,
+      async answer(visit) {
+        const name = fieldOf(visit.form, "name").trim();
+        if (name === "" || codePoints(name) > TEMPLATE_NAME_CHARACTERS_MAX)
+          return newTemplatePage(visit, name, `A name has 1 to ${TEMPLATE_NAME_CHARACTERS_MAX} characters.`);
+        const id = await createWithinLimit(deps, templates, name, visit.commandContext());
+        return seeOther(
+          visit.to(`/templates/${id}`),
+          "The template was created: now draft its first version.",
+        );
+      },
+    },
+  ];
+}
+
+function newTemplatePage(visit: Visit, name?: string, fault?: string): Page {
+  return {
+    title: "New template",
+    above: [TEMPLATES],
+    ...(fault === undefined ? {} : { status: 422 }),
+    body: <NewTemplateForm visit={visit} name={name} fault={fault} />,
+  };
+}
+
+function detailRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
+  return [
+    {
+      method: "GET",
+      path: "/templates/:id",
+      scope,
+      async answer(visit) {
+        const place = placeOf(visit);
+        const template = await existingTemplate(deps, place);
+        const cursor = visit.query.get("cursor");
+        const versions = pageOfVersions(template, pageRequest(cursor === null ? {} : { cursor }));
+        return {
+          title: template.name,
+          above: [TEMPLATES],
+          body: (
+            <TemplateDetail visit={visit} id={place.templateId} template={template} versions={versions} />
+          ),
+        };
+      },
+    },
+  ];
+}
+
+/** What cannot be undone: archiving and deleting. */
+function endRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
+  return [
+    {
+      method: "GET",
+      path: "/templates/:id/archive",
+      scope,
+      answer: (visit) =>
+        confirmation(visit, "archive", {
+          verb: "Archive",
+          about:
+            "Nothing is drafted, published or sent with it again: sends that name it are refused from now on. It cannot be brought back. Messages that were accepted with it are not touched.",
+        }),
+    },
+    {
+      method: "POST",
+      path: "/templates/:id/archive",
+      scope,
+      async answer(visit) {
+        const place = placeOf(visit);
+        await archiveOrRefuse(deps, place, visit.commandContext());
+        return seeOther(visit.to(`/templates/${place.templateId}`), "The template was archived.");
+      },
+    },
+    {
+      method: "GET",
+      path: "/templates/:id/delete",
+      scope,
+      answer: (visit) =>
+        confirmation(visit, "delete", {
+          verb: "Delete",
+          about:
+            "It goes with all of its versions, from the log too, and cannot be brought back. Sends that name it are refused from now on. Messages that were accepted with it keep their content.",
+        }),
+    },
+    {
+      method: "POST",
+      path: "/templates/:id/delete",
+      scope,
+      async answer(visit) {
+        const outcome = await deleteTemplate(deps, placeOf(visit).templateId, visit.commandContext());
+        if (outcome !== "deleted") throw new Problem("NOT_FOUND");
+        return seeOther(visit.to(TEMPLATES.path), "The template was deleted.");
+      },
+    },
+  ];
+
+  async function confirmation(
+    visit: Visit,
+    action: string,
+    { verb, about }: { readonly verb: string; readonly about: string },
+  ): Promise<Page> {
+    const place = placeOf(visit);
+    const { name } = await existingTemplate(deps, place);
+    const at = `/templates/${place.templateId}`;
+    return {
+      title: `${verb} ${name}`,
+      above: [TEMPLATES, { path: at, title: name }],
+      body: (
+        <Confirmation
+          title={`${verb} “${name}”?`}
+          action={visit.to(`${at}/${action}`)}
+          token={visit.formToken}
+          verb={verb}
+          cancelTo={visit.to(at)}
+          isDangerous
+        >
+          <p>{about}</p>
+        </Confirmation>
+      ),
+    };
+  }
+}

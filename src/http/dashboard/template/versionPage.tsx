@@ -1,0 +1,237 @@
+import type { FC } from "hono/jsx";
+import type { VersionView } from "../../../commands/template/manageTemplates.ts";
+import type { Template } from "../../../domain/template/state.ts";
+import type { VariableDefinition } from "../../../domain/template/variables.ts";
+import { grouped } from "../../../kernel/text/text.ts";
+import { PostForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Facts } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { type DiffLine, type DiffRow, lineDiff } from "./lineDiff.ts";
+
+interface VersionDetailProps {
+  readonly visit: Visit;
+  /** The path of the template's page. */
+  readonly at: string;
+  readonly template: Template;
+  readonly view: VersionView;
+}
+
+/** A version as it was drafted. */
+export const VersionDetail: FC<VersionDetailProps> = ({ visit, at, template, view: { version, source } }) => {
+  const isCurrent = version.id === template.currentVersionId;
+  return (
+    <>
+      <Heading
+        title={`Version ${version.number}`}
+        beside={
+          <>
+            <Status status={version.publishedAt === null ? "draft" : "published"} />
+            {isCurrent ? <span class="soft">in use</span> : null}
+          </>
+        }
+      >
+        {template.isArchived ? null : (
+          <>
+            {isCurrent ? null : (
+              <PostForm action={visit.to(`${at}/versions/${version.id}/publish`)} token={visit.formToken}>
+                <button type="submit" class="primary">
+                  Publish
+                </button>
+              </PostForm>
+            )}
+            <a class="button" href={visit.to(`${at}/draft?from=${version.id}`)}>
+              New draft from this
+            </a>
+          </>
+        )}
+      </Heading>
+      <Facts
+        facts={[
+          ["template_version_id", <Copyable text={version.id} label="the version's id" />],
+          ["Drafted", <Time at={version.createdAt} />],
+          [
+            "First published",
+            version.publishedAt === null ? "never: no send uses it" : <Time at={version.publishedAt} />,
+          ],
+          ["Subject", <code>{source.subject}</code>],
+        ]}
+      />
+      <Variables variables={source.variables} />
+      <Source title="HTML" source={source.html} />
+      <Source title="Text" source={source.text} />
+    </>
+  );
+};
+
+const Variables: FC<{ readonly variables: readonly VariableDefinition[] }> = ({ variables }) => (
+  <section class="section">
+    <h2>Variables</h2>
+    {variables.length === 0 ? (
+      <p class="soft">It has none.</p>
+    ) : (
+      <div class="table">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Type</th>
+              <th scope="col">Without a value</th>
+            </tr>
+          </thead>
+          <tbody>
+            {variables.map((definition) => (
+              <tr>
+                <td>
+                  <code>{definition.name}</code>
+                </td>
+                <td>{definition.type}</td>
+                <td>{withoutValue(definition)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    )}
+  </section>
+);
+
+function withoutValue({ required, default: fallback }: VariableDefinition) {
+  if (required) return "the send is refused";
+  return fallback === undefined ? "empty" : <code>{JSON.stringify(fallback)}</code>;
+}
+
+const Source: FC<{ readonly title: string; readonly source: string | null }> = ({ title, source }) => (
+  <section class="section">
+    <h2>{title}</h2>
+    {source === null ? <p class="soft">It has none.</p> : <pre class="source">{source}</pre>}
+  </section>
+);
+
+interface VersionComparisonProps {
+  readonly visit: Visit;
+  /** The path of the template's page. */
+  readonly at: string;
+  readonly from: VersionView;
+  readonly to: VersionView;
+}
+
+/** Two versions side by side, by lines. */
+export const VersionComparison: FC<VersionComparisonProps> = ({ visit, at, from, to }) => {
+  const parts = [
+    ["Subject", from.source.subject, to.source.subject],
+    ["Variables", variableLines(from.source.variables), variableLines(to.source.variables)],
+    ["HTML", from.source.html ?? "", to.source.html ?? ""],
+    ["Text", from.source.text ?? "", to.source.text ?? ""],
+  ] as const;
+  return (
+    <>
+      <Heading title={`Version ${from.version.number} and version ${to.version.number}`}>
+        <a class="button" href={visit.to(`${at}/compare?from=${to.version.id}&to=${from.version.id}`)}>
+          Swap sides
+        </a>
+        <a class="button" href={visit.to(`${at}/versions/${to.version.id}`)}>
+          Open version {to.version.number}
+        </a>
+      </Heading>
+      {parts.map(([title, before, after]) => (
+        <section class="section">
+          <h2>{title}</h2>
+          {before === after ? (
+            <p class="soft">{before === "" ? "Neither has any." : "The same in both."}</p>
+          ) : (
+            <Diff
+              label={`${title}: version ${from.version.number} and version ${to.version.number}`}
+              names={[`Version ${from.version.number}`, `Version ${to.version.number}`]}
+              rows={lineDiff(before, after)}
+            />
+          )}
+        </section>
+      ))}
+    </>
+  );
+};
+
+/** A variable a line, so that definitions are compared like text. */
+function variableLines(variables: readonly VariableDefinition[]): string {
+  return variables
+    .map(({ name, type, required, default: fallback }) => {
+      const rest = [
+        ...(required ? ["required"] : []),
+        ...(fallback === undefined ? [] : [`default ${JSON.stringify(fallback)}`]),
+      ];
+      return [`${name}: ${type}`, ...rest].join(", ");
+    })
+    .join("\n");
+}
+
+interface DiffProps {
+  readonly label: string;
+  readonly names: readonly [old: string, next: string];
+  readonly rows: readonly DiffRow[];
+}
+
+const Diff: FC<DiffProps> = ({ label, names: [old, next], rows }) => (
+  <section class="table" tabindex={0} aria-label={label}>
+    <table class="diff">
+      <caption class="unseen">{label}</caption>
+      <colgroup>
+        <col class="numbers" />
+        <col />
+        <col class="numbers" />
+        <col />
+      </colgroup>
+      <thead>
+        <tr>
+          <th scope="col" colspan={2}>
+            {old}
+          </th>
+          <th scope="col" colspan={2}>
+            {next}
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) =>
+          row.kind === "folded" ? (
+            <tr class="folded">
+              <td colspan={4}>
+                {row.lines === 1 ? "1 line" : `${grouped(row.lines)} lines`} the same in both
+              </td>
+            </tr>
+          ) : (
+            <tr>
+              <Side line={row.old} mark={row.kind === "same" ? null : "removed"} />
+              <Side line={row.new} mark={row.kind === "same" ? null : "added"} />
+            </tr>
+          ),
+        )}
+      </tbody>
+    </table>
+  </section>
+);
+
+interface SideProps {
+  readonly line: DiffLine | null;
+  readonly mark: "removed" | "added" | null;
+}
+
+const Side: FC<SideProps> = ({ line, mark }) =>
+  line === null ? (
+    <td class="none" colspan={2} />
+  ) : (
+    <>
+      <td class="line-number">{line.number}</td>
+      <td class={mark ?? undefined}>
+        {mark === null ? (
+          <span>{line.text}</span>
+        ) : mark === "added" ? (
+          <ins>{line.text}</ins>
+        ) : (
+          <del>{line.text}</del>
+        )}
+      </td>
+    </>
+  );

@@ -1,0 +1,122 @@
+import { countTemplates } from "../../../projections/templates.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { CONTENT_ALLOWANCE_USED_UP } from "../../commands/storage/contentAllowance.ts";
+import { queueStreamWrite } from "../../commands/streamWriteQueue.ts";
+import {
+  draftTemplateVersion,
+  newTemplate,
+  publishTemplateVersion,
+  readTemplate,
+  readTemplateVersion,
+  retireTemplate,
+  type TemplateLocation,
+  type VersionView,
+} from "../../commands/template/manageTemplates.ts";
+import { TEMPLATES_MAX } from "../../domain/template/decisions.ts";
+import type { Template, TemplateVersion } from "../../domain/template/state.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import { isUuid } from "../../kernel/ids.ts";
+import { epochMs } from "../../kernel/time.ts";
+import { caughtUpRowsIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
+import { notACursor, type Page, type PageRequest, pageOf } from "../lists/cursorPaging.ts";
+import { Problem } from "../server/problem.ts";
+import { type DraftVersionBody, draftRequest } from "./draftVersionRequest.ts";
+
+const REFUSALS = {
+  notFound: "NOT_FOUND",
+  archived: "TEMPLATE_ARCHIVED",
+  limitReached: "TEMPLATE_LIMIT_REACHED",
+} as const;
+
+/** The id as streams know it; what is no uuid is nothing's id. */
+export function templateIdOf(text: string): string {
+  if (!isUuid(text)) throw new Problem("NOT_FOUND");
+  return text.toLowerCase();
+}
+
+/** Throws `NOT_FOUND` where there is none in the workspace. */
+export async function existingTemplate(deps: Dependencies, place: TemplateLocation): Promise<Template> {
+  const template = await readTemplate(deps, place);
+  if (template === null) throw new Problem("NOT_FOUND");
+  return template;
+}
+
+/** A version with its source. Throws `NOT_FOUND` where there is none. */
+export async function existingVersion(
+  deps: Dependencies,
+  place: TemplateLocation,
+  versionId: string,
+): Promise<VersionView> {
+  const view = await readTemplateVersion(deps, place, templateIdOf(versionId));
+  if (view === null) throw new Problem("NOT_FOUND");
+  return view;
+}
+
+/** As all lists are; what a clock that went back has mixed up is in the order of its times. */
+function newestVersionsFirst({ versions }: Template): readonly TemplateVersion[] {
+  return versions.toReversed().sort((one, other) => epochMs(other.createdAt) - epochMs(one.createdAt));
+}
+
+/** One page of a template's versions, the newest first. */
+export function pageOfVersions(template: Template, asked: PageRequest): Page<TemplateVersion> {
+  const newestFirst = newestVersionsFirst(template);
+  return pageOf(asked, ({ after, limit }) => {
+    const start = after === undefined ? 0 : newestFirst.findIndex(({ id }) => id === after.id) + 1;
+    if (after !== undefined && start === 0) throw notACursor();
+    return newestFirst.slice(start, start + limit);
+  });
+}
+
+/** Creates a template and answers its id. Throws `TEMPLATE_LIMIT_REACHED`. */
+export function createWithinLimit(
+  deps: Dependencies,
+  templates: ReadModel,
+  name: string,
+  context: WorkspaceCommandContext,
+): Promise<string> {
+  const { workspaceId } = context;
+  // One after the other, so that each is counted before the next one is made.
+  return queueStreamWrite(deps.store, `templates of ${workspaceId}`, async () => {
+    if (countTemplates(await caughtUpRowsIfInTime(templates), workspaceId) >= TEMPLATES_MAX) {
+      const detail = `the workspace has ${TEMPLATES_MAX} templates: delete some that are no longer used`;
+      throw new Problem("TEMPLATE_LIMIT_REACHED", { detail });
+    }
+    return newTemplate(deps, { workspaceId, name }, context);
+  });
+}
+
+/** Adds a version to a template and answers its id. Throws the problem that names all that is wrong with it. */
+export async function draftOrRefuse(
+  deps: Dependencies,
+  place: TemplateLocation,
+  body: DraftVersionBody,
+  context: WorkspaceCommandContext,
+): Promise<string> {
+  const draft = draftRequest(deps.templateEngine, body);
+  const { outcome, versionId } = await draftTemplateVersion(deps, place, draft, context);
+  if (outcome === "noRoom")
+    throw new Problem("STORAGE_LIMIT_EXCEEDED", { detail: CONTENT_ALLOWANCE_USED_UP });
+  if (outcome !== "drafted") throw new Problem(REFUSALS[outcome]);
+  return versionId;
+}
+
+/** Makes a version the one that sends use. Throws where that cannot be. */
+export async function publishOrRefuse(
+  deps: Dependencies,
+  place: TemplateLocation,
+  versionId: string,
+  context: WorkspaceCommandContext,
+): Promise<void> {
+  const outcome = await publishTemplateVersion(deps, place, versionId, context);
+  if (outcome !== "published") throw new Problem(REFUSALS[outcome]);
+}
+
+/** Ends a template for good. Throws `NOT_FOUND` where there is none. */
+export async function archiveOrRefuse(
+  deps: Dependencies,
+  place: TemplateLocation,
+  context: WorkspaceCommandContext,
+): Promise<void> {
+  const outcome = await retireTemplate(deps, place, context);
+  if (outcome !== "archived") throw new Problem(REFUSALS[outcome]);
+}

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { templateStream } from "../../../src/domain/template/events.ts";
+import { lineDiff } from "../../../src/http/dashboard/template/lineDiff.ts";
+import { logIn, type Visitor } from "../../support/dashboard.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
+
+setDefaultTimeout(60_000);
+
+const PATH = "/api/v1/templates";
+const HOSTILE = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`;
+
+describe("templates in the dashboard", () => {
+  let service: TestService;
+  let tenant: Tenant;
+  let visitor: Visitor;
+  beforeAll(async () => {
+    const [store] = await testStores();
+    if (store === undefined) throw new Error("there is a store");
+    service = await startService(store);
+    tenant = await service.tenant();
+    visitor = await logIn(service.url, tenant.apiKey);
+  });
+  afterAll(() => service.remove());
+
+  const create = async (name = "Order", caller = tenant): Promise<string> =>
+    (await caller.call("POST", PATH, { body: { name } })).json.id;
+  const draft = async (id: string, source: Readonly<Record<string, unknown>> = {}): Promise<string> => {
+    const body = { subject: "Order", text: "Thank you.", ...source };
+    return (await tenant.call("POST", `${PATH}/${id}/versions`, { body })).json.id;
+  };
+  const read = async (id: string) => (await tenant.call("GET", `${PATH}/${id}`)).json;
+  const lastEvent = async (id: string) => (await service.log.store.read(templateStream(id), 0, 100)).at(-1);
+
+  test("say what to do where there are none, and are listed with their status", async () => {
+    const other = await service.tenant();
+    const theirs = await logIn(service.url, other.apiKey);
+    expect((await theirs.get("/templates")).html).toContain("No templates yet");
+    const id = await create("Listed");
+    const { html } = await visitor.get("/templates");
+    expect(html).toContain(`href="/dashboard/templates/${id}"`);
+    expect(html).toContain("Listed");
+    expect((await theirs.get("/templates")).html).not.toContain(id);
+  });
+
+  test("come in pages", async () => {
+    const other = await service.tenant();
+    for (let nth = 0; nth < 26; nth += 1) await create(`Number ${nth}`, other);
+    const theirs = await logIn(service.url, other.apiKey);
+    const first = (await theirs.get("/templates")).html;
+    const [, next = ""] = /href="\/dashboard(\/templates\?cursor=[^"]+)"/.exec(first) ?? [];
+    expect(first).not.toContain("Number 0<");
+    expect((await theirs.get(next)).html).toContain("Number 0<");
+    expect((await theirs.get("/templates?cursor=nonsense")).status).toBe(400);
+  });
+
+  test("are created with a name of bounded length, by the session's key", async () => {
+    const { status, location } = await visitor.post("/templates/new", { name: " Welcome " });
+    expect(status).toBe(303);
+    const id = location?.split("/").at(-1) ?? "";
+    expect(await read(id)).toMatchObject({ name: "Welcome", status: "draft" });
+    const [key] = (await tenant.call("GET", "/api/v1/api-keys")).json.data;
+    expect(JSON.stringify((await lastEvent(id))?.metadata)).toContain(key.id);
+    for (const name of ["", "  ", "x".repeat(201)]) {
+      const refused = await visitor.post("/templates/new", { name });
+      expect(refused.status).toBe(422);
+      expect(refused.html).toContain("A name has 1 to 200 characters.");
+    }
+  });
+
+  test("show what callers sent as text", async () => {
+    const id = await create(HOSTILE);
+    const source = { subject: HOSTILE, html: HOSTILE, text: HOSTILE };
+    const [one, two] = [await draft(id, source), await draft(id, { ...source, text: `${HOSTILE}\n2` })];
+    for (const path of [
+      "/templates",
+      `/templates/${id}`,
+      `/templates/${id}/delete`,
+      `/templates/${id}/versions/${one}`,
+      `/templates/${id}/compare?from=${one}&to=${two}`,
+    ]) {
+      const { status, html } = await visitor.get(path);
+      expect(status).toBe(200);
+      expect(html).toContain("&lt;script&gt;");
+      expect(html).not.toMatch(/<script>|<img/);
+    }
+  });
+
+  test("have versions, of which one is published and in use", async () => {
+    const id = await create();
+    expect((await visitor.get(`/templates/${id}`)).html).toContain("No version yet");
+    const variables = [
+      { name: "name", type: "string", default: "there" },
+      { name: "order", type: "number", required: true },
+    ];
+    const version = await draft(id, { text: "Hello {{ name }}: {{ order }}", variables });
+    const { html } = await visitor.get(`/templates/${id}/versions/${version}`);
+    for (const text of ["Hello {{ name }}: {{ order }}", "&quot;there&quot;", "the send is refused"])
+      expect(html).toContain(text);
+    const { status, location } = await visitor.post(`/templates/${id}/versions/${version}/publish`);
+    expect([status, location]).toEqual([303, `/dashboard/templates/${id}`]);
+    expect(await read(id)).toMatchObject({ status: "published", current_version_id: version });
+    expect((await visitor.get(`/templates/${id}`)).html).toContain("in use");
+    expect((await visitor.get(`/templates/${id}/versions/${version}`)).html).not.toContain("/publish");
+  });
+
+  test("show two versions side by side", async () => {
+    const id = await create();
+    const from = await draft(id, { text: "One\nTwo\nThree", html: "<b>Same</b>" });
+    const to = await draft(id, { text: "One\nZwei\nThree\nFour", html: "<b>Same</b>" });
+    const { html } = await visitor.get(`/templates/${id}/compare?from=${from}&to=${to}`);
+    for (const text of ["<del>Two</del>", "<ins>Zwei</ins>", "<ins>Four</ins>", "The same in both."])
+      expect(html).toContain(text);
+    expect(html).not.toContain("<ins>One");
+    expect((await visitor.get(`/templates/${id}/compare?from=${from}`)).status).toBe(404);
+  });
+
+  test("are archived and deleted once that was confirmed", async () => {
+    const id = await create();
+    await draft(id);
+    expect((await visitor.get(`/templates/${id}/archive`)).html).toContain("cannot be brought back");
+    expect((await read(id)).status).toBe("draft");
+    expect((await visitor.post(`/templates/${id}/archive`)).status).toBe(303);
+    expect((await read(id)).status).toBe("archived");
+    expect((await visitor.get(`/templates/${id}`)).html).not.toContain("New draft");
+    expect((await visitor.get(`/templates/${id}/delete`)).html).toContain("Messages that were accepted");
+    expect((await visitor.post(`/templates/${id}/delete`)).location).toBe("/dashboard/templates");
+    expect((await visitor.get(`/templates/${id}`)).status).toBe(404);
+  });
+
+  test("of another workspace do not exist", async () => {
+    const id = await create();
+    const version = await draft(id);
+    const stranger = await logIn(service.url, (await service.tenant()).apiKey);
+    for (const path of ["", "/archive", "/delete", `/versions/${version}`, "/versions/x"])
+      expect((await stranger.get(`/templates/${id}${path}`)).status).toBe(404);
+    for (const path of ["/archive", "/delete", `/versions/${version}/publish`])
+      expect((await stranger.post(`/templates/${id}${path}`)).status).toBe(404);
+    expect(await read(id)).toMatchObject({ status: "draft" });
+  });
+});
+
+describe("texts side by side", () => {
+  const kinds = (old: string, next: string) => lineDiff(old, next).map(({ kind }) => kind);
+
+  test("have their changes beside one another, with numbers of lines", () => {
+    expect(lineDiff("a\nb\nc", "a\nB\nc\nd")).toEqual([
+      { kind: "same", old: { number: 1, text: "a" }, new: { number: 1, text: "a" } },
+      { kind: "changed", old: { number: 2, text: "b" }, new: { number: 2, text: "B" } },
+      { kind: "same", old: { number: 3, text: "c" }, new: { number: 3, text: "c" } },
+      { kind: "added", old: null, new: { number: 4, text: "d" } },
+    ]);
+    expect(kinds("", "a")).toEqual(["added"]);
+    expect(kinds("a\nb", "")).toEqual(["removed", "removed"]);
+  });
+
+  test("leave out what is far from every change", () => {
+    const lines = Array.from({ length: 50 }, (_, nth) => `line ${nth}`);
+    const rows = lineDiff(lines.join("\n"), lines.with(25, "other").join("\n"));
+    expect(rows.map(({ kind }) => kind)).toEqual([
+      "folded",
+      ...["same", "same", "same", "changed", "same", "same", "same"],
+      "folded",
+    ] as never);
+    expect(rows[0]).toEqual({ kind: "folded", lines: 22 });
+  });
+
+  test("that have nothing in common and are as long as can be are compared at once", () => {
+    const text = (word: string) => Array.from({ length: 100_000 }, (_, nth) => `${word}${nth}`).join("\n");
+    const started = process.cpuUsage();
+    expect(lineDiff(text("a"), text("b"))).toHaveLength(100_000);
+    const { user } = process.cpuUsage(started);
+    expect(user / 1_000).toBeLessThan(5_000);
+  });
+});
