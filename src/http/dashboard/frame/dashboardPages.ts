@@ -1,3 +1,4 @@
+import { apiKeyRoutes } from "../apiKey/apiKeyRoutes.tsx";
 import { inboxRoutes } from "../inbox/inboxRoutes.tsx";
 import { liveRoutes } from "../live/liveRoutes.ts";
 import type { LiveStreams } from "../live/liveStreams.ts";
@@ -27,6 +28,7 @@ export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams)
     ...versionRoutes(options),
     ...suppressionRoutes(options),
     ...senderRoutes(options),
+    ...apiKeyRoutes(options),
     ...liveRoutes(options, streams),
   ];
 }

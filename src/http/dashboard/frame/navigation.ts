@@ -54,6 +54,12 @@ export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
       scope: "sender:manage",
       icon: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8Zm4 4v1.5a2.5 2.5 0 0 0 5 0V12a9 9 0 1 0-3.6 7.2",
     },
+    {
+      path: "/api-keys",
+      title: "API keys",
+      scope: "workspace:manage",
+      icon: "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8Zm3 1 9-9m-3 3 3 3m-6 0 2 2",
+    },
   ],
 ];
 

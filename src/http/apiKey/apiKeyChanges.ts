@@ -1,0 +1,133 @@
+import { activeApiKeys, apiKeyDescendants, apiKeyOf } from "../../../projections/apiKeys.ts";
+import type { Principal } from "../../commands/apiKey/authenticate.ts";
+import {
+  type IssueOutcome,
+  issueFurtherKey,
+  readApiKey,
+  rotateKey,
+} from "../../commands/apiKey/issueApiKey.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { revokeKey } from "../../commands/workspace/manageWorkspace.ts";
+import { isApiKeyId } from "../../kernel/crypto/apiKeyFormat.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import { rfc3339, SECOND_MS } from "../../kernel/time.ts";
+import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
+import { invalid, Problem } from "../server/problem.ts";
+import { apiKeyJson } from "./apiKeyResource.ts";
+import { type IssueApiKeyBody, wantedKey } from "./issueApiKeyRequest.ts";
+
+/** Keys of one workspace that open something. Requests that race may go a little over it. */
+const ACTIVE_KEYS_MAX = 1_000;
+
+interface KeysOptions {
+  readonly deps: Dependencies;
+  /** The read model `api-keys`. */
+  readonly apiKeys: ReadModel;
+}
+
+/** A key as nobody sees it again. */
+export interface NewKey {
+  readonly id: string;
+  readonly key: string;
+}
+
+/** Issues the key that a checked body asks for, on the caller's word. Throws the `Problem` that keeps it from that. */
+export async function issueOnRequest(
+  { deps, apiKeys }: KeysOptions,
+  issuer: Principal,
+  body: IssueApiKeyBody,
+  context: WorkspaceCommandContext,
+): Promise<NewKey> {
+  const wanted = wantedKey(body, context.at);
+  requireRoom({ deps, apiKeys }, issuer);
+  const outcome = await issueFurtherKey(deps, issuer, wanted, context);
+  if (outcome.kind !== "issued") throw refusal(outcome);
+  return outcome;
+}
+
+/** Issues a key in another one's place. Throws the `Problem` that keeps it from that. */
+export async function rotateOnRequest(
+  { deps, apiKeys }: KeysOptions,
+  issuer: Principal,
+  { id, overlapSeconds }: { readonly id: string; readonly overlapSeconds: number },
+  context: WorkspaceCommandContext,
+): Promise<NewKey> {
+  if (!isApiKeyId(id)) throw new Problem("NOT_FOUND");
+  requireRoom({ deps, apiKeys }, issuer);
+  const rotation = { id, overlapMs: overlapSeconds * SECOND_MS };
+  const outcome = await rotateKey(deps, issuer, rotation, context);
+  if (outcome.kind === "notFound") throw new Problem("NOT_FOUND");
+  if (outcome.kind === "notActive") throw new Problem("API_KEY_NOT_ACTIVE");
+  if (outcome.kind !== "rotated") throw refusal(outcome);
+  return outcome;
+}
+
+/** Revokes a key of the caller's workspace, and with it, where that is wanted, what came of it. Throws NOT_FOUND. */
+export async function revokeOnRequest(
+  { deps, apiKeys }: KeysOptions,
+  { id, withChildren }: { readonly id: string; readonly withChildren: boolean },
+  context: WorkspaceCommandContext,
+): Promise<void> {
+  await existingKey({ deps, apiKeys }, context.workspaceId, id);
+  await revokeKey(deps, id, context);
+  if (withChildren) await revokeChildren({ deps, apiKeys }, id, context);
+}
+
+function requireRoom({ deps, apiKeys }: KeysOptions, { workspaceId }: Principal): void {
+  const now = rfc3339(deps.clock.now());
+  if (activeApiKeys(apiKeys.db, workspaceId, now) < ACTIVE_KEYS_MAX) return;
+  throw new Problem("API_KEY_LIMIT_REACHED", { detail: "revoke keys that are no longer used" });
+}
+
+/** What a key has issued may have issued more meanwhile, so it is looked for until there is none. */
+async function revokeChildren(
+  { deps, apiKeys }: KeysOptions,
+  id: string,
+  context: WorkspaceCommandContext,
+): Promise<void> {
+  for (;;) {
+    const children = apiKeyDescendants(await caughtUpRows(apiKeys), id);
+    if (children.length === 0) return;
+    for (const child of children) await revokeKey(deps, child, context);
+  }
+}
+
+/** A key of the workspace as it is now, as answers show it. Throws NOT_FOUND. */
+export async function existingKey({ deps, apiKeys }: KeysOptions, workspaceId: string, id: string) {
+  const found = isApiKeyId(id) ? await readApiKey(deps, workspaceId, id) : null;
+  if (found === null) throw new Problem("NOT_FOUND");
+  const { key, createdAt } = found;
+  return apiKeyJson(deps, {
+    ...key,
+    id,
+    scopes: [...key.scopes],
+    senders: key.senders && [...key.senders],
+    expiresAt: key.expiresAt === null ? null : rfc3339(key.expiresAt),
+    lastUsedAt: apiKeyOf(apiKeys.db, id)?.lastUsedAt ?? null,
+    createdAt,
+  });
+}
+
+function refusal(outcome: Exclude<IssueOutcome, { kind: "issued" }>): Problem {
+  switch (outcome.kind) {
+    case "issuerGone":
+      return new Problem("UNAUTHORIZED");
+    case "scopesNotHeld":
+      return new Problem("FORBIDDEN", {
+        detail: `this key does not hold ${outcome.scopes.join(", ")}, so it cannot issue that`,
+      });
+    case "boundLess": {
+      const what = outcome.member === "senders" ? "sends from" : "is accepted from";
+      return new Problem("FORBIDDEN", {
+        detail: `this key ${what} ${outcome.allowed.join(", ")} alone, so it cannot issue one that is not bound to that`,
+      });
+    }
+    case "outlivesIssuer": {
+      const expiry = rfc3339(outcome.expiresAt);
+      return invalid(
+        "/expires_at",
+        `must be given and not be later than ${expiry}, when this key itself expires`,
+      );
+    }
+  }
+}

@@ -1,0 +1,171 @@
+import type { FC } from "hono/jsx";
+import type { Scope } from "../../../domain/apiKey/scopes.ts";
+import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Facts, Pager, RowTable } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+
+/** A key as the API shows it: without its secret. */
+export type ShownApiKey = ReturnType<typeof apiKeyJson>;
+
+/** What each scope is for, as people say it. */
+export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
+  "email:send": "send and cancel messages",
+  "email:read": "read messages and usage",
+  "webhook:manage": "manage webhook endpoints and their deliveries",
+  "template:manage": "manage templates",
+  "attachment:manage": "manage attachments",
+  "suppression:manage": "manage suppressions",
+  "sender:manage": "manage senders and domains",
+  "workspace:manage": "manage keys, pause sending, erase, read the audit log",
+};
+
+interface ApiKeyListProps {
+  readonly visit: Visit;
+  readonly keys: readonly ShownApiKey[];
+  readonly nextTo: string | null;
+  readonly firstTo: string | null;
+}
+
+/** The keys of a workspace, newest first. */
+export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextTo, firstTo }) => (
+  <>
+    <Heading title="API keys">
+      <a class="button primary" href={visit.to("/api-keys/new")}>
+        Create a key
+      </a>
+    </Heading>
+    <RowTable
+      label="API keys, newest first"
+      rows={keys}
+      idOf={({ id }) => id}
+      linkOf={({ id }) => visit.to(`/api-keys/${id}`)}
+      columns={[
+        { title: "Name", cell: ({ name }) => name },
+        { title: "State", cell: ({ status }) => <Status status={status} /> },
+        {
+          title: "Scopes",
+          cell: ({ scopes }) => <span class="clip">{scopes.join(", ")}</span>,
+          isMinor: true,
+        },
+        {
+          title: "Last used",
+          cell: ({ last_used_at: at }) => (at === null ? "never" : <Time at={at} />),
+          isMinor: true,
+        },
+        {
+          title: "Expires",
+          cell: ({ expires_at: at }) => (at === null ? "never" : <Time at={at} />),
+          isMinor: true,
+        },
+      ]}
+    />
+    <Pager nextTo={nextTo} firstTo={firstTo} />
+  </>
+);
+
+interface ApiKeyPageProps {
+  readonly visit: Visit;
+  readonly apiKey: ShownApiKey;
+  /** Why a form was refused. */
+  readonly refusal: string | null;
+}
+
+const KeyLink: FC<{ readonly visit: Visit; readonly id: string }> = ({ visit, id }) => (
+  <a href={visit.to(`/api-keys/${id}`)}>
+    <code>{id}</code>
+  </a>
+);
+
+const Each: FC<{ readonly texts: readonly string[] }> = ({ texts }) => (
+  <>
+    {texts.map((text) => (
+      <div>
+        <code>{text}</code>
+      </div>
+    ))}
+  </>
+);
+
+/** One key: what it may do, where it comes from, and what can be done about it. */
+export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
+  const { id, name, status, scopes, senders, client_ranges: ranges } = apiKey;
+  return (
+    <>
+      <Heading title={name} beside={<Status status={status} />}>
+        {status === "active" ? (
+          <>
+            <a class="button" href={visit.to(`/api-keys/${id}/rotate`)} data-dialog>
+              Rotate
+            </a>
+            <a class="button danger" href={visit.to(`/api-keys/${id}/revoke`)} data-dialog>
+              Revoke
+            </a>
+          </>
+        ) : null}
+      </Heading>
+      {refusal === null ? null : (
+        <p class="refusal" role="alert">
+          {refusal}
+        </p>
+      )}
+      {id === visit.principal.keyId ? <p class="notice">You are logged in with this key.</p> : null}
+      <Facts
+        facts={[
+          ["Id", <Copyable text={id} label="the id" />],
+          [
+            "May",
+            scopes.length === 0
+              ? "nothing: it has no scopes"
+              : scopes.map((scope) => (
+                  <div>
+                    <code>{scope}</code> <span class="soft">{SCOPE_MEANINGS[scope as Scope]}</span>
+                  </div>
+                )),
+          ],
+          ["Sends from", senders === null ? "every sender of the workspace" : <Each texts={senders} />],
+          ["Accepted from", ranges === null ? "every address" : <Each texts={ranges} />],
+          ["Last used", apiKey.last_used_at === null ? "never" : <Time at={apiKey.last_used_at} />],
+          ["Expires", apiKey.expires_at === null ? "never" : <Time at={apiKey.expires_at} />],
+          ["Created", <Time at={apiKey.created_at} />],
+          [
+            "Issued by",
+            apiKey.issued_by === null ? (
+              "whoever runs the service"
+            ) : (
+              <KeyLink visit={visit} id={apiKey.issued_by} />
+            ),
+          ],
+          ...(apiKey.rotated_from === null
+            ? []
+            : ([["Took the place of", <KeyLink visit={visit} id={apiKey.rotated_from} />]] as const)),
+        ]}
+      />
+    </>
+  );
+};
+
+/** The only page that ever shows a key itself. */
+export const NewKeyPage: FC<{ readonly visit: Visit; readonly id: string; readonly secret: string }> = ({
+  visit,
+  id,
+  secret,
+}) => (
+  <>
+    <Heading title="Copy the new key" />
+    <p>This page alone shows it. Nobody can read it again later, not even whoever runs the service.</p>
+    <div class="card">
+      <Copyable text={secret} label="the key" />
+    </div>
+    <p>
+      Keep it where secrets are kept, and send it as <code>Authorization: Bearer …</code>.
+    </p>
+    <p class="actions">
+      <a class="button primary" href={visit.to(`/api-keys/${id}`)}>
+        I have copied it
+      </a>
+    </p>
+  </>
+);

@@ -1,0 +1,322 @@
+import { apiKeyDescendants, listApiKeys } from "../../../../projections/apiKeys.ts";
+import { OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX } from "../../../domain/apiKey/decisions.ts";
+import { isApiKeyId } from "../../../kernel/crypto/apiKeyFormat.ts";
+import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
+import {
+  existingKey,
+  issueOnRequest,
+  type NewKey,
+  revokeOnRequest,
+  rotateOnRequest,
+} from "../../apiKey/apiKeyChanges.ts";
+import { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
+import { IssueApiKeyBody } from "../../apiKey/issueApiKeyRequest.ts";
+import { checkBy } from "../../body/validation.ts";
+import { caughtUpRows } from "../../lists/caughtUpReads.ts";
+import { decodeCursor, pageOf } from "../../lists/cursorPaging.ts";
+import { invalid } from "../../server/problem.ts";
+import { CheckBox, Confirmation, Select } from "../components/form.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { fieldOf } from "../frame/formBody.ts";
+import { formFaults } from "../frame/formFaults.ts";
+import { seeOther } from "../frame/notices.ts";
+import { ApiKeyList, ApiKeyPage, NewKeyPage, type ShownApiKey } from "./apiKeyPage.tsx";
+import { type NewApiKeyForm, NewApiKeyPage } from "./newApiKeyPage.tsx";
+
+const PAGE_ITEMS = 50;
+/** How long a change waits to show in the list, in ms. */
+const SHOWN_WAIT_MS = 1_000;
+const PATH = "/api-keys";
+const ONE = `${PATH}/:id`;
+const SCOPE = "workspace:manage";
+const ABOVE = [{ path: PATH, title: "API keys" }];
+
+const OVERLAPS = [
+  { value: "0", label: "None: it ends at once" },
+  { value: "3600", label: "1 hour" },
+  { value: String(OVERLAP_SECONDS_DEFAULT), label: "1 day" },
+  { value: "604800", label: "1 week" },
+  { value: String(OVERLAP_SECONDS_MAX), label: "30 days" },
+];
+
+const checkBody: (value: unknown) => asserts value is IssueApiKeyBody = checkBy(IssueApiKeyBody);
+
+/** Listing, creating, rotating and revoking API keys. */
+export function apiKeyRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [...listRoutes(options), ...rotationRoutes(options), ...revocationRoutes(options)];
+}
+
+function keysOf({ deps, readModel }: DashboardOptions) {
+  return { deps, apiKeys: readModel("api-keys") };
+}
+
+function keyOf(options: DashboardOptions, { workspaceId, params }: Visit): Promise<ShownApiKey> {
+  return existingKey(keysOf(options), workspaceId, params.id ?? "");
+}
+
+function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  const issuerOf = ({ workspaceId, principal }: Visit) =>
+    existingKey(keysOf(options), workspaceId, principal.keyId);
+  const newPage = async (visit: Visit, form: NewApiKeyForm | null): Promise<Page> => {
+    const issuer = await issuerOf(visit);
+    return {
+      title: "Create an API key",
+      above: ABOVE,
+      ...(form?.faults ? { status: form.faults.status } : {}),
+      body: <NewApiKeyPage visit={visit} issuer={issuer} form={form ?? emptyForm(issuer)} />,
+    };
+  };
+  return [
+    { method: "GET", path: PATH, scope: SCOPE, answer: (visit) => listPage(options, visit) },
+    { method: "GET", path: `${PATH}/new`, scope: SCOPE, answer: (visit) => newPage(visit, null) },
+    {
+      method: "POST",
+      path: PATH,
+      scope: SCOPE,
+      async answer(visit) {
+        const { body, form } = requestedKey(visit.form);
+        try {
+          checkBody(body);
+          const made = await issueOnRequest(keysOf(options), visit.principal, body, visit.commandContext());
+          return await newKeyPage(options, visit, made);
+        } catch (error) {
+          return newPage(visit, { ...form, faults: formFaults(error) });
+        }
+      },
+    },
+    {
+      method: "GET",
+      path: ONE,
+      scope: SCOPE,
+      answer: async (visit) => keyPage(visit, await keyOf(options, visit)),
+    },
+  ];
+}
+
+async function listPage(options: DashboardOptions, visit: Visit): Promise<Page> {
+  const { workspaceId } = visit;
+  const cursor = visit.query.get("cursor");
+  const asked = {
+    limit: PAGE_ITEMS,
+    ...(cursor === null ? {} : { after: decodeCursor(cursor, isApiKeyId) }),
+  };
+  const db = await caughtUpRows(options.readModel("api-keys"));
+  const { shown, nextCursor } = pageOf(asked, (page) => listApiKeys(db, { workspaceId, ...page }));
+  return {
+    title: "API keys",
+    body: (
+      <ApiKeyList
+        visit={visit}
+        keys={shown.map((row) => apiKeyJson(options.deps, row))}
+        nextTo={
+          nextCursor === null ? null : visit.to(`${PATH}?${new URLSearchParams({ cursor: nextCursor })}`)
+        }
+        firstTo={cursor === null ? null : visit.to(PATH)}
+      />
+    ),
+  };
+}
+
+function keyPage(
+  visit: Visit,
+  apiKey: ShownApiKey,
+  refused?: { readonly status: number; readonly text: string },
+): Page {
+  return {
+    title: apiKey.name,
+    above: ABOVE,
+    ...(refused === undefined ? {} : { status: refused.status }),
+    body: <ApiKeyPage visit={visit} apiKey={apiKey} refusal={refused?.text ?? null} />,
+  };
+}
+
+/** Shows a key that was made a moment ago. It is in no address and in no cookie, so this page cannot be had again. */
+async function newKeyPage(options: DashboardOptions, visit: Visit, { id, key }: NewKey): Promise<Page> {
+  await options.readModel("api-keys").whenCaughtUp(SHOWN_WAIT_MS);
+  return { title: "The new key", above: ABOVE, body: <NewKeyPage visit={visit} id={id} secret={key} /> };
+}
+
+/** `2030-01-31T12:00`, as a field for a time holds it. */
+const FIELD_TIME_CHARACTERS = 16;
+
+/** A new key is bound as its issuer is: it may be bound to less, and not to more. */
+function emptyForm({ expires_at: expiresAt, senders, client_ranges: ranges }: ShownApiKey): NewApiKeyForm {
+  return {
+    name: "",
+    scopes: [],
+    expiresAt: expiresAt?.slice(0, FIELD_TIME_CHARACTERS) ?? "",
+    senders: senders?.join("\n") ?? "",
+    clientRanges: ranges?.join("\n") ?? "",
+    faults: null,
+  };
+}
+
+function linesOf(text: string): readonly string[] {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+}
+
+/** What a form asks for, as a body of the API; nobody has checked it yet. */
+function requestedKey(fields: URLSearchParams) {
+  const form: NewApiKeyForm = {
+    name: fieldOf(fields, "name").trim(),
+    scopes: fields.getAll("scopes"),
+    expiresAt: fieldOf(fields, "expires_at").trim(),
+    senders: fieldOf(fields, "senders"),
+    clientRanges: fieldOf(fields, "client_ranges"),
+    faults: null,
+  };
+  const [senders, ranges] = [linesOf(form.senders), linesOf(form.clientRanges)];
+  const { name, scopes, expiresAt } = form;
+  const body: unknown = {
+    name,
+    scopes,
+    ...(expiresAt === ""
+      ? {}
+      : { expires_at: /(Z|[+-]\d\d:\d\d)$/.test(expiresAt) ? expiresAt : utc(expiresAt) }),
+    ...(senders.length === 0 ? {} : { senders }),
+    ...(ranges.length === 0 ? {} : { client_ranges: ranges }),
+  };
+  return { body, form };
+}
+
+/** Browsers leave the seconds out where they are 0. */
+function utc(localTime: string): string {
+  return `${localTime}${localTime.length === FIELD_TIME_CHARACTERS ? ":00" : ""}Z`;
+}
+
+function rotationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [
+    {
+      method: "GET",
+      path: `${ONE}/rotate`,
+      scope: SCOPE,
+      async answer(visit) {
+        const { id, name } = await keyOf(options, visit);
+        return {
+          title: `Rotate ${name}`,
+          above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],
+          body: (
+            <Confirmation
+              title={`Rotate ${name}?`}
+              action={visit.to(`${PATH}/${id}/rotate`)}
+              token={visit.formToken}
+              verb="Rotate"
+              cancelTo={visit.to(`${PATH}/${id}`)}
+            >
+              <p>
+                A new key that may do the same is shown once. The old one goes on for a while, then ends for
+                good.
+              </p>
+              <Select
+                name="overlap_seconds"
+                label="The old key goes on for"
+                value={String(OVERLAP_SECONDS_DEFAULT)}
+                options={OVERLAPS}
+              />
+            </Confirmation>
+          ),
+        };
+      },
+    },
+    {
+      method: "POST",
+      path: `${ONE}/rotate`,
+      scope: SCOPE,
+      async answer(visit) {
+        const apiKey = await keyOf(options, visit);
+        try {
+          const overlapSeconds = overlapOf(fieldOf(visit.form, "overlap_seconds"));
+          const rotation = { id: apiKey.id, overlapSeconds };
+          const context = visit.commandContext();
+          return await newKeyPage(
+            options,
+            visit,
+            await rotateOnRequest(keysOf(options), visit.principal, rotation, context),
+          );
+        } catch (error) {
+          const { status, whole, fields } = formFaults(error);
+          return keyPage(visit, apiKey, { status, text: whole ?? rotationFault(fields) });
+        }
+      },
+    },
+  ];
+}
+
+/** What keeps a key from being rotated, where it is about what the new one would hold. */
+function rotationFault({
+  expires_at: expiry,
+  overlap_seconds: overlap,
+}: Readonly<Record<string, string>>): string {
+  if (expiry === undefined) return `The overlap is not taken. ${overlap ?? ""}`;
+  return "The new key would last longer than the one that you are logged in with. Log in with a key that lasts as long.";
+}
+
+function overlapOf(text: string): number {
+  const seconds =
+    text === "" ? OVERLAP_SECONDS_DEFAULT : wholeNumber(text, { min: 0, max: OVERLAP_SECONDS_MAX });
+  if (seconds === null) {
+    throw invalid("/overlap_seconds", `must be a whole number from 0 to ${OVERLAP_SECONDS_MAX}`);
+  }
+  return seconds;
+}
+
+function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  const keys = () => keysOf(options);
+  return [
+    {
+      method: "GET",
+      path: `${ONE}/revoke`,
+      scope: SCOPE,
+      async answer(visit) {
+        const apiKey = await keyOf(options, visit);
+        const children = apiKeyDescendants(await caughtUpRows(keys().apiKeys), apiKey.id);
+        return revocationPage(visit, apiKey, children.length);
+      },
+    },
+    {
+      method: "POST",
+      path: `${ONE}/revoke`,
+      scope: SCOPE,
+      async answer(visit) {
+        const { id, name } = await keyOf(options, visit);
+        const withChildren = visit.form.get("with_children") === "true";
+        await revokeOnRequest(keys(), { id, withChildren }, visit.commandContext());
+        await keys().apiKeys.whenCaughtUp(SHOWN_WAIT_MS);
+        return seeOther(visit.to(PATH), `${name} opens nothing any more.`);
+      },
+    },
+  ];
+}
+
+function revocationPage(visit: Visit, { id, name }: ShownApiKey, children: number): Page {
+  return {
+    title: `Revoke ${name}`,
+    above: [...ABOVE, { path: `${PATH}/${id}`, title: name }],
+    body: (
+      <Confirmation
+        title={`Revoke ${name}?`}
+        action={visit.to(`${PATH}/${id}/revoke`)}
+        token={visit.formToken}
+        verb="Revoke"
+        cancelTo={visit.to(`${PATH}/${id}`)}
+        isDangerous
+      >
+        <p>
+          Within a second it opens nothing, and whatever uses it fails. This cannot be undone.
+          {id === visit.principal.keyId ? " You are logged in with it, so this logs you out." : ""}
+        </p>
+        {children === 0 ? null : (
+          <CheckBox
+            name="with_children"
+            value="true"
+            label={`Also revoke the ${children} ${children === 1 ? "key" : "keys"} that came of it`}
+          />
+        )}
+      </Confirmation>
+    ),
+  };
+}

@@ -1,0 +1,121 @@
+import type { FC } from "hono/jsx";
+import { SCOPES } from "../../../domain/apiKey/scopes.ts";
+import { CheckBox, Field, PostForm, TextArea } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import type { FormFaults } from "../frame/formFaults.ts";
+import { SCOPE_MEANINGS, type ShownApiKey } from "./apiKeyPage.tsx";
+
+/** The longest name of a key, in characters: as in the API. */
+const NAME_CHARACTERS_MAX = 200;
+
+/** What the form that creates a key held, and what is wrong with it. */
+export interface NewApiKeyForm {
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly expiresAt: string;
+  /** One a line. */
+  readonly senders: string;
+  readonly clientRanges: string;
+  readonly faults: FormFaults | null;
+}
+
+interface NewApiKeyPageProps {
+  readonly visit: Visit;
+  /** The key of the session: a new one gets no more than it has. */
+  readonly issuer: ShownApiKey;
+  readonly form: NewApiKeyForm;
+}
+
+/** The form that creates a key. */
+export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ visit, issuer, form }) => (
+  <>
+    <Heading title="Create an API key" />
+    {form.faults?.whole ? (
+      <p class="refusal" role="alert">
+        {form.faults.whole}
+      </p>
+    ) : null}
+    <PostForm action={visit.to("/api-keys")} token={visit.formToken} class="stack">
+      <Field
+        name="name"
+        label="Name"
+        value={form.name}
+        hint="What it is for: the service or the person that will use it."
+        fault={form.faults?.fields.name}
+        maxLength={NAME_CHARACTERS_MAX}
+        isRequired
+      />
+      <Scopes visit={visit} form={form} />
+      <Field
+        name="expires_at"
+        label="Expires (UTC)"
+        type="datetime-local"
+        value={form.expiresAt}
+        hint={
+          issuer.expires_at === null ? "Empty: never." : "No later than the key that you are logged in with."
+        }
+        fault={form.faults?.fields.expires_at}
+      />
+      {issuer.expires_at === null ? null : <Lasting visit={visit} expiresAt={issuer.expires_at} />}
+      <TextArea
+        name="senders"
+        label="May send from"
+        value={form.senders}
+        rows={3}
+        hint="Addresses and domains, one a line. Empty: every sender of the workspace."
+        fault={form.faults?.fields.senders}
+        isCode
+      />
+      <TextArea
+        name="client_ranges"
+        label="Accepted from"
+        value={form.clientRanges}
+        rows={3}
+        hint="IP addresses and ranges such as 203.0.113.0/24, one a line. Empty: every address."
+        fault={form.faults?.fields.client_ranges}
+        isCode
+      />
+      <p class="actions">
+        <button type="submit" class="primary">
+          Create
+        </button>
+        <a class="button" href={visit.to("/api-keys")}>
+          Cancel
+        </a>
+      </p>
+    </PostForm>
+  </>
+);
+
+const Scopes: FC<Pick<NewApiKeyPageProps, "visit" | "form">> = ({ visit, form }) => (
+  <fieldset aria-describedby={form.faults?.fields.scopes ? "scopes-fault" : undefined}>
+    <legend>What it may do</legend>
+    {SCOPES.filter((scope) => visit.may(scope)).map((scope) => (
+      <CheckBox
+        name="scopes"
+        value={scope}
+        isChecked={form.scopes.includes(scope)}
+        label={
+          <>
+            <code>{scope}</code> <span class="soft">{SCOPE_MEANINGS[scope]}</span>
+          </>
+        }
+      />
+    ))}
+    {form.faults?.fields.scopes ? (
+      <span class="fault" id="scopes-fault">
+        {form.faults.fields.scopes}
+      </span>
+    ) : null}
+  </fieldset>
+);
+
+const Lasting: FC<{ readonly visit: Visit; readonly expiresAt: string }> = ({ visit, expiresAt }) => (
+  <p class="notice">
+    You are logged in with a key that expires at <Time at={expiresAt} />, and it can create none that lasts
+    longer. For a key that does, log in with one that lasts, or run{" "}
+    <code>{`postledger api-key create --workspace ${visit.workspaceId}`}</code>.
+  </p>
+);
