@@ -10,6 +10,7 @@ import { senderRoutes } from "../sender/senderRoutes.tsx";
 import { suppressionRoutes } from "../suppression/suppressionRoutes.tsx";
 import { templateRoutes } from "../template/templateRoutes.tsx";
 import { versionRoutes } from "../template/versionRoutes.tsx";
+import { workspaceRoutes } from "../workspace/workspaceRoutes.tsx";
 import type { DashboardOptions } from "./dashboardOptions.ts";
 import type { DashboardRoute } from "./dashboardRoute.ts";
 
@@ -29,6 +30,7 @@ export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams)
     ...suppressionRoutes(options),
     ...senderRoutes(options),
     ...apiKeyRoutes(options),
+    ...workspaceRoutes(options),
     ...liveRoutes(options, streams),
   ];
 }

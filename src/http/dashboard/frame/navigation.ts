@@ -60,6 +60,12 @@ export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
       scope: "workspace:manage",
       icon: "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8Zm3 1 9-9m-3 3 3 3m-6 0 2 2",
     },
+    {
+      path: "/workspace",
+      title: "Workspace",
+      scope: "workspace:manage",
+      icon: "M4 4h7v7H4zm9 0h7v7h-7zM4 13h7v7H4zm9 0h7v7h-7z",
+    },
   ],
 ];
 

@@ -1,0 +1,125 @@
+import type { FC } from "hono/jsx";
+import type { UsageRow } from "../../../../projections/usage.ts";
+import type { workspaceJson } from "../../workspace/workspaceResource.ts";
+import { PostForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Facts, RowTable } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+
+/** A workspace as the API shows it. */
+type ShownWorkspace = ReturnType<typeof workspaceJson>;
+
+interface WorkspacePageProps {
+  readonly visit: Visit;
+  readonly workspace: ShownWorkspace;
+  /** Newest first; null: the key may not read it. */
+  readonly days: readonly UsageRow[] | null;
+}
+
+const UNITS = [
+  ["GiB", 2 ** 30],
+  ["MiB", 2 ** 20],
+  ["KiB", 2 ** 10],
+] as const;
+
+/** Bytes in the largest unit that they fill: "1.5 MiB". */
+function bytesText(bytes: number): string {
+  const [unit, size] = UNITS.find(([, of]) => bytes >= of) ?? ["bytes", 1];
+  return `${grouped(Math.round((bytes / size) * 10) / 10)} ${unit}`;
+}
+
+function grouped(count: number): string {
+  return count.toLocaleString("en-GB");
+}
+
+/** A workspace: whether it sends, what it uses, and what it may. */
+export const WorkspacePage: FC<WorkspacePageProps> = ({ visit, workspace, days }) => (
+  <>
+    <Heading
+      title={workspace.name}
+      beside={<Status status={workspace.sending} label={`sending is ${workspace.sending}`} />}
+    >
+      {workspace.sending === "paused" ? (
+        <PostForm action={visit.to("/workspace/resume")} token={visit.formToken}>
+          <button type="submit" class="primary">
+            Resume sending
+          </button>
+        </PostForm>
+      ) : (
+        <a class="button danger" href={visit.to("/workspace/pause")} data-dialog>
+          Pause sending
+        </a>
+      )}
+    </Heading>
+    {workspace.paused_at === null ? null : (
+      <p>
+        Since <Time at={workspace.paused_at} /> new messages are refused and what is queued waits.
+      </p>
+    )}
+    <Limits workspace={workspace} />
+    {days === null ? null : <Usage days={days} />}
+    <section class="section">
+      <h2>About it</h2>
+      <Facts
+        facts={[
+          ["Id", <Copyable text={workspace.id} label="the id" />],
+          ["Created", <Time at={workspace.created_at} />],
+        ]}
+      />
+    </section>
+  </>
+);
+
+const Limits: FC<Pick<WorkspacePageProps, "workspace">> = ({ workspace: { id, limits, usage } }) => (
+  <section class="section">
+    <h2>Limits</h2>
+    <Facts
+      facts={[
+        ["Messages today (UTC)", `${grouped(usage.messages_today)} of ${grouped(limits.messages_per_day)}`],
+        ["Temporary files", `${bytesText(usage.storage_bytes)} of ${bytesText(limits.storage_bytes)}`],
+        ["Content and templates", `${bytesText(usage.content_bytes)} of ${bytesText(limits.content_bytes)}`],
+        ["Requests with one key", rateText(limits.key_requests_per_second)],
+        ["Requests with all keys", rateText(limits.workspace_requests_per_second)],
+        ["Uploads are kept", `${grouped(limits.attachment_retention_hours)} hours`],
+        ["Content is kept", `${grouped(limits.content_retention_days)} days`],
+        ["Archives as attachments", limits.archive_attachments ? "taken" : "refused"],
+      ]}
+    />
+    <p class="soft">
+      Whoever runs the service sets them: <code>{`postledger workspace limits ${id} --help`}</code> lists how.
+    </p>
+  </section>
+);
+
+function rateText(perSecond: number | null): string {
+  return perSecond === null ? "no limit" : `${grouped(perSecond)} a second, on each instance`;
+}
+
+const COUNTS = ["accepted", "sent", "bounced", "failed", "suppressed", "canceled"] as const;
+
+const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
+  <section class="section">
+    <h2>Usage of the last 30 days</h2>
+    {days.length === 0 ? (
+      <p class="soft">No message was accepted. Days without any are left out here.</p>
+    ) : (
+      <RowTable
+        label="Messages by day in UTC, newest first"
+        rows={days}
+        idOf={({ start }) => start.slice(0, 10)}
+        linkOf={null}
+        columns={[
+          { title: "Day (UTC)", cell: ({ start }) => start.slice(0, 10) },
+          ...COUNTS.map((name) => ({
+            title: name.charAt(0).toUpperCase() + name.slice(1),
+            cell: (row: UsageRow) => grouped(row[name]),
+            isNumber: true,
+            isMinor: name === "suppressed" || name === "canceled" || name === "failed",
+          })),
+        ]}
+      />
+    )}
+  </section>
+);

@@ -1,0 +1,83 @@
+import { listUsage, type UsageRow } from "../../../../projections/usage.ts";
+import { pauseWorkspace, resumeWorkspace } from "../../../commands/workspace/manageWorkspace.ts";
+import { DAY_MS, rfc3339 } from "../../../kernel/time.ts";
+import { readInSteps } from "../../lists/caughtUpReads.ts";
+import { readShownWorkspace, whenCounted } from "../../workspace/readShownWorkspace.ts";
+import { Confirmation } from "../components/form.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { seeOther } from "../frame/notices.ts";
+import { WorkspacePage } from "./workspacePage.tsx";
+
+const PATH = "/workspace";
+const SCOPE = "workspace:manage";
+const USAGE_DAYS = 30;
+
+/** The workspace's state, limits and usage; pausing and resuming its sending. */
+export function workspaceRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  const { deps } = options;
+  return [
+    { method: "GET", path: PATH, scope: SCOPE, answer: (visit) => workspacePage(options, visit) },
+    { method: "GET", path: `${PATH}/pause`, scope: SCOPE, answer: async (visit) => pausePage(visit) },
+    {
+      method: "POST",
+      path: `${PATH}/pause`,
+      scope: SCOPE,
+      async answer(visit) {
+        await pauseWorkspace(deps, visit.workspaceId, visit.commandContext());
+        return seeOther(visit.to(PATH), "Sending is paused.");
+      },
+    },
+    {
+      method: "POST",
+      path: `${PATH}/resume`,
+      scope: SCOPE,
+      async answer(visit) {
+        await resumeWorkspace(deps, visit.workspaceId, visit.commandContext());
+        return seeOther(visit.to(PATH), "Sending goes on.");
+      },
+    },
+  ];
+}
+
+async function workspacePage(options: DashboardOptions, visit: Visit): Promise<Page> {
+  const { deps, readModel } = options;
+  const counted = { deps, emails: readModel("emails"), templates: readModel("templates") };
+  await whenCounted(counted);
+  const workspace = await readShownWorkspace(counted, visit.workspaceId);
+  const days = visit.may("email:read") ? await usageByDay(options, visit) : null;
+  return { title: "Workspace", body: <WorkspacePage visit={visit} workspace={workspace} days={days} /> };
+}
+
+/** The days on which anything happened, newest first. */
+async function usageByDay(
+  { deps, readModel }: DashboardOptions,
+  { workspaceId }: Visit,
+): Promise<readonly UsageRow[]> {
+  const tomorrow = (Math.floor(deps.clock.now() / DAY_MS) + 1) * DAY_MS;
+  const range = { from: rfc3339(tomorrow - USAGE_DAYS * DAY_MS), before: rfc3339(tomorrow) };
+  const query = { workspaceId, ...range, by: "day", limit: USAGE_DAYS } as const;
+  return (await readInSteps(readModel("emails"), (db) => listUsage(db, query))).rows;
+}
+
+function pausePage(visit: Visit): Page {
+  return {
+    title: "Pause sending",
+    above: [{ path: PATH, title: "Workspace" }],
+    body: (
+      <Confirmation
+        title="Pause sending?"
+        action={visit.to(`${PATH}/pause`)}
+        token={visit.formToken}
+        verb="Pause"
+        cancelTo={visit.to(PATH)}
+        isDangerous
+      >
+        <p>
+          New messages are refused, and what is queued waits until sending is resumed. That time does not
+          count against it. What a relay has taken already cannot be called back.
+        </p>
+      </Confirmation>
+    ),
+  };
+}
