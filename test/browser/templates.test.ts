@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
-import { describeInBrowser, expectGoodLooks, logInByLink } from "./browserFixture.ts";
+import { describeInBrowser, expectGoodLooks, logInByKey, logInByLink } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 const PATH = "/api/v1/templates";
@@ -53,6 +53,42 @@ describeInBrowser("templates", (browser) => {
     expect(errors).toEqual([]);
   });
 
+  test("a draft is written, seen while it is written, corrected, saved and published", async () => {
+    const { page, errors } = await browser.open();
+    await logInByLink(page, app);
+    const { id: made } = await call(PATH, { name: "Welcome" });
+    await page.goto(`${app.url}/dashboard/templates/${made}/draft`);
+    await page.getByLabel("Subject").fill("Welcome, {{ name }}");
+    await page.getByLabel("HTML", { exact: true }).fill("<p>Hello {{ nmae }}</p>");
+    await page.getByLabel("Name of variable 1").fill("name");
+    await page.getByText("did you mean name?").waitFor();
+    await page.getByLabel("HTML", { exact: true }).fill("<p>Hello {{ name }}</p>");
+    const frame = page.frameLocator("iframe");
+    await page.getByLabel(/^name/).fill("Ana");
+    await frame.getByText("Hello Ana").waitFor();
+    expect(await page.getByText("did you mean name?").count()).toBe(0);
+    expect(await page.locator(".preview-subject").textContent()).toBe("Welcome, Ana");
+    await page.getByRole("button", { name: "Save the draft" }).click();
+    await page.getByText("The version was drafted").waitFor();
+    await page.getByRole("button", { name: "Publish" }).click();
+    await page.getByText("Version 1 was published").waitFor();
+    expect(errors).toEqual([]);
+  });
+
+  test("without scripts a draft is previewed by a button, and saved", async () => {
+    const { page } = await browser.open({ javaScriptEnabled: false });
+    await logInByKey(page, app.url, app.apiKey);
+    const { id: made } = await call(PATH, { name: "Plain" });
+    await page.goto(`${app.url}/dashboard/templates/${made}/draft`);
+    await page.getByLabel("Subject").fill("Plain");
+    await page.getByLabel("HTML", { exact: true }).fill("<p>Hello</p>");
+    await page.getByRole("button", { name: "Preview" }).click();
+    await page.getByRole("button", { name: "Show the HTML" }).click();
+    await page.frameLocator("iframe").getByText("Hello").waitFor();
+    await page.getByRole("button", { name: "Save the draft" }).click();
+    await page.getByText("The version was drafted").waitFor();
+  });
+
   test("archiving asks in a dialog, and Esc leaves everything as it is", async () => {
     const { page } = await browser.open();
     await logInByLink(page, app);
@@ -63,6 +99,17 @@ describeInBrowser("templates", (browser) => {
     await page.getByRole("dialog").waitFor({ state: "hidden" });
     expect((await app.call("GET", `${PATH}/${id}`)).json.status).toBe("published");
   });
+
+  test(
+    "the editor looks well",
+    () =>
+      expectGoodLooks(browser, "template-draft", async (page) => {
+        await logInByLink(page, app);
+        await page.goto(`${app.url}/dashboard/templates/${id}/draft`);
+        await page.frameLocator("iframe").getByText("Your order 42").waitFor();
+      }),
+    TEST_MS_MAX,
+  );
 
   const pages: Readonly<Record<string, () => string>> = {
     templates: () => "/templates",

@@ -3,7 +3,7 @@ import { templateStream } from "../../../src/domain/template/events.ts";
 import { lineDiff } from "../../../src/http/dashboard/template/lineDiff.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { SENDER, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 
 setDefaultTimeout(60_000);
 
@@ -115,6 +115,119 @@ describe("templates in the dashboard", () => {
     expect((await visitor.get(`/templates/${id}/compare?from=${from}`)).status).toBe(404);
   });
 
+  const row = (index: number, name: string, type = "string", fallback = "") => ({
+    [`name-${index}`]: name,
+    [`type-${index}`]: type,
+    [`default-${index}`]: fallback,
+  });
+
+  test("are drafted in a form, with variables of every type", async () => {
+    const id = await create();
+    const fields = {
+      subject: "Order {{ order }}",
+      html: "<p>{{ name }}</p>\r\n<p>{{ items | size }}</p>",
+      text: "",
+      ...row(0, "order", "number"),
+      "required-0": "yes",
+      ...row(1, ""),
+      ...row(2, "name", "string", "there"),
+      ...row(3, "items", "list", '["a"]'),
+    };
+    const { status, location } = await visitor.post(`/templates/${id}/draft`, fields);
+    expect(status).toBe(303);
+    const version = location?.split("/").at(-1);
+    expect((await tenant.call("GET", `${PATH}/${id}/versions/${version}`)).json).toMatchObject({
+      subject: "Order {{ order }}",
+      html: "<p>{{ name }}</p>\n<p>{{ items | size }}</p>",
+      text: null,
+      variables: [
+        { name: "order", type: "number", required: true },
+        { name: "name", type: "string", required: false, default: "there" },
+        { name: "items", type: "list", required: false, default: ["a"] },
+      ],
+    });
+    const { html } = await visitor.get(`/templates/${id}/draft`);
+    for (const text of ["Order {{ order }}", "Order 42", 'value="there"', "sample-items"])
+      expect(html).toContain(text);
+  });
+
+  test("keep what was written beside what is wrong with it, each fault at its field", async () => {
+    const id = await create();
+    const fields = {
+      subject: "Hi",
+      html: "<p>{% if %}</p>",
+      text: "{{ nmae }}",
+      ...row(0, ""),
+      ...row(1, "name", "number", "x"),
+    };
+    for (const path of ["/draft", "/draft/preview"]) {
+      const { status, html } = await visitor.post(`/templates/${id}${path}`, fields);
+      expect(status).toBe(path === "/draft" ? 422 : 200);
+      expect(html).toMatch(/id="variable-1-fault">Must be a number\.</);
+      expect(html).toContain("&lt;p&gt;{% if %}&lt;/p&gt;");
+    }
+    const { html } = await visitor.post(`/templates/${id}/draft`, { ...fields, ...row(1, "name") });
+    expect(html).toMatch(/id="html-fault">Invalid [^<]*line:1/);
+    expect(html).toMatch(/id="text-fault">Uses nmae in line 1[^<]*did you mean name\?/);
+    expect((await visitor.get(`/templates/${id}`)).html).toContain("No version yet");
+  });
+
+  test("are previewed with samples, in a frame that loads nothing and runs nothing", async () => {
+    const id = await create();
+    const fields = {
+      subject: "Hi {{ name }}",
+      html: `<p>{{ name }}</p><script>alert(1)</script><img src="https://evil.example/x.png">`,
+      ...row(0, "name"),
+      "sample-name": HOSTILE,
+    };
+    const preview = await visitor.post(`/templates/${id}/draft/preview`, fields, { "hx-request": "true" });
+    expect(preview.html).toContain("Hi &lt;script&gt;");
+    expect(preview.html).not.toMatch(/<script|<img|<html/);
+    const { headers, html } = await visitor.post(`/templates/${id}/draft/frame`, fields);
+    expect(html).toContain("<p>&lt;script&gt;");
+    const policy = headers.get("content-security-policy") ?? "";
+    expect(policy).toStartWith("sandbox");
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain("allow-scripts");
+    const wrong = await visitor.post(
+      `/templates/${id}/draft/preview`,
+      { ...fields, ...row(0, "name", "number") },
+      { "hx-request": "true" },
+    );
+    expect(wrong.html).toContain('id="sample-name-fault"');
+    expect(wrong.html).toContain("Must be a number.");
+  });
+
+  test("are sent to somebody who looks at them: a draft too, and a form sent twice once", async () => {
+    const id = await create();
+    const version = await draft(id, {
+      text: "Dear {{ name }}",
+      variables: [{ name: "name", type: "string", required: true }],
+    });
+    const at = `/templates/${id}/versions/${version}/test-send`;
+    const { html } = await visitor.get(at);
+    const [, nonce = ""] = /name="nonce" value="([^"]+)"/.exec(html) ?? [];
+    const fields = { nonce, from: SENDER, to: "colleague@example.com", "sample-name": "Ana" };
+    const sent = [await visitor.post(at, fields), await visitor.post(at, fields)];
+    expect(sent[0]?.location).toStartWith("/dashboard/messages/");
+    expect(sent[1]?.location).toBe(sent[0]?.location ?? null);
+    const message = (await tenant.call("GET", `/api/v1/emails/${sent[0]?.location?.split("/").at(-1)}`)).json;
+    expect(message).toMatchObject({ text: "Dear Ana", template_id: null });
+    await visitor.post(`/templates/${id}/versions/${version}/publish`);
+    const second = await visitor.post(at, { ...fields, nonce: crypto.randomUUID() });
+    const published = await tenant.call("GET", `/api/v1/emails/${second.location?.split("/").at(-1)}`);
+    expect(published.json).toMatchObject({ text: "Dear Ana", template_id: id, template_version_id: version });
+    const wrong = await visitor.post(at, { ...fields, to: "nobody", "sample-name": "" });
+    expect(wrong.status).toBe(422);
+    expect(wrong.html).toContain('id="sample-name-fault"');
+    const unsendable = await visitor.post(at, {
+      ...fields,
+      nonce: crypto.randomUUID(),
+      from: "x@other.example",
+    });
+    expect(unsendable.status).toBe(422);
+  });
+
   test("are archived and deleted once that was confirmed", async () => {
     const id = await create();
     await draft(id);
@@ -132,10 +245,18 @@ describe("templates in the dashboard", () => {
     const id = await create();
     const version = await draft(id);
     const stranger = await logIn(service.url, (await service.tenant()).apiKey);
-    for (const path of ["", "/archive", "/delete", `/versions/${version}`, "/versions/x"])
+    for (const path of [
+      "",
+      "/archive",
+      "/delete",
+      "/draft",
+      "/versions/x",
+      `/versions/${version}`,
+      `/versions/${version}/test-send`,
+    ])
       expect((await stranger.get(`/templates/${id}${path}`)).status).toBe(404);
-    for (const path of ["/archive", "/delete", `/versions/${version}/publish`])
-      expect((await stranger.post(`/templates/${id}${path}`)).status).toBe(404);
+    for (const path of ["/archive", "/delete", `/versions/${version}/publish`, "/draft"])
+      expect((await stranger.post(`/templates/${id}${path}`, { subject: "x", text: "x" })).status).toBe(404);
     expect(await read(id)).toMatchObject({ status: "draft" });
   });
 });

@@ -19,10 +19,19 @@ function showButtons(root) {
   for (const element of root.querySelectorAll("[data-copy], [data-keyboard-help]")) element.hidden = false;
 }
 
+/** What a frame shows is asked for as soon as the frame is there. */
+function fillFrames(root) {
+  for (const button of root.querySelectorAll("[data-into-frame]")) {
+    button.hidden = true;
+    button.form.requestSubmit(button);
+  }
+}
+
 /** Makes what has come ready: with the page, or later in its place. */
 function prepare(root) {
   showLocalTimes(root);
   showButtons(root);
+  fillFrames(root);
 }
 
 async function copy(button) {
@@ -141,7 +150,8 @@ document.addEventListener("click", (event) => {
 // A form is sent once, however often its button is pressed.
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (!form.matches("[data-once]")) return;
+  // What goes into a frame leaves the form as it is.
+  if (!form.matches("[data-once]") || event.submitter?.formTarget) return;
   if (form.dataset.sent === "true") event.preventDefault();
   form.dataset.sent = "true";
 });

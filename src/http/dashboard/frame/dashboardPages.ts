@@ -8,7 +8,9 @@ import { messageRoutes } from "../message/messageRoutes.tsx";
 import { overviewRoutes } from "../overview/overviewRoutes.tsx";
 import { senderRoutes } from "../sender/senderRoutes.tsx";
 import { suppressionRoutes } from "../suppression/suppressionRoutes.tsx";
+import { draftRoutes } from "../template/draftRoutes.tsx";
 import { templateRoutes } from "../template/templateRoutes.tsx";
+import { testSendRoutes } from "../template/testSendRoutes.tsx";
 import { versionRoutes } from "../template/versionRoutes.tsx";
 import { workspaceRoutes } from "../workspace/workspaceRoutes.tsx";
 import type { DashboardOptions } from "./dashboardOptions.ts";
@@ -27,6 +29,8 @@ export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams)
     ...inboxRoutes(options),
     ...templateRoutes(options),
     ...versionRoutes(options),
+    ...draftRoutes(options),
+    ...testSendRoutes(options),
     ...suppressionRoutes(options),
     ...senderRoutes(options),
     ...apiKeyRoutes(options),

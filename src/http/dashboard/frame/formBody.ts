@@ -3,7 +3,7 @@ import { mediaTypeOf, readBytes, requireIdentity } from "../../body/jsonBody.ts"
 import { Problem } from "../../server/problem.ts";
 
 /** More fields than any form of ours has. */
-const FIELDS_MAX = 500;
+const FIELDS_MAX = 600;
 
 /** The fields of a form as browsers send it. */
 export async function readForm(

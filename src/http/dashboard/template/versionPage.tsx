@@ -42,6 +42,11 @@ export const VersionDetail: FC<VersionDetailProps> = ({ visit, at, template, vie
                 </button>
               </PostForm>
             )}
+            {visit.may("email:send") ? (
+              <a class="button" href={visit.to(`${at}/versions/${version.id}/test-send`)}>
+                Test send
+              </a>
+            ) : null}
             <a class="button" href={visit.to(`${at}/draft?from=${version.id}`)}>
               New draft from this
             </a>

@@ -1,0 +1,302 @@
+import type { FC } from "hono/jsx";
+import { VARIABLE_TYPES, type VariableDefinition } from "../../../domain/template/variables.ts";
+import { PostForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import {
+  type DraftFields,
+  type FieldFaults,
+  rowsToFill,
+  SAMPLE_PREFIX,
+  sampleText,
+  type VariableFields,
+} from "./draftForm.ts";
+import type { DraftPreview } from "./draftPreview.ts";
+
+interface DraftEditorProps {
+  readonly visit: Visit;
+  /** The path of the template's page. */
+  readonly at: string;
+  readonly fields: DraftFields;
+  /** Null before there is anything to see. */
+  readonly preview: DraftPreview | null;
+}
+
+const NO_FAULTS: FieldFaults = new Map();
+
+/** The form of a new version, with what it comes to beside it. Whoever stops typing sees it anew. */
+export const DraftEditor: FC<DraftEditorProps> = ({ visit, at, fields, preview }) => {
+  const faults = preview?.faults ?? NO_FAULTS;
+  return (
+    <>
+      <Heading title="New draft" />
+      <PostForm action={visit.to(`${at}/draft`)} token={visit.formToken} class="editor">
+        <div
+          class="editor-fields"
+          hx-post={visit.to(`${at}/draft/preview`)}
+          hx-trigger="input delay:400ms"
+          hx-include="closest form"
+          hx-target="#preview"
+          hx-sync="this:replace"
+        >
+          <SourceField name="subject" label="Subject" value={fields.subject} rows={1} faults={faults} />
+          <SourceField name="html" label="HTML" value={fields.html} rows={14} faults={faults} />
+          <SourceField name="text" label="Text" value={fields.text} rows={7} faults={faults} />
+          <VariableRows rows={rowsToFill(fields.variables)} faults={faults} />
+          <Samples fields={fields} variables={preview?.variables ?? asGiven(fields)} faults={faults} />
+        </div>
+        <div class="editor-preview">
+          <h2>Preview</h2>
+          <div id="preview" aria-live="polite">
+            <PreviewBody visit={visit} at={at} preview={preview} />
+          </div>
+        </div>
+        <p class="actions">
+          <button type="submit" class="primary">
+            Save the draft
+          </button>
+          <button type="submit" formaction={visit.to(`${at}/draft/preview`)} formnovalidate>
+            Preview
+          </button>
+          <a class="button" href={visit.to(at)}>
+            Cancel
+          </a>
+        </p>
+      </PostForm>
+    </>
+  );
+};
+
+interface FaultSlotProps {
+  /** Of the field. */
+  readonly id: string;
+  readonly faults: FieldFaults;
+  /** It takes the place of the one that is on the page. */
+  readonly isAnew?: boolean;
+}
+
+/** What is wrong with a field; empty while nothing is, so that it can be filled later. */
+const FaultSlot: FC<FaultSlotProps> = ({ id, faults, isAnew }) => (
+  <span class="fault" id={`${id}-fault`} hx-swap-oob={isAnew ? "true" : undefined}>
+    {faults.get(id) ?? ""}
+  </span>
+);
+
+interface SourceFieldProps {
+  readonly name: "subject" | "html" | "text";
+  readonly label: string;
+  readonly value: string;
+  readonly rows: number;
+  readonly faults: FieldFaults;
+}
+
+const SourceField: FC<SourceFieldProps> = ({ name, label, value, rows, faults }) => (
+  <p class="field">
+    <label for={name}>{label}</label>
+    <textarea
+      id={name}
+      name={name}
+      rows={rows}
+      class="code"
+      aria-describedby={`${name}-fault`}
+      aria-invalid={faults.has(name) ? "true" : undefined}
+      spellcheck={false}
+    >
+      {`\n${value}`}
+    </textarea>
+    <FaultSlot id={name} faults={faults} />
+  </p>
+);
+
+const VariableRows: FC<{ readonly rows: readonly VariableFields[]; readonly faults: FieldFaults }> = ({
+  rows,
+  faults,
+}) => (
+  <fieldset>
+    <legend>Variables</legend>
+    <p class="hint">
+      What the subject, the HTML and the text use as {"{{ name }}"}. Preview adds empty rows once these are
+      filled.
+    </p>
+    {rows.map((row, index) => (
+      <VariableRow row={row} index={index} faults={faults} />
+    ))}
+    <FaultSlot id="draft" faults={faults} />
+  </fieldset>
+);
+
+interface VariableRowProps {
+  readonly row: VariableFields;
+  readonly index: number;
+  readonly faults: FieldFaults;
+}
+
+const VariableRow: FC<VariableRowProps> = ({ row, index, faults }) => {
+  const id = `variable-${index}`;
+  const nth = `of variable ${index + 1}`;
+  const isInvalid = faults.has(id) ? "true" : undefined;
+  return (
+    <div class="variable">
+      <input
+        name={`name-${index}`}
+        value={row.name}
+        placeholder="name"
+        aria-label={`Name ${nth}`}
+        aria-describedby={`${id}-fault`}
+        aria-invalid={isInvalid}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <select name={`type-${index}`} aria-label={`Type ${nth}`}>
+        {VARIABLE_TYPES.map((type) => (
+          <option value={type} selected={type === row.type}>
+            {type}
+          </option>
+        ))}
+      </select>
+      <input
+        name={`default-${index}`}
+        value={row.fallback}
+        placeholder="default"
+        aria-label={`Default ${nth}`}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <label class="check">
+        <input
+          type="checkbox"
+          name={`required-${index}`}
+          value="yes"
+          checked={row.isRequired}
+          aria-label={`Variable ${index + 1} is required`}
+        />
+        <span>required</span>
+      </label>
+      <FaultSlot id={id} faults={faults} />
+    </div>
+  );
+};
+
+interface SamplesProps {
+  readonly fields: DraftFields;
+  readonly variables: readonly VariableDefinition[];
+  readonly faults: FieldFaults;
+  readonly isAnew?: boolean;
+}
+
+/** While the definitions are wrong, the samples that were given are kept as they are. */
+function asGiven({ samples }: DraftFields): readonly VariableDefinition[] {
+  return [...samples.keys()].map((name) => ({ name, type: "string", required: false }));
+}
+
+/** The names and types that the fields of samples were made for. */
+function signatureOf(variables: readonly VariableDefinition[]): string {
+  return variables.map(({ name, type, required }) => `${name}:${type}:${required ? 1 : 0}`).join(" ");
+}
+
+/** A field for each variable, to try the draft with. */
+const Samples: FC<SamplesProps> = ({ fields: { samples }, variables, faults, isAnew }) => (
+  <fieldset id="samples" hx-swap-oob={isAnew ? "true" : undefined}>
+    <legend>Sample values</legend>
+    <input type="hidden" name="samples_of" value={signatureOf(variables)} />
+    {variables.length === 0 ? (
+      <p class="hint">Each variable gets a field here, to try the draft with.</p>
+    ) : null}
+    {variables.map((definition) => (
+      <SampleField definition={definition} samples={samples} faults={faults} />
+    ))}
+  </fieldset>
+);
+
+interface SampleFieldProps {
+  readonly definition: VariableDefinition;
+  readonly samples: DraftFields["samples"];
+  readonly faults: FieldFaults;
+}
+
+/** The value of one variable, as text. */
+export const SampleField: FC<SampleFieldProps> = ({ definition, samples, faults }) => {
+  const id = SAMPLE_PREFIX + definition.name;
+  return (
+    <p class="field">
+      <label for={id}>
+        {definition.name} <span class="soft">{definition.type}</span>
+      </label>
+      <input
+        id={id}
+        name={id}
+        value={sampleText(definition, samples)}
+        aria-describedby={`${id}-fault`}
+        aria-invalid={faults.has(id) ? "true" : undefined}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <FaultSlot id={id} faults={faults} />
+    </p>
+  );
+};
+
+const FRAME = "template-preview";
+
+interface PreviewBodyProps {
+  readonly visit: Visit;
+  readonly at: string;
+  readonly preview: DraftPreview | null;
+}
+
+const PreviewBody: FC<PreviewBodyProps> = ({ visit, at, preview }) => {
+  if (preview === null) return <p class="soft">Write a subject, and HTML or text.</p>;
+  const { output } = preview;
+  if (output === null)
+    return (
+      <p class="fault">There is nothing to see until what is wrong is mended: it stands at the fields.</p>
+    );
+  return (
+    <>
+      <p class="preview-subject">{output.subject}</p>
+      {output.html === null ? (
+        <p class="soft">It has no HTML.</p>
+      ) : (
+        <>
+          <button
+            type="submit"
+            formaction={visit.to(`${at}/draft/frame`)}
+            formtarget={FRAME}
+            formnovalidate
+            data-into-frame
+          >
+            Show the HTML
+          </button>
+          <iframe name={FRAME} title="The HTML as recipients see it" sandbox="allow-popups" />
+        </>
+      )}
+      <h3>Text</h3>
+      {output.text === null ? <p class="soft">It has no text.</p> : <pre class="source">{output.text}</pre>}
+    </>
+  );
+};
+
+interface LivePreviewProps {
+  readonly visit: Visit;
+  readonly fields: DraftFields;
+  readonly preview: DraftPreview;
+  /** What the fields of samples on the page were made for. */
+  readonly before: string;
+}
+
+/** What changes on the page while somebody writes: the preview, the faults, and the samples where there are others. */
+export const LivePreview: FC<LivePreviewProps> = ({ visit, fields, preview, before }) => {
+  const { variables, faults } = preview;
+  const hasOthers = variables !== null && signatureOf(variables) !== before;
+  const samples = hasOthers ? [] : [...fields.samples.keys()].map((name) => SAMPLE_PREFIX + name);
+  const rows = fields.variables.map((_row, index) => `variable-${index}`);
+  return (
+    <>
+      <PreviewBody visit={visit} at={`/templates/${visit.params.id ?? ""}`} preview={preview} />
+      {["subject", "html", "text", "draft", ...rows, ...samples].map((id) => (
+        <FaultSlot id={id} faults={faults} isAnew />
+      ))}
+      {hasOthers ? <Samples fields={fields} variables={variables} faults={faults} isAnew /> : null}
+    </>
+  );
+};

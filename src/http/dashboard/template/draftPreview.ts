@@ -1,0 +1,56 @@
+import type { Dependencies } from "../../../commands/dependencies.ts";
+import { compileVersion } from "../../../commands/template/compiledTemplateCache.ts";
+import { renderVersion } from "../../../commands/template/renderForSend.ts";
+import type { VariableDefinition } from "../../../domain/template/variables.ts";
+import { checkBy, checkRules } from "../../body/validation.ts";
+import { Problem } from "../../server/problem.ts";
+import { DraftVersionBody, draftRequest } from "../../template/draftVersionRequest.ts";
+import { PreviewBody } from "../../template/templateOperations.ts";
+import { type DraftFields, draftBody, type FieldFaults, fieldFaults, sampleValues } from "./draftForm.ts";
+
+const checkDraft = checkBy(DraftVersionBody);
+const NO_FAULTS: FieldFaults = new Map();
+
+/** What a draft comes to with its samples. */
+export interface DraftPreview {
+  /** Null where something is wrong with it. */
+  readonly output: {
+    readonly subject: string;
+    readonly html: string | null;
+    readonly text: string | null;
+  } | null;
+  readonly faults: FieldFaults;
+  /** What samples are asked for; null while the definitions are wrong. */
+  readonly variables: readonly VariableDefinition[] | null;
+}
+
+/** The body of a draft that the API would take. Throws the problem that names all that is wrong. */
+export function checkedDraft(fields: DraftFields): DraftVersionBody {
+  const body = draftBody(fields);
+  checkDraft(body);
+  return body as DraftVersionBody;
+}
+
+/** Renders a draft by the engine, the checks and the bounds of the API's own preview. */
+export function previewDraft({ templateEngine }: Dependencies, fields: DraftFields): DraftPreview {
+  try {
+    const draft = draftRequest(templateEngine, checkedDraft(fields));
+    const variables = [...draft.variables];
+    const values = sampleValues(variables, fields.samples);
+    checkRules(PreviewBody, { variables: values });
+    const result = renderVersion(compileVersion(templateEngine, { ...draft, variables }), values);
+    if (result.kind === "invalidData")
+      return { output: null, faults: fieldFaults(fields, result.faults), variables };
+    const { subject, html = null, text = null } = result;
+    return { output: { subject, html, text }, faults: NO_FAULTS, variables };
+  } catch (error) {
+    return { output: null, faults: faultsOf(fields, error), variables: null };
+  }
+}
+
+/** The faults that a refusal names. Throws again what names none. */
+export function faultsOf(fields: DraftFields, error: unknown): FieldFaults {
+  const faults = error instanceof Problem ? (error.options.errors ?? []) : [];
+  if (faults.length === 0) throw error;
+  return fieldFaults(fields, faults);
+}

@@ -1,0 +1,93 @@
+import type { Dependencies } from "../../../commands/dependencies.ts";
+import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
+import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateRequests.ts";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { seeOther } from "../frame/notices.ts";
+import { bodyResponse } from "../message/messageFiles.ts";
+import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";
+import { DraftEditor, LivePreview } from "./draftPage.tsx";
+import { checkedDraft, type DraftPreview, faultsOf, previewDraft } from "./draftPreview.ts";
+import { placeOf } from "./templateRoutes.tsx";
+import { aboveVersions } from "./versionRoutes.tsx";
+
+const scope = "template:manage";
+/** A form writes three bytes for what may be one in JSON. */
+const FORM_BYTES_MAX = 3 * TEMPLATE_BODY_BYTES_MAX;
+
+/** Drafting a version: the editor, and what a draft comes to while it is written. */
+export function draftRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
+  const post = (path: string, answer: DashboardRoute["answer"]): DashboardRoute => ({
+    method: "POST",
+    path,
+    scope,
+    formBytesMax: FORM_BYTES_MAX,
+    answer,
+  });
+  return [
+    {
+      method: "GET",
+      path: "/templates/:id/draft",
+      scope,
+      async answer(visit) {
+        const fields = await startingFields(deps, visit);
+        const isEmpty = fields.subject === "" && fields.html === "" && fields.text === "";
+        return editorPage(deps, visit, { fields, preview: isEmpty ? null : previewDraft(deps, fields) });
+      },
+    },
+    post("/templates/:id/draft", (visit) => saveDraft(deps, visit)),
+    post("/templates/:id/draft/preview", async (visit) => {
+      const fields = draftFields(visit.form);
+      const preview = previewDraft(deps, fields);
+      if (!visit.request.headers.has("hx-request")) return editorPage(deps, visit, { fields, preview });
+      const before = visit.form.get("samples_of") ?? "";
+      return {
+        title: "Preview",
+        body: <LivePreview visit={visit} fields={fields} preview={preview} before={before} />,
+      };
+    }),
+    post("/templates/:id/draft/frame", async (visit) =>
+      bodyResponse(previewDraft(deps, draftFields(visit.form)).output?.html ?? ""),
+    ),
+  ];
+}
+
+/** What the editor begins with: the version that is named, else the newest. */
+async function startingFields(deps: Dependencies, visit: Visit): Promise<DraftFields> {
+  const place = placeOf(visit);
+  const { versions } = await existingTemplate(deps, place);
+  const from = visit.query.get("from") ?? versions.at(-1)?.id;
+  return fieldsOfSource(from === undefined ? null : (await existingVersion(deps, place, from)).source);
+}
+
+interface Editing {
+  readonly fields: DraftFields;
+  /** Null before there is anything to see. */
+  readonly preview: DraftPreview | null;
+}
+
+async function editorPage(deps: Dependencies, visit: Visit, editing: Editing): Promise<Page> {
+  const place = placeOf(visit);
+  const template = await existingTemplate(deps, place);
+  return {
+    title: `New draft of ${template.name}`,
+    above: aboveVersions(place.templateId, template),
+    isWide: true,
+    body: <DraftEditor visit={visit} at={`/templates/${place.templateId}`} {...editing} />,
+  };
+}
+
+async function saveDraft(deps: Dependencies, visit: Visit): Promise<Page | Response> {
+  const place = placeOf(visit);
+  const fields = draftFields(visit.form);
+  try {
+    const versionId = await draftOrRefuse(deps, place, checkedDraft(fields), visit.commandContext());
+    return seeOther(
+      visit.to(`/templates/${place.templateId}/versions/${versionId}`),
+      "The version was drafted. Publish it when it is to be used.",
+    );
+  } catch (error) {
+    const preview = { output: null, faults: faultsOf(fields, error), variables: null };
+    return { ...(await editorPage(deps, visit, { fields, preview })), status: 422 };
+  }
+}

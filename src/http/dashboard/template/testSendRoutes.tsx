@@ -1,0 +1,155 @@
+import type { Dependencies } from "../../../commands/dependencies.ts";
+import { sendEmail } from "../../../commands/email/sendEmail.ts";
+import { compileVersion } from "../../../commands/template/compiledTemplateCache.ts";
+import type { TemplateLocation, VersionView } from "../../../commands/template/manageTemplates.ts";
+import { renderVersion } from "../../../commands/template/renderForSend.ts";
+import { isUuid, newId } from "../../../kernel/ids.ts";
+import { checkBy } from "../../body/validation.ts";
+import { SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
+import { requireSender } from "../../server/authorization.ts";
+import { Problem, refusedFor } from "../../server/problem.ts";
+import { existingTemplate, existingVersion } from "../../template/templateRequests.ts";
+import { Field, PostForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { fieldOf } from "../frame/formBody.ts";
+import { seeOther } from "../frame/notices.ts";
+import { refusalInWords } from "../message/refusalWords.ts";
+import { asSentence, draftFields, type FieldFaults, fieldFaults, sampleValues } from "./draftForm.ts";
+import { SampleField } from "./draftPage.tsx";
+import { placeOf } from "./templateRoutes.tsx";
+import { aboveVersions } from "./versionRoutes.tsx";
+
+const scope = "email:send";
+const checkSend = checkBy(SendEmailBody);
+const NO_FAULTS: FieldFaults = new Map();
+
+/** Sending a version, draft or published, to somebody who is to look at it. */
+export function testSendRoutes({ deps }: DashboardOptions): readonly DashboardRoute[] {
+  const path = "/templates/:id/versions/:version/test-send";
+  return [
+    { method: "GET", path, scope, answer: (visit) => testSendPage(deps, visit, NO_FAULTS) },
+    { method: "POST", path, scope, answer: (visit) => testSend(deps, visit) },
+  ];
+}
+
+/** The version that a form is about. Its content is for keys that may see templates. */
+async function versionOf(deps: Dependencies, visit: Visit): Promise<VersionView> {
+  if (!visit.may("template:manage"))
+    throw new Problem("FORBIDDEN", { detail: "this needs a key with the scope template:manage" });
+  return existingVersion(deps, placeOf(visit), visit.params.version ?? "");
+}
+
+async function testSendPage(deps: Dependencies, visit: Visit, faults: FieldFaults): Promise<Page> {
+  const place = placeOf(visit);
+  const { version, source } = await versionOf(deps, visit);
+  const template = await existingTemplate(deps, place);
+  const at = visit.to(`/templates/${place.templateId}/versions/${version.id}`);
+  const { samples } = draftFields(visit.form);
+  return {
+    title: `Test send of version ${version.number}`,
+    above: aboveVersions(place.templateId, template),
+    ...(faults.size === 0 ? {} : { status: 422 }),
+    body: (
+      <>
+        <Heading title={`Test send of version ${version.number}`} />
+        <p>
+          It is a message like any other: it counts, it is in the log, and a suppressed recipient gets none.
+        </p>
+        <PostForm action={`${at}/test-send`} token={visit.formToken} class="stack">
+          <input type="hidden" name="nonce" value={visit.form.get("nonce") ?? newId()} />
+          <Field
+            name="from"
+            label="From"
+            type="email"
+            value={fieldOf(visit.form, "from")}
+            hint="An active sender of this workspace, or an address of one of its domains."
+            fault={faults.get("from")}
+            isRequired
+          />
+          <Field
+            name="to"
+            label="To"
+            type="email"
+            value={fieldOf(visit.form, "to")}
+            fault={faults.get("to")}
+            isRequired
+          />
+          {source.variables.map((definition) => (
+            <SampleField definition={definition} samples={samples} faults={faults} />
+          ))}
+          {faults.has("draft") ? <p class="fault">{faults.get("draft")}</p> : null}
+          <p class="actions">
+            <button type="submit" class="primary">
+              Send it
+            </button>
+            <a class="button" href={at}>
+              Cancel
+            </a>
+          </p>
+        </PostForm>
+      </>
+    ),
+  };
+}
+
+async function testSend(deps: Dependencies, visit: Visit): Promise<Page | Response> {
+  const { form, request } = visit;
+  const nonce = form.get("nonce") ?? "";
+  if (!isUuid(nonce))
+    throw new Problem("INVALID_REQUEST", { detail: "the form is not whole: load the page again" });
+  const view = await versionOf(deps, visit);
+  const body = sendBody(deps, placeOf(visit), view, form);
+  if (body instanceof Map) return testSendPage(deps, visit, body);
+  const context = visit.commandContext();
+  const { workspaceId } = context;
+  try {
+    checkSend(body);
+    const send = sendRequest(body as SendEmailBody);
+    requireSender(request, (body as SendEmailBody).from);
+    const idempotencyKey = `test:${view.version.id}:${nonce}`;
+    const outcome = await sendEmail(deps, { ...send, workspaceId, idempotencyKey, context });
+    if (outcome.kind === "accepted")
+      return seeOther(visit.to(`/messages/${outcome.receipt.id}`), "This is the test message.");
+    if (outcome.kind === "refused" && outcome.faults.length > 0)
+      throw refusedFor(outcome.code, outcome.faults);
+    return testSendPage(deps, visit, new Map([["draft", refusalInWords(outcome)]]));
+  } catch (error) {
+    const faults = error instanceof Problem ? (error.options.errors ?? []) : [];
+    if (faults.length === 0) throw error;
+    return testSendPage(deps, visit, sendFaults(faults));
+  }
+}
+
+/** What is sent: a published version by its name; a draft, which no send can name, as it is rendered. */
+function sendBody(
+  deps: Dependencies,
+  { templateId }: TemplateLocation,
+  { version, source }: VersionView,
+  form: URLSearchParams,
+): unknown {
+  const addresses = { from: fieldOf(form, "from").trim(), to: fieldOf(form, "to").trim() };
+  const variables = sampleValues(source.variables, draftFields(form).samples);
+  if (version.publishedAt !== null)
+    return { ...addresses, template_id: templateId, template_version_id: version.id, variables };
+  const output = renderVersion(compileVersion(deps.templateEngine, source), variables);
+  if (output.kind === "invalidData") return sendFaults(output.faults);
+  const { subject, html, text } = output;
+  return {
+    ...addresses,
+    subject,
+    ...(html === undefined ? {} : { html }),
+    ...(text === undefined ? {} : { text }),
+  };
+}
+
+/** Faults of a send, at the fields of the form. */
+function sendFaults(faults: Parameters<typeof fieldFaults>[1]): FieldFaults {
+  const isAddress = (pointer: string) => pointer === "/from" || pointer === "/to";
+  const addresses = faults.flatMap(({ pointer, message }) =>
+    isAddress(pointer) ? [[pointer.slice(1), asSentence(message)] as const] : [],
+  );
+  const others = faults.filter(({ pointer }) => !isAddress(pointer));
+  return new Map([...fieldFaults({ variables: [] }, others), ...addresses]);
+}
