@@ -20,8 +20,8 @@ function showButtons(root) {
 }
 
 /** What a frame shows is asked for as soon as the frame is there. */
-function fillFrames(root) {
-  for (const button of root.querySelectorAll("[data-into-frame]")) {
+function fillFrames() {
+  for (const button of document.querySelectorAll("[data-into-frame]:not([hidden])")) {
     button.hidden = true;
     button.form.requestSubmit(button);
   }
@@ -31,7 +31,7 @@ function fillFrames(root) {
 function prepare(root) {
   showLocalTimes(root);
   showButtons(root);
-  fillFrames(root);
+  fillFrames();
 }
 
 async function copy(button) {
