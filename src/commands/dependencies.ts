@@ -15,6 +15,7 @@ import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";
 import type { AggregateCache } from "./aggregateCache.ts";
 import type { ApiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
+import type { AcceptanceCache } from "./email/acceptanceCache.ts";
 import type { RecentEmailCache } from "./email/recentEmailCache.ts";
 import type { SingleFlightSends } from "./email/singleFlightSends.ts";
 import type { InstanceStatusCache } from "./instance/instanceStatusCache.ts";
@@ -54,6 +55,7 @@ export interface Dependencies {
   readonly contentAllowance: ContentAllowance;
   /** The sends under way. */
   readonly sends: SingleFlightSends;
+  readonly acceptances: AcceptanceCache;
   /** Whether the log goes on here, and what of it is held. */
   readonly instanceStatus: InstanceStatusCache;
 }

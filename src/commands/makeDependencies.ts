@@ -15,6 +15,7 @@ import {
 } from "./aggregates.ts";
 import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { acceptanceCache } from "./email/acceptanceCache.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota } from "./quota/dailyQuota.ts";
 import { contentAllowance } from "./storage/contentAllowance.ts";
@@ -33,6 +34,7 @@ type Made =
   | "storage"
   | "contentAllowance"
   | "sends"
+  | "acceptances"
   | "instanceStatus";
 type Given = Omit<Dependencies, Made | "outbox"> & {
   readonly outbox?: OutboxCleanup | null;
@@ -57,6 +59,7 @@ export function makeDependencies(given: Given): Dependencies {
     storage: storageLedger({ ...given, workspaces }),
     contentAllowance: contentAllowance(given.contentUsage ?? { bytesOf: () => null }),
     sends: new Map(),
+    acceptances: acceptanceCache(),
     instanceStatus: instanceStatusCache(given.store),
   };
 }

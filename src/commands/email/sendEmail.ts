@@ -56,6 +56,8 @@ export interface SendEmail {
 export async function sendEmail(deps: Dependencies, send: SendEmail): Promise<SendOutcome> {
   const id = emailId(send.workspaceId, send.idempotencyKey);
   const fingerprint = requestFingerprint(deps.keys, send.workspaceId, send.request);
+  const kept = deps.acceptances.get(id);
+  if (kept !== undefined) return replayOf(id, kept, fingerprint);
   const request = { id, fingerprint, contentEventId: newId() };
   // Files are dear to check and to store, so a retry is looked for before them; all else is cheaper than a look.
   const known = send.attachments.length > 0 ? await replay(deps, request) : null;
@@ -271,6 +273,7 @@ async function append(
     deps.contentAllowance.add(workspaceId, sealed.bytes);
     if (!suppressed) remember(deps, send, { id, accepted, sealed });
     const status = suppressed ? "suppressed" : "queued";
+    deps.acceptances.set(id, { fingerprint, acceptedAs: status, acceptedAt: context.at });
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };
   }
   const replayed = await replay(deps, send);
@@ -305,7 +308,10 @@ async function replay(
   { id, fingerprint }: Pick<RequestNames, "id" | "fingerprint">,
 ): Promise<Replay | null> {
   const email = await readAcceptance(deps, id);
-  return email && replayOf(id, email, fingerprint);
+  if (email === null) return null;
+  const { acceptedAs, acceptedAt } = email;
+  deps.acceptances.set(id, { fingerprint: email.fingerprint, acceptedAs, acceptedAt });
+  return replayOf(id, email, fingerprint);
 }
 
 async function readAcceptance(deps: Dependencies, id: string): Promise<Email | null> {

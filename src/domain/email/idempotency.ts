@@ -35,7 +35,11 @@ export type Replay =
   | { readonly kind: "conflict"; readonly id: string };
 
 /** Answers a request whose key was used before, from the message that was accepted then. */
-export function replayOf(id: string, email: Email, fingerprint: string): Replay {
+export function replayOf(
+  id: string,
+  email: Pick<Email, "fingerprint" | "acceptedAs" | "acceptedAt">,
+  fingerprint: string,
+): Replay {
   if (email.fingerprint !== fingerprint) return { kind: "conflict", id };
   const receipt = { id, status: email.acceptedAs, acceptedAt: rfc3339(email.acceptedAt) };
   return { kind: "accepted", receipt, replayed: true };

@@ -1,0 +1,19 @@
+import { LRUCache } from "lru-cache";
+import type { Email } from "../../domain/email/state.ts";
+
+/** About 300 bytes each. */
+const ACCEPTANCES_MAX = 20_000;
+const AGE_MS_MAX = 600_000;
+
+/** What a repeat of an accepted request is answered from. */
+export type Acceptance = Pick<Email, "fingerprint" | "acceptedAs" | "acceptedAt">;
+
+/**
+ * The messages that this instance has accepted or found accepted last, by their ids. An acceptance never changes, so
+ * what is here is right; what is not here has to be asked of the log.
+ */
+export type AcceptanceCache = Pick<LRUCache<string, Acceptance>, "get" | "set">;
+
+export function acceptanceCache(): AcceptanceCache {
+  return new LRUCache<string, Acceptance>({ max: ACCEPTANCES_MAX, ttl: AGE_MS_MAX });
+}

@@ -1,0 +1,61 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Dependencies } from "../../../src/commands/dependencies.ts";
+import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
+import { makeDependencies } from "../../../src/commands/makeDependencies.ts";
+import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
+import { type DeliveryWorld, deliveryWorld } from "../../reactors/email/deliveryFixtures.ts";
+
+let world: DeliveryWorld;
+beforeEach(async () => {
+  world = await deliveryWorld();
+});
+afterEach(() => world.close());
+
+/** A send, and which streams of messages it made the store append to and read. */
+async function send(deps: Dependencies, request: { readonly text: string }) {
+  const [appended, read]: [string[], string[]] = [[], []];
+  world.store.beforeAppend = (stream) => void (stream.startsWith("email-") && appended.push(stream));
+  world.store.beforeRead = (stream) => void (stream.startsWith("email-") && read.push(stream));
+  const [from, to] = ["shop@example.com", "ana@example.org"].map(parseAddress);
+  if (!from || !to || "invalid" in from || "invalid" in to) throw new Error("no addresses");
+  const outcome = await sendEmail(deps, {
+    workspaceId: world.workspaceId,
+    idempotencyKey: "one-and-the-same",
+    request,
+    from,
+    to,
+    content: { from: from.sent, to: to.sent, subject: "Hello", ...request },
+    template: null,
+    attachments: [],
+    context: { at: world.clock.now(), correlationId: "t", actor: "t", workspaceId: world.workspaceId },
+  });
+  return { outcome, appends: appended.length, reads: read.length };
+}
+
+describe("a send under a key that was used", () => {
+  test("costs its instance nothing of the log, and is answered as the first was", async () => {
+    const first = await send(world.deps, { text: "Hello." });
+    expect(first).toMatchObject({ outcome: { kind: "accepted", replayed: false }, appends: 1, reads: 0 });
+    const again = await send(world.deps, { text: "Hello." });
+    expect<object>(again).toEqual({ outcome: { ...first.outcome, replayed: true }, appends: 0, reads: 0 });
+    expect(await send(world.deps, { text: "Bye." })).toMatchObject({
+      outcome: { kind: "conflict" },
+      appends: 0,
+      reads: 0,
+    });
+  });
+
+  test("costs another instance an append that loses and a read, and nothing the second time", async () => {
+    const first = await send(world.deps, { text: "Hello." });
+    const other = makeDependencies(world.deps);
+    const answered = { ...first.outcome, replayed: true };
+    expect(await send(other, { text: "Hello." })).toEqual({ outcome: answered, appends: 1, reads: 1 });
+    expect(await send(other, { text: "Hello." })).toEqual({ outcome: answered, appends: 0, reads: 0 });
+    expect(await send(other, { text: "Bye." })).toMatchObject({ outcome: { kind: "conflict" }, appends: 0 });
+    expect(await send(makeDependencies(world.deps), { text: "Bye." })).toMatchObject({
+      outcome: { kind: "conflict" },
+      appends: 1,
+      reads: 1,
+    });
+  });
+});
