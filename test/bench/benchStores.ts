@@ -23,12 +23,10 @@ export interface FreshStore {
 
 const MASTER_KEY = Buffer.alloc(32, "postledger-bench").toString("base64");
 
-async function freshOn(
-  storeUrlOf: (directory: string) => Promise<string>,
-  stop: () => Promise<void>,
-): Promise<FreshStore> {
+/** What a service needs beside a store that was started for it; `stop` ends that. Without a URL it is a file. */
+export async function freshOn(url: string | null, stop: () => Promise<void>): Promise<FreshStore> {
   const directory = await mkdtemp(join(tmpdir(), "postledger-bench-"));
-  const storeUrl = await storeUrlOf(directory);
+  const storeUrl = url ?? `file:${directory}`;
   return {
     env: { STORE_URL: storeUrl, MASTER_KEY, DATA_DIR: directory, BOOTSTRAP: "on" },
     open: () => openStore({ storeUrl, storeTimeoutMs: STORE_TIMEOUT_MS }),
@@ -42,11 +40,7 @@ async function freshOn(
 const sqlite: BenchStore = {
   name: "sqlite",
   callers: 128,
-  fresh: () =>
-    freshOn(
-      async (directory) => `file:${directory}`,
-      async () => {},
-    ),
+  fresh: () => freshOn(null, async () => {}),
 };
 
 const eventStoreDb: BenchStore = {
@@ -54,10 +48,7 @@ const eventStoreDb: BenchStore = {
   callers: 32,
   async fresh() {
     const server = await startEventStoreDb();
-    return freshOn(
-      async () => server.url,
-      () => server.process.kill(),
-    );
+    return freshOn(server.url, server.process.kill);
   },
 };
 

@@ -2,6 +2,7 @@ import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { append, type Bench, deliver, memory, project, send, template } from "./benches.ts";
 import { benchStores } from "./benchStores.ts";
+import { nodes } from "./eventStoreNodes.ts";
 import { growth } from "./growth.ts";
 import { queries } from "./queries.ts";
 import { newReport } from "./report.ts";
@@ -19,10 +20,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   isolation,
   growth,
   queries,
+  nodes,
 };
 
 /** They take many minutes, so they are run only when they are named. */
-const ONLY_BY_NAME: ReadonlySet<string> = new Set(["growth", "queries"]);
+const ONLY_BY_NAME: ReadonlySet<string> = new Set(["growth", "queries", "nodes"]);
 const MESSAGES_DEFAULT = "1000000";
 
 /**

@@ -1,9 +1,12 @@
 import { expect, test } from "bun:test";
+import { canStartEventStoreDb } from "../../support/stores/eventstoredb.ts";
 import { type CrashOptions, runCrash } from "./crashRun.ts";
 import { checkSyncs, parseTrace, whyNoTracer } from "./syncWatch.ts";
 
 /** A run that needs longer than this hangs. */
 const RUN_MS_MAX = 60_000;
+/** A server starts first. */
+const SERVER_RUN_MS_MAX = 120_000;
 
 const SHORT: CrashOptions = { store: "sqlite", kills: 0, startKills: 0, sigterms: 0, terminalMsMax: 30_000 };
 const noTracer = await whyNoTracer();
@@ -19,6 +22,17 @@ test(
     expect(report.duplicated).toBeLessThanOrEqual(report.ambiguous);
   },
   RUN_MS_MAX,
+);
+
+test.skipIf(!canStartEventStoreDb)(
+  "kill -9 loses nothing on an EventStoreDB with TLS and a user",
+  async () => {
+    const report = await runCrash({ ...SHORT, store: "eventstoredb-tls", kills: 2 });
+    expect(report.problems).toEqual([]);
+    expect(report.lost).toBe(0);
+    expect(report.accepted).toBeGreaterThan(20);
+  },
+  SERVER_RUN_MS_MAX,
 );
 
 test.skipIf(noTracer !== null)(

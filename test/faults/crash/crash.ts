@@ -10,7 +10,7 @@ import {
   WEBHOOK_PLANTS,
   type WebhookPlantName,
 } from "./plants.ts";
-import type { StoreName } from "./serviceUnderTest.ts";
+import { STORE_NAMES, type StoreName } from "./serviceUnderTest.ts";
 import { runWebhookCrash, type WebhookCrashReport } from "./webhookCrashRun.ts";
 
 const KILLS = 36;
@@ -24,7 +24,7 @@ const TERMINAL_MS_MAX_PLANTED = 8_000;
 /** Problems of one kind that are printed; all are counted. */
 const EXAMPLES_MAX = 2;
 
-const USAGE = `usage: bun run crash [webhooks] [--kills N] [--store sqlite|eventstoredb] [--plant FAULT] [--json]
+const USAGE = `usage: bun run crash [webhooks] [--kills N] [--store ${STORE_NAMES.join("|")}] [--plant FAULT] [--json]
 
 Kills the service with SIGKILL at random points under load, with an SMTP sink that survives, and compares
 what callers were promised, what the log says and what the sink has. With \`webhooks\`: with HTTPS receivers
@@ -32,7 +32,7 @@ that answer, fail, hang, redirect, drip and pour, and endpoints that change mean
 endpoints were owed, what the log says and what the receivers have seen.
 
   --kills N     how many, 1 to ${KILLS_MAX}; ${KILLS} unless given
-  --store NAME  sqlite unless given; eventstoredb takes \`eventstored\` on the PATH
+  --store NAME  sqlite unless given; the others take \`eventstored\` on the PATH, eventstoredb-tls with TLS and a user
   --plant FAULT puts a fault into a copy of the program: the run must fail. ${Object.keys(PLANTS).join(", ")};
                 the first is one of sqlite only. For webhooks: ${Object.keys(WEBHOOK_PLANTS).join(", ")}
   --json        the result as one JSON value
@@ -76,10 +76,11 @@ function readCall(words: readonly string[]): Call | null {
       strict: true,
       allowPositionals: true,
     });
-    const { store, json } = values;
+    const { json } = values;
+    const store = STORE_NAMES.find((name) => name === values.store);
     const kills = Number(values.kills);
     if (!Number.isInteger(kills) || kills < 1 || kills > KILLS_MAX) return null;
-    if (store !== "sqlite" && store !== "eventstoredb") return null;
+    if (store === undefined) return null;
     const subject = readSubject(positionals, values.plant ?? null, store);
     return subject && { kills, store, json, subject };
   } catch {

@@ -2,10 +2,21 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ProcessOptions, startTestProcess, type TestProcess } from "../../support/service.ts";
-import { type OwnServer, startEventStoreDb } from "../../support/stores/eventstoredb.ts";
+import {
+  type OwnServer,
+  startEventStoreDb,
+  startSecuredEventStoreDb,
+} from "../../support/stores/eventstoredb.ts";
 
 type Environment = Readonly<Record<string, string>>;
-export type StoreName = "sqlite" | "eventstoredb";
+/** What starts the server of each store; null where there is none. */
+const SERVERS = {
+  sqlite: async () => null,
+  eventstoredb: startEventStoreDb,
+  "eventstoredb-tls": startSecuredEventStoreDb,
+} as const satisfies Record<string, () => Promise<OwnServer | null>>;
+export type StoreName = keyof typeof SERVERS;
+export const STORE_NAMES = Object.keys(SERVERS) as readonly StoreName[];
 
 /** Claims of a dead process are taken up again after this: short, so that a run takes minutes. */
 const LEASE_MS = 1_500;
@@ -47,7 +58,7 @@ export class ServiceUnderTest {
   ) {}
 
   static async create(options: ServiceOptions): Promise<ServiceUnderTest> {
-    const server = options.store === "eventstoredb" ? await startEventStoreDb() : null;
+    const server = await SERVERS[options.store]();
     const dataDir = await mkdtemp(join(tmpdir(), "postledger-crash-"));
     const env: Record<string, string> = {
       DATA_DIR: dataDir,
