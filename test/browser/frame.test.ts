@@ -26,6 +26,15 @@ describeInBrowser("the frame of the dashboard", (browser) => {
     await other.page.getByText("The link was used already").waitFor();
   });
 
+  test("a link logs in where the log-in page is open already", async () => {
+    const { page } = await browser.open();
+    await page.goto(`${app.url}/dashboard/log-in`);
+    const answer = await app.app.dashboardLink(null);
+    if (answer.kind !== "link") throw new Error(answer.kind);
+    await page.goto(answer.url);
+    await page.waitForURL(`${app.url}/dashboard`);
+  });
+
   test("a key logs in, log-out leads back, and the page is not to be seen again", async () => {
     const { page } = await browser.open();
     await logInByKey(page, app.url, app.apiKey);

@@ -225,6 +225,22 @@ describe("a service that starts warns", () => {
     expect(warnings({ HOST: "0.0.0.0", BASE_URL: "http://127.0.0.1:3000" })).toEqual([]);
   });
 
+  test("of mail that goes into files because nobody has said where else, unless the greeting has said so", () => {
+    const unset = readConfig({ DATA_DIR: "/data" });
+    expect(startWarnings(unset, nothing)).toEqual([
+      "SMTP_URL is not set: mail is written to /data/outbox and goes nowhere else",
+    ]);
+    expect(startWarnings(unset, { ...nothing, isGreeted: true })).toEqual([]);
+    expect(warnings({ SMTP_URL: "smtp://relay.example.com" })).toEqual([]);
+  });
+
+  test("of variables that are hardly another name than a setting, and of nobody else's", () => {
+    expect(warnings({ SMPT_URL: "smtp://relay.example.com", HOME: "/root", LOG_LEVLE: "info" })).toEqual([
+      "SMPT_URL is no setting and has no effect: did you mean SMTP_URL?",
+      "LOG_LEVLE is no setting and has no effect: did you mean LOG_LEVEL?",
+    ]);
+  });
+
   test("of links in mail that nobody could open", () => {
     const open = { HOST: "0.0.0.0", TRUSTED_PROXIES: "10.0.0.0/8", VERIFICATION_FROM: "hello@example.com" };
     expect(warnings(open)).toEqual([
@@ -245,11 +261,11 @@ describe("a service that starts warns", () => {
 
   test("of mail that is held since the log was restored", () => {
     const held = "what was not done before is held";
-    expect(startWarnings(readConfig({}), { ...nothing, held })).toEqual([held]);
+    expect(startWarnings(readConfig({ SMTP_URL: "outbox:" }), { ...nothing, held })).toEqual([held]);
   });
 
   test("of the key of a first run for as long as it is there, unless the greeting has said so", () => {
-    const settings = readConfig({ DATA_DIR: "/data" });
+    const settings = readConfig({ DATA_DIR: "/data", SMTP_URL: "outbox:" });
     const started = { ...nothing, hasBootstrapKey: true };
     expect(startWarnings(settings, started)).toEqual([
       expect.stringMatching(/^\/data\/bootstrap\.key .*revoke/),

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { RunningApp } from "../../service/app.ts";
 import type { Config } from "../../service/config/config.ts";
 import { isLoopback } from "../../service/config/loopback.ts";
@@ -12,11 +13,23 @@ interface Started extends Pick<RunningApp, "hasBootstrapKey" | "isWithoutWorkspa
 export function startWarnings(
   config: Pick<
     Config,
-    "host" | "baseUrl" | "trustedProxies" | "dataDir" | "verificationFrom" | "masterKeyPrevious"
+    | "host"
+    | "baseUrl"
+    | "trustedProxies"
+    | "dataDir"
+    | "verificationFrom"
+    | "masterKeyPrevious"
+    | "isOutboxByDefault"
+    | "misspelt"
   >,
   { hasBootstrapKey, isWithoutWorkspace, held, isGreeted }: Started,
 ): readonly string[] {
-  const warnings: string[] = [];
+  const warnings: string[] = [...config.misspelt];
+  if (config.isOutboxByDefault && !isGreeted) {
+    warnings.push(
+      `SMTP_URL is not set: mail is written to ${join(config.dataDir, "outbox")} and goes nowhere else`,
+    );
+  }
   if (isOpenWithoutTls(config)) {
     warnings.push(
       `HOST ${config.host} is open to the network, and neither an https BASE_URL nor TRUSTED_PROXIES tells of a proxy with TLS: keys and mail can be read on the way. Put a proxy with TLS before it`,

@@ -26,6 +26,8 @@ export interface Config
   readonly webhooks: WebhookConfig;
   /** What a workspace may use unless it was set for itself. */
   readonly limitsDefault: WorkspaceLimits;
+  /** Variables that look like slips of the pen, a sentence each: the service works without them. */
+  readonly misspelt: readonly string[];
 }
 
 /** Reads and checks the environment. Throws {@link ConfigError} with everything that is wrong, by variable. */
@@ -44,6 +46,7 @@ export function readConfig(env: Environment): Config {
     ...readLoggingConfig(reader),
     webhooks: readWebhookConfig(reader),
     limitsDefault: readLimitsDefault(reader),
+    misspelt: reader.misspelt(),
   };
   const errors = [...reader.errors, ...contradictions(config)];
   if (errors.length > 0) throw new ConfigError(errors);

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { nearestName } from "../../kernel/text/nearestName.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { hostInUrl } from "./loopback.ts";
 
@@ -9,15 +10,20 @@ export const PORTS = { min: 1, max: 65_535 } as const;
 /** Wrong entries of one list that are named. */
 const WRONG_ENTRIES_SHOWN_MAX = 5;
 
+/** Shorter names are too near to those of other programs (HOME, HOST). */
+const NAME_CHARACTERS_MIN = 6;
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads one variable after another and collects what is wrong with all of them. */
 export class EnvironmentReader {
   readonly errors: string[] = [];
+  private readonly names = new Set<string>();
 
   constructor(private readonly env: Environment) {}
 
   text(name: string, fallback: string): string {
+    this.names.add(name);
     const value = this.env[name];
     return value === undefined || value === "" ? fallback : value;
   }
@@ -35,6 +41,17 @@ export class EnvironmentReader {
     const found = choices.find((choice) => choice === text);
     if (found === undefined) this.errors.push(`${name} must be one of ${choices.join(", ")}`);
     return found ?? fallback;
+  }
+
+  /** Variables that nobody has asked for and that are hardly another name than one of ours: slips, a sentence each. */
+  misspelt(): readonly string[] {
+    const known = [...this.names].filter((name) => name.length >= NAME_CHARACTERS_MIN);
+    return Object.keys(this.env)
+      .filter((name) => name.length >= NAME_CHARACTERS_MIN && !this.names.has(name))
+      .flatMap((name) => {
+        const meant = nearestName(name, known);
+        return meant === null ? [] : [`${name} is no setting and has no effect: did you mean ${meant}?`];
+      });
   }
 
   /** A setting that has another name now must not be passed over in silence. */

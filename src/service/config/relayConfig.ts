@@ -8,6 +8,8 @@ import { isLoopback } from "./loopback.ts";
 export interface RelayConfig {
   /** `outbox:` or an SMTP URL. */
   readonly smtpUrl: string;
+  /** Whether mail goes into files because nobody has said where else. */
+  readonly isOutboxByDefault: boolean;
   readonly smtpConnectionsMax: number;
   readonly smtpMessagesPerConnectionMax: number;
   /** 0: no limit. */
@@ -21,8 +23,10 @@ export interface RelayConfig {
 
 /** `host` is what the service listens on: only on loopback a relay may be left out. */
 export function readRelayConfig(reader: EnvironmentReader, host: string): RelayConfig {
+  const url = reader.secret("SMTP_URL");
   return {
-    smtpUrl: smtpUrl(reader, host),
+    smtpUrl: smtpUrl(reader, url, host),
+    isOutboxByDefault: url === null,
     smtpConnectionsMax: reader.integer("SMTP_CONNECTIONS_MAX", 8, { min: 1, max: 1_000 }),
     smtpMessagesPerConnectionMax: reader.integer("SMTP_MESSAGES_PER_CONNECTION_MAX", 100, {
       min: 1,
@@ -35,8 +39,7 @@ export function readRelayConfig(reader: EnvironmentReader, host: string): RelayC
   };
 }
 
-function smtpUrl(reader: EnvironmentReader, host: string): string {
-  const url = reader.secret("SMTP_URL");
+function smtpUrl(reader: EnvironmentReader, url: string | null, host: string): string {
   if (url === null && !isLoopback(host)) {
     reader.errors.push(
       "SMTP_URL must be set when HOST is not loopback: smtp://user:password@relay.example:587",

@@ -1,9 +1,15 @@
 // A log-in link carries its secret behind the #, which no proxy's log gets to see: it is sent as the form would be.
-const secret = location.hash.slice(1);
 const form = document.querySelector("[data-log-in]");
-if (secret !== "" && form !== null) {
+
+function logInByLink() {
+  const secret = location.hash.slice(1);
+  if (secret === "" || form === null) return;
   // Nobody who looks at the address later finds it there.
   history.replaceState(null, "", location.pathname + location.search);
   form.elements.secret.value = secret;
   form.submit();
 }
+
+logInByLink();
+// Where the page is open already, a link changes nothing but what is behind the #.
+addEventListener("hashchange", logInByLink);
