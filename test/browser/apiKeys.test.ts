@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { startTestApp, type TestApp } from "../support/service.ts";
+import { describeInBrowser, expectGoodLooks, logInByKey } from "./browserFixture.ts";
+
+const TEST_MS_MAX = 120_000;
+
+describeInBrowser("API keys and the workspace", (browser) => {
+  let app: TestApp;
+  beforeAll(async () => {
+    app = await startTestApp();
+  });
+  afterAll(() => app.remove());
+
+  test(
+    "a key is created, shown once, and revoked after one question",
+    async () => {
+      const { page, errors } = await browser.open();
+      await logInByKey(page, app.url, app.apiKey);
+      await page.getByRole("link", { name: "API keys" }).click();
+      await page.getByRole("link", { name: "Create a key" }).click();
+      await page.getByLabel("Name").fill("Shop");
+      await page.getByLabel("email:send").check();
+      await page.getByRole("button", { name: "Create" }).click();
+      await page.getByText("This page alone shows it.").waitFor();
+      await page.getByRole("link", { name: "I have copied it" }).click();
+      await page.getByRole("link", { name: "Revoke" }).click();
+      await page.getByText("Revoke Shop?").waitFor();
+      await page.getByRole("button", { name: "Revoke" }).click();
+      await page.getByText("Shop opens nothing any more.").waitFor();
+      expect(errors).toEqual([]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test.each([
+    ["api-keys", "/api-keys"],
+    ["api-key-new", "/api-keys/new"],
+    ["workspace", "/workspace"],
+  ])(
+    "%s looks right",
+    async (name, path) => {
+      await expectGoodLooks(browser, name, async (page) => {
+        await logInByKey(page, app.url, app.apiKey);
+        await page.goto(`${app.url}/dashboard${path}`);
+        await page.getByRole("heading", { level: 1 }).waitFor();
+      });
+    },
+    TEST_MS_MAX,
+  );
+});
