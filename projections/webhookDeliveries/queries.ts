@@ -111,6 +111,15 @@ export function failingEndpoints(
     .map((row) => ({ workspaceId: String(row.workspace_id), endpointId: String(row.id) }));
 }
 
+/** Attempts that have failed since the last one that got through; null when none has. */
+export function failuresInARow(
+  db: ReadDatabase,
+  endpointId: string,
+): { readonly since: string; readonly failures: number } | null {
+  const row = db.get("SELECT since, failures FROM failing WHERE endpoint_id = ?", endpointId);
+  return row === undefined ? null : { since: String(row.since), failures: Number(row.failures) };
+}
+
 /** Which deliveries of an endpoint to list. */
 export interface WebhookDeliveryQuery {
   readonly endpointId: string;

@@ -56,6 +56,10 @@ export function webhookEventType(logType: string): WebhookEventType | null {
   return byLogType.get(logType) ?? null;
 }
 
+export function isWebhookEventType(text: string): text is WebhookEventType {
+  return (WEBHOOK_EVENT_TYPES as readonly string[]).includes(text);
+}
+
 /** Whether endpoints receive this event. */
 export function isPublished<Event extends { readonly type: SourceType }>(
   event: Event,

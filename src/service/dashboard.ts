@@ -1,7 +1,7 @@
 import { version } from "../../package.json";
 import { buildMime } from "../adapters/nodemailer/mimeMessage.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import type { UpkeepCheck } from "../http/dashboard/frame/dashboardOptions.ts";
+import type { DashboardOptions, UpkeepCheck } from "../http/dashboard/frame/dashboardOptions.ts";
 import { type Dashboard, makeDashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import type { Checks } from "../http/health/healthRoutes.ts";
 import type { ReadModel } from "../http/lists/caughtUpReads.ts";
@@ -23,6 +23,7 @@ interface Served {
   readonly freezeWatch: FreezeWatch;
   readonly basePath: string;
   readonly readiness: () => Promise<Checks>;
+  readonly webhooks: DashboardOptions["webhooks"];
   readonly readModel: (name: string) => ReadModel;
   readonly senderVerification: SenderVerification;
 }

@@ -21,7 +21,7 @@ import { suppressionsController } from "../http/suppression/suppressionRoutes.ts
 import { templatesController } from "../http/template/templateRoutes.ts";
 import { usageController } from "../http/usage/usageRoutes.ts";
 import { caughtUpEndpoints } from "../http/webhook/caughtUpEndpoints.ts";
-import { webhookEndpointsController } from "../http/webhook/webhookEndpointRoutes.ts";
+import { type WebhooksOptions, webhookEndpointsController } from "../http/webhook/webhookEndpointRoutes.ts";
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveryRoutes.ts";
 import { workspaceController } from "../http/workspace/workspaceRoutes.ts";
 import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
@@ -64,26 +64,14 @@ export async function makeControllers(
     dns: createDnsResolver(config.dnsServers),
     mailsLinks: config.verificationFrom !== null,
   });
-  const webhooks = {
-    deps,
-    basePath,
-    rules: {
-      destinations: openDestinationCheck(config),
-      allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
-      isDevelopment: isLoopbackUrl(config.baseUrl),
-    },
-    caughtUpEndpoints: caughtUpEndpoints({
-      deps,
-      db: readers.reader("webhook-endpoints"),
-      when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
-    }),
-  };
+  const webhooks = webhooksOptions(config, { deps, readers }, basePath);
   const dashboard = await openDashboard(config, {
     deps,
     delivery,
     freezeWatch,
     basePath,
     readiness,
+    webhooks,
     readModel,
     senderVerification,
   });
@@ -120,6 +108,28 @@ export async function makeControllers(
     }),
   ];
   return { controllers, dashboard };
+}
+
+/** What the routes of webhooks work with, those of the API and those of the dashboard. */
+function webhooksOptions(
+  config: Config,
+  { deps, readers }: Pick<Serving, "deps" | "readers">,
+  basePath: string,
+): WebhooksOptions {
+  return {
+    deps,
+    basePath,
+    rules: {
+      destinations: openDestinationCheck(config),
+      allowedPrivateHosts: config.webhooks.allowedPrivateHosts,
+      isDevelopment: isLoopbackUrl(config.baseUrl),
+    },
+    caughtUpEndpoints: caughtUpEndpoints({
+      deps,
+      db: readers.reader("webhook-endpoints"),
+      when: (ready, timeoutMs) => readers.waitFor("webhook-endpoints", ready, timeoutMs),
+    }),
+  };
 }
 
 /** The path of BASE_URL, "" or "/prefix". */

@@ -38,7 +38,11 @@ export interface WebhooksOptions {
   readonly caughtUpEndpoints: (workspaceId: string) => Promise<ReadDatabase>;
 }
 
-const REFUSALS = { alreadyExists: "WEBHOOK_ALREADY_EXISTS", limitReached: "WEBHOOK_LIMIT_REACHED" } as const;
+/** Why no endpoint is registered. */
+export const ENDPOINT_REFUSALS = {
+  alreadyExists: "WEBHOOK_ALREADY_EXISTS",
+  limitReached: "WEBHOOK_LIMIT_REACHED",
+} as const;
 
 interface Call {
   readonly request: Request;
@@ -72,7 +76,7 @@ function endpointCollection({ deps, basePath, rules, caughtUpEndpoints }: Webhoo
           eventTypes,
           context,
         });
-        if (outcome.kind !== "registered") throw new Problem(REFUSALS[outcome.kind]);
+        if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
         set.status = 201;
         const { id, createdAt, secret } = outcome;
         set.headers.location = `${basePath}/webhooks/${id}`;

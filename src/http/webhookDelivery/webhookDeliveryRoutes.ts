@@ -1,28 +1,15 @@
 import { Elysia } from "elysia";
 import { MISSED_KEPT_MS } from "../../../projections/webhookDeliveries/fanOut.ts";
 import {
-  failedWebhooks,
-  isMissed,
   listWebhookDeliveries,
   type WebhookDeliveryRow,
   webhookDelivery,
 } from "../../../projections/webhookDeliveries/queries.ts";
 import { webhookEndpoint } from "../../../projections/webhookEndpoints.ts";
-import type { Dependencies } from "../../commands/dependencies.ts";
-import { recoverWebhooks } from "../../commands/webhookDelivery/recoverWebhooks.ts";
-import { readWebhookHistory, redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
-import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
-import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import {
-  caughtUpRows,
-  findPage,
-  type ReadModel,
-  scheduledRead,
-  whenCaughtUp,
-} from "../lists/caughtUpReads.ts";
+import { caughtUpRows, findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
@@ -30,10 +17,10 @@ import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { webhookId } from "../webhook/webhookEndpointResource.ts";
 import type { WebhooksOptions } from "../webhook/webhookEndpointRoutes.ts";
+import { recoverSince, redeliver } from "./redelivery.ts";
 import { type ListWebhookDeliveriesQuery, webhookDeliveryOperations } from "./webhookDeliveryOperations.ts";
-import { answerOpener, deliveryJson, RECOVERED_MAX, webhookHistoryJson } from "./webhookDeliveryResource.ts";
-
-const RECOVERED_PER_QUERY = 500;
+import { deliveryJson } from "./webhookDeliveryResource.ts";
+import { wholeDelivery } from "./wholeDelivery.ts";
 
 interface DeliveriesOptions extends WebhooksOptions {
   /** The read model `webhook-deliveries`. */
@@ -96,8 +83,7 @@ export function webhookDeliveriesController({
       async ({ params, set, ...call }) => {
         const endpoint = await activeEndpointOf({ params, ...call });
         const row = await deliveryOf(endpoint.id, params.delivery_id);
-        const { id, ...request } = requestOf(row);
-        await redeliverWebhook(deps.store, id, request, commandContextOf(call.request, deps));
+        await redeliver(deps, row, commandContextOf(call.request, deps));
         set.status = 202;
         set.headers.location = `${basePath}/webhooks/${endpoint.id}/deliveries/${row.id}`;
         return deliveryJson(await deliveryOf(endpoint.id, params.delivery_id));
@@ -109,11 +95,13 @@ export function webhookDeliveriesController({
       async ({ body, ...call }) => {
         const since = recoveredSince(body.since, deps.clock.now());
         const { id } = await activeEndpointOf(call);
-        const rows = await failedSince(deliveries, id, since);
-        const failed = rows.slice(0, RECOVERED_MAX).map(requestOf);
         const context = commandContextOf(call.request, deps);
-        const requested = await recoverWebhooks(deps.store, failed, context);
-        return { object: "webhook_recovery", requested, has_more: rows.length > RECOVERED_MAX };
+        const { requested, hasMore } = await recoverSince(
+          { deps, deliveries },
+          { endpointId: id, since },
+          context,
+        );
+        return { object: "webhook_recovery", requested, has_more: hasMore };
       },
       hooks("recoverWebhook"),
     );
@@ -126,36 +114,6 @@ function recoveredSince(text: string | undefined, now: EpochMs): string {
   const since = dateTime("/since", text);
   if (since < earliest) throw invalid("/since", "is more than 14 days ago");
   return since;
-}
-
-/** A delivery with its attempts, and with what it tells. */
-async function wholeDelivery(deps: Dependencies, row: WebhookDeliveryRow) {
-  const story = await readWebhookHistory(deps.store, row.id);
-  const { payload, answer } = await mapToWebhookEvent(deps, originOf(row));
-  const told = webhookHistoryJson(story, isMissed(row), answerOpener(deps.keys, answer));
-  return { ...deliveryJson(row), ...told, payload };
-}
-
-/** What failed since, one more than can be recovered at once. */
-async function failedSince(deliveries: ReadModel, endpointId: string, since: string) {
-  await whenCaughtUp(deliveries);
-  const found: WebhookDeliveryRow[] = [];
-  for (;;) {
-    const page = await scheduledRead(deliveries, (db) =>
-      failedWebhooks(db, { endpointId, since }, found.at(-1) ?? null, RECOVERED_PER_QUERY),
-    );
-    found.push(...page);
-    if (found.length > RECOVERED_MAX || page.length < RECOVERED_PER_QUERY) return found;
-  }
-}
-
-function requestOf(row: WebhookDeliveryRow) {
-  return { id: row.id, origin: originOf(row), isMissed: isMissed(row) };
-}
-
-function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
-  const { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType } = row;
-  return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
 }
 
 function deliveryQuery(endpointId: string, query: ListWebhookDeliveriesQuery) {

@@ -5,6 +5,7 @@ import type { MailMessage } from "../../../ports/mailTransport.ts";
 import type { Checks } from "../../health/healthRoutes.ts";
 import type { ReadModel } from "../../lists/caughtUpReads.ts";
 import type { SenderVerification } from "../../sender/senderVerification.ts";
+import type { WebhooksOptions } from "../../webhook/webhookEndpointRoutes.ts";
 
 /** One thing that somebody looks after: the last seal of the log, say. */
 export interface UpkeepCheck {
@@ -34,6 +35,7 @@ export interface DashboardOptions {
   readonly buildMime: (message: MailMessage) => Uint8Array<ArrayBuffer>;
   /** What `doctor` says of the log and its read models beyond readiness: looked up anew when it is old. */
   readonly upkeep: () => Promise<readonly UpkeepCheck[]>;
+  readonly webhooks: Pick<WebhooksOptions, "rules" | "caughtUpEndpoints">;
   /** A read model, by its name. */
   readonly readModel: (name: string) => ReadModel;
   readonly senderVerification: SenderVerification;

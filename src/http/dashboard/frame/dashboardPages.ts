@@ -12,6 +12,7 @@ import { draftRoutes } from "../template/draftRoutes.tsx";
 import { templateRoutes } from "../template/templateRoutes.tsx";
 import { testSendRoutes } from "../template/testSendRoutes.tsx";
 import { versionRoutes } from "../template/versionRoutes.tsx";
+import { webhookRoutes } from "../webhook/webhookRoutes.ts";
 import { workspaceRoutes } from "../workspace/workspaceRoutes.tsx";
 import type { DashboardOptions } from "./dashboardOptions.ts";
 import type { DashboardRoute } from "./dashboardRoute.ts";
@@ -35,6 +36,7 @@ export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams)
     ...senderRoutes(options),
     ...apiKeyRoutes(options),
     ...workspaceRoutes(options),
+    ...webhookRoutes(options),
     ...liveRoutes(options, streams),
   ];
 }

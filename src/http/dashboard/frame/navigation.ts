@@ -46,6 +46,12 @@ export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
       scope: "suppression:manage",
       icon: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18ZM5.6 5.6l12.8 12.8",
     },
+    {
+      path: "/webhooks",
+      title: "Webhooks",
+      scope: "webhook:manage",
+      icon: "M10 14l-1.5 1.5a3.5 3.5 0 0 1-5-5L7 7a3.5 3.5 0 0 1 5 0m2 3l1.5-1.5a3.5 3.5 0 0 1 5 5L17 17a3.5 3.5 0 0 1-5 0",
+    },
   ],
   [
     {

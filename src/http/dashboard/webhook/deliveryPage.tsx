@@ -1,0 +1,210 @@
+import type { FC } from "hono/jsx";
+import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveries/queries.ts";
+import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
+import { emailStream } from "../../../domain/email/events.ts";
+import { type EpochMs, epochMs } from "../../../kernel/time.ts";
+import type { wholeDelivery } from "../../webhookDelivery/wholeDelivery.ts";
+import { PostForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Facts } from "../components/list.tsx";
+import { Status, type Tone } from "../components/status.tsx";
+import { Ago, Time } from "../components/time.tsx";
+import type { Page, Visit } from "../frame/dashboardRoute.ts";
+
+type WholeDelivery = Awaited<ReturnType<typeof wholeDelivery>>;
+type Attempt = WholeDelivery["attempt_log"][number];
+
+/** So many attempts are shown, the newest; the API has the rest. */
+const ATTEMPTS_SHOWN_MAX = 50;
+
+const EMAIL_STREAM = emailStream("");
+
+const STATES: Readonly<Record<WebhookDeliveryRow["status"], readonly [label: string, tone: Tone]>> = {
+  pending: ["waiting", "waiting"],
+  attempting: ["under way", "busy"],
+  delivered: ["delivered", "good"],
+  exhausted: ["given up", "bad"],
+  skipped: ["skipped", "quiet"],
+};
+
+/** The state of a delivery; one that waits after a failure is told from one that was never tried. */
+export const DeliveryState: FC<{ readonly delivery: Pick<WebhookDeliveryRow, "status" | "attempts"> }> = ({
+  delivery: { status, attempts },
+}) => {
+  const [label, tone] = STATES[status];
+  return (
+    <Status
+      status={status}
+      label={status === "pending" && attempts > 0 ? "trying again" : label}
+      tone={tone}
+    />
+  );
+};
+
+interface Shown {
+  readonly endpoint: WebhookEndpointRow;
+  readonly row: WebhookDeliveryRow;
+  readonly delivery: WholeDelivery;
+  readonly now: EpochMs;
+}
+
+export function deliveryPage(visit: Visit, shown: Shown): Page {
+  const { endpoint, row, delivery } = shown;
+  const here = `/webhooks/${endpoint.id}`;
+  return {
+    title: `Delivery of ${row.eventType}`,
+    above: [
+      { path: "/webhooks", title: "Webhooks" },
+      { path: here, title: "Endpoint" },
+    ],
+    body: (
+      <>
+        <Heading title={row.eventType} beside={<DeliveryState delivery={row} />}>
+          {canRetry(shown) ? (
+            <PostForm action={visit.to(`${here}/deliveries/${row.id}/retry`)} token={visit.formToken}>
+              <button type="submit" class="primary">
+                Deliver again
+              </button>
+            </PostForm>
+          ) : null}
+        </Heading>
+        <p>{standing(shown)}</p>
+        <Facts
+          facts={[
+            ["Happened", <Time at={row.createdAt} />],
+            ...messageFact(visit, row),
+            ["Goes to", <Copyable text={endpoint.url} label="the address" />],
+            ["webhook-id", <Copyable text={row.id} label="the webhook-id" />],
+            ["Event", <Copyable text={row.eventId} label="the event's id" />],
+          ]}
+        />
+        <Attempts delivery={delivery} />
+        <Request row={row} payload={delivery.payload} />
+      </>
+    ),
+  };
+}
+
+/** The message that the event is of, where there is one and the key may see it. */
+function messageFact({ to, may }: Visit, { eventStream }: WebhookDeliveryRow) {
+  if (!eventStream.startsWith(EMAIL_STREAM) || !may("email:read")) return [];
+  const id = eventStream.slice(EMAIL_STREAM.length);
+  return [["Message", <a href={to(`/messages/${id}`)}>{id}</a>]] as const;
+}
+
+/** As the command decides: what is under way, or due by now, is left alone. */
+function canRetry({ endpoint, row: { status, dueAt }, now }: Shown): boolean {
+  if (endpoint.status === "disabled" || status === "attempting") return false;
+  return status !== "pending" || (dueAt !== null && dueAt > now);
+}
+
+const SKIPPED: Readonly<Record<string, string>> = {
+  endpoint_disabled: "the endpoint was disabled when it was due",
+  endpoint_deleted: "the endpoint was deleted",
+};
+
+/** What has become of it, and what happens next. */
+function standing({ row: { status, dueAt, attempts }, delivery, now }: Shown) {
+  switch (status) {
+    case "delivered":
+      return "The endpoint has taken it.";
+    case "attempting":
+      return "It is being sent now.";
+    case "exhausted":
+      return `It was given up after ${attempts} ${attempts === 1 ? "attempt" : "attempts"}: nothing further is sent unless you ask for it.`;
+    case "skipped":
+      return `It was not sent: ${SKIPPED[delivery.skipped_reason ?? ""] ?? "the endpoint was not there to take it"}.`;
+    default:
+      return dueAt === null || dueAt <= now ? (
+        "It is due: the next attempt begins any moment."
+      ) : (
+        <>
+          The next attempt is <Ago at={dueAt} now={now} />.
+        </>
+      );
+  }
+}
+
+const Attempts: FC<{ readonly delivery: WholeDelivery }> = ({ delivery: { attempt_log: all } }) => (
+  <section class="section" aria-labelledby="attempts">
+    <h2 id="attempts">Attempts</h2>
+    {all.length === 0 ? <p class="soft">None yet.</p> : null}
+    <ol class="attempts">
+      {all
+        .slice(-ATTEMPTS_SHOWN_MAX)
+        .reverse()
+        .map((attempt) => (
+          <li class="card">
+            <AttemptCard attempt={attempt} />
+          </li>
+        ))}
+    </ol>
+    {all.length > ATTEMPTS_SHOWN_MAX ? (
+      <p class="soft">
+        The {ATTEMPTS_SHOWN_MAX} newest of {all.length}; the API has them all.
+      </p>
+    ) : null}
+  </section>
+);
+
+const REASONS: Readonly<Record<string, string>> = {
+  unreachable: "its name has no public address, or nothing there takes a connection with TLS",
+  tls: "its certificate was not accepted",
+  timeout: "there was no answer in time",
+  broken_answer: "the connection ended before the answer did",
+  status: "it did not answer 2xx",
+  redirected: "it answered with another address, and nobody follows that",
+};
+
+const OUTCOMES: Readonly<Record<string, Tone>> = {
+  running: "busy",
+  delivered: "good",
+  failed: "bad",
+};
+
+const AttemptCard: FC<{ readonly attempt: Attempt }> = ({ attempt }) => {
+  const { outcome, reason, status_code: code, duration_ms: durationMs, excerpt } = attempt;
+  return (
+    <>
+      <h3>Attempt {attempt.attempt}</h3>
+      <p>
+        <Status status={outcome} tone={OUTCOMES[outcome] ?? "quiet"} />
+        {code === null ? null : <> with status {code}</>}
+        {durationMs === null ? null : <> in {durationMs} ms</>}
+      </p>
+      {reason === null ? null : <p>It failed because {REASONS[reason] ?? reason}.</p>}
+      <p class="soft">
+        <Time at={attempt.started_at} /> · webhook-timestamp about{" "}
+        {Math.floor(epochMs(attempt.started_at) / 1_000)}
+      </p>
+      {excerpt === null ? (
+        code === null ? null : (
+          <p class="soft">Nothing is kept of what it answered.</p>
+        )
+      ) : (
+        <pre class="answer">{excerpt}</pre>
+      )}
+    </>
+  );
+};
+
+const Request: FC<{ readonly row: WebhookDeliveryRow; readonly payload: WholeDelivery["payload"] }> = ({
+  row,
+  payload,
+}) => (
+  <section class="section" aria-labelledby="request">
+    <h2 id="request">Request</h2>
+    <Facts
+      facts={[
+        ["content-type", <code>application/json</code>],
+        ["webhook-id", <code>{row.id}</code>],
+        ["webhook-timestamp", "when the attempt was made, in seconds since 1970"],
+        ["webhook-signature", "made for each attempt with the endpoint's secret, and kept nowhere"],
+      ]}
+    />
+    <pre class="answer">{JSON.stringify(payload, null, 2)}</pre>
+    <p class="soft">
+      As the log tells it now, with line breaks for people: what was erased meanwhile is not in it.
+    </p>
+  </section>
+);

@@ -1,0 +1,256 @@
+import type { Child } from "hono/jsx";
+import { MISSED_KEPT_MS } from "../../../../projections/webhookDeliveries/fanOut.ts";
+import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
+import {
+  deleteWebhookEndpoint,
+  disableWebhookEndpoint,
+  enableWebhookEndpoint,
+  rotateWebhookSecret,
+  testWebhookEndpoint,
+} from "../../../commands/webhook/manageWebhooks.ts";
+import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
+import { DAY_MS, HOUR_MS, rfc3339 } from "../../../kernel/time.ts";
+import { invalid, Problem } from "../../server/problem.ts";
+import { recoverSince } from "../../webhookDelivery/redelivery.ts";
+import { Confirmation, Select } from "../components/form.tsx";
+import { lengthOfTime } from "../components/time.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { seeOther } from "../frame/notices.ts";
+import { secretPage } from "./secretPage.tsx";
+import { activeEndpointOf, endpointOf } from "./webhookReader.ts";
+
+/** How long two secrets may sign after a rotation, in ms. */
+const OVERLAPS_MS = [DAY_MS, HOUR_MS, 7 * DAY_MS, 0] as const;
+/** How far back can be recovered, in ms. */
+const RECOVERIES_MS = [MISSED_KEPT_MS, 3 * DAY_MS, DAY_MS, HOUR_MS] as const;
+
+/** What is done to one endpoint. Where it asks first, the page that asks has the same path. */
+export function endpointActionRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [
+    test(options),
+    enable(options),
+    ...asksFirst(options, "disable", disablePage, disable),
+    ...asksFirst(options, "rotate", rotatePage, rotate),
+    ...asksFirst(options, "recover", recoverPage, recover),
+    ...asksFirst(options, "delete", deletePage, remove),
+  ];
+}
+
+type Act = (options: DashboardOptions, visit: Visit) => Promise<Page | Response>;
+
+function asksFirst(
+  options: DashboardOptions,
+  verb: string,
+  page: (visit: Visit, endpoint: WebhookEndpointRow) => Asked,
+  act: Act,
+): readonly DashboardRoute[] {
+  const path = `/webhooks/:id/${verb}`;
+  const ask = async (visit: Visit): Promise<Page> => {
+    const endpoint = await endpointOf(options, visit);
+    const at = `/webhooks/${endpoint.id}`;
+    const { title, text, word, isDangerous = false } = page(visit, endpoint);
+    return {
+      title,
+      above: [
+        { path: "/webhooks", title: "Webhooks" },
+        { path: at, title: "Endpoint" },
+      ],
+      body: (
+        <Confirmation
+          title={title}
+          action={visit.to(`${at}/${verb}`)}
+          token={visit.formToken}
+          verb={word}
+          cancelTo={visit.to(at)}
+          isDangerous={isDangerous}
+        >
+          {text}
+        </Confirmation>
+      ),
+    };
+  };
+  return [
+    { method: "GET", path, scope: "webhook:manage", answer: ask },
+    { method: "POST", path, scope: "webhook:manage", answer: (visit) => act(options, visit) },
+  ];
+}
+
+/** What somebody is asked before something is done. */
+interface Asked {
+  readonly title: string;
+  readonly text: Child;
+  /** The word on the button. */
+  readonly word: string;
+  readonly isDangerous?: boolean;
+}
+
+function test(options: DashboardOptions): DashboardRoute {
+  return {
+    method: "POST",
+    path: "/webhooks/:id/test",
+    scope: "webhook:manage",
+    answer: async (visit) => {
+      const { id } = await activeEndpointOf(options, visit);
+      const outcome = await testWebhookEndpoint(options.deps, nameOf(visit, id), visit.commandContext());
+      if (outcome.kind !== "requested") {
+        throw new Problem(outcome.kind === "disabled" ? "WEBHOOK_DISABLED" : "WEBHOOK_NOT_FOUND");
+      }
+      const notice = "A test is on its way. Load the page again to see what the endpoint answers.";
+      return seeOther(visit.to(`/webhooks/${id}/deliveries/${outcome.deliveryId}`), notice);
+    },
+  };
+}
+
+function enable(options: DashboardOptions): DashboardRoute {
+  return {
+    method: "POST",
+    path: "/webhooks/:id/enable",
+    scope: "webhook:manage",
+    answer: async (visit) => {
+      const { id } = await endpointOf(options, visit);
+      await enableWebhookEndpoint(options.deps, nameOf(visit, id), visit.commandContext());
+      return seeOther(
+        visit.to(`/webhooks/${id}`),
+        "It is sent what happens from now on. What it missed can be recovered.",
+      );
+    },
+  };
+}
+
+function nameOf({ workspaceId }: Visit, endpointId: string) {
+  return { workspaceId, endpointId };
+}
+
+function disablePage(_visit: Visit, { url }: WebhookEndpointRow): Asked {
+  return {
+    title: "Disable the endpoint?",
+    text: (
+      <p>
+        <code>{url}</code> is sent nothing until it is enabled again, and what it is owed now is skipped. All
+        of that is kept for 14 days and can be recovered.
+      </p>
+    ),
+    word: "Disable",
+  };
+}
+
+const disable: Act = async (options, visit) => {
+  const { id } = await endpointOf(options, visit);
+  await disableWebhookEndpoint(options.deps, nameOf(visit, id), "manual", visit.commandContext());
+  return seeOther(visit.to(`/webhooks/${id}`), "The endpoint was disabled.");
+};
+
+function deletePage(_visit: Visit, { url }: WebhookEndpointRow): Asked {
+  return {
+    title: "Delete the endpoint?",
+    text: (
+      <p>
+        What <code>{url}</code> is owed is skipped, and its deliveries can neither be seen nor recovered any
+        more. This cannot be undone: added again, the address is a new endpoint with a new secret.
+      </p>
+    ),
+    word: "Delete",
+    isDangerous: true,
+  };
+}
+
+const remove: Act = async (options, visit) => {
+  const { id, url } = await endpointOf(options, visit);
+  const outcome = await deleteWebhookEndpoint(options.deps, nameOf(visit, id), visit.commandContext());
+  if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+  return seeOther(visit.to("/webhooks"), `${url} was deleted.`);
+};
+
+function rotatePage(_visit: Visit, { url }: WebhookEndpointRow): Asked {
+  return {
+    title: "Rotate the signing secret?",
+    text: (
+      <>
+        <p>
+          <code>{url}</code> gets a new secret, which is shown once. Until the one before ends, both sign
+          every call, so that nothing is refused meanwhile. A secret before that one signs no more.
+        </p>
+        <Select
+          name="overlap_ms"
+          label="The secret before signs for"
+          options={OVERLAPS_MS.map((ms) => ({
+            value: String(ms),
+            label: ms === 0 ? "No longer: it has leaked" : lengthOfTime(ms),
+          }))}
+        />
+      </>
+    ),
+    word: "Rotate",
+  };
+}
+
+const rotate: Act = async (options, visit) => {
+  const { id, url } = await endpointOf(options, visit);
+  const overlapMs = choiceOf(visit.form, "overlap_ms", OVERLAPS_MS);
+  const rotated = await rotateWebhookSecret(
+    options.deps,
+    nameOf(visit, id),
+    overlapMs,
+    visit.commandContext(),
+  );
+  if (rotated === null) throw new Problem("WEBHOOK_NOT_FOUND");
+  const { secret } = rotated;
+  const until =
+    overlapMs === 0
+      ? "The secret before signs no more."
+      : `Both sign for ${lengthOfTime(overlapMs)} from now.`;
+  return secretPage(visit, {
+    endpointId: id,
+    url,
+    secret,
+    title: "The secret was rotated",
+    advice: `${until} Give the new one to whatever listens there.`,
+  });
+};
+
+function recoverPage(): Asked {
+  return {
+    title: "Recover what was missed?",
+    text: (
+      <>
+        <p>
+          What was given up, was skipped, or happened while the endpoint was disabled is delivered now. What
+          is under way is left alone.
+        </p>
+        <Select
+          name="since_ms"
+          label="From the last"
+          options={RECOVERIES_MS.map((ms) => ({ value: String(ms), label: lengthOfTime(ms) }))}
+        />
+      </>
+    ),
+    word: "Recover",
+  };
+}
+
+const recover: Act = async (options, visit) => {
+  const { deps, readModel } = options;
+  const { id } = await activeEndpointOf(options, visit);
+  const since = rfc3339(deps.clock.now() - choiceOf(visit.form, "since_ms", RECOVERIES_MS));
+  const { requested, hasMore } = await recoverSince(
+    { deps, deliveries: readModel("webhook-deliveries") },
+    { endpointId: id, since },
+    visit.commandContext(),
+  );
+  return seeOther(visit.to(`/webhooks/${id}`), recoveredText(requested, hasMore));
+};
+
+function recoveredText(requested: number, hasMore: boolean): string {
+  if (requested === 0) return "There was nothing to recover.";
+  const count = requested === 1 ? "One delivery is" : `${requested} deliveries are`;
+  return `${count} sent once more.${hasMore ? " There are more: recover again." : ""}`;
+}
+
+/** One of the lengths of time that a form offers. Throws INVALID_REQUEST for another. */
+function choiceOf(form: URLSearchParams, name: string, choices: readonly number[]): number {
+  const ms = wholeNumber(form.get(name) ?? "");
+  const chosen = choices.find((one) => one === ms);
+  if (chosen === undefined) throw invalid(`/${name}`, "is none of the choices");
+  return chosen;
+}

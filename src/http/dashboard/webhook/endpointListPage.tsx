@@ -1,0 +1,107 @@
+import type { FC } from "hono/jsx";
+import type { WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
+import { type EpochMs, epochMs } from "../../../kernel/time.ts";
+import { Heading } from "../components/heading.tsx";
+import { Empty, Pager, RowTable } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Ago } from "../components/time.tsx";
+import type { Page, Visit } from "../frame/dashboardRoute.ts";
+import type { Standing } from "./webhookReader.ts";
+
+/** An endpoint, and how it has fared. */
+export type ListedEndpoint = WebhookEndpointRow & Standing;
+
+interface Listed {
+  readonly rows: readonly ListedEndpoint[];
+  readonly nextCursor: string | null;
+  readonly isFirst: boolean;
+  readonly now: EpochMs;
+}
+
+const REASONS = {
+  manual: "on request",
+  failing: "nothing got through for five days",
+  gone: "it answered that it is gone",
+} as const;
+
+/** Why an endpoint is disabled, in words; null when it is not. */
+export function disabledBecause({ disabledReason }: WebhookEndpointRow): string | null {
+  return disabledReason === null ? null : (REASONS[disabledReason as keyof typeof REASONS] ?? disabledReason);
+}
+
+/** Active, failing or disabled. */
+export const EndpointStatus: FC<{ readonly endpoint: WebhookEndpointRow & Pick<Standing, "failing"> }> = ({
+  endpoint: { status, failing },
+}) =>
+  status === "active" && failing !== null ? (
+    <Status status="failing" tone="bad" />
+  ) : (
+    <Status status={status} />
+  );
+
+const When: FC<{ readonly at: string | null; readonly now: EpochMs }> = ({ at, now }) =>
+  at === null ? <span class="soft">not lately</span> : <Ago at={epochMs(at)} now={now} />;
+
+const Failed: FC<{ readonly row: ListedEndpoint; readonly now: EpochMs }> = ({ row, now }) =>
+  row.failing === null ? (
+    <When at={row.gaveUpAt} now={now} />
+  ) : (
+    <>
+      since <Ago at={epochMs(row.failing.since)} now={now} />, {row.failing.failures} in a row
+    </>
+  );
+
+export function eventsText(types: readonly string[] | null): string {
+  if (types === null) return "all";
+  const [first = "", ...more] = types;
+  return more.length === 0 ? first : `${first} and ${more.length} more`;
+}
+
+export function listPage({ to }: Visit, { rows, nextCursor, isFirst, now }: Listed): Page {
+  return {
+    title: "Webhooks",
+    isWide: true,
+    body: (
+      <>
+        <Heading title="Webhooks">
+          <a class="button primary" href={to("/webhooks/new")}>
+            Add endpoint
+          </a>
+        </Heading>
+        {rows.length === 0 && isFirst ? (
+          <Empty title="Nobody is told yet">
+            <p>
+              Add the address of a program of yours, and it hears of every message: sent, delayed, bounced.
+              Each call is signed, and tried again for days where nobody answers.
+            </p>
+          </Empty>
+        ) : (
+          <RowTable
+            label="Webhook endpoints, newest first"
+            rows={rows}
+            idOf={({ id }) => id}
+            linkOf={({ id }) => to(`/webhooks/${id}`)}
+            columns={[
+              {
+                title: "Address",
+                cell: ({ url }) => <span class="clip">{url.replace(/^https:\/\//, "")}</span>,
+              },
+              { title: "State", cell: (row) => <EndpointStatus endpoint={row} /> },
+              { title: "Events", cell: ({ eventTypes }) => eventsText(eventTypes), isMinor: true },
+              {
+                title: "Last delivered",
+                cell: (row) => <When at={row.deliveredAt} now={now} />,
+                isMinor: true,
+              },
+              { title: "Last failed", cell: (row) => <Failed row={row} now={now} />, isMinor: true },
+            ]}
+          />
+        )}
+        <Pager
+          nextTo={nextCursor === null ? null : to(`/webhooks?cursor=${encodeURIComponent(nextCursor)}`)}
+          firstTo={isFirst ? null : to("/webhooks")}
+        />
+      </>
+    ),
+  };
+}

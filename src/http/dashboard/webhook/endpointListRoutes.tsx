@@ -1,0 +1,128 @@
+import { listWebhookEndpoints, type WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
+import { registerWebhook } from "../../../commands/webhook/registerWebhook.ts";
+import { caughtUpRowsIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
+import { pageOf, pageRequest } from "../../lists/cursorPaging.ts";
+import { Problem } from "../../server/problem.ts";
+import { ENDPOINT_REFUSALS } from "../../webhook/webhookEndpointRoutes.ts";
+import { destinationOf } from "../../webhook/webhookUrl.ts";
+import { Heading } from "../components/heading.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import {
+  checkInput,
+  type EndpointFaults,
+  EndpointForm,
+  type EndpointInput,
+  faultsOf,
+  inputOf,
+} from "./endpointForm.tsx";
+import { type ListedEndpoint, listPage } from "./endpointListPage.tsx";
+import { secretPage } from "./secretPage.tsx";
+import { standingOf } from "./webhookReader.ts";
+
+const NOTHING: EndpointInput = { url: "", description: null, eventTypes: null };
+
+/** The list of endpoints, and the form that adds one. */
+export function endpointListRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [
+    {
+      method: "GET",
+      path: "/webhooks",
+      scope: "webhook:manage",
+      answer: async (visit) => {
+        const asked = pageRequest({ ...cursorIn(visit) });
+        const db = await options.webhooks.caughtUpEndpoints(visit.workspaceId);
+        const page = pageOf(asked, (request) => listWebhookEndpoints(db, visit.workspaceId, request));
+        const rows = await withStanding(options, page.shown);
+        return listPage(visit, {
+          rows,
+          nextCursor: page.nextCursor,
+          isFirst: asked.after === undefined,
+          now: options.deps.clock.now(),
+        });
+      },
+    },
+    {
+      method: "GET",
+      path: "/webhooks/new",
+      scope: "webhook:manage",
+      answer: async (visit) => newPage(visit, NOTHING, {}),
+    },
+    {
+      method: "POST",
+      path: "/webhooks/new",
+      scope: "webhook:manage",
+      answer: async (visit) => {
+        const input = inputOf(visit.form);
+        try {
+          return await added(options, visit, input);
+        } catch (error) {
+          return { ...newPage(visit, input, faultsOf(error)), status: 422 };
+        }
+      },
+    },
+  ];
+}
+
+function cursorIn({ query }: Visit): { readonly cursor?: string } {
+  const cursor = query.get("cursor");
+  return cursor === null ? {} : { cursor };
+}
+
+async function withStanding(
+  { readModel }: DashboardOptions,
+  rows: readonly WebhookEndpointRow[],
+): Promise<readonly ListedEndpoint[]> {
+  const model = readModel("webhook-deliveries");
+  await caughtUpRowsIfInTime(model);
+  const listed: ListedEndpoint[] = [];
+  for (const row of rows) {
+    const standing = await scheduledRead(model, (db) => standingOf(db, row.id));
+    listed.push({ ...row, ...standing });
+  }
+  return listed;
+}
+
+async function added(
+  { deps, webhooks }: DashboardOptions,
+  visit: Visit,
+  input: EndpointInput,
+): Promise<Page> {
+  checkInput(input);
+  const url = await destinationOf(input.url, webhooks.rules);
+  const { workspaceId } = visit;
+  const outcome = await registerWebhook(deps, {
+    ...input,
+    workspaceId,
+    url,
+    context: visit.commandContext(),
+  });
+  if (outcome.kind !== "registered") throw new Problem(ENDPOINT_REFUSALS[outcome.kind]);
+  return secretPage(visit, {
+    endpointId: outcome.id,
+    url,
+    secret: outcome.secret,
+    title: "The endpoint was added",
+    advice: "Give it to whatever listens there: with it the signature of every call can be checked.",
+  });
+}
+
+function newPage({ to, formToken }: Visit, input: EndpointInput, faults: EndpointFaults): Page {
+  return {
+    title: "Add an endpoint",
+    above: [{ path: "/webhooks", title: "Webhooks" }],
+    body: (
+      <>
+        <Heading title="Add an endpoint" />
+        <EndpointForm
+          action={to("/webhooks/new")}
+          token={formToken}
+          input={input}
+          faults={faults}
+          verb="Add endpoint"
+          cancelTo={to("/webhooks")}
+        />
+      </>
+    ),
+  };
+}

@@ -1,0 +1,223 @@
+import type { FC } from "hono/jsx";
+import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveries/queries.ts";
+import { WEBHOOK_EVENT_TYPES } from "../../../domain/webhookEventTypes.ts";
+import { type EpochMs, epochMs } from "../../../kernel/time.ts";
+import type { Page as ListPage } from "../../lists/cursorPaging.ts";
+import { PostForm, Select } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
+import { Ago, Time } from "../components/time.tsx";
+import type { Page, Visit } from "../frame/dashboardRoute.ts";
+import { DeliveryState } from "./deliveryPage.tsx";
+import { disabledBecause, EndpointStatus, type ListedEndpoint } from "./endpointListPage.tsx";
+
+type DeliveryStatus = WebhookDeliveryRow["status"];
+
+/** Which deliveries are shown. */
+export interface DeliveryFilters {
+  readonly status?: DeliveryStatus;
+  readonly eventType?: string;
+}
+
+const STATUSES = {
+  pending: "Waiting",
+  attempting: "Under way",
+  delivered: "Delivered",
+  exhausted: "Given up",
+  skipped: "Skipped",
+} as const satisfies Readonly<Record<DeliveryStatus, string>>;
+
+export function isDeliveryStatus(text: string): text is DeliveryStatus {
+  return Object.hasOwn(STATUSES, text);
+}
+
+interface Shown {
+  readonly endpoint: ListedEndpoint;
+  readonly filters: DeliveryFilters;
+  readonly page: ListPage<WebhookDeliveryRow>;
+  readonly isFirst: boolean;
+  readonly now: EpochMs;
+}
+
+export function endpointPage(visit: Visit, shown: Shown): Page {
+  const { endpoint } = shown;
+  return {
+    title: endpoint.url,
+    above: [{ path: "/webhooks", title: "Webhooks" }],
+    isWide: true,
+    body: (
+      <>
+        <Heading
+          title={endpoint.url.replace(/^https:\/\//, "")}
+          beside={<EndpointStatus endpoint={endpoint} />}
+        >
+          <Actions visit={visit} endpoint={endpoint} />
+        </Heading>
+        {endpoint.status === "active" ? null : (
+          <p>
+            Disabled {disabledBecause(endpoint)}: it is sent nothing. What happens meanwhile is kept for 14
+            days and can be recovered once it is enabled.
+          </p>
+        )}
+        <EndpointFacts endpoint={endpoint} now={shown.now} />
+        <Deliveries visit={visit} shown={shown} />
+        <p class="actions">
+          <a class="button danger" href={visit.to(`/webhooks/${endpoint.id}/delete`)} data-dialog>
+            Delete endpoint
+          </a>
+        </p>
+      </>
+    ),
+  };
+}
+
+const Actions: FC<{ readonly visit: Visit; readonly endpoint: ListedEndpoint }> = ({ visit, endpoint }) => {
+  const at = (action: string) => visit.to(`/webhooks/${endpoint.id}/${action}`);
+  const isActive = endpoint.status === "active";
+  return (
+    <>
+      {isActive ? (
+        <PostForm action={at("test")} token={visit.formToken}>
+          <button type="submit">Send test</button>
+        </PostForm>
+      ) : (
+        <PostForm action={at("enable")} token={visit.formToken}>
+          <button type="submit" class="primary">
+            Enable
+          </button>
+        </PostForm>
+      )}
+      <a class="button" href={at("edit")}>
+        Edit
+      </a>
+      <a class="button" href={at("rotate")} data-dialog>
+        Rotate secret
+      </a>
+      {isActive ? (
+        <a class="button" href={at("disable")} data-dialog>
+          Disable
+        </a>
+      ) : null}
+    </>
+  );
+};
+
+const EndpointFacts: FC<{ readonly endpoint: ListedEndpoint; readonly now: EpochMs }> = ({
+  endpoint,
+  now,
+}) => {
+  const { url, id, description, eventTypes, deliveredAt, failing, gaveUpAt } = endpoint;
+  return (
+    <Facts
+      facts={[
+        ...(description === null ? [] : [["Description", description] as const]),
+        ["Address", <Copyable text={url} label="the address" />],
+        ["Events", eventTypes === null ? "all" : eventTypes.join(", ")],
+        ["Last delivered", deliveredAt === null ? "not lately" : <Time at={deliveredAt} />],
+        [
+          "Last failed",
+          failing === null ? (
+            gaveUpAt === null ? (
+              "not lately"
+            ) : (
+              <Time at={gaveUpAt} />
+            )
+          ) : (
+            <>
+              {failing.failures} {failing.failures === 1 ? "attempt" : "attempts in a row"}, the first{" "}
+              <Ago at={epochMs(failing.since)} now={now} />
+            </>
+          ),
+        ],
+        ["Added", <Time at={endpoint.createdAt} />],
+        ["Id", <Copyable text={id} label="the id" />],
+      ]}
+    />
+  );
+};
+
+const Deliveries: FC<{ readonly visit: Visit; readonly shown: Shown }> = ({ visit: { to }, shown }) => {
+  const { endpoint, filters, page, isFirst, now } = shown;
+  const here = `/webhooks/${endpoint.id}`;
+  const isFiltered = Object.keys(filters).length > 0;
+  return (
+    <section class="section" aria-labelledby="deliveries">
+      <div class="heading">
+        <h2 id="deliveries">Deliveries</h2>
+        <div class="actions">
+          {endpoint.status === "active" ? (
+            <a class="button" href={to(`${here}/recover`)} data-dialog>
+              Recover missed
+            </a>
+          ) : null}
+        </div>
+      </div>
+      <Filters action={to(here)} filters={filters} />
+      {page.shown.length === 0 && page.nextCursor === null ? (
+        <Empty title={isFiltered ? "None like that" : "Nothing was sent here yet"}>
+          <p>{isFiltered ? "Choose other filters to see the rest." : "Send a test, or a message."}</p>
+        </Empty>
+      ) : (
+        <RowTable
+          label="Deliveries, newest first"
+          rows={page.shown}
+          idOf={({ id }) => id}
+          linkOf={({ id }) => to(`${here}/deliveries/${id}`)}
+          columns={[
+            { title: "Event", cell: ({ eventType }) => eventType },
+            { title: "State", cell: (row) => <DeliveryState delivery={row} /> },
+            { title: "Attempts", cell: ({ attempts }) => attempts, isNumber: true, isMinor: true },
+            {
+              title: "Next attempt",
+              cell: ({ dueAt }) => (dueAt === null ? "" : <Ago at={dueAt} now={now} />),
+              isMinor: true,
+            },
+            { title: "Happened", cell: ({ createdAt }) => <Time at={createdAt} /> },
+          ]}
+        />
+      )}
+      <Pager
+        nextTo={nextTo(shown, to(here))}
+        firstTo={isFirst ? null : to(`${here}?${filterQuery(filters)}`)}
+      />
+    </section>
+  );
+};
+
+function filterQuery({ status, eventType }: DeliveryFilters): URLSearchParams {
+  return new URLSearchParams({
+    ...(status === undefined ? {} : { status }),
+    ...(eventType === undefined ? {} : { event_type: eventType }),
+  });
+}
+
+function nextTo({ page, filters }: Shown, address: string): string | null {
+  if (page.nextCursor === null) return null;
+  const query = filterQuery(filters);
+  query.set("cursor", page.nextCursor);
+  return `${address}?${query}`;
+}
+
+const Filters: FC<{ readonly action: string; readonly filters: DeliveryFilters }> = ({ action, filters }) => (
+  <form method="get" action={action} class="choose">
+    <Select
+      name="status"
+      label="State"
+      value={filters.status ?? ""}
+      options={[
+        { value: "", label: "Any" },
+        ...Object.entries(STATUSES).map(([value, label]) => ({ value, label })),
+      ]}
+    />
+    <Select
+      name="event_type"
+      label="Event"
+      value={filters.eventType ?? ""}
+      options={[
+        { value: "", label: "Any" },
+        ...WEBHOOK_EVENT_TYPES.map((type) => ({ value: type, label: type })),
+      ]}
+    />
+    <button type="submit">Filter</button>
+  </form>
+);

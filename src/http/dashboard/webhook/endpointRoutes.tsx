@@ -1,0 +1,143 @@
+import { listWebhookDeliveries } from "../../../../projections/webhookDeliveries/queries.ts";
+import { type EndpointChange, updateWebhookEndpoint } from "../../../commands/webhook/manageWebhooks.ts";
+import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
+import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
+import { pageRequest } from "../../lists/cursorPaging.ts";
+import { Problem } from "../../server/problem.ts";
+import { destinationOf } from "../../webhook/webhookUrl.ts";
+import { Heading } from "../components/heading.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { seeOther } from "../frame/notices.ts";
+import {
+  checkInput,
+  type EndpointFaults,
+  EndpointForm,
+  type EndpointInput,
+  faultsOf,
+  inputFor,
+  inputOf,
+} from "./endpointForm.tsx";
+import { type DeliveryFilters, endpointPage, isDeliveryStatus } from "./endpointPage.tsx";
+import { endpointOf, standingOf } from "./webhookReader.ts";
+
+/** One endpoint with its deliveries, and the form that changes it. */
+export function endpointRoutes(options: DashboardOptions): readonly DashboardRoute[] {
+  return [
+    {
+      method: "GET",
+      path: "/webhooks/:id",
+      scope: "webhook:manage",
+      answer: (visit) => shown(options, visit),
+    },
+    {
+      method: "GET",
+      path: "/webhooks/:id/edit",
+      scope: "webhook:manage",
+      answer: async (visit) => {
+        const endpoint = await endpointOf(options, visit);
+        return editPage(visit, endpoint.id, { input: inputFor(endpoint), faults: {} });
+      },
+    },
+    {
+      method: "POST",
+      path: "/webhooks/:id/edit",
+      scope: "webhook:manage",
+      answer: async (visit) => {
+        const { id, url } = await endpointOf(options, visit);
+        const input = inputOf(visit.form);
+        try {
+          await changed(options, visit, { endpointId: id, urlBefore: url, input });
+        } catch (error) {
+          return { ...editPage(visit, id, { input, faults: faultsOf(error) }), status: 422 };
+        }
+        return seeOther(visit.to(`/webhooks/${id}`), "The endpoint was changed.");
+      },
+    },
+  ];
+}
+
+async function shown(options: DashboardOptions, visit: Visit): Promise<Page> {
+  const endpoint = await endpointOf(options, visit);
+  const { query } = visit;
+  const cursor = query.get("cursor");
+  const asked = pageRequest(cursor === null ? {} : { cursor });
+  const filters = filtersOf(query);
+  const model = options.readModel("webhook-deliveries");
+  await whenCaughtUp(model);
+  const page = await findPage(
+    model,
+    { endpointId: endpoint.id, ...asked, ...filters },
+    listWebhookDeliveries,
+  );
+  const standing = await scheduledRead(model, (db) => standingOf(db, endpoint.id));
+  return endpointPage(visit, {
+    endpoint: { ...endpoint, ...standing },
+    filters,
+    page,
+    isFirst: asked.after === undefined,
+    now: options.deps.clock.now(),
+  });
+}
+
+/** What the address says is wanted; what there is none of is not asked for. */
+function filtersOf(query: URLSearchParams): DeliveryFilters {
+  const status = query.get("status") ?? "";
+  const eventType = query.get("event_type") ?? "";
+  return {
+    ...(isDeliveryStatus(status) ? { status } : {}),
+    ...(isWebhookEventType(eventType) ? { eventType } : {}),
+  };
+}
+
+interface Changing {
+  readonly endpointId: string;
+  readonly urlBefore: string;
+  readonly input: EndpointInput;
+}
+
+async function changed(
+  { deps, webhooks }: DashboardOptions,
+  { workspaceId, commandContext }: Visit,
+  { endpointId, urlBefore, input }: Changing,
+): Promise<void> {
+  checkInput(input);
+  const { url, description, eventTypes } = input;
+  // An address that stays is not looked up again: nobody is kept from changing the rest while its name has no address.
+  const change: EndpointChange = {
+    description,
+    eventTypes,
+    ...(url === urlBefore ? {} : { url: await destinationOf(url, webhooks.rules) }),
+  };
+  const outcome = await updateWebhookEndpoint(deps, { workspaceId, endpointId }, change, commandContext());
+  if (outcome === "alreadyExists") throw new Problem("WEBHOOK_ALREADY_EXISTS");
+  if (outcome === "notFound") throw new Problem("WEBHOOK_NOT_FOUND");
+}
+
+function editPage(
+  { to, formToken }: Visit,
+  id: string,
+  { input, faults }: { readonly input: EndpointInput; readonly faults: EndpointFaults },
+): Page {
+  return {
+    title: "Change the endpoint",
+    above: [
+      { path: "/webhooks", title: "Webhooks" },
+      { path: `/webhooks/${id}`, title: "Endpoint" },
+    ],
+    body: (
+      <>
+        <Heading title="Change the endpoint" />
+        <EndpointForm
+          action={to(`/webhooks/${id}/edit`)}
+          token={formToken}
+          input={input}
+          faults={faults}
+          verb="Save"
+          cancelTo={to(`/webhooks/${id}`)}
+        />
+        <p class="soft">What is owed to it already goes to the new address.</p>
+      </>
+    ),
+  };
+}

@@ -1,0 +1,40 @@
+import { Heading } from "../components/heading.tsx";
+import { Copyable } from "../components/list.tsx";
+import type { Page, Visit } from "../frame/dashboardRoute.ts";
+
+interface Shown {
+  readonly endpointId: string;
+  readonly url: string;
+  readonly secret: string;
+  /** What has happened, as a title. */
+  readonly title: string;
+  /** What to do with the secret now. */
+  readonly advice: string;
+}
+
+/** Shows a signing secret, for the one time that it is shown: as the answer to the form that made it. */
+export function secretPage({ to }: Visit, { endpointId, url, secret, title, advice }: Shown): Page {
+  return {
+    title,
+    above: [{ path: "/webhooks", title: "Webhooks" }],
+    body: (
+      <>
+        <Heading title={title} />
+        <section class="section">
+          <p>
+            This is the signing secret of <code>{url}</code>. Copy it now: it is not shown again.
+          </p>
+          <p class="secret">
+            <Copyable text={secret} label="the signing secret" />
+          </p>
+          <p>{advice}</p>
+          <p class="actions">
+            <a class="button primary" href={to(`/webhooks/${endpointId}`)}>
+              I have copied it
+            </a>
+          </p>
+        </section>
+      </>
+    ),
+  };
+}

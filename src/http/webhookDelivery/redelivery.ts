@@ -1,0 +1,71 @@
+import {
+  failedWebhooks,
+  isMissed,
+  type WebhookDeliveryRow,
+} from "../../../projections/webhookDeliveries/queries.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { recoverWebhooks } from "../../commands/webhookDelivery/recoverWebhooks.ts";
+import { redeliverWebhook } from "../../commands/webhookDelivery/webhookAttempts.ts";
+import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
+import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
+import { type ReadModel, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { RECOVERED_MAX } from "./webhookDeliveryResource.ts";
+
+const RECOVERED_PER_QUERY = 500;
+
+/** Where a delivery comes from: its endpoint and its event. */
+export function originOf(row: WebhookDeliveryRow): DeliveryOrigin {
+  const { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType } = row;
+  return { workspaceId, endpointId, eventId, eventStream, eventRevision, eventType };
+}
+
+function requestOf(row: WebhookDeliveryRow) {
+  return { id: row.id, origin: originOf(row), isMissed: isMissed(row) };
+}
+
+/** Asks for a delivery once more, unless it is under way. Throws `StoreError`. */
+export function redeliver(
+  deps: Pick<Dependencies, "store">,
+  row: WebhookDeliveryRow,
+  context: WorkspaceCommandContext,
+) {
+  const { id, ...request } = requestOf(row);
+  return redeliverWebhook(deps.store, id, request, context);
+}
+
+interface Recovering {
+  readonly deps: Pick<Dependencies, "store">;
+  /** The read model `webhook-deliveries`. */
+  readonly deliveries: ReadModel;
+}
+
+/**
+ * Asks once more for what failed or was missed since a time (RFC 3339 in UTC), up to {@link RECOVERED_MAX} deliveries;
+ * `hasMore` says whether there are more. Throws `StoreError`, and 503 where the rows do not catch up.
+ */
+export async function recoverSince(
+  { deps, deliveries }: Recovering,
+  since: { readonly endpointId: string; readonly since: string },
+  context: WorkspaceCommandContext,
+): Promise<{ readonly requested: number; readonly hasMore: boolean }> {
+  const rows = await failedSince(deliveries, since);
+  const failed = rows.slice(0, RECOVERED_MAX).map(requestOf);
+  const requested = await recoverWebhooks(deps.store, failed, context);
+  return { requested, hasMore: rows.length > RECOVERED_MAX };
+}
+
+/** What failed since, one more than can be recovered at once. */
+async function failedSince(
+  deliveries: ReadModel,
+  since: { readonly endpointId: string; readonly since: string },
+) {
+  await whenCaughtUp(deliveries);
+  const found: WebhookDeliveryRow[] = [];
+  for (;;) {
+    const page = await scheduledRead(deliveries, (db) =>
+      failedWebhooks(db, since, found.at(-1) ?? null, RECOVERED_PER_QUERY),
+    );
+    found.push(...page);
+    if (found.length > RECOVERED_MAX || page.length < RECOVERED_PER_QUERY) return found;
+  }
+}

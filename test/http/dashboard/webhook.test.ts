@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { webhooksStream } from "../../../src/domain/webhook/events.ts";
+import { webhookDeliveryStream } from "../../../src/domain/webhookDelivery/events.ts";
+import { logIn, type Visitor } from "../../support/dashboard.ts";
+import { sqliteStore } from "../../support/stores/stores.ts";
+import type { Tenant } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+import { startWebhookWorld, type WebhookWorld } from "../../support/webhook/webhookWorld.ts";
+
+const SECRET = /whsec_[A-Za-z0-9+/]{43}=/;
+const HOSTILE = `<script>alert(1)</script>"'&`;
+
+describe("the pages of webhooks", () => {
+  let world: WebhookWorld;
+  let tenant: Tenant;
+  let visitor: Visitor;
+  let status = 200;
+  let text = "ok";
+  beforeAll(async () => {
+    world = await startWebhookWorld(sqliteStore, ["one", "two", "three", "four", "five", "six"], {
+      answer: (_call, response) => {
+        response.statusCode = status;
+        response.end(text);
+      },
+    });
+    tenant = await world.service.tenant();
+    visitor = await logIn(world.service.url, tenant.apiKey);
+  });
+  afterAll(() => world.remove());
+
+  const registered = async (name: string): Promise<string> => {
+    const { json } = await tenant.call("POST", "/webhooks", { body: { url: world.urlOf(name) } });
+    return json.id;
+  };
+  const lastEvent = async () => {
+    const events = await world.service.log.store.read(webhooksStream(tenant.workspaceId), 0, 100);
+    return events.at(-1);
+  };
+  /** Sends a test, and waits until `isThere` finds what it looks for on the page of its delivery. */
+  const tested = async (id: string, isThere: (html: string) => boolean): Promise<string> => {
+    const { location } = await visitor.post(`/webhooks/${id}/test`);
+    const path = (location ?? "").replace(/^\/dashboard/, "");
+    await until(async () => isThere((await visitor.get(path)).html), "the delivery");
+    return path;
+  };
+
+  test("an endpoint is added, and its secret is shown with that answer and never again", async () => {
+    expect((await visitor.get("/webhooks")).html).toContain("Nobody is told yet");
+    const url = world.urlOf("one");
+    const added = await visitor.post("/webhooks/new", {
+      url,
+      description: HOSTILE,
+      event_types: "email.sent",
+    });
+    expect(added.status).toBe(200);
+    expect(added.html).toMatch(SECRET);
+    expect(added.headers.get("cache-control")).toContain("no-store");
+    const [, id = ""] = /href="\/dashboard\/webhooks\/([0-9a-f-]{36})"/.exec(added.html) ?? [];
+    expect((await lastEvent())?.metadata).toMatchObject({ actor: `api-key:${tenant.keyId}` });
+    for (const path of ["/webhooks", `/webhooks/${id}`, `/webhooks/${id}/edit`]) {
+      const { html } = await visitor.get(path);
+      expect(html).toContain("one.receiver.example.org");
+      expect(html).not.toMatch(SECRET);
+      expect(html).not.toContain("<script>alert");
+    }
+  });
+
+  test("a form with faults comes back with what was written and what is wrong", async () => {
+    const refused = await visitor.post("/webhooks/new", { url: "http://127.0.0.1/", description: "mine" });
+    expect(refused.status).toBe(422);
+    expect(refused.html).toContain('value="http://127.0.0.1/"');
+    expect(refused.html).toContain('value="mine"');
+    expect(refused.html).toContain('id="url-fault"');
+    const long = await visitor.post("/webhooks/new", {
+      url: world.urlOf("two"),
+      description: "x".repeat(501),
+    });
+    expect(long.html).toContain('id="description-fault"');
+    const odd = await visitor.post("/webhooks/new", { url: world.urlOf("two"), event_types: "email.opened" });
+    expect(odd.status).toBe(422);
+    await registered("two");
+    const twice = await visitor.post("/webhooks/new", { url: world.urlOf("two") });
+    expect(twice.status).toBe(422);
+    expect(twice.html).toContain('id="url-fault"');
+  });
+
+  test("an endpoint is changed, disabled, enabled and deleted", async () => {
+    const id = await registered("three");
+    const url = world.urlOf("three");
+    expect((await visitor.post(`/webhooks/${id}/edit`, { url, description: "Orders" })).status).toBe(303);
+    expect((await visitor.get(`/webhooks/${id}`)).html).toContain("Orders");
+    expect((await visitor.get(`/webhooks/${id}/disable`)).html).toContain("Disable the endpoint?");
+    await visitor.post(`/webhooks/${id}/disable`);
+    const disabled = (await visitor.get(`/webhooks/${id}`)).html;
+    expect(disabled).toContain("Disabled on request");
+    expect(disabled).not.toContain("Send test");
+    expect((await visitor.post(`/webhooks/${id}/test`)).status).toBe(409);
+    await visitor.post(`/webhooks/${id}/enable`);
+    expect((await visitor.get(`/webhooks/${id}`)).html).toContain("Send test");
+    expect((await visitor.post(`/webhooks/${id}/delete`)).location).toBe("/dashboard/webhooks");
+    expect((await lastEvent())?.metadata).toMatchObject({ actor: `api-key:${tenant.keyId}` });
+    expect((await visitor.get(`/webhooks/${id}`)).status).toBe(404);
+  });
+
+  test("a rotation shows the new secret once, and both sign while they overlap", async () => {
+    const id = await registered("four");
+    expect((await visitor.post(`/webhooks/${id}/rotate`, { overlap_ms: "17" })).status).toBe(400);
+    const rotated = await visitor.post(`/webhooks/${id}/rotate`, { overlap_ms: "3600000" });
+    expect(rotated.html).toMatch(SECRET);
+    expect((await visitor.get(`/webhooks/${id}`)).html).not.toMatch(SECRET);
+    status = 200;
+    await tested(id, (html) => html.includes("The endpoint has taken it."));
+    const call = world.receiver.calls.findLast(({ path }) => path === "/four");
+    expect(call?.headers["webhook-signature"]?.split(" ")).toHaveLength(2);
+  });
+
+  test("a delivery that failed shows what was sent and answered, and is sent again", async () => {
+    const id = await registered("five");
+    status = 500;
+    text = HOSTILE;
+    const path = await tested(id, (html) => html.includes("trying again"));
+    const failed = (await visitor.get(path)).html;
+    expect(failed).toContain("with status 500");
+    expect(failed).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
+    expect(failed).not.toContain("<script>alert");
+    expect(failed).toContain("&quot;type&quot;: &quot;webhook.test&quot;");
+    expect((await visitor.get("/webhooks")).html).toContain("failing");
+    status = 200;
+    text = "ok";
+    expect((await visitor.post(`${path}/retry`)).status).toBe(303);
+    await until(
+      async () => (await visitor.get(path)).html.includes("The endpoint has taken it."),
+      "the delivery",
+    );
+    const story = await world.service.log.store.read(
+      webhookDeliveryStream(path.split("/").at(-1) ?? ""),
+      0,
+      20,
+    );
+    const asked = story.find(({ type }) => type === "WebhookRedeliveryRequested");
+    expect(asked?.metadata).toMatchObject({ actor: `api-key:${tenant.keyId}` });
+    const delivered = (await visitor.get(`/webhooks/${id}?status=delivered`)).html;
+    expect(delivered).toContain(path);
+    expect((await visitor.get(`/webhooks/${id}?status=skipped`)).html).toContain("None like that");
+    expect((await visitor.get(`/webhooks/${id}?status=nonsense`)).html).toContain(path);
+  });
+
+  test("what happened while an endpoint was disabled is recovered", async () => {
+    const id = await registered("six");
+    status = 200;
+    await visitor.post(`/webhooks/${id}/disable`);
+    const sent = await tenant.send("while-disabled", {
+      from: "sender@example.com",
+      to: "ana@example.com",
+      subject: "Hello",
+      text: "It works.",
+    });
+    expect(sent.status).toBe(202);
+    await until(
+      async () => (await visitor.get(`/webhooks/${id}?status=skipped`)).html.includes("email.queued"),
+      "what was missed",
+    );
+    expect((await visitor.post(`/webhooks/${id}/recover`, { since_ms: "3600000" })).status).toBe(409);
+    await visitor.post(`/webhooks/${id}/enable`);
+    expect((await visitor.post(`/webhooks/${id}/recover`, { since_ms: "3600000" })).status).toBe(303);
+    await until(
+      async () => (await visitor.get(`/webhooks/${id}?status=delivered`)).html.includes("email.queued"),
+      "what was recovered",
+    );
+  });
+
+  test("what is another workspace's is not found", async () => {
+    const other = await world.service.tenant();
+    const stranger = await logIn(world.service.url, other.apiKey);
+    const { json } = await tenant.call("GET", "/webhooks");
+    const { id } = json.data[0];
+    expect((await stranger.get("/webhooks")).html).not.toContain(id);
+    for (const path of ["", "/edit", "/delete", "/rotate"])
+      expect((await stranger.get(`/webhooks/${id}${path}`)).status).toBe(404);
+    for (const action of ["edit", "test", "disable", "enable", "delete", "rotate", "recover"])
+      expect((await stranger.post(`/webhooks/${id}/${action}`)).status).toBe(404);
+    const deliveries = await tenant.call("GET", `/webhooks/${id}/deliveries`);
+    const delivery = deliveries.json.data[0].id;
+    expect((await visitor.get(`/webhooks/${id}/deliveries/${delivery}`)).status).toBe(200);
+    expect((await stranger.get(`/webhooks/${id}/deliveries/${delivery}`)).status).toBe(404);
+    expect((await visitor.get("/webhooks/not-an-id")).status).toBe(404);
+  });
+});
