@@ -40,22 +40,21 @@ export const Inbox: FC<InboxProps> = (props) => {
       </p>
       {mails.length === 0 && opened === null ? (
         <div
-          id="mails"
+          id="inbox"
           hx-get={inboxAddress(visit, { cursor })}
           hx-select="#inbox"
           hx-trigger={ON_CHANGE}
+          hx-target="this"
           hx-swap="outerHTML"
         >
-          <div id="inbox">
-            <Empty title="No mail yet">
-              <p>
-                Send a message with the API: it shows up here within a second, as its recipient would see it.
-              </p>
-              <p>
-                <a href={visit.to("/messages")}>How to send a first one</a>
-              </p>
-            </Empty>
-          </div>
+          <Empty title="No mail yet">
+            <p>
+              Send a message with the API: it shows up here within a second, as its recipient would see it.
+            </p>
+            <p>
+              <a href={visit.to("/messages")}>How to send a first one</a>
+            </p>
+          </Empty>
         </div>
       ) : (
         <div id="inbox" class={opened === null ? "inbox" : "inbox opened"}>

@@ -1,11 +1,10 @@
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
-import { whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
-import { type MessageRow, messagePage } from "../message/messageRows.ts";
+import { catchUp, type MessageRow, messagePage } from "../message/messageRows.ts";
 import { Inbox } from "./inboxPage.tsx";
 
 const MAILS_PER_PAGE = 25;
@@ -21,7 +20,7 @@ async function showInbox(options: DashboardOptions, visit: Visit): Promise<Page>
   const { query, workspaceId } = visit;
   const cursor = query.get("cursor");
   const source = { deps: options.deps, emails: options.readModel("emails") };
-  if (cursor === null) await whenCaughtUp(source.emails);
+  if (cursor === null) await catchUp(source.emails);
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
   const wanted = { workspaceId, status: "sent", limit: MAILS_PER_PAGE, ...after };
   const stream = await messagesStream(options, visit);

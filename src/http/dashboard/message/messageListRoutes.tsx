@@ -1,6 +1,5 @@
 import { isUuid } from "../../../kernel/ids.ts";
 import { epochMs, rfc3339 } from "../../../kernel/time.ts";
-import { whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
 import { Confirmation, PostForm } from "../components/form.tsx";
@@ -12,6 +11,7 @@ import { messagesStream } from "../live/liveRoutes.ts";
 import { messageCsv } from "./messageCsv.ts";
 import { listAddress, MessageList, MessageRows, NEW_SHOWN_MAX } from "./messageListPage.tsx";
 import {
+  catchUp,
   countNewer,
   type MessageRow,
   type MessageSource,
@@ -127,7 +127,7 @@ async function find(
   }
   const asked = emailQueryOf(source.deps, workspaceId, words);
   if ("faults" in asked) return { ...nothing, faults: asked.faults };
-  if (cursor === null) await whenCaughtUp(source.emails);
+  if (cursor === null) await catchUp(source.emails);
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
   return { ...(await messagePage(source, { ...asked.query, ...after, limit: ROWS_PER_PAGE })), faults };
 }

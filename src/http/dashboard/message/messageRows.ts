@@ -38,6 +38,14 @@ interface MessagePage {
   readonly nextCursor: string | null;
 }
 
+/** How long a page waits for what was written a moment ago, in ms. */
+const CATCH_UP_MS_MAX = 300;
+
+/** Waits a moment for the rows to hold what is in the log now. A page shows what there is then: what is late comes live. */
+export async function catchUp(model: ReadModel): Promise<void> {
+  await model.whenCaughtUp(CATCH_UP_MS_MAX);
+}
+
 /** One page of messages, newest first. Addresses and subjects come from the messages' own streams. */
 export async function messagePage({ deps, emails }: MessageSource, query: EmailQuery): Promise<MessagePage> {
   const { shown, nextCursor } = await findPage(emails, query, listEmails);
