@@ -75,7 +75,8 @@ export class Tally {
     const route = this.routes.get(name) ?? { requests: 0, successes: 0, answers: new Map<string, number>() };
     this.routes.set(name, route);
     route.requests += 1;
-    if (answer !== null && answer.status >= 200 && answer.status < 300) route.successes += 1;
+    // A redirect, or "not modified", is an answer that was asked for too.
+    if (answer !== null && answer.status >= 200 && answer.status < 400) route.successes += 1;
     const code = /"code":"([A-Z_]+)"/.exec(answer?.text.slice(0, 2_000) ?? "")?.[1];
     const kind = `${answer?.status ?? "no answer"}${code === undefined ? "" : ` ${code}`}`;
     route.answers.set(kind, (route.answers.get(kind) ?? 0) + 1);
