@@ -47,6 +47,12 @@ describe.each(await testStores())("suppressions in the dashboard on $name", (sto
     expect(html).toContain('aria-invalid="true"');
   });
 
+  test("what is looked up and is no address is not taken for one that mail is sent to", async () => {
+    const { html } = await visitor.get("/suppressions?address=zzz");
+    expect(html).toContain("“zzz” is no address");
+    expect(html).not.toContain("Mail to it is sent");
+  });
+
   test("nobody sees or removes what another workspace has suppressed", async () => {
     await visitor.post("/suppressions", { address: "secret@example.com" });
     const other = await logIn(service.url, (await service.tenant()).apiKey);

@@ -22,7 +22,13 @@ export const NOTE_CHARACTERS_MAX = 500;
 interface SuppressionListProps {
   readonly visit: Visit;
   readonly suppressions: readonly Suppression[];
-  readonly filter: { readonly reason: string; readonly address: string };
+  readonly filter: {
+    readonly reason: string;
+    /** The address that is looked up; "" for none. */
+    readonly address: string;
+    /** What is wrong with it, as the end of a sentence; null when nothing is. */
+    readonly fault: string | null;
+  };
   readonly nextTo: string | null;
   readonly firstTo: string | null;
   readonly form: SuppressionForm;
@@ -141,6 +147,12 @@ const Rows: FC<Pick<SuppressionListProps, "visit" | "suppressions">> = ({ visit,
 );
 
 function nothingFound({ filter }: Pick<SuppressionListProps, "filter">) {
+  if (filter.fault !== null)
+    return (
+      <Empty title={`“${filter.address}” is no address`}>
+        <p>The address {filter.fault}.</p>
+      </Empty>
+    );
   if (filter.address !== "")
     return (
       <Empty title={`${filter.address} is not suppressed`}>

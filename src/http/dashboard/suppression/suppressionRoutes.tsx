@@ -36,6 +36,9 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
 
   async function listPage(visit: Visit, form: SuppressionForm): Promise<Page> {
     const { shown, nextCursor } = await findSuppressions(options, visit);
+    const address = visit.query.get("address")?.trim() ?? "";
+    const parsed = address === "" ? null : parseAddress(address);
+    const fault = parsed !== null && "invalid" in parsed ? parsed.invalid : null;
     const reason = visit.query.get("reason") ?? "";
     const pageTo = (cursor: string | null) => {
       const query = new URLSearchParams({ ...(reason && { reason }), ...(cursor && { cursor }) });
@@ -47,7 +50,7 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
         <SuppressionList
           visit={visit}
           suppressions={shown}
-          filter={{ reason, address: visit.query.get("address")?.trim() ?? "" }}
+          filter={{ reason, address, fault }}
           nextTo={nextCursor === null ? null : pageTo(nextCursor)}
           firstTo={visit.query.has("cursor") ? pageTo(null) : null}
           form={form}
