@@ -15,7 +15,7 @@ import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";
 import type { AggregateCache } from "./aggregateCache.ts";
 import type { ApiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
-import type { AcceptanceCache } from "./email/acceptanceCache.ts";
+import type { AcceptanceCache } from "./email/recentAcceptances.ts";
 import type { RecentEmailCache } from "./email/recentEmailCache.ts";
 import type { SingleFlightSends } from "./email/singleFlightSends.ts";
 import type { InstanceStatusCache } from "./instance/instanceStatusCache.ts";

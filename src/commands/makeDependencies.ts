@@ -3,7 +3,7 @@ import { senderStream } from "../domain/sender/events.ts";
 import { templateStream } from "../domain/template/events.ts";
 import { webhooksStream } from "../domain/webhook/events.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
-import type { ContentUsage } from "../ports/contentUsage.ts";
+import type { ContentUsage } from "../ports/contentBytes.ts";
 import type { OutboxCleanup } from "../ports/outboxCleanup.ts";
 import { aggregateCache } from "./aggregateCache.ts";
 import {
@@ -15,7 +15,7 @@ import {
 } from "./aggregates.ts";
 import { apiKeyLastUse } from "./apiKey/apiKeyLastUse.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { acceptanceCache } from "./email/acceptanceCache.ts";
+import { acceptanceCache } from "./email/recentAcceptances.ts";
 import { instanceStatusCache } from "./instance/instanceStatusCache.ts";
 import { dailyQuota } from "./quota/dailyQuota.ts";
 import { contentAllowance } from "./storage/contentAllowance.ts";

@@ -2,7 +2,7 @@ import type { Projection } from "../../projections/projection.ts";
 import { UnreadableEventError } from "../kernel/event/codec.ts";
 import type { EventStore, LogBatch, Position, RecordedEvent } from "../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
-import { writeCheckpoint } from "./versionedFile.ts";
+import { writeCheckpoint } from "./generations.ts";
 
 /** So many events may share one transaction: more gains no speed and only makes a crash dearer. */
 export const TRANSACTION_EVENTS_MAX = 2_000;

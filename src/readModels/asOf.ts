@@ -4,13 +4,13 @@ import { type EventStore, LOG_START } from "../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { feedToHead, makeApplier } from "./applyEvents.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
+import type { ReadModelPlace } from "./generations.ts";
 import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
 import {
   makeTemporaryDatabase,
   removeTemporaryDatabase,
   type TemporaryDatabase,
 } from "./temporaryDatabase.ts";
-import type { ReadModelPlace } from "./versionedFile.ts";
 
 export interface AsOfOptions extends ReadModelPlace {
   readonly store: EventStore;

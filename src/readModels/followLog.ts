@@ -14,8 +14,7 @@ import {
   TRANSACTION_EVENTS_MAX,
   yieldToTimers,
 } from "./applyEvents.ts";
-import { type Catalog, type GenerationEntry, openCatalog } from "./catalog.ts";
-import type { FollowEvent, OnFollowEvent } from "./threadMessages.ts";
+import { type Catalog, type GenerationEntry, openCatalog } from "./generationCatalog.ts";
 import {
   clearAway,
   clearBuilds,
@@ -24,7 +23,8 @@ import {
   openGeneration,
   type ReadModelPlace,
   retireOutdated,
-} from "./versionedFile.ts";
+} from "./generations.ts";
+import type { FollowEvent, OnFollowEvent } from "./threadMessages.ts";
 
 /** How often the follower looks for interrupted builds that were kept long enough. */
 const CLEAR_BUILDS_MS = HOUR_MS;

@@ -8,8 +8,8 @@ import {
   hasCatalog,
   openCatalog,
   type Verification,
-} from "./catalog.ts";
-import { readMeta } from "./versionedFile.ts";
+} from "./generationCatalog.ts";
+import { readMeta } from "./generations.ts";
 
 export interface ListOptions {
   readonly store: EventStore;

@@ -3,7 +3,7 @@ import type { Projection } from "../../projections/projection.ts";
 import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError } from "../ports/readDatabase.ts";
 import { type Applier, commit, feedToHead, makeApplier } from "./applyEvents.ts";
-import { type Catalog, type GenerationEntry, openCatalog } from "./catalog.ts";
+import { type Catalog, type GenerationEntry, openCatalog } from "./generationCatalog.ts";
 import {
   clearAway,
   createGeneration,
@@ -11,7 +11,7 @@ import {
   type OpenGeneration,
   type ReadModelPlace,
   resumeGeneration,
-} from "./versionedFile.ts";
+} from "./generations.ts";
 
 /** How long a rebuild beside a running service waits for it to switch. */
 const SWITCH_WAIT_MS_MAX = 60_000;

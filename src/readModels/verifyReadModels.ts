@@ -4,8 +4,9 @@ import { rfc3339 } from "../kernel/time.ts";
 import { type EventStore, LOG_START, type Position } from "../ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { type Applier, feedToHead, makeApplier, yieldToTimers } from "./applyEvents.ts";
-import { type Catalog, type GenerationEntry, hasCatalog, openCatalog } from "./catalog.ts";
 import { compareTable, type RowDifference } from "./compareTables.ts";
+import { type Catalog, type GenerationEntry, hasCatalog, openCatalog } from "./generationCatalog.ts";
+import { type ReadModelPlace, readMeta } from "./generations.ts";
 import { leastPosition, meter, type ReadingProgress } from "./rebuildReadModels.ts";
 import { type EventPlace, watchRows } from "./rowHistory.ts";
 import {
@@ -15,7 +16,6 @@ import {
   temporaryPath,
 } from "./temporaryDatabase.ts";
 import { collectDifferences, type Differences } from "./verificationFindings.ts";
-import { type ReadModelPlace, readMeta } from "./versionedFile.ts";
 
 /** A switch between our look at the catalog and our opening of the file makes us look again. */
 const OPEN_ATTEMPTS_MAX = 5;

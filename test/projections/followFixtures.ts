@@ -6,9 +6,9 @@ import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase
 import type { EventStore, NewEvent } from "../../src/ports/eventStore.ts";
 import type { ReadDatabases, SqlRow } from "../../src/ports/readDatabase.ts";
 import { followReadModels } from "../../src/readModels/followLog.ts";
+import type { ReadModelPlace } from "../../src/readModels/generations.ts";
 import { openReaders, type Readers } from "../../src/readModels/readers.ts";
 import type { FollowEvent } from "../../src/readModels/threadMessages.ts";
-import type { ReadModelPlace } from "../../src/readModels/versionedFile.ts";
 import { until } from "../support/until.ts";
 
 export interface Added {

@@ -7,13 +7,13 @@ import type { Projection } from "../../projections/projection.ts";
 import { DAY_MS } from "../../src/kernel/time.ts";
 import type { EventStore } from "../../src/ports/eventStore.ts";
 import { ReadDatabaseError, type ReadDatabases } from "../../src/ports/readDatabase.ts";
-import { openCatalog } from "../../src/readModels/catalog.ts";
+import { openCatalog } from "../../src/readModels/generationCatalog.ts";
+import { createGeneration } from "../../src/readModels/generations.ts";
 import {
   type ReadingProgress,
   type RebuildOptions,
   rebuildReadModels,
 } from "../../src/readModels/rebuildReadModels.ts";
-import { createGeneration } from "../../src/readModels/versionedFile.ts";
 import { memoryEventStore } from "../support/stores/memoryEventStore.ts";
 import {
   added,

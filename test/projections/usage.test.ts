@@ -22,7 +22,7 @@ import { DELIVERY_POLICY } from "../../src/domain/email/retrySchedule.ts";
 import { emailDecider, isTerminal } from "../../src/domain/email/state.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
 import type { ReadDatabase, ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
-import { createTables } from "../../src/readModels/versionedFile.ts";
+import { createTables } from "../../src/readModels/generations.ts";
 import { ACCEPTED_AT, type Accepting, play, stepsArbitrary } from "../support/emailHistories.ts";
 
 const RUNS = { numRuns: 60 };

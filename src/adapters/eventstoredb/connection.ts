@@ -1,9 +1,9 @@
 import { EventStoreDBClient } from "@eventstore/db-client";
-import { permitAddressesOverTls } from "./addressesOverTls.ts";
 import { adminHttpApi } from "./adminHttpApi.ts";
 import { BatchAppends } from "./append/batchAppends.ts";
 import { messageOf } from "./clientErrors.ts";
 import { deadlineIn, pause } from "./deadline.ts";
+import { permitAddressesOverTls } from "./ipHostsOverTls.ts";
 
 /** How long nodes that do not tell of their cluster are asked why. */
 const ASK_MS_MAX = 1_000;

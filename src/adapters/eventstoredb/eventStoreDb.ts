@@ -14,11 +14,11 @@ import type {
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision, untilReadable } from "./append/append.ts";
+import { ToldRevisions } from "./append/conflictRevisions.ts";
 import { OrderedAppends } from "./append/orderedAppends.ts";
-import { ToldRevisions } from "./append/toldRevisions.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
-import { integrityFaults } from "./integrityFaults.ts";
+import { integrityFaults } from "./foreignSettings.ts";
 import { followLog, readLog } from "./logReads.ts";
 import { readHead } from "./readHead.ts";
 import { scavenge } from "./scavenge.ts";

@@ -8,7 +8,7 @@ import { isUuid } from "../../kernel/ids.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import { createTables } from "../../readModels/versionedFile.ts";
+import { createTables } from "../../readModels/generations.ts";
 import type { Config } from "../../service/config/config.ts";
 import { type Command, type Invocation, notFound, UsageError } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";

@@ -31,7 +31,7 @@ import {
   readManifest,
 } from "./backupManifest.ts";
 import { BACKUP_DIRECTORY } from "./backupVerify.ts";
-import { presentMasterKey } from "./presentMasterKey.ts";
+import { presentMasterKey } from "./existingMasterKey.ts";
 
 /** What may be in a DATA_DIR that is empty: the lock that we hold, and the key that somebody has put there. */
 const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);

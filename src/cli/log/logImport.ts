@@ -9,7 +9,7 @@ import { isEmbedded, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
 import { ConfigError } from "../../service/config/configError.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { presentMasterKey } from "../backup/presentMasterKey.ts";
+import { presentMasterKey } from "../backup/existingMasterKey.ts";
 import { progressBar } from "../output/progressBar.ts";
 import { type Command, refuse } from "../program/command.ts";
 

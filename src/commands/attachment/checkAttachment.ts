@@ -8,7 +8,7 @@ import type { Dependencies } from "../dependencies.ts";
 import { load, transact } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
 import { deleteUploadFiles } from "./deleteUploadFiles.ts";
-import { fileFaultOf } from "./fileValidation.ts";
+import { fileFaultOf } from "./fileFaults.ts";
 import { uploadFolder } from "./readAttachment.ts";
 
 /**

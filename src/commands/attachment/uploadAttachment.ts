@@ -9,10 +9,10 @@ import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { contentDeadline } from "../email/contentAge.ts";
+import { contentDeadline } from "../email/contentWriteDeadline.ts";
 import { toNewEvents } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
-import { EMPTY_FILE, type FileFault, fileFaultOf, normalizedFilename } from "./fileValidation.ts";
+import { EMPTY_FILE, type FileFault, fileFaultOf, normalizedFilename } from "./fileFaults.ts";
 import { uploadFolder } from "./readAttachment.ts";
 
 /** A file on its way in. */

@@ -9,9 +9,9 @@ import {
 } from "../../domain/audit/seal.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { SigningKey } from "../../kernel/crypto/signingKey.ts";
+import { isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import { encodeData } from "../../kernel/event/codec.ts";
 import { eventHash } from "../../kernel/event/eventHash.ts";
-import { isSystemEvent } from "../../kernel/event/systemEvents.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { Clock } from "../../ports/clock.ts";
 import {
@@ -141,7 +141,7 @@ export class AuditSealer {
   private take(event: RecordedEvent): void {
     const { stream, revision } = event;
     // What an import could not bring along was sealed where it still was.
-    if (stream === AUDIT_STREAM || !isSystemEvent(event)) return;
+    if (stream === AUDIT_STREAM || !isLogEvent(event)) return;
     if (this.named.delete(nameOf(event))) return;
     this.places.push({ stream, revision, leaf: eventHash(event) });
   }

@@ -1,8 +1,8 @@
 import { AUDIT_STREAM } from "../../domain/audit/events.ts";
 import type { PublicKey } from "../../kernel/crypto/signingKey.ts";
+import { EVENT_ERASED, isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { contentEventHash, eventHash } from "../../kernel/event/eventHash.ts";
-import { EVENT_ERASED, isSystemEvent } from "../../kernel/event/systemEvents.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import {
   type EventStore,
@@ -211,13 +211,13 @@ class LogCheck {
       this.order.see(event);
       const seal = this.chain.take(event, this.leafOf(event));
       if (seal) this.places.compare(seal);
-    } else if (isSystemEvent(event)) this.takeEvent(event);
+    } else if (isLogEvent(event)) this.takeEvent(event);
     else if (event.type === EVENT_ERASED) this.order.seePlaceholder(event);
   }
 
   /** Takes an event that came while the log was read: only what it lets go of, and that it is there. */
   takeLater(event: RecordedEvent): void {
-    if (!isSystemEvent(event)) return;
+    if (!isLogEvent(event)) return;
     this.order.advance(event);
     this.release(event);
   }

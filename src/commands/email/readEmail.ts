@@ -8,7 +8,7 @@ import { emailAggregate } from "../aggregates.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
 import { type EmailHistory, emailHistoryUntil, type HistoryEvent, readEmailHistory } from "./emailHistory.ts";
-import { contentSaltOf, withReplyTexts } from "./relayReplyTexts.ts";
+import { contentSaltOf, withReplyTexts } from "./openRelayReplies.ts";
 import { openContent } from "./storedContent.ts";
 
 /**

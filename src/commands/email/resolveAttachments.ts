@@ -6,7 +6,7 @@ import { invariant } from "../../kernel/assert.ts";
 import { base64Bytes } from "../../kernel/text/base64.ts";
 import { grouped } from "../../kernel/text/text.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
-import { decodeFile, type FileFault, fileFaultOf, normalizedFilename } from "../attachment/fileValidation.ts";
+import { decodeFile, type FileFault, fileFaultOf, normalizedFilename } from "../attachment/fileFaults.ts";
 import { readAttachment, uploadFolder } from "../attachment/readAttachment.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";

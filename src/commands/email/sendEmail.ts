@@ -23,7 +23,7 @@ import { directFilesOwner } from "../storage/reservationOwner.ts";
 import { renderForSend } from "../template/renderForSend.ts";
 import { toNewEvents } from "../transact.ts";
 import { directBytes, type FileFacts, fileFacts } from "./attachmentFacts.ts";
-import { contentDeadline } from "./contentAge.ts";
+import { contentDeadline } from "./contentWriteDeadline.ts";
 import {
   type RequestedAttachment,
   type ResolvedAttachment,

@@ -10,8 +10,8 @@ import {
   instanceKeys,
   newDataKey,
 } from "../../kernel/crypto/derivedKeys.ts";
+import { IMPORT_STREAM } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { IMPORT_STREAM } from "../../kernel/event/systemEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";

@@ -5,11 +5,11 @@ import {
   type ServiceRegisterState,
   serviceRegisterDecider,
 } from "../../domain/serviceRegister/state.ts";
+import { SERVICES_STREAM } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { SERVICES_STREAM } from "../../kernel/event/systemEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import type { ServiceMemory } from "../../ports/serviceMemory.ts";
+import type { ServiceMemory } from "../../ports/joinedService.ts";
 import { type Loaded, load, transact } from "../transact.ts";
 import { instanceAggregate, requireNotFrozen } from "./openInstance.ts";
 

@@ -1,4 +1,4 @@
-import { isSystemEvent } from "../../kernel/event/systemEvents.ts";
+import { isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 
@@ -102,7 +102,7 @@ export function parseLine(line: string): LogLine {
 /** Names that a server keeps for itself would tell it what to do, with our rights; others would stop the import. */
 function requireOurs(event: { readonly stream: string; readonly type: string }): void {
   const isServers = event.stream.startsWith(SERVERS_PREFIX) || event.type.startsWith(SERVERS_PREFIX);
-  if (isServers || !isSystemEvent(event))
+  if (isServers || !isLogEvent(event))
     throw new ExportError(
       `no log of Postledger holds such an event: ${JSON.stringify([event.stream, event.type])}`,
     );

@@ -1,4 +1,4 @@
-import { isSystemEvent } from "../../kernel/event/systemEvents.ts";
+import { isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import { type EventStore, LOG_START, type LogBatch, type Position } from "../../ports/eventStore.ts";
 import type { ReadDatabaseFile } from "../../ports/readDatabase.ts";
 import {
@@ -96,7 +96,7 @@ async function noteTruncations(store: EventStore, scratch: ReadDatabaseFile): Pr
 function addBatch(lines: Lines, { events }: LogBatch, scratch: ReadDatabaseFile): void {
   const streams = new Map<string, Stream>();
   for (const event of events) {
-    if (!isSystemEvent(event)) continue;
+    if (!isLogEvent(event)) continue;
     const stream = streams.get(event.stream) ?? findStream(scratch, event.stream);
     if (event.revision < stream.startsAt) continue;
     if (event.revision > stream.seen + 1) {
@@ -123,7 +123,7 @@ function findStream(scratch: ReadDatabaseFile, name: string): Stream {
 async function* emptiedStreams(lines: Lines, { store, scratch }: ExportOptions): AsyncGenerator<string> {
   for (const { name } of scratch.rows(EMPTIED)) {
     const stream = String(name);
-    const last = isSystemEvent({ stream, type: "" }) ? await store.lastRevision(stream) : null;
+    const last = isLogEvent({ stream, type: "" }) ? await store.lastRevision(stream) : null;
     if (last === null) continue;
     lines.addMissing(stream, 0, last);
     yield lines.take();

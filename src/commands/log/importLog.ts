@@ -1,8 +1,8 @@
 import { restoreInstance } from "../../domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
 import type { LogImportEvent } from "../../domain/log/events.ts";
+import { IMPORT_STREAM, isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
-import { IMPORT_STREAM, isSystemEvent } from "../../kernel/event/systemEvents.ts";
 import { newId } from "../../kernel/ids.ts";
 import { epochMs } from "../../kernel/time.ts";
 import { type EventStore, LOG_START, type RecordedEvent } from "../../ports/eventStore.ts";
@@ -220,7 +220,7 @@ async function compareLog(
   let count = 0;
   for await (const { events } of store.readAll(LOG_START, {})) {
     for (const event of events) {
-      if (!isSystemEvent(event)) continue;
+      if (!isLogEvent(event)) continue;
       const { value } = await expected.next();
       if (value !== eventLine(event)) throw otherwise(event, header);
       count += 1;

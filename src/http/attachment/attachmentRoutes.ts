@@ -2,7 +2,7 @@ import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { listAttachments } from "../../../projections/attachments.ts";
 import { deleteAttachment } from "../../commands/attachment/deleteAttachment.ts";
-import { decodeFile } from "../../commands/attachment/fileValidation.ts";
+import { decodeFile } from "../../commands/attachment/fileFaults.ts";
 import { readAttachment } from "../../commands/attachment/readAttachment.ts";
 import {
   type UploadAttachment,

@@ -5,8 +5,8 @@ import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
 import type { TemplateEvent } from "../../domain/template/events.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import type { Checkpoint } from "../../ports/checkpoint.ts";
 import { LOG_START, type Position, type RecordedEvent, StoreError } from "../../ports/eventStore.ts";
+import type { Checkpoint } from "../../ports/readerCheckpoint.ts";
 import { type PeriodicWorker, periodicWorker, type Round } from "../worker/periodicWorker.ts";
 
 export interface ErasedContentCleanupOptions {

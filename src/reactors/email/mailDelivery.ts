@@ -34,7 +34,7 @@ import type { Refusal, RefusalReports } from "./refusalReports.ts";
 import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
 import { SendGate, type SendGateOptions } from "./sendGate.ts";
-import { whyWaiting } from "./whyWaiting.ts";
+import { whyWaiting } from "./waitingFacts.ts";
 
 export interface MailDeliveryOptions {
   readonly deps: Dependencies;

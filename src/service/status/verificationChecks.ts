@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
-import type { Verification } from "../../readModels/catalog.ts";
+import type { Verification } from "../../readModels/generationCatalog.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { Config } from "../config/config.ts";
 import { type Check, failed, ok } from "./healthChecks.ts";

@@ -4,9 +4,9 @@ import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeAnd
 import { InstanceMismatchError, openInstance } from "../../../src/commands/instance/openInstance.ts";
 import { registeredServices, registerService } from "../../../src/commands/instance/serviceRegister.ts";
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
-import { SERVICES_STREAM } from "../../../src/kernel/event/systemEvents.ts";
+import { SERVICES_STREAM } from "../../../src/kernel/event/bookkeepingEvents.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
-import type { ServiceMemory } from "../../../src/ports/serviceMemory.ts";
+import type { ServiceMemory } from "../../../src/ports/joinedService.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 
 const context = { at: Date.now(), correlationId: "test", actor: "system" };

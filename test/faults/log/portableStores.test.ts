@@ -7,7 +7,7 @@ import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmail } from "../../../src/commands/email/readEmail.ts";
 import { resumeLog } from "../../../src/commands/instance/freezeAndResume.ts";
 import { emailStream } from "../../../src/domain/email/events.ts";
-import { EVENT_ERASED, isSystemEvent } from "../../../src/kernel/event/systemEvents.ts";
+import { EVENT_ERASED, isLogEvent } from "../../../src/kernel/event/bookkeepingEvents.ts";
 import { type EventStore, LOG_START } from "../../../src/ports/eventStore.ts";
 import type { RowDifference } from "../../../src/readModels/compareTables.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
@@ -42,7 +42,7 @@ async function streamsOf(store: EventStore) {
     for (const { stream, id, type } of events) {
       if (stream === "import" || ABOUT_COPIES.has(type)) continue;
       names.add(stream);
-      if (isSystemEvent({ stream, type })) order.push(id);
+      if (isLogEvent({ stream, type })) order.push(id);
     }
   }
   const views: Record<string, unknown> = {};

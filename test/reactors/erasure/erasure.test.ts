@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { attachmentUse } from "../../../projections/attachmentUse.ts";
 import { emails } from "../../../projections/emails.ts";
 import { erasures } from "../../../projections/erasures.ts";
-import { checkpointFile } from "../../../src/adapters/system/checkpointFile.ts";
+import { checkpointFile } from "../../../src/adapters/system/readerCheckpointFile.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmailState } from "../../../src/commands/email/readEmail.ts";

@@ -11,7 +11,7 @@ import { positionText } from "../positions.ts";
 import { readHead } from "../readHead.ts";
 import { readMetadata, readNewest, truncatedBefore } from "../streamReads.ts";
 import { type AppendAnswer, encodeAppend } from "./batchAppendFormat.ts";
-import type { ToldRevisions } from "./toldRevisions.ts";
+import type { ToldRevisions } from "./conflictRevisions.ts";
 
 /** The server gives up a write after 2 s by itself; a longer silence means that the answer is lost. */
 const ATTEMPT_MS_MAX = 2_500;

@@ -1,14 +1,14 @@
 /** Where each file comes from: our own, or an installed package's. */
 const SOURCES = {
-  "dashboard.css": ["./../browser/dashboard.css", "text/css; charset=utf-8"],
-  "dashboard.js": ["./../browser/dashboard.js", "text/javascript; charset=utf-8"],
-  "plots.js": ["./../browser/plots.js", "text/javascript; charset=utf-8"],
-  "logIn.js": ["./../browser/logIn.js", "text/javascript; charset=utf-8"],
+  "dashboard.css": ["../browser/dashboard.css", "text/css; charset=utf-8"],
+  "dashboard.js": ["../browser/dashboard.js", "text/javascript; charset=utf-8"],
+  "plots.js": ["../browser/plots.js", "text/javascript; charset=utf-8"],
+  "logIn.js": ["../browser/logIn.js", "text/javascript; charset=utf-8"],
   "htmx.js": ["htmx.org/dist/htmx.min.js", "text/javascript; charset=utf-8"],
   "hx-sse.js": ["htmx.org/dist/ext/hx-sse.min.js", "text/javascript; charset=utf-8"],
   "uPlot.js": ["uplot/dist/uPlot.iife.min.js", "text/javascript; charset=utf-8"],
   "uPlot.css": ["uplot/dist/uPlot.min.css", "text/css; charset=utf-8"],
-  "icon.svg": ["./../browser/icon.svg", "image/svg+xml"],
+  "icon.svg": ["../browser/icon.svg", "image/svg+xml"],
 } as const;
 
 export type AssetName = keyof typeof SOURCES;

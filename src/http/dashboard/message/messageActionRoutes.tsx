@@ -12,8 +12,8 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messageOf } from "./messageRoutes.tsx";
-import { refusalInWords } from "./refusalWords.ts";
 import { sendAgain } from "./sendAgain.ts";
+import { refusalInWords } from "./sendAgainRefusal.ts";
 
 type Options = Pick<DashboardOptions, "deps">;
 

@@ -6,9 +6,9 @@ import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
-import { bodyResponse, downloadResponse, fileAt } from "./messageFiles.ts";
 import { MessagePage, PARTS, type Part } from "./messagePage.tsx";
 import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./messageParts.tsx";
+import { bodyResponse, downloadResponse, fileAt } from "./messageResponses.ts";
 import { type StoryEntry, storyOf } from "./story.ts";
 import { Timeline } from "./timeline.tsx";
 

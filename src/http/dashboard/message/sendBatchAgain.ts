@@ -4,8 +4,8 @@ import { coversSender } from "../../../domain/apiKey/state.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { Visit } from "../frame/dashboardRoute.ts";
 import { type MessageSource, messagePage } from "./messageRows.ts";
-import { refusalInWords } from "./refusalWords.ts";
 import { sendAgain } from "./sendAgain.ts";
+import { refusalInWords } from "./sendAgainRefusal.ts";
 
 /** Messages that one form sends again: within the time of a request. */
 export const BATCH_MAX = 200;

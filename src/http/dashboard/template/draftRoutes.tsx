@@ -4,7 +4,7 @@ import { draftOrRefuse, existingTemplate, existingVersion } from "../../template
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
-import { bodyResponse } from "../message/messageFiles.ts";
+import { bodyResponse } from "../message/messageResponses.ts";
 import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";
 import { DraftEditor, LivePreview } from "./draftPage.tsx";
 import { checkedDraft, type DraftPreview, faultsOf, previewDraft } from "./draftPreview.ts";

@@ -15,7 +15,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { seeOther } from "../frame/notices.ts";
-import { refusalInWords } from "../message/refusalWords.ts";
+import { refusalInWords } from "../message/sendAgainRefusal.ts";
 import { asSentence, draftFields, type FieldFaults, fieldFaults, sampleValues } from "./draftForm.ts";
 import { SampleField } from "./draftPage.tsx";
 import { placeOf } from "./templateRoutes.tsx";

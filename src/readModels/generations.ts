@@ -9,7 +9,7 @@ import {
   type ReadDatabaseFile,
   type ReadDatabases,
 } from "../ports/readDatabase.ts";
-import { type Catalog, databaseFileOf, type GenerationEntry } from "./catalog.ts";
+import { type Catalog, databaseFileOf, type GenerationEntry } from "./generationCatalog.ts";
 import { updateIndexes } from "./updateIndexes.ts";
 
 /** Where read models live and of which log they speak. */

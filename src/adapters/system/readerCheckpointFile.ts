@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
-import type { Checkpoint } from "../../ports/checkpoint.ts";
 import { LOG_START, type Position } from "../../ports/eventStore.ts";
+import type { Checkpoint } from "../../ports/readerCheckpoint.ts";
 
 /** A checkpoint in a file of its own. `log` names the log and the kind of its store: positions differ by both. */
 export function checkpointFile(path: string, log: string): Checkpoint {

@@ -14,6 +14,6 @@ export const SERVICES_STREAM = "services";
  * Whether an event is one of the log's own. What an import leaves in a store, and who works there, tells of that store:
  * it is in no export, and no seal is about it.
  */
-export function isSystemEvent({ stream, type }: { readonly stream: string; readonly type: string }): boolean {
+export function isLogEvent({ stream, type }: { readonly stream: string; readonly type: string }): boolean {
   return stream !== IMPORT_STREAM && stream !== SERVICES_STREAM && type !== EVENT_ERASED;
 }
