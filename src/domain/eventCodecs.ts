@@ -8,7 +8,7 @@ import { AUDIT_STREAM, auditCodec } from "./audit/events.ts";
 import { emailCodec, emailStream } from "./email/events.ts";
 import { erasureCodec, erasureStream } from "./erasure/events.ts";
 import { INSTANCE_STREAM, instanceCodec } from "./instance/events.ts";
-import { logImportCodec } from "./log/events.ts";
+import { logImportCodec } from "./logImport/events.ts";
 import { quotaCodec } from "./quota/events.ts";
 import { senderCodec, senderStream } from "./sender/events.ts";
 import { serviceRegisterCodec } from "./serviceRegister/events.ts";

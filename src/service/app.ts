@@ -36,7 +36,7 @@ import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
 import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { basePathOf, makeControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
-import { openLogInstance } from "./openLogInstance.ts";
+import { openLogInstance } from "./openInstanceFromConfig.ts";
 import { directoryError, listenError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";

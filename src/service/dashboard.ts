@@ -12,7 +12,7 @@ import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import { isOutbox } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
 import { firstKeyChecks, lastSealCheck } from "./status/healthChecks.ts";
-import { verificationChecks } from "./status/verificationChecks.ts";
+import { verificationChecks } from "./status/readModelVerificationChecks.ts";
 
 /** What is looked up for the overview is good for so long, in ms: it reads files and the log. */
 const UPKEEP_MS = 30 * SECOND_MS;

@@ -134,7 +134,7 @@ const ROOMS: readonly Rooms[] = [
   { layer: "src/reactors", folders: [...NOUNS, "content", "worker"], beside: [] },
   {
     layer: "src/domain",
-    folders: [...NOUNS, "apiKeyUse", "serviceRegister", "verificationAllowance"],
+    folders: [...NOUNS, "apiKeyUse", "logImport", "serviceRegister", "verificationAllowance"],
     beside: ["eventCodecs.ts", "webhookEventTypes.ts"],
   },
   {

@@ -28,7 +28,7 @@ import { openAttachmentInspector } from "../../src/service/adapters/openAttachme
 import { openContentStore } from "../../src/service/adapters/openContentStore.ts";
 import { openStore } from "../../src/service/adapters/openStore.ts";
 import { readConfig } from "../../src/service/config/config.ts";
-import { openLogInstance } from "../../src/service/openLogInstance.ts";
+import { openLogInstance } from "../../src/service/openInstanceFromConfig.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { type Caller, callerOf, startTestApp, type TestApp } from "./service.ts";
 import type { TestStore } from "./stores/stores.ts";

@@ -7,7 +7,7 @@ import type {
 } from "@eventstore/db-client";
 import type { LogBatch, LogFilter, Position, RecordedEvent } from "../../ports/eventStore.ts";
 import { AttemptTimedOutError } from "./deadline.ts";
-import { decodeEvent } from "./eventEncoding.ts";
+import { decodeEvent } from "./decodeEvent.ts";
 import { makeMatcher, serverFilter } from "./logFilters.ts";
 import { checkpointText, positionText, vendorPosition } from "./positions.ts";
 

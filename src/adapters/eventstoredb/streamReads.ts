@@ -11,7 +11,7 @@ import {
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import { isPassing, tellingOf, unavailable } from "./clientErrors.ts";
 import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "./deadline.ts";
-import { decodeEvent, eventOf } from "./eventEncoding.ts";
+import { decodeEvent, eventOf } from "./decodeEvent.ts";
 
 /** An attempt to read that takes longer is given up for a new one: the connection may be a dead one. */
 const ATTEMPT_MS_MAX = 2_500;

@@ -14,7 +14,7 @@ import { openAttachmentInspector } from "../../service/adapters/openAttachmentIn
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
 import { type OpenStoreOptions, openStore } from "../../service/adapters/openStore.ts";
 import type { Config } from "../../service/config/config.ts";
-import { type OpenLogOptions, openLogInstance } from "../../service/openLogInstance.ts";
+import { type OpenLogOptions, openLogInstance } from "../../service/openInstanceFromConfig.ts";
 import { refuseEmptyStore } from "./dataDirectory.ts";
 
 /** The log and its keys, open for one command beside a service that may be running. */

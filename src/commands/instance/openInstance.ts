@@ -1,7 +1,7 @@
 import { INSTANCE_STREAM, instanceCodec } from "../../domain/instance/events.ts";
 import { type Instance, instanceDecider } from "../../domain/instance/state.ts";
-import { logImportCodec } from "../../domain/log/events.ts";
-import { logImportDecider } from "../../domain/log/state.ts";
+import { logImportCodec } from "../../domain/logImport/events.ts";
+import { logImportDecider } from "../../domain/logImport/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import {
   decrypt,

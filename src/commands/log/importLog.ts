@@ -1,6 +1,6 @@
 import { restoreInstance } from "../../domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../domain/instance/events.ts";
-import type { LogImportEvent } from "../../domain/log/events.ts";
+import type { LogImportEvent } from "../../domain/logImport/events.ts";
 import { IMPORT_STREAM, isLogEvent } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";

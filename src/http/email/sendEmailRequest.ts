@@ -15,8 +15,8 @@ import {
 import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { codePoints, grouped, isHeaderSafe } from "../../kernel/text/text.ts";
-import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/bodyRules.ts";
 import { AnyName, Closed, DirectAttachment, Id, Text, UploadId } from "../body/commonSchemas.ts";
+import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberRules.ts";
 import { withRules } from "../body/validation.ts";
 import { type ProblemDetail, refusedFor } from "../server/problem.ts";
 

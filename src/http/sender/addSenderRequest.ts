@@ -2,8 +2,8 @@ import { type Static, Type } from "@sinclair/typebox";
 import type { NewSender } from "../../commands/sender/manageSender.ts";
 import { DISPLAY_NAME_CHARACTERS_MAX, displayNameFault } from "../../domain/sender/displayName.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
-import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/bodyRules.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
+import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberRules.ts";
 import { checkRules, withRules } from "../body/validation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 

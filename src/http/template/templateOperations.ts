@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { memberRules } from "../body/bodyRules.ts";
 import { AnyName, Closed, Text } from "../body/commonSchemas.ts";
+import { memberRules } from "../body/memberRules.ts";
 import { withRules } from "../body/validation.ts";
 import { variablesFaults } from "../email/sendEmailRequest.ts";
 import { answersPage } from "../lists/listOperation.ts";

@@ -22,9 +22,9 @@ import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
+import { type DestinationRules, destinationOf } from "./webhookDestination.ts";
 import { type UpdateWebhookBody, webhookEndpointOperations } from "./webhookEndpointOperations.ts";
 import { endpointJson, webhookId } from "./webhookEndpointResource.ts";
-import { type DestinationRules, destinationOf } from "./webhookUrl.ts";
 
 /** How long two secrets sign after a rotation, unless it is said. */
 const OVERLAP_SECONDS_DEFAULT = 86_400;

@@ -37,9 +37,9 @@ import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { MailSession } from "../../ports/mailTransport.ts";
 import type { SuppressionList } from "../../ports/suppressionList.ts";
+import type { SendGate } from "../instance/sendGate.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { MENDABLE_REASONS, type Refusal } from "./refusalReports.ts";
-import type { SendGate } from "./sendGate.ts";
 import { singleFlightReads } from "./singleFlightReads.ts";
 
 /** What one delivery works with. */

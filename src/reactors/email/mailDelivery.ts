@@ -18,6 +18,7 @@ import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { MailTransport } from "../../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { type AbortableSleep, abortableSleep } from "../worker/abortableSleep.ts";
 import { ClaimScheduler } from "../worker/claimScheduler.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
@@ -33,7 +34,6 @@ import { FairMailQueue } from "./fairMailQueue.ts";
 import type { Refusal, RefusalReports } from "./refusalReports.ts";
 import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
-import { SendGate, type SendGateOptions } from "./sendGate.ts";
 import { whyWaiting } from "./waitingFacts.ts";
 
 export interface MailDeliveryOptions {

@@ -28,7 +28,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import type { MailMessage, MailSession, MailTransport } from "../../ports/mailTransport.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
 import type { RelayOutageReports } from "../email/relayOutageReports.ts";
-import { SendGate, type SendGateOptions } from "../email/sendGate.ts";
+import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { abortableSleep } from "../worker/abortableSleep.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";

@@ -24,7 +24,7 @@ import { newRequestId } from "../../kernel/ids.ts";
 import type { WebhookOutcome } from "../../kernel/outcome/webhookOutcome.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { WebhookCall, WebhookTransport } from "../../ports/webhookTransport.ts";
-import type { SendGate } from "../email/sendGate.ts";
+import type { SendGate } from "../instance/sendGate.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 
 /** What one delivery works with. */

@@ -11,7 +11,7 @@ import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload
 import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { SendGate, type SendGateOptions } from "../email/sendGate.ts";
+import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { type AbortableSleep, abortableSleep } from "../worker/abortableSleep.ts";
 import { ClaimScheduler, type WorkPermit } from "../worker/claimScheduler.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";

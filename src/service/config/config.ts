@@ -1,8 +1,8 @@
 import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import { type IntegrityConfig, readIntegrityConfig } from "./auditAndVerifyConfig.ts";
 import { ConfigError } from "./configError.ts";
 import { type ContentConfig, readContentConfig } from "./contentConfig.ts";
 import { type Environment, EnvironmentReader } from "./environmentReader.ts";
-import { type IntegrityConfig, readIntegrityConfig } from "./integrityConfig.ts";
 import { readLimitsDefault } from "./limitsConfig.ts";
 import { type LoggingConfig, readLoggingConfig } from "./loggingConfig.ts";
 import { isLoopbackUrl } from "./loopback.ts";

@@ -7,7 +7,7 @@ import {
   scannerChecks,
   webhookChecks,
 } from "./healthChecks.ts";
-import { verificationChecks } from "./verificationChecks.ts";
+import { verificationChecks } from "./readModelVerificationChecks.ts";
 
 /** What was found on the log, and what only whoever has the log open can find. */
 export interface LogFindings {

@@ -1,6 +1,6 @@
 import { readLastSeal } from "../../commands/audit/auditSealer.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { formatTrouble } from "../../commands/instance/raiseLogFormat.ts";
+import { formatTrouble } from "../../commands/instance/requireLogFormat.ts";
 import type { InstanceState } from "../../domain/instance/state.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { bytesText } from "../../kernel/text/text.ts";

@@ -3,7 +3,7 @@ import { emails } from "../../../projections/emails.ts";
 import { projections } from "../../../projections/index.ts";
 import { stopsAtNewerFormat } from "../../../projections/stopAtNewerFormat.ts";
 import { InstanceMismatchError, openInstance } from "../../../src/commands/instance/openInstance.ts";
-import { formatTrouble, requireLogFormat } from "../../../src/commands/instance/raiseLogFormat.ts";
+import { formatTrouble, requireLogFormat } from "../../../src/commands/instance/requireLogFormat.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { UnreadableEventError } from "../../../src/kernel/event/codec.ts";
 import { LOG_FORMAT, LOG_FORMAT_RAISED } from "../../../src/kernel/event/logFormat.ts";

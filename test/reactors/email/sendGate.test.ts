@@ -7,7 +7,7 @@ import { restoreInstance } from "../../../src/domain/instance/decisions.ts";
 import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { newId } from "../../../src/kernel/ids.ts";
 import { type EventStore, LOG_START, type Position } from "../../../src/ports/eventStore.ts";
-import { SendGate } from "../../../src/reactors/email/sendGate.ts";
+import { SendGate } from "../../../src/reactors/instance/sendGate.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 import { testClock } from "./deliveryFixtures.ts";

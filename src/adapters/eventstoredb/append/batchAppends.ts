@@ -2,7 +2,7 @@ import type { EventStoreDBClient } from "@eventstore/db-client";
 import { type CallOptions, Client, type Metadata, status } from "@grpc/grpc-js";
 import { messageOf, NotSentError } from "../clientErrors.ts";
 import { AttemptTimedOutError, backoffMs, pause } from "../deadline.ts";
-import { type AppendCall, AppendStream } from "./appendStream.ts";
+import { type AppendCall, AppendStream } from "./appendCall.ts";
 import { type AppendAnswer, BATCH_APPEND_PATH, type EncodedAppend } from "./batchAppendFormat.ts";
 
 /**

@@ -4,8 +4,8 @@ import { Heading } from "../components/heading.tsx";
 import { Empty } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
-import { LiveMark, ON_CHANGE } from "../live/liveMark.tsx";
-import type { MessageRow } from "../message/messageRows.ts";
+import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
+import type { MessageRow } from "../message/findMessages.ts";
 
 interface InboxProps {
   readonly visit: Visit;

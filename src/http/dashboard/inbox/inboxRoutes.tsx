@@ -4,7 +4,7 @@ import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
-import { catchUp, type MessageRow, messagePage } from "../message/messageRows.ts";
+import { catchUp, type MessageRow, messagePage } from "../message/findMessages.ts";
 import { Inbox } from "./inboxPage.tsx";
 
 const MAILS_PER_PAGE = 25;

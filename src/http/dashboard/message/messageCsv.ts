@@ -1,7 +1,7 @@
 import type { EmailQuery } from "../../../../projections/emails.ts";
 import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
-import { type MessageRow, type MessageSource, messagePage } from "./messageRows.ts";
+import { type MessageRow, type MessageSource, messagePage } from "./findMessages.ts";
 
 /** Rows that are in memory at once. */
 const ROWS_AT_ONCE = 100;

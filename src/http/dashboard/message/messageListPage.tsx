@@ -5,8 +5,8 @@ import { Empty, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
-import { LiveMark, ON_CHANGE } from "../live/liveMark.tsx";
-import type { MessageRow } from "./messageRows.ts";
+import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
+import type { MessageRow } from "./findMessages.ts";
 import { reasonInWords } from "./reasonWords.ts";
 import { SEARCH_CHARACTERS_MAX, type Search, STATUSES, searchText } from "./searchWords.ts";
 

@@ -8,8 +8,6 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
-import { messageCsv } from "./messageCsv.ts";
-import { listAddress, MessageList, MessageRows, NEW_SHOWN_MAX } from "./messageListPage.tsx";
 import {
   catchUp,
   countNewer,
@@ -18,7 +16,9 @@ import {
   messageOfKey,
   messagePage,
   messagesOf,
-} from "./messageRows.ts";
+} from "./findMessages.ts";
+import { messageCsv } from "./messageCsv.ts";
+import { listAddress, MessageList, MessageRows, NEW_SHOWN_MAX } from "./messageListPage.tsx";
 import {
   emailQueryOf,
   parseSearch,

@@ -9,7 +9,7 @@ import { Copyable, Facts } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
-import { LiveMark, ON_CHANGE } from "../live/liveMark.tsx";
+import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import { messageStream } from "../live/liveRoutes.ts";
 import { listAddress } from "./messageListPage.tsx";
 import { reasonInWords } from "./reasonWords.ts";

@@ -3,7 +3,7 @@ import { readEmail } from "../../../commands/email/readEmail.ts";
 import { coversSender } from "../../../domain/apiKey/state.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { Visit } from "../frame/dashboardRoute.ts";
-import { type MessageSource, messagePage } from "./messageRows.ts";
+import { type MessageSource, messagePage } from "./findMessages.ts";
 import { sendAgain } from "./sendAgain.ts";
 import { refusalInWords } from "./sendAgainRefusal.ts";
 

@@ -6,9 +6,9 @@ import { Status, type Tone } from "../components/status.tsx";
 import { Ago, Time } from "../components/time.tsx";
 import type { UpkeepCheck } from "../frame/dashboardOptions.ts";
 import type { Visit } from "../frame/dashboardRoute.ts";
-import { LiveMark, ON_CHANGE } from "../live/liveMark.tsx";
+import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
+import type { MessageRow } from "../message/findMessages.ts";
 import { listAddress } from "../message/messageListPage.tsx";
-import type { MessageRow } from "../message/messageRows.ts";
 import { reasonInWords } from "../message/reasonWords.ts";
 import { type Bucket, COUNTED, type Counted, type Counts, RANGES, type Range } from "./counts.ts";
 

@@ -3,7 +3,7 @@ import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
-import { type MessageRow, messagePage } from "../message/messageRows.ts";
+import { type MessageRow, messagePage } from "../message/findMessages.ts";
 import { countsOf, RANGES, type Range } from "./counts.ts";
 import { Overview, type OverviewProps, type Queue } from "./overviewPage.tsx";
 

@@ -4,7 +4,7 @@ import { isWebhookEventType } from "../../../domain/webhookEventTypes.ts";
 import { findPage, scheduledRead, whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { pageRequest } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
-import { destinationOf } from "../../webhook/webhookUrl.ts";
+import { destinationOf } from "../../webhook/webhookDestination.ts";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";

@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { HealthStatus } from "../health/healthSchemas.ts";
+import { HealthStatus } from "../health/healthOperations.ts";
 import type { Operations } from "../server/operation.ts";
 
 const Cached = Type.Object({ ETag: Type.String(), "Cache-Control": Type.String(), Vary: Type.String() });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { readOrCreate } from "../adapters/directory/durableFile.ts";
 import { bindContentStore, requireUnboundContentStore } from "../commands/instance/bindContentStore.ts";
 import { type OpenInstance, openInstance } from "../commands/instance/openInstance.ts";
-import { requireLogFormat } from "../commands/instance/raiseLogFormat.ts";
+import { requireLogFormat } from "../commands/instance/requireLogFormat.ts";
 import { INSTANCE_STREAM } from "../domain/instance/events.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
