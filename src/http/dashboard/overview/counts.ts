@@ -37,7 +37,7 @@ export interface Counts {
 }
 
 /** Messages of the last hour that are looked at. */
-const MESSAGES_OF_HOUR_MAX = 10_000;
+export const MESSAGES_OF_HOUR_MAX = 5_000;
 
 /**
  * What a workspace's messages came to. Of days and months an ending counts in the hour that it was recorded in; of the

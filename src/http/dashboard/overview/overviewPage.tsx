@@ -10,7 +10,15 @@ import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { MessageRow } from "../message/findMessages.ts";
 import { listAddress } from "../message/messageListPage.tsx";
 import { reasonInWords } from "../message/reasonWords.ts";
-import { type Bucket, COUNTED, type Counted, type Counts, RANGES, type Range } from "./counts.ts";
+import {
+  type Bucket,
+  COUNTED,
+  type Counted,
+  type Counts,
+  MESSAGES_OF_HOUR_MAX,
+  RANGES,
+  type Range,
+} from "./counts.ts";
 
 /** What waits for its delivery. */
 export interface Queue {
@@ -122,7 +130,8 @@ const Messages: FC<OverviewProps & { readonly messages: NonNullable<OverviewProp
       </ul>
       {isCut ? (
         <p class="soft">
-          There were more in the last hour than are looked at here: these are the newest 10,000.
+          There were more in the last hour than are looked at here: these are the newest{" "}
+          {MESSAGES_OF_HOUR_MAX.toLocaleString("en")}.
         </p>
       ) : null}
       <Plot range={range} buckets={buckets} />
