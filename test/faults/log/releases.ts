@@ -35,10 +35,10 @@ const schemas = {`,
   },
   {
     file: "src/commands/email/sendEmail.ts",
-    from: "/** What the 202 says. */",
+    from: "/** A request that has passed every check that does not depend on state. */",
     to: `const secondVersion = ({ fingerprint, ...rest }: any) => ({ ...rest, request: { fingerprint } });
 
-/** What the 202 says. */`,
+/** A request that has passed every check that does not depend on state. */`,
   },
 ];
 

@@ -68,7 +68,7 @@ test(
   async () => {
     const stopped = async () => {
       const { status, json } = await app.call("GET", "/health/ready");
-      return status === 503 && /emails: .*due: /.test(json.checks.read_models.detail);
+      return status === 503 && /emails: .*mail-queue: /.test(json.checks.read_models.detail);
     };
     await until(stopped, "the read models to stop", TEST_MS_MAX / 2);
     expectNamed(await doctor());

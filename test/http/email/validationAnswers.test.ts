@@ -132,7 +132,7 @@ const bodies: readonly Told[] = [
   ],
   [
     "more definitions than there may be",
-    draft({ variables: Array(101).fill({ name: "a", type: "string" }) }),
+    draft({ variables: Array.from({ length: 101 }, (_, at) => ({ name: `a${at}`, type: "string" })) }),
     {
       "/variables": "must hold at most 100 items",
     },
@@ -159,6 +159,7 @@ const bodies: readonly Told[] = [
     "a sender",
     ["POST", "/api/v1/senders", { address: 7, domain: "", display_name: "" }],
     {
+      "": "must have exactly one of address and domain",
       "/address": "must be a string",
       "/domain": "must have 1 to 253 characters",
       "/display_name": "must have 1 to 200 characters",
