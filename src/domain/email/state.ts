@@ -3,15 +3,19 @@ import type { Decider } from "../../kernel/event/decider.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import type { EmailEvent } from "./events.ts";
 
-export type EmailStatus =
-  | "queued"
-  | "sending"
-  | "deferred"
-  | "sent"
-  | "bounced"
-  | "failed"
-  | "suppressed"
-  | "canceled";
+/** Where a message can stand, in the order in which these may come to it. */
+export const EMAIL_STATUSES = [
+  "queued",
+  "sending",
+  "deferred",
+  "sent",
+  "bounced",
+  "failed",
+  "suppressed",
+  "canceled",
+] as const;
+
+export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
 const TERMINAL: ReadonlySet<EmailStatus> = new Set(["sent", "bounced", "failed", "suppressed", "canceled"]);
 

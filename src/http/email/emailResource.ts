@@ -4,7 +4,7 @@ import type { HistoryEvent } from "../../commands/email/emailHistory.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { EmailEvent } from "../../domain/email/events.ts";
 import type { Receipt } from "../../domain/email/idempotency.ts";
-import type { ErasureReason } from "../../domain/email/state.ts";
+import { EMAIL_STATUSES, type ErasureReason } from "../../domain/email/state.ts";
 import { WAITING_REASONS, type Waiting as WaitingView } from "../../domain/email/waitingReason.ts";
 import { never } from "../../kernel/assert.ts";
 import { rfc3339 } from "../../kernel/time.ts";
@@ -20,16 +20,7 @@ import {
 } from "../body/commonSchemas.ts";
 
 /** Where a message stands. */
-export const EmailStatus = OneOf([
-  "queued",
-  "sending",
-  "deferred",
-  "sent",
-  "bounced",
-  "failed",
-  "suppressed",
-  "canceled",
-]);
+export const EmailStatus = OneOf(EMAIL_STATUSES);
 
 export const EmailReceipt = Closed(
   {

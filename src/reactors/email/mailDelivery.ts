@@ -17,11 +17,12 @@ import { authorityOf } from "../../domain/sender/state.ts";
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { MailTransport } from "../../ports/mailTransport.ts";
-import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { type AbortableSleep, abortableSleep } from "../worker/abortableSleep.ts";
 import { ClaimScheduler } from "../worker/claimScheduler.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
+import { readRows } from "../worker/readRows.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 import {
   commandContextOf,
@@ -243,13 +244,7 @@ export class MailDelivery {
 
   /** What the read model says; null while it cannot be read or is damaged: its follower sees to that. */
   private readDue<Result>(query: (db: ReadDatabase) => Result): Result | null {
-    try {
-      return query(this.options.mailQueue);
-    } catch (error) {
-      if (!(error instanceof ReadDatabaseError)) throw error;
-      if (error.failure !== "unavailable") this.context.onTrouble(error, "");
-      return null;
-    }
+    return readRows(() => query(this.options.mailQueue), this.context.onTrouble);
   }
 
   /** Ends leases that ran out and messages whose time is over: needs no relay, so it goes on without one. */

@@ -26,11 +26,12 @@ import { domainOf } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, MINUTE_MS } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { MailMessage, MailSession, MailTransport } from "../../ports/mailTransport.ts";
-import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import type { RelayOutageReports } from "../email/relayOutageReports.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { abortableSleep } from "../worker/abortableSleep.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
+import { readRows } from "../worker/readRows.ts";
 import { retryUntilRecorded } from "../worker/retryUntilRecorded.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 
@@ -137,7 +138,7 @@ export class VerificationMailWorker {
   /** What can be claimed; nothing while the read model cannot be read: its follower sees to that. */
   private due(): readonly DueMail[] {
     const { mails, deps } = this.options;
-    try {
+    const found = readRows(() => {
       const ready = readyVerificationMails(mails, deps.clock.now(), MAILS_MAX);
       const lapsed = this.leases.expired(leasedVerificationMails(mails, MAILS_MAX));
       const resting = new Set(this.rests.busy());
@@ -145,11 +146,8 @@ export class VerificationMailWorker {
         ...lapsed.map((mail) => ({ ...mail, expiredAttempt: mail.attempt })),
         ...ready.map((mail) => ({ ...mail, expiredAttempt: null })),
       ].filter(({ id }) => !resting.has(id));
-    } catch (error) {
-      if (!(error instanceof ReadDatabaseError)) throw error;
-      if (error.failure !== "unavailable") this.options.onTrouble(error, "");
-      return [];
-    }
+    }, this.options.onTrouble);
+    return found ?? [];
   }
 
   /** Below half of the disk's minimum no claim is made: outcomes must still find room. */

@@ -10,11 +10,12 @@ import { expireWebhookLease, readWebhookDelivery } from "../../commands/webhookD
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
-import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
 import { type AbortableSleep, abortableSleep } from "../worker/abortableSleep.ts";
 import { ClaimScheduler, type WorkPermit } from "../worker/claimScheduler.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
+import { readRows } from "../worker/readRows.ts";
 import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
 import { deliverWebhook, recordingOf, type WebhookContext } from "./deliverWebhook.ts";
 import { EndpointBulkhead } from "./endpointBulkhead.ts";
@@ -149,13 +150,7 @@ export class WebhookDelivery {
 
   /** What the read model says; null while it cannot be read or is damaged: its follower sees to that. */
   private read<Result>(query: (db: ReadDatabase) => Result): Result | null {
-    try {
-      return query(this.options.deliveries);
-    } catch (error) {
-      if (!(error instanceof ReadDatabaseError)) throw error;
-      if (error.failure !== "unavailable") this.options.onTrouble(error, "");
-      return null;
-    }
+    return readRows(() => query(this.options.deliveries), this.options.onTrouble);
   }
 
   /** Ends leases that ran out, and disables endpoints that nothing gets through to. */

@@ -2,8 +2,8 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { abortableSleep } from "./abortableSleep.ts";
+import { readRows } from "./readRows.ts";
 import { rowBackoff } from "./rowBackoff.ts";
 
 /** Something that a read model says is to be done. */
@@ -59,7 +59,8 @@ export function pollingWorker(work: PollingWork): PollingWorker {
   let running: Promise<unknown> = Promise.resolve();
 
   const refill = () => {
-    const rows = readRows(work, rests.busy());
+    const rows =
+      readRows(() => work.find(work.clock.now(), rests.busy(), CANDIDATES_MAX), work.onTrouble) ?? [];
     candidates = [...rows];
     // A full page may have more behind it.
     isStale = rows.length >= CANDIDATES_MAX;
@@ -117,15 +118,4 @@ export function pollingWorker(work: PollingWork): PollingWorker {
       clearTimeout(timer);
     },
   };
-}
-
-/** Rows to work on; none while the read model cannot be read or is damaged: its follower sees to that. */
-function readRows(work: PollingWork, without: readonly string[]): readonly Row[] {
-  try {
-    return work.find(work.clock.now(), without, CANDIDATES_MAX);
-  } catch (error) {
-    if (!(error instanceof ReadDatabaseError)) throw error;
-    if (error.failure !== "unavailable") work.onTrouble(error, "");
-    return [];
-  }
 }

@@ -1,4 +1,5 @@
 import type { FC } from "hono/jsx";
+import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
@@ -8,7 +9,7 @@ import type { Visit } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { MessageRow } from "./findMessages.ts";
 import { reasonInWords } from "./reasonWords.ts";
-import { SEARCH_CHARACTERS_MAX, type Search, STATUSES, searchText } from "./searchWords.ts";
+import { SEARCH_CHARACTERS_MAX, type Search, searchText } from "./searchWords.ts";
 
 /** More new messages than this are told as this many and more. */
 export const NEW_SHOWN_MAX = 100;
@@ -130,7 +131,7 @@ const SearchBox: FC<Pick<MessageListProps, "visit" | "search" | "faults">> = ({ 
             value={words.status ?? ""}
             options={[
               { value: "", label: "Any" },
-              ...STATUSES.map((status) => ({ value: status, label: status })),
+              ...EMAIL_STATUSES.map((status) => ({ value: status, label: status })),
             ]}
           />
           <Field

@@ -1,5 +1,6 @@
 import type { EmailQuery } from "../../../../projections/emails.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
+import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
@@ -8,18 +9,6 @@ import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 /** What can be searched for, in the order of the form. */
 export const SEARCH_WORDS = ["to", "from", "status", "template", "after", "before", "key"] as const;
 export type SearchWord = (typeof SEARCH_WORDS)[number];
-
-/** The statuses of a message, in the order in which it may come to them. */
-export const STATUSES = [
-  "queued",
-  "sending",
-  "deferred",
-  "sent",
-  "bounced",
-  "failed",
-  "suppressed",
-  "canceled",
-] as const;
 
 /** Longer than any search that means something. */
 export const SEARCH_CHARACTERS_MAX = 1_000;
@@ -105,8 +94,8 @@ export function emailQueryOf(
     return undefined;
   };
   const { status, template } = words;
-  if (status !== undefined && !(STATUSES as readonly string[]).includes(status))
-    faults.push(`status: is one of ${STATUSES.join(", ")}.`);
+  if (status !== undefined && !(EMAIL_STATUSES as readonly string[]).includes(status))
+    faults.push(`status: is one of ${EMAIL_STATUSES.join(", ")}.`);
   if (template !== undefined && !isUuid(template)) faults.push("template: takes the id of a template.");
   const recipientHash = hashOf("to");
   const senderId = hashOf("from");

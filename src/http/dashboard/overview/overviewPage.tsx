@@ -220,8 +220,7 @@ const Health: FC<OverviewProps> = ({ checks, upkeep }) => (
         ...Object.entries(checks).map(([name, { ok, detail }]) => {
           const value: Child = (
             <>
-              <Status status={ok ? "ok" : "failed"} label={ok ? "well" : "not well"} />{" "}
-              <span class="soft">{detailInWords(name, detail)}</span>
+              <Status status={ok ? "ok" : "failed"} /> <span class="soft">{detailInWords(name, detail)}</span>
             </>
           );
           return [CHECK_NAMES[name] ?? name, value] as const;
@@ -229,8 +228,7 @@ const Health: FC<OverviewProps> = ({ checks, upkeep }) => (
         ...(upkeep ?? []).map(({ name, status, detail, action }) => {
           const value: Child = (
             <>
-              <Status status={status} label={status === "ok" ? "well" : "look at it"} />{" "}
-              <span class="soft">{detail}</span>
+              <Status status={status} /> <span class="soft">{detail}</span>
               {action === null ? null : <p>To do: {action}</p>}
             </>
           );

@@ -1,0 +1,15 @@
+import { ReadDatabaseError } from "../../ports/readDatabase.ts";
+
+/** What a query of a read model finds; null while it cannot be read or is damaged: its follower sees to that. */
+export function readRows<Result>(
+  query: () => Result,
+  onTrouble: (error: unknown, stream: string) => void,
+): Result | null {
+  try {
+    return query();
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError)) throw error;
+    if (error.failure !== "unavailable") onTrouble(error, "");
+    return null;
+  }
+}
