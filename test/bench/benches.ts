@@ -36,6 +36,8 @@ const DELIVERY_MS_MAX = 300_000;
 export interface BenchOptions {
   /** The messages of a log that has grown. */
   readonly messages: number;
+  /** How often what is compared takes turns. */
+  readonly turns: number;
 }
 
 export type Bench = (store: BenchStore, report: Report, options: BenchOptions) => Promise<void>;
@@ -71,21 +73,6 @@ function addLoad(report: Report, name: string, store: string, load: LoadResult):
   add(report, { name: `${name} p50`, store, unit: "ms", value: load.p50 });
   add(report, { name: `${name} p99`, store, unit: "ms", value: load.p99 });
 }
-
-/** The whole send path over HTTP, then its replay; read models follow, delivery is held. */
-export const send: Bench = async (store, report) => {
-  const raw = await measureAppends(store, report);
-  await onService(store, { DELIVERY: "off" }, async ({ url, apiKey }) => {
-    const load = { url, apiKey, connections: CONNECTIONS };
-    await httpLoad({ ...load, requests: WARM_REQUESTS, keyPrefix: "warm-up" });
-    const sent = await httpLoad({ ...load, requests: SENDS[store.name], keyPrefix: "measured" });
-    addLoad(report, "send", store.name, sent);
-    addRatio(report, `send_vs_append_${store.name}`, sent.perSecond / raw);
-    const replayed = await httpLoad({ ...load, requests: SENDS[store.name], keyPrefix: "measured" });
-    addLoad(report, "replay", store.name, replayed);
-    addRatio(report, `replay_vs_send_${store.name}`, replayed.perSecond / sent.perSecond);
-  });
-};
 
 /** Sends by a template beside sends of content, in turns, so that both meet the same machine. */
 export const template: Bench = async (store, report) => {

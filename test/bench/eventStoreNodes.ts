@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { EventStoreDBClient, jsonEvent, NO_STREAM } from "@eventstore/db-client";
 import type { NewEvent } from "../../src/ports/eventStore.ts";
 import { startEventStoreDb, startSecuredEventStoreDb } from "../support/stores/eventstoredb.ts";
@@ -6,9 +5,9 @@ import { sampleEvents } from "./append.ts";
 import { type Bench, CONNECTIONS } from "./benches.ts";
 import { serveOn } from "./benchService.ts";
 import { type FreshStore, freshOn } from "./benchStores.ts";
-import { median } from "./growth.ts";
 import { httpLoad, seededRandom } from "./httpLoad.ts";
-import { add, addRatio, type Report } from "./report.ts";
+import { cpuUsOf } from "./processTime.ts";
+import { add, addRatio, median, type Report } from "./report.ts";
 
 const TURNS = 5;
 const WARM_REQUESTS = 2_000;
@@ -19,20 +18,11 @@ const SEND = "send";
 const REPLAY = "replay";
 const SEND_BESIDE = "send beside replays of another instance's";
 const OTHERS_REPLAY = "replay of another instance's";
-const TICKS_PER_SECOND = 100;
 
 /** Work of one kind: how fast it went, and what processor time it took of the process that did it. */
 interface Pace {
   readonly perSecond: number;
   readonly cpuUs: number;
-}
-
-/** Processor time of a process so far, user and system, in µs. */
-function cpuUsOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .replace(/^.*\) /s, "")
-    .split(" ");
-  return ((Number(fields[11]) + Number(fields[12])) * 1e6) / TICKS_PER_SECOND;
 }
 
 /** The vendor's own batch appends with as many callers as the load has connections, in a process of their own. */

@@ -7,7 +7,7 @@ import type { BenchStore, FreshStore } from "./benchStores.ts";
 import { growLog } from "./growthLog.ts";
 import type { LogReading } from "./growthRead.ts";
 import { httpLoad, type LoadResult } from "./httpLoad.ts";
-import { add, addRatio, type Report } from "./report.ts";
+import { add, addRatio, median, type Report } from "./report.ts";
 
 /** What a log that has grown is compared to. */
 const SMALL_MESSAGES = 10_000;
@@ -134,10 +134,6 @@ interface Side {
   readonly service: TestProcess;
   readonly sends: LoadResult[];
   readonly gets: LoadResult[];
-}
-
-export function median(values: readonly number[]): number {
-  return [...values].sort((left, right) => left - right)[Math.floor(values.length / 2)] ?? 0;
 }
 
 async function load({ log, service, sends, gets }: Side, turn: number, requests: number): Promise<void> {

@@ -1,11 +1,12 @@
 import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
-import { append, type Bench, deliver, memory, project, send, template } from "./benches.ts";
+import { append, type Bench, deliver, memory, project, template } from "./benches.ts";
 import { benchStores } from "./benchStores.ts";
 import { nodes } from "./eventStoreNodes.ts";
 import { growth } from "./growth.ts";
 import { queries } from "./queries.ts";
 import { newReport } from "./report.ts";
+import { send } from "./sends.ts";
 import { isolation } from "./webhookIsolation.ts";
 import { webhooks } from "./webhooks.ts";
 
@@ -26,20 +27,32 @@ const BENCHES: Readonly<Record<string, Bench>> = {
 /** They take many minutes, so they are run only when they are named. */
 const ONLY_BY_NAME: ReadonlySet<string> = new Set(["growth", "queries", "nodes"]);
 const MESSAGES_DEFAULT = "1000000";
+const TURNS_DEFAULT = "5";
 
 /**
- * `bun run bench [name…] [--json] [--messages N]`: with `--json` the last line is one JSON object; `--messages` is
- * for `growth` and `queries`.
+ * `bun run bench [name…] [--json] [--store NAME] [--messages N] [--turns N]`: with `--json` the last line is one JSON
+ * object; `--store` names the only store to measure; `--messages` is for `growth` and `queries`, `--turns` for `send`.
  */
 async function main(words: readonly string[]): Promise<number> {
   const { values, positionals: names } = parseArgs({
     args: [...words],
     allowPositionals: true,
-    options: { json: { type: "boolean" }, messages: { type: "string", default: MESSAGES_DEFAULT } },
+    options: {
+      json: { type: "boolean" },
+      store: { type: "string" },
+      messages: { type: "string", default: MESSAGES_DEFAULT },
+      turns: { type: "string", default: TURNS_DEFAULT },
+    },
   });
-  const messages = Number(values.messages);
-  if (!Number.isSafeInteger(messages) || messages < 1) {
-    process.stderr.write("--messages takes a number of messages\n");
+  const [messages, turns] = [Number(values.messages), Number(values.turns)];
+  const isCount = (value: number) => Number.isSafeInteger(value) && value >= 1;
+  if (!isCount(messages) || !isCount(turns)) {
+    process.stderr.write("--messages takes a number of messages, --turns a number of turns\n");
+    return 2;
+  }
+  const stores = benchStores().filter(({ name }) => name === (values.store ?? name));
+  if (stores.length === 0) {
+    process.stderr.write(`there is no store ${values.store} here\n`);
     return 2;
   }
   const unknown = names.find((name) => !(name in BENCHES));
@@ -51,9 +64,10 @@ async function main(words: readonly string[]): Promise<number> {
   const machine = `${cpus().length} × ${cpu?.model ?? "unknown"}, ${Math.round(totalmem() / 2 ** 30)} GiB, Bun ${Bun.version}`;
   process.stderr.write(`${machine}\n`);
   const report = newReport();
-  for (const store of benchStores()) {
+  for (const store of stores) {
     const usual = Object.keys(BENCHES).filter((name) => !ONLY_BY_NAME.has(name));
-    for (const name of names.length > 0 ? names : usual) await BENCHES[name]?.(store, report, { messages });
+    for (const name of names.length > 0 ? names : usual)
+      await BENCHES[name]?.(store, report, { messages, turns });
   }
   if (values.json) process.stdout.write(`${JSON.stringify({ machine, ...report })}\n`);
   return 0;

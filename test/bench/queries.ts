@@ -3,9 +3,9 @@ import type { TestProcess } from "../support/service.ts";
 import { type BenchOptions, CONNECTIONS } from "./benches.ts";
 import { onFresh } from "./benchService.ts";
 import type { BenchStore } from "./benchStores.ts";
-import { grown, MAIN, median, run, timedStart } from "./growth.ts";
+import { grown, MAIN, run, timedStart } from "./growth.ts";
 import { httpLoad } from "./httpLoad.ts";
-import { add, addRatio, type Report } from "./report.ts";
+import { add, addRatio, median, type Report } from "./report.ts";
 
 /** Who asks for lists while others send. */
 const CALLERS = 8;
