@@ -78,6 +78,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   liquidjs: ["liquidjs"],
   nodemailer: ["nodemailer"],
   pino: ["pino"],
+  postalMime: ["postal-mime"],
   s3: ["bun"],
   sqlite: ["node:sqlite"],
   system: [],
@@ -115,7 +116,18 @@ interface Rooms {
 const ROOMS: readonly Rooms[] = [
   {
     layer: "src/http",
-    folders: [...NOUNS, "usage", "health", "home", "dashboard", "server", "body", "lists", "reference"],
+    folders: [
+      ...NOUNS,
+      "feedback",
+      "usage",
+      "health",
+      "home",
+      "dashboard",
+      "server",
+      "body",
+      "lists",
+      "reference",
+    ],
     beside: [],
   },
   {
@@ -139,7 +151,7 @@ const ROOMS: readonly Rooms[] = [
   },
   {
     layer: "test/http",
-    folders: [...NOUNS, "usage", "health", "home", "dashboard", "server", "reference"],
+    folders: [...NOUNS, "feedback", "usage", "health", "home", "dashboard", "server", "reference"],
     beside: [],
   },
   { layer: "test/reactors", folders: [...NOUNS, "content", "worker"], beside: [] },

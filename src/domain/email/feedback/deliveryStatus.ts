@@ -1,0 +1,56 @@
+import { fieldOf, type ReportFields, reportFields } from "./reportFields.ts";
+
+/** What a server says that it did (RFC 3464 §2.3.3). `relayed` and `expanded` end nothing, as `delayed` does not. */
+export type DeliveryAction = "failed" | "delivered" | "delayed" | "relayed" | "expanded";
+
+/** What a report says of one recipient. */
+export interface RecipientStatus {
+  readonly action: DeliveryAction;
+  /** RFC 3463: `5.1.1`; "" when there is none. */
+  readonly status: string;
+  /** What the server behind has answered, without its type; "" when it is not told. */
+  readonly diagnostic: string;
+}
+
+const STATUS = /(?<![\d.])[245]\.\d{1,3}\.\d{1,3}(?!\.?\d)/;
+const DIAGNOSTIC_TYPE = /^[\w.-]{1,40}[ \t]*;[ \t]*/;
+
+/** As written by those who keep to the RFC, and by those who do not. */
+const ACTIONS: ReadonlyMap<string, DeliveryAction> = new Map([
+  ["failed", "failed"],
+  ["failure", "failed"],
+  ["fail", "failed"],
+  ["error", "failed"],
+  ["expired", "failed"],
+  ["delivered", "delivered"],
+  ["delayed", "delayed"],
+  ["deferred", "delayed"],
+  ["relayed", "relayed"],
+  ["expanded", "expanded"],
+]);
+
+/** Which recipient's status tells what became of the message, if it went to several: the worst. */
+const WORST_FIRST: readonly DeliveryAction[] = ["failed", "delivered", "delayed", "relayed", "expanded"];
+
+function actionOf(fields: ReportFields, status: string): DeliveryAction {
+  const [word = ""] = /^[a-z]+/.exec(fieldOf(fields, "action").toLowerCase()) ?? [];
+  const action = ACTIONS.get(word);
+  if (action !== undefined) return action;
+  if (status.startsWith("2.")) return "delivered";
+  return status.startsWith("4.") ? "delayed" : "failed";
+}
+
+function recipientStatus(fields: ReportFields): RecipientStatus | null {
+  if (!["action", "status", "final-recipient", "diagnostic-code"].some((name) => fields.has(name)))
+    return null;
+  const [status = ""] = STATUS.exec(fieldOf(fields, "status")) ?? [];
+  const diagnostic = fieldOf(fields, "diagnostic-code").replace(DIAGNOSTIC_TYPE, "");
+  return { action: actionOf(fields, status), status, diagnostic };
+}
+
+/** The recipient's status that a delivery status notification tells (RFC 3464); null when it tells none. */
+export function deliveryStatus(report: string): RecipientStatus | null {
+  const statuses = reportFields(report).flatMap((fields) => recipientStatus(fields) ?? []);
+  const rank = ({ action }: RecipientStatus) => WORST_FIRST.indexOf(action);
+  return statuses.toSorted((one, other) => rank(one) - rank(other))[0] ?? null;
+}
