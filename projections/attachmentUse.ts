@@ -2,12 +2,15 @@ import { type EmailEvent, emailCodec } from "../src/domain/email/events.ts";
 import { type EpochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
 import type { WorkRow } from "./attachments.ts";
+import { type ListPlace, NEWEST_FIRST, olderThan, placeOf } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = "INSERT INTO message_files (id, workspace_id, until, has_ended) VALUES (?, ?, ?, ?)";
 const ENDED = "UPDATE message_files SET has_ended = 1 WHERE id = ?";
 const SENT_TO =
   "INSERT INTO upload_recipients (upload_id, recipient_hash) VALUES (?, ?) ON CONFLICT DO NOTHING";
+const SENT_WITH =
+  "INSERT INTO upload_messages (upload_id, id, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING";
 const GONE = "DELETE FROM message_files WHERE id = ?";
 
 function apply(event: ProjectedEvent, db: ReadDatabase): void {
@@ -16,8 +19,17 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   switch (type) {
     case "EmailQueued":
     case "EmailSuppressed": {
-      const { workspaceId = "", attachmentsUntil, uploadIds = [], recipientHash = "" } = data;
-      for (const uploadId of uploadIds) db.run(SENT_TO, uploadId, recipientHash);
+      const {
+        workspaceId = "",
+        attachmentsUntil,
+        uploadIds = [],
+        recipientHash = "",
+        acceptedAt = "",
+      } = data;
+      for (const uploadId of uploadIds) {
+        db.run(SENT_TO, uploadId, recipientHash);
+        db.run(SENT_WITH, uploadId, id, acceptedAt);
+      }
       const hasEnded = type === "EmailSuppressed" ? 1 : 0;
       if (attachmentsUntil !== undefined) db.run(INSERT, id, workspaceId, attachmentsUntil, hasEnded);
       else if (hasEnded) db.run(ENDED, id);
@@ -42,10 +54,10 @@ const EVENTS = [
   "EmailAttachmentsExpired",
 ] as const satisfies readonly EmailEvent["type"][];
 
-/** The messages that have files, until these are removed; and the recipients of each upload, kept for good. */
+/** The messages that have files, until these are removed; and the recipients and messages of each upload, kept for good. */
 export const attachmentUse: Projection = {
   name: "attachment-use",
-  version: 1,
+  version: 2,
   events: EVENTS,
   tables: [
     {
@@ -61,6 +73,13 @@ export const attachmentUse: Projection = {
         "upload_id TEXT NOT NULL, recipient_hash TEXT NOT NULL, PRIMARY KEY (upload_id, recipient_hash)",
       key: ["upload_id", "recipient_hash"],
       indexes: ["CREATE INDEX uploads_of ON upload_recipients (recipient_hash, upload_id)"],
+    },
+    {
+      name: "upload_messages",
+      columns:
+        "upload_id TEXT NOT NULL, id TEXT NOT NULL, created_at TEXT NOT NULL, PRIMARY KEY (upload_id, id)",
+      key: ["upload_id", "id"],
+      indexes: ["CREATE INDEX upload_messages_by_time ON upload_messages (upload_id, created_at)"],
     },
   ],
   apply,
@@ -93,4 +112,23 @@ export function uploadsSentTo(
   return db
     .all(sql, recipientHash, after, limit)
     .map((row) => ({ id: String(row.upload_id), isShared: row.is_shared === 1 }));
+}
+
+/** Which messages to list. */
+export interface UploadMessagesQuery {
+  readonly uploadId: string;
+  /** The last row of the page before. */
+  readonly after?: ListPlace;
+  readonly limit: number;
+}
+
+/** The messages that were accepted with an upload, newest first. `createdAt` is when they were accepted. */
+export function messagesWithUpload(
+  db: ReadDatabase,
+  { uploadId, after, limit }: UploadMessagesQuery,
+): readonly ListPlace[] {
+  const page = after && olderThan({ table: "upload_messages", of: "upload_id", owner: uploadId }, after);
+  const sql = `SELECT id, created_at FROM upload_messages WHERE upload_id = ? ${page ? `AND ${page.sql}` : ""}
+    ${NEWEST_FIRST} LIMIT ?`;
+  return db.all(sql, uploadId, ...(page?.values ?? []), limit).map(placeOf);
 }

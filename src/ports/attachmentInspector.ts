@@ -21,6 +21,8 @@ export type InspectionResult =
 
 /** Looks into files before they are sent. Pure but for a malware scanner, where there is one. */
 export interface AttachmentInspector {
+  /** The type that a file of this name must be declared as; null where it cannot be sent. */
+  contentTypeOf(filename: string, allowances: FileAllowances): string | null;
   /** What the name (in NFC) and the declared type alone tell: no bytes needed. */
   inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowances): InspectionResult;
   /** Everything. Throws `StoreError` `unavailable` when the malware scanner cannot be asked. */

@@ -41,6 +41,7 @@ import { directoryError, listenError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
+import { maintenanceTasks } from "./threads/maintenanceTasks.ts";
 import { superviseReadModels } from "./threads/readModelSupervisor.ts";
 import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
 
@@ -136,7 +137,8 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
       return leave(ground, logger);
     });
   });
-  const served = { deps, readers, freezeWatch, ...workers };
+  const maintenance = maintenanceTasks(copyOf(config, incarnation), { logger, clock: deps.clock });
+  const served = { deps, readers, freezeWatch, maintenance, ...workers };
   const { controllers, dashboard } = await makeControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();
   port.answer({ ...serverOptions(config, logger), controllers, requests, isClosed });
@@ -165,7 +167,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
       await drained;
       clearTimeout(timer);
       await deps.quota.stop();
-      await verifying.stop();
+      await Promise.all([verifying.stop(), maintenance.stop()]);
       await readModels.stop();
       readers.close();
       // What has outlived the time for draining may still write until the process ends.

@@ -1,6 +1,7 @@
 import { version } from "../../package.json";
 import { buildMime } from "../adapters/nodemailer/mimeMessage.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
+import type { Maintenance } from "../http/dashboard/audit/maintenance.ts";
 import type { DashboardOptions, UpkeepCheck } from "../http/dashboard/frame/dashboardOptions.ts";
 import { type Dashboard, makeDashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import type { Checks } from "../http/health/healthRoutes.ts";
@@ -9,9 +10,11 @@ import type { SenderVerification } from "../http/sender/senderVerification.ts";
 import { SECOND_MS } from "../kernel/time.ts";
 import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
+import type { Readers } from "../readModels/readers.ts";
 import { isOutbox } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
 import { firstKeyChecks, lastSealCheck } from "./status/healthChecks.ts";
+import { readModelStates } from "./status/readModelStates.ts";
 import { verificationChecks } from "./status/readModelVerificationChecks.ts";
 
 /** What is looked up for the overview is good for so long, in ms: it reads files and the log. */
@@ -19,6 +22,8 @@ const UPKEEP_MS = 30 * SECOND_MS;
 
 interface Served {
   readonly deps: Dependencies;
+  readonly readers: Readers;
+  readonly maintenance: Maintenance;
   readonly delivery: MailDelivery;
   readonly freezeWatch: FreezeWatch;
   readonly basePath: string;
@@ -31,7 +36,7 @@ interface Served {
 /** The dashboard of a service. */
 export function openDashboard(
   config: Config,
-  { delivery, freezeWatch, ...served }: Served,
+  { delivery, freezeWatch, readers, ...served }: Served,
 ): Promise<Dashboard> {
   return makeDashboard({
     ...served,
@@ -42,6 +47,7 @@ export function openDashboard(
     whyWaiting: delivery.whyWaiting(config.deliveryEnabled),
     buildMime: (message) => new Uint8Array(buildMime(message)),
     upkeep: upkeepOf(config, served.deps),
+    readModelStates: readModelStates(config, served.deps, readers),
   });
 }
 

@@ -5,6 +5,7 @@ import type { Dependencies } from "../commands/dependencies.ts";
 import { apiKeysController } from "../http/apiKey/apiKeyRoutes.ts";
 import { attachmentsController } from "../http/attachment/attachmentRoutes.ts";
 import { auditLogController } from "../http/audit/auditLogRoutes.ts";
+import type { Maintenance } from "../http/dashboard/audit/maintenance.ts";
 import type { Dashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import { emailsController } from "../http/email/emailRoutes.ts";
 import { erasuresController } from "../http/erasure/erasureRoutes.ts";
@@ -38,6 +39,7 @@ interface Serving {
   readonly readers: Readers;
   readonly delivery: MailDelivery;
   readonly freezeWatch: FreezeWatch;
+  readonly maintenance: Maintenance;
 }
 
 /** What answers requests. */
@@ -49,7 +51,7 @@ interface Controllers {
 /** The door's controllers, each with the read model that it asks. */
 export async function makeControllers(
   config: Config,
-  { deps, readers, delivery, freezeWatch }: Serving,
+  { deps, readers, delivery, freezeWatch, maintenance }: Serving,
 ): Promise<Controllers> {
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
@@ -67,8 +69,10 @@ export async function makeControllers(
   const webhooks = webhooksOptions(config, { deps, readers }, basePath);
   const dashboard = await openDashboard(config, {
     deps,
+    readers,
     delivery,
     freezeWatch,
+    maintenance,
     basePath,
     readiness,
     webhooks,

@@ -2,6 +2,7 @@ import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import { append, type Bench, deliver, memory, project, template } from "./benches.ts";
 import { benchStores } from "./benchStores.ts";
+import { dashboard } from "./dashboardPages.ts";
 import { nodes } from "./eventStoreNodes.ts";
 import { growth } from "./growth.ts";
 import { queries } from "./queries.ts";
@@ -21,17 +22,19 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   isolation,
   growth,
   queries,
+  dashboard,
   nodes,
 };
 
 /** They take many minutes, so they are run only when they are named. */
-const ONLY_BY_NAME: ReadonlySet<string> = new Set(["growth", "queries", "nodes"]);
+const ONLY_BY_NAME: ReadonlySet<string> = new Set(["growth", "queries", "dashboard", "nodes"]);
 const MESSAGES_DEFAULT = "1000000";
 const TURNS_DEFAULT = "5";
 
 /**
  * `bun run bench [name…] [--json] [--store NAME] [--messages N] [--turns N]`: with `--json` the last line is one JSON
- * object; `--store` names the only store to measure; `--messages` is for `growth` and `queries`, `--turns` for `send`.
+ * object; `--store` names the only store to measure; `--messages` is for `growth`, `queries` and `dashboard`, `--turns`
+ * for `send`.
  */
 async function main(words: readonly string[]): Promise<number> {
   const { values, positionals: names } = parseArgs({

@@ -98,7 +98,7 @@ describe("verify and rebuild", () => {
       expect(lines[4]).toMatch(/^emails {2}\d+ rows, 4 differences$/);
       const sick = await run("doctor", "--json");
       expect(sick.exitCode).toBe(1);
-      const finding = { name: "read model emails as the log says", status: "failed" };
+      const finding = { name: "verification of the read model emails", status: "failed" };
       expect(sick.json).toContainEqual({
         ...finding,
         detail: expect.stringContaining("4 differences"),
@@ -113,7 +113,7 @@ describe("verify and rebuild", () => {
       expect(verified.json.differences).toEqual([]);
       const well = await run("doctor");
       expect(well.out).toMatch(
-        /ok {7}read models as the log says: \d+ of \d+ verified, \d+ rows, no difference/,
+        /ok {7}verification of the read models: \d+ of \d+ verified, \d+ rows, no difference/,
       );
     },
     TEST_MS_MAX,

@@ -13,7 +13,7 @@ const TABLES: Readonly<Record<string, { readonly since: number; readonly digest:
   "mail-queue": { since: 1, digest: "08dbd1fe6a68f2aa" },
   emails: { since: 8, digest: "f2e8f52eabd448b2" },
   erasures: { since: 2, digest: "96db516626b38d23" },
-  "attachment-use": { since: 1, digest: "18f3e76d2d322455" },
+  "attachment-use": { since: 2, digest: "474c91684753834e" },
   senders: { since: 4, digest: "8275614705b626f9" },
   "storage-reservations": { since: 1, digest: "ee554babc3dafcd1" },
   suppressions: { since: 3, digest: "e4a450b791660638" },

@@ -23,6 +23,8 @@ const FORMATS_OF_TEXT = new Set(["pdf", "ps", "eps", "rtf", "xml", "ics", "vcf",
 /** Inspects files by the allow-list: the name, the type that goes with its extension, and the content. */
 export function fileInspector(options: { readonly scanner: MalwareScanner | null }): AttachmentInspector {
   return {
+    contentTypeOf: (filename, { archiveAttachments }) =>
+      formatOf(extensionOf(filename), archiveAttachments)?.type ?? null,
     inspectName: (file, allowances) => inspectName(file, allowances),
     async inspect(file, allowances) {
       const named = inspectName(file, allowances);

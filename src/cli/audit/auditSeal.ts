@@ -1,7 +1,8 @@
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import { AuditSealer } from "../../commands/audit/auditSealer.ts";
 import { parseSigningKey } from "../../kernel/crypto/signingKey.ts";
-import { progressBar, readingProgress } from "../output/progressBar.ts";
+import { readingProgress } from "../../ports/readingProgress.ts";
+import { progressBar } from "../output/progressBar.ts";
 import type { Command } from "../program/command.ts";
 import { withStore } from "../program/openStoreForCommand.ts";
 

@@ -1,19 +1,7 @@
-import type { Finding, FindingKind } from "../../commands/audit/auditFindings.ts";
+import { FINDING_MEANINGS, type Finding } from "../../commands/audit/auditFindings.ts";
 import type { LogVerification } from "../../commands/audit/verifyLog.ts";
 import { type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
 import { locationOfFault } from "../../ports/eventStore.ts";
-
-/** What each kind of finding says, for somebody who was not there when it was built. */
-const MEANINGS: Readonly<Record<FindingKind, string>> = {
-  changed: "it was sealed, or made, as something else than it is now",
-  removed: "it was there, and no erasure and no retention of the log accounts for its going",
-  inserted: "it was put in past the service, which appends events at the end and adds nothing else",
-  moved: "it lies elsewhere in the order of the log than when it was sealed",
-  hidden: "it is there, but whoever asks for its stream, or reads the log, is not shown it",
-  unfounded: "it says that something was erased that nobody asked for, or that no erasure takes",
-  unknown: "Postledger writes no such event: somebody else did, or a newer release",
-  unsigned: "the seal was not made by the key that has to sign",
-};
 
 const TO_DO = [
   "keep what is there: stop the service, and copy the store's files before anything else touches them",
@@ -71,7 +59,7 @@ function foundLines({ findings, kinds }: LogVerification): readonly string[] {
     line("found", `${counted(findings, "finding")}: ${told}`),
     ...under(
       "which is",
-      kinds.map(({ kind }) => `${kind}: ${MEANINGS[kind]}`),
+      kinds.map(({ kind }) => `${kind}: ${FINDING_MEANINGS[kind]}`),
     ),
     ...under("to do", TO_DO),
   ];

@@ -1,5 +1,3 @@
-import { LOG_START, type Position } from "../../ports/eventStore.ts";
-
 const BAR_CHARACTERS = 30;
 const DRAW_EVERY_MS = 100;
 
@@ -27,18 +25,4 @@ export function progressBar(label: string): ProgressBar {
       process.stderr.write("\r\x1b[K");
     },
   };
-}
-
-/** A reading of the log: where it began, which is the log's start unless it says so, where it is, and its end. */
-interface Reading {
-  readonly from?: Position;
-  readonly position: Position;
-  readonly head: Position;
-}
-
-/** How far a reading has come, in [0, 1]. Positions are opaque and ordered: that is good enough for a bar. */
-export function readingProgress({ from = LOG_START, position, head }: Reading): number {
-  const number = (text: Position) => Number(text.split("-", 1)[0] ?? 0);
-  const whole = number(head) - number(from);
-  return whole <= 0 ? 1 : Math.max(0, number(position) - number(from)) / whole;
 }

@@ -1,5 +1,6 @@
+import { readingProgress } from "../../ports/readingProgress.ts";
 import type { ReadingProgress } from "../../readModels/rebuildReadModels.ts";
-import { progressBar, readingProgress } from "../output/progressBar.ts";
+import { progressBar } from "../output/progressBar.ts";
 
 /** A bar for a reading of the log: how far it is, how fast it goes and how long it will still take. */
 export function readingBar(label: string): { show(progress: ReadingProgress): void; end(): void } {

@@ -20,6 +20,18 @@ export type FindingKind =
   /** A seal is not signed by whom it has to be. */
   | "unsigned";
 
+/** What each kind of finding says, for somebody who was not there when it was built. */
+export const FINDING_MEANINGS: Readonly<Record<FindingKind, string>> = {
+  changed: "it was sealed, or made, as something else than it is now",
+  removed: "it was there, and no erasure and no retention of the log accounts for its going",
+  inserted: "it was put in past the service, which appends events at the end and adds nothing else",
+  moved: "it lies elsewhere in the order of the log than when it was sealed",
+  hidden: "it is there, but whoever asks for its stream, or reads the log, is not shown it",
+  unfounded: "it says that something was erased that nobody asked for, or that no erasure takes",
+  unknown: "Postledger writes no such event: somebody else did, or a newer release",
+  unsigned: "the seal was not made by the key that has to sign",
+};
+
 export interface Finding {
   readonly kind: FindingKind;
   /** The event's place; both null when it is not one event that is wrong. */

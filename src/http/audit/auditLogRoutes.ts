@@ -29,8 +29,7 @@ export function auditLogController({ deps, auditLog }: AuditLogOptions) {
         auditQuery(workspaceId, query),
         listAuditLog,
       );
-      // A sender's address is in its own stream only.
-      const shown = await auditLog.scheduler.mapEach(rows, (row) => withSender(deps, workspaceId, row));
+      const shown = await auditLog.scheduler.mapEach(rows, (row) => withSenderName(deps, workspaceId, row));
       return pageJson({ shown, nextCursor }, auditEntryJson);
     },
     hooksOf(deps, auditLogOperations)("listAuditLog"),
@@ -43,7 +42,12 @@ function auditQuery(workspaceId: string, query: ListAuditLogQuery): AuditQuery {
   return { workspaceId, ...pageRequest(query), ...filters, ...createdRange(query) };
 }
 
-async function withSender(deps: Dependencies, workspaceId: string, row: AuditRow): Promise<AuditRow> {
+/** An entry with the name of the sender that it is about, which is in that sender's own stream only. */
+export async function withSenderName(
+  deps: Dependencies,
+  workspaceId: string,
+  row: AuditRow,
+): Promise<AuditRow> {
   const { type, id } = row.target;
   if (type !== "sender" || id === null) return row;
   const label = (await readSender(deps, workspaceId, id))?.sender.name ?? null;

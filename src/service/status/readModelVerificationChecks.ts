@@ -6,10 +6,10 @@ import { lastVerifications } from "../../readModels/listReadModels.ts";
 import type { Config } from "../config/config.ts";
 import { type Check, failed, ok } from "./healthChecks.ts";
 
-const NAME = "read models as the log says";
+const NAME = "verification of the read models";
 
 function wrong({ name, finishedAt, rows, differences, failure }: Verification): Check {
-  const check = `read model ${name} as the log says`;
+  const check = `verification of the read model ${name}`;
   if (failure !== null) {
     return failed(
       check,

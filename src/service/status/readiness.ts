@@ -91,6 +91,6 @@ function readModelCheck({ readers, deps }: ReadinessOptions): () => Check {
       return state === "failed" || now - (levelAt.get(name) ?? now) > LAG_MS_MAX;
     });
     const detail = wrong.map(({ name, state, failure }) => `${name}: ${failure ?? state}`).join("; ");
-    return { ok: wrong.length === 0, required: true, detail: detail || "level with the log" };
+    return { ok: wrong.length === 0, required: true, detail: detail || "caught up" };
   };
 }

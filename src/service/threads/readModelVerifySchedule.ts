@@ -2,25 +2,24 @@ import { join } from "node:path";
 import type { Logger } from "pino";
 import { projections } from "../../../projections/index.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import type { VerifiedReadModel } from "../../http/dashboard/audit/maintenance.ts";
 import { epochMs, MINUTE_MS } from "../../kernel/time.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { lastVerifications } from "../../readModels/listReadModels.ts";
-import type { VerifyResult } from "../../readModels/verifyReadModels.ts";
 import type { Config } from "../config/config.ts";
-import type { FromVerifyThread, ToVerifyThread, VerifyStart } from "./readModelVerifyThread.ts";
+import { type MaintenanceRun, runMaintenance } from "./maintenanceRun.ts";
+import type { LogCopy } from "./maintenanceThread.ts";
 
 /** How often it is asked whether it is time. */
 const LOOK_EVERY_MS = MINUTE_MS;
 /** After a run that failed the next one waits so long, or for the interval where that is shorter. */
 const RETRY_MS = 10 * MINUTE_MS;
-/** How long a thread is given to remove what it has built. */
-const STOP_MS_MAX = 5_000;
 
 export interface ScheduledVerifyOptions {
-  readonly start: VerifyStart;
+  readonly start: LogCopy;
   /** From the end of one run to the beginning of the next, over restarts too. */
   readonly intervalMs: number;
-  readonly onResults: (results: readonly VerifyResult[]) => void;
+  readonly onResults: (results: readonly VerifiedReadModel[]) => void;
   readonly onFailure: (reason: string) => void;
 }
 
@@ -33,7 +32,7 @@ export interface Scheduled {
 export function verifyOnSchedule(
   { verifyIntervalMs }: Pick<Config, "verifyIntervalMs">,
   logger: Logger,
-  start: VerifyStart,
+  start: LogCopy,
 ): Scheduled {
   if (verifyIntervalMs === 0) return { stop: async () => {} };
   return scheduleVerify({
@@ -59,17 +58,20 @@ export function verifyOnSchedule(
 export function scheduleVerify(options: ScheduledVerifyOptions): Scheduled {
   const { start, intervalMs, onResults, onFailure } = options;
   let notBefore = 0;
-  let running: VerifyRun | undefined;
+  let running: MaintenanceRun | undefined;
+  const readModels = projections.map(({ name }) => name);
+  const task = { kind: "verifyReadModels", readModels } as const;
   let isStopping = false;
   const look = () => {
     if (running || Date.now() < Math.max(notBefore, dueAt(start.dataDir, intervalMs))) return;
-    running = runVerify(start);
-    void running.ended.then((message) => {
+    running = runMaintenance({ ...start, task, isPaced: true });
+    void running.ended.then((ended) => {
       running = undefined;
-      if ("results" in message) onResults(message.results);
-      else if (!isStopping) {
+      if ("result" in ended) {
+        if (ended.result.kind === "verifyReadModels") onResults(ended.result.readModels);
+      } else if (!isStopping) {
         notBefore = Date.now() + Math.min(RETRY_MS, intervalMs);
-        onFailure(message.failed);
+        onFailure(ended.failed);
       }
     });
   };
@@ -95,27 +97,4 @@ function dueAt(dataDir: string, intervalMs: number): number {
     // The catalog is busy, or the disk full: it is asked again at the next look.
     return Infinity;
   }
-}
-
-interface VerifyRun {
-  readonly ended: Promise<FromVerifyThread>;
-  stop(): Promise<void>;
-}
-
-function runVerify(start: VerifyStart): VerifyRun {
-  const thread = new Worker(new URL("./readModelVerifyThread.ts", import.meta.url).href);
-  const { promise, resolve } = Promise.withResolvers<FromVerifyThread>();
-  thread.onmessage = ({ data }: MessageEvent<FromVerifyThread>) => resolve(data);
-  thread.onerror = (event) => resolve({ failed: event.message });
-  const tell = (message: ToVerifyThread) => thread.postMessage(message);
-  tell({ start });
-  const ended = promise.finally(() => thread.terminate());
-  return {
-    ended,
-    async stop() {
-      tell({ stop: true });
-      await Promise.race([ended, Bun.sleep(STOP_MS_MAX)]);
-      thread.terminate();
-    },
-  };
 }

@@ -5,9 +5,9 @@ import { emails } from "../../../projections/emails.ts";
 import { projections } from "../../../projections/index.ts";
 import { createLogger } from "../../../src/adapters/pino/logger.ts";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import type { VerifiedReadModel } from "../../../src/http/dashboard/audit/maintenance.ts";
 import { readMeta } from "../../../src/readModels/generations.ts";
 import { lastVerifications } from "../../../src/readModels/listReadModels.ts";
-import type { VerifyResult } from "../../../src/readModels/verifyReadModels.ts";
 import { readConfig } from "../../../src/service/config/config.ts";
 import { scheduleVerify, verifyOnSchedule } from "../../../src/service/threads/readModelVerifySchedule.ts";
 import { currentFile } from "../../projections/followFixtures.ts";
@@ -49,7 +49,7 @@ describe.each(await testStores())("read models are verified on a schedule, on $n
       await until(() => kept().length === projections.length, "the first verification", RUN_MS_MAX);
       expect(kept().filter(({ differences, failure }) => differences > 0 || failure !== null)).toEqual([]);
       const { out } = await runCommand(["doctor"], service.app.dataDir, store.env);
-      expect(out).toMatch(/ok {7}read models as the log says: (\d+) of \1 verified/);
+      expect(out).toMatch(/ok {7}verification of the read models: (\d+) of \1 verified/);
       // Its thread alone is behind others.
       expect(getPriority(0)).toBe(OWN_PRIORITY);
     },
@@ -65,7 +65,7 @@ describe.each(await testStores())("read models are verified on a schedule, on $n
         db.get(`SELECT status FROM ${emails.name} WHERE id = ?`, json.id)?.status;
       await until(() => live(rowOf) === "queued", "the row of the message");
       live((db) => db.run("UPDATE emails SET status = 'sent' WHERE id = ?", json.id));
-      const runs: (readonly VerifyResult[])[] = [];
+      const runs: (readonly VerifiedReadModel[])[] = [];
       const failures: string[] = [];
       const { STORE_URL: storeUrl = `file:${service.app.dataDir}` } = store.env;
       const verifying = scheduleVerify({

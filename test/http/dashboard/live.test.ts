@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { revokeKey } from "../../../src/commands/workspace/manageWorkspace.ts";
 import { STREAMS_PER_SESSION_MAX } from "../../../src/http/dashboard/live/liveStreams.ts";
 import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
+import { visitedDashboard } from "../../support/visitedDashboard.ts";
 
 /** A stream that is listened to. */
 interface Listening {
@@ -16,15 +17,7 @@ interface Listening {
 }
 
 describe.each(await testStores())("pages that are live on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  let visitor: Visitor;
-  beforeAll(async () => {
-    service = await startService(store);
-    tenant = await service.tenant();
-    visitor = await logIn(service.url, tenant.apiKey);
-  });
-  afterAll(() => service.remove());
+  const here = visitedDashboard(store);
 
   const listen = async (
     of: Visitor,
@@ -32,7 +25,7 @@ describe.each(await testStores())("pages that are live on $name", (store) => {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Listening> => {
     const abort = new AbortController();
-    const response = await fetch(`${service.url}/dashboard${path}`, {
+    const response = await fetch(`${here.service.url}/dashboard${path}`, {
       headers: { cookie: of.cookie, ...headers },
       signal: abort.signal,
     });
@@ -58,15 +51,15 @@ describe.each(await testStores())("pages that are live on $name", (store) => {
   };
   /** The address of the stream that a page has in it. */
   const streamIn = async (path: string) => {
-    const { html } = await visitor.get(path);
+    const { html } = await here.visitor.get(path);
     return /hx-sse:connect="\/dashboard([^"]+)"/.exec(html)?.[1] ?? "";
   };
   const isChanged = (stream: Listening) => stream.heard().includes("event: changed");
 
   test("hear of a new message, and say nothing of it", async () => {
-    const stream = await listen(visitor, await streamIn("/messages"));
+    const stream = await listen(here.visitor, await streamIn("/messages"));
     expect(stream.heard()).not.toContain("changed");
-    const { json } = await tenant.send(newKey(), message());
+    const { json } = await here.tenant.send(newKey(), message());
     await until(() => isChanged(stream), "the change");
     expect(stream.heard()).not.toContain(json.id);
     await stream.hangUp();
@@ -74,22 +67,22 @@ describe.each(await testStores())("pages that are live on $name", (store) => {
 
   test("hear of what happened between the page and its stream", async () => {
     const path = await streamIn("/messages");
-    await tenant.send(newKey(), message());
-    const stream = await listen(visitor, path);
+    await here.tenant.send(newKey(), message());
+    const stream = await listen(here.visitor, path);
     await until(() => isChanged(stream), "the change");
     const id = /id: (\S+)/.exec(stream.heard())?.[1] ?? "";
     await stream.hangUp();
-    const again = await listen(visitor, path, { "last-event-id": id });
-    const { json } = await tenant.send(newKey(), message());
+    const again = await listen(here.visitor, path, { "last-event-id": id });
+    const { json } = await here.tenant.send(newKey(), message());
     expect(json.id).toBeString();
     await until(() => isChanged(again), "the next change");
     await again.hangUp();
   });
 
   test("hear nothing of another workspace", async () => {
-    const other = await service.tenant();
-    const stream = await listen(visitor, await streamIn("/messages"));
-    const own = await listen(await logIn(service.url, other.apiKey), "/live?shown=");
+    const other = await here.service.tenant();
+    const stream = await listen(here.visitor, await streamIn("/messages"));
+    const own = await listen(await logIn(here.service.url, other.apiKey), "/live?shown=");
     await other.send(newKey(), message());
     await until(() => isChanged(own), "the other's change");
     expect(isChanged(stream)).toBe(false);
@@ -97,9 +90,9 @@ describe.each(await testStores())("pages that are live on $name", (store) => {
   });
 
   test("hear of one message what happens to it", async () => {
-    const { json } = await tenant.send(newKey(), message());
-    const stream = await listen(visitor, await streamIn(`/messages/${json.id}`));
-    await tenant.call("POST", `/api/v1/emails/${json.id}/cancel`);
+    const { json } = await here.tenant.send(newKey(), message());
+    const stream = await listen(here.visitor, await streamIn(`/messages/${json.id}`));
+    await here.tenant.call("POST", `/api/v1/emails/${json.id}/cancel`);
     await until(() => isChanged(stream), "the change");
     await stream.hangUp();
   });
@@ -107,26 +100,26 @@ describe.each(await testStores())("pages that are live on $name", (store) => {
   test("are so many at most for one session: the oldest makes room", async () => {
     const streams: Listening[] = [];
     for (let nth = 0; nth <= STREAMS_PER_SESSION_MAX; nth += 1)
-      streams.push(await listen(visitor, "/live?shown="));
+      streams.push(await listen(here.visitor, "/live?shown="));
     await until(() => streams[0]?.hasEnded() === true, "the end of the oldest");
     expect(streams.slice(1).some((stream) => stream.hasEnded())).toBe(false);
     await Promise.all(streams.map((stream) => stream.hangUp()));
   });
 
   test("end with their session: at log-out, and when its key is revoked", async () => {
-    const leaving = await logIn(service.url, tenant.apiKey);
+    const leaving = await logIn(here.service.url, here.tenant.apiKey);
     const stream = await listen(leaving, "/live?shown=");
     await leaving.post("/log-out");
     await until(() => stream.hasEnded(), "the end of the stream");
-    const revoked = await tenant.withKey({});
-    const other = await listen(await logIn(service.url, revoked.apiKey), "/live?shown=");
-    await revokeKey(service.log, revoked.keyId, systemCommandContext("test"));
+    const revoked = await here.tenant.withKey({});
+    const other = await listen(await logIn(here.service.url, revoked.apiKey), "/live?shown=");
+    await revokeKey(here.service.log, revoked.keyId, systemCommandContext("test"));
     await until(() => other.hasEnded(), "the end of the other stream");
   });
 
   test("do not keep the service from stopping", async () => {
-    const stream = await listen(visitor, "/live?shown=");
-    await service.restart();
+    const stream = await listen(here.visitor, "/live?shown=");
+    await here.service.restart();
     await until(() => stream.hasEnded(), "the end of the stream");
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { csvCell } from "../../../src/http/dashboard/message/messageCsv.ts";
+import { csvCell } from "../../../src/http/dashboard/components/csvStream.ts";
 import { parseSearch, searchText } from "../../../src/http/dashboard/message/searchWords.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { type Samples, sendSamples } from "../../support/sampleMessages.ts";

@@ -1,45 +1,38 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { workspaceStream } from "../../../src/domain/workspace/events.ts";
-import { logIn, type Visitor } from "../../support/dashboard.ts";
+import { logIn } from "../../support/dashboard.ts";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { message, newKey } from "../../support/tenants.ts";
+import { visitedDashboard } from "../../support/visitedDashboard.ts";
 
 describe.each(await testStores())("the workspace in the dashboard on $name", (store) => {
-  let service: TestService;
-  let tenant: Tenant;
-  let visitor: Visitor;
-  beforeAll(async () => {
-    service = await startService(store, { LIMIT_MESSAGES_PER_DAY: "12345" });
-    tenant = await service.tenant();
-    visitor = await logIn(service.url, tenant.apiKey);
-  });
-  afterAll(() => service.remove());
+  const here = visitedDashboard(store, { LIMIT_MESSAGES_PER_DAY: "12345" });
 
   test("its limits stand beside what is used of them, and its usage by day", async () => {
-    expect((await visitor.get("/workspace")).html).toContain("No message was accepted.");
-    expect((await tenant.send(newKey(), message())).status).toBe(202);
-    const { html } = await visitor.get("/workspace");
+    expect((await here.visitor.get("/workspace")).html).toContain("No message was accepted.");
+    expect((await here.tenant.send(newKey(), message())).status).toBe(202);
+    const { html } = await here.visitor.get("/workspace");
     expect(html).toContain("1 of 12,345");
-    expect(html).toContain(`postledger workspace limits ${tenant.workspaceId} --help`);
+    expect(html).toContain(`postledger workspace limits ${here.tenant.workspaceId} --help`);
     expect(html).toMatch(/<tr id="row-\d{4}-\d\d-\d\d"><td>[\d-]+<\/td><td class="number">1<\/td>/);
   });
 
   test("usage is not shown to a key that may not read it", async () => {
-    const { apiKey } = await tenant.withKey({ scopes: ["workspace:manage"] });
-    const { html } = await (await logIn(service.url, apiKey)).get("/workspace");
+    const { apiKey } = await here.tenant.withKey({ scopes: ["workspace:manage"] });
+    const { html } = await (await logIn(here.service.url, apiKey)).get("/workspace");
     expect(html).toContain("Messages today");
     expect(html).not.toContain("Usage of the last 30 days");
   });
 
   test("sending is paused after one question, and resumed, by the key that asked", async () => {
-    expect((await visitor.get("/workspace/pause")).html).toContain("Pause sending?");
-    expect((await visitor.post("/workspace/pause")).location).toBe("/dashboard/workspace");
-    expect((await visitor.get("/workspace")).html).toContain("sending is paused");
-    expect((await tenant.send(newKey(), message())).json.code).toBe("SENDING_PAUSED");
-    await visitor.post("/workspace/resume");
-    expect((await tenant.send(newKey(), message())).status).toBe(202);
-    const events = await service.log.store.read(workspaceStream(tenant.workspaceId), 0, 100);
+    expect((await here.visitor.get("/workspace/pause")).html).toContain("Pause sending?");
+    expect((await here.visitor.post("/workspace/pause")).location).toBe("/dashboard/workspace");
+    expect((await here.visitor.get("/workspace")).html).toContain("sending is paused");
+    expect((await here.tenant.send(newKey(), message())).json.code).toBe("SENDING_PAUSED");
+    await here.visitor.post("/workspace/resume");
+    expect((await here.tenant.send(newKey(), message())).status).toBe(202);
+    const events = await here.service.log.store.read(workspaceStream(here.tenant.workspaceId), 0, 100);
     const actors = events.slice(-2).map(({ metadata }) => metadata.actor);
-    expect(actors).toEqual([`api-key:${tenant.keyId}`, `api-key:${tenant.keyId}`]);
+    expect(actors).toEqual([`api-key:${here.tenant.keyId}`, `api-key:${here.tenant.keyId}`]);
   });
 });

@@ -1,6 +1,7 @@
 import type { FC } from "hono/jsx";
 import type { Scope } from "../../../domain/apiKey/scopes.ts";
 import type { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
+import { Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -106,11 +107,7 @@ export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
           </>
         ) : null}
       </Heading>
-      {refusal === null ? null : (
-        <p class="refusal" role="alert">
-          {refusal}
-        </p>
-      )}
+      <Refusal text={refusal} />
       {id === visit.principal.keyId ? <p class="notice">You are logged in with this key.</p> : null}
       <Facts
         facts={[

@@ -1,6 +1,6 @@
 import type { FC } from "hono/jsx";
 import { SCOPES } from "../../../domain/apiKey/scopes.ts";
-import { CheckBox, Field, PostForm, TextArea } from "../components/form.tsx";
+import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
@@ -32,12 +32,13 @@ interface NewApiKeyPageProps {
 export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ visit, issuer, form }) => (
   <>
     <Heading title="Create an API key" />
-    {form.faults?.whole ? (
-      <p class="refusal" role="alert">
-        {form.faults.whole}
-      </p>
-    ) : null}
-    <PostForm action={visit.to("/api-keys")} token={visit.formToken} class="stack">
+    <EntryForm
+      action={visit.to("/api-keys")}
+      token={visit.formToken}
+      refusal={form.faults?.whole}
+      verb="Create"
+      cancelTo={visit.to("/api-keys")}
+    >
       <Field
         name="name"
         label="Name"
@@ -77,15 +78,7 @@ export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ visit, issuer, form }) =
         fault={form.faults?.fields.client_ranges}
         isCode
       />
-      <p class="actions">
-        <button type="submit" class="primary">
-          Create
-        </button>
-        <a class="button" href={visit.to("/api-keys")}>
-          Cancel
-        </a>
-      </p>
-    </PostForm>
+    </EntryForm>
   </>
 );
 

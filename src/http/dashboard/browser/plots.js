@@ -45,6 +45,8 @@ function draw(figure) {
     {
       width: space.clientWidth,
       height: HEIGHT_PX,
+      // Room for the half of the last label that stands out.
+      padding: [10, 28, 0, 0],
       legend: { live: true },
       cursor: { y: false, points: { size: 7 } },
       scales: { y: { range: (_, _min, max) => [0, Math.max(4, max * 1.1)] } },

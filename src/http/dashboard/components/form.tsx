@@ -20,11 +20,45 @@ export const PostForm: FC<PostFormProps> = ({ action, token, class: className, c
   </form>
 );
 
+interface UploadFormProps extends Pick<PostFormProps, "action" | "token"> {
+  readonly label: string;
+  readonly hint: string;
+  /** The word on the button. */
+  readonly verb: string;
+}
+
+/**
+ * A form that sends one file. Its token stands in the address: a file is not read before it is known who sends it. So
+ * its answer leads on to another page, and the address is kept nowhere.
+ */
+export const UploadForm: FC<UploadFormProps> = ({ action, token, label, hint, verb }) => (
+  <form
+    method="post"
+    action={`${action}?${new URLSearchParams({ [TOKEN_FIELD]: token })}`}
+    enctype="multipart/form-data"
+    class="filter"
+    data-once
+  >
+    <p class="field">
+      <label for="file">{label}</label>
+      <input id="file" name="file" type="file" required aria-describedby="file-hint" />
+      <span class="hint" id="file-hint">
+        {hint}
+      </span>
+    </p>
+    <p class="actions">
+      <button type="submit" class="primary">
+        {verb}
+      </button>
+    </p>
+  </form>
+);
+
 interface FieldProps {
   readonly name: string;
   readonly label: string;
   readonly value?: string;
-  readonly type?: "text" | "email" | "url" | "number" | "password" | "search" | "datetime-local";
+  readonly type?: "text" | "email" | "url" | "number" | "password" | "search" | "date" | "datetime-local";
   /** What may stand in it, said before anybody gets it wrong. */
   readonly hint?: string;
   /** What is wrong with the value. */
@@ -142,6 +176,61 @@ export const CheckBox: FC<CheckBoxProps> = ({ name, value, label, isChecked }) =
     <input type="checkbox" name={name} value={value} checked={isChecked} />
     <span>{label}</span>
   </label>
+);
+
+/** Why a form, or what was asked for, was refused. Nothing where it was not. */
+export const Refusal: FC<{ readonly text: string | null | undefined }> = ({ text }) =>
+  text ? (
+    <p class="refusal" role="alert">
+      {text}
+    </p>
+  ) : null;
+
+interface EntryFormProps extends Pick<PostFormProps, "action" | "token" | "children"> {
+  /** What is wrong with the form as a whole. */
+  readonly refusal?: string | null | undefined;
+  /** The word on the button. */
+  readonly verb: string;
+  /** Where giving it up leads; without it there is no such button. */
+  readonly cancelTo?: string;
+  readonly isDangerous?: boolean;
+}
+
+/** A form of fields below one another, with what is wrong with it above them and its buttons below. */
+export const EntryForm: FC<EntryFormProps> = (props) => (
+  <>
+    <Refusal text={props.refusal} />
+    <PostForm action={props.action} token={props.token} class="stack">
+      {props.children}
+      <p class="actions">
+        <button type="submit" class={props.isDangerous ? "danger" : "primary"}>
+          {props.verb}
+        </button>
+        {props.cancelTo === undefined ? null : (
+          <a class="button" href={props.cancelTo}>
+            Cancel
+          </a>
+        )}
+      </p>
+    </PostForm>
+  </>
+);
+
+interface FilterFormProps {
+  readonly action: string;
+  /** What is found with it, for people who do not see the form. */
+  readonly label: string;
+  readonly children: Child;
+}
+
+/** Narrows a list down. What it holds stands in the address of the list. */
+export const FilterForm: FC<FilterFormProps> = ({ action, label, children }) => (
+  <form method="get" action={action} class="filter" aria-label={label}>
+    {children}
+    <p class="actions">
+      <button type="submit">Show</button>
+    </p>
+  </form>
 );
 
 interface ConfirmationProps {

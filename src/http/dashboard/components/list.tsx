@@ -21,8 +21,10 @@ interface RowTableProps<Row> {
 
 /** A table of rows, each with a page of its own: J and K walk over them, Enter opens one. */
 export function RowTable<Row>({ label, columns, rows, idOf, linkOf }: RowTableProps<Row>) {
+  // Figures are compared with those above them: they stay a table where there is hardly room for one.
+  const isOfFigures = linkOf === null && columns.some(({ isNumber }) => isNumber);
   return (
-    <div class="table">
+    <div class={isOfFigures ? "table" : "table rows"}>
       <table>
         <caption class="unseen">{label}</caption>
         <thead>

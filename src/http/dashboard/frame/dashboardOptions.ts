@@ -6,6 +6,7 @@ import type { Checks } from "../../health/healthRoutes.ts";
 import type { ReadModel } from "../../lists/caughtUpReads.ts";
 import type { SenderVerification } from "../../sender/senderVerification.ts";
 import type { WebhooksOptions } from "../../webhook/webhookEndpointRoutes.ts";
+import type { Maintenance, ReadModelState } from "../audit/maintenance.ts";
 
 /** One thing that somebody looks after: the last seal of the log, say. */
 export interface UpkeepCheck {
@@ -35,6 +36,9 @@ export interface DashboardOptions {
   readonly buildMime: (message: MailMessage) => Uint8Array<ArrayBuffer>;
   /** What `doctor` says of the log and its read models beyond readiness: looked up anew when it is old. */
   readonly upkeep: () => Promise<readonly UpkeepCheck[]>;
+  /** How the read models stand. */
+  readonly readModelStates: () => Promise<readonly ReadModelState[]>;
+  readonly maintenance: Maintenance;
   readonly webhooks: Pick<WebhooksOptions, "rules" | "caughtUpEndpoints">;
   /** A read model, by its name. */
   readonly readModel: (name: string) => ReadModel;

@@ -1,4 +1,9 @@
 import { apiKeyRoutes } from "../apiKey/apiKeyRoutes.tsx";
+import { attachmentRoutes } from "../attachment/attachmentRoutes.tsx";
+import { auditLogRoutes } from "../audit/auditLogRoutes.tsx";
+import { copyRoutes } from "../audit/copyRoutes.tsx";
+import { maintenanceRoutes } from "../audit/maintenanceRoutes.tsx";
+import { erasureRoutes } from "../erasure/erasureRoutes.tsx";
 import { inboxRoutes } from "../inbox/inboxRoutes.tsx";
 import { liveRoutes } from "../live/liveRoutes.ts";
 import type { LiveStreams } from "../live/liveStreams.ts";
@@ -32,11 +37,16 @@ export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams)
     ...versionRoutes(options),
     ...draftRoutes(options),
     ...testSendRoutes(options),
+    ...attachmentRoutes(options),
     ...suppressionRoutes(options),
     ...senderRoutes(options),
     ...apiKeyRoutes(options),
     ...workspaceRoutes(options),
     ...webhookRoutes(options),
+    ...auditLogRoutes(options),
+    ...maintenanceRoutes(options),
+    ...copyRoutes(options),
+    ...erasureRoutes(options),
     ...liveRoutes(options, streams),
   ];
 }

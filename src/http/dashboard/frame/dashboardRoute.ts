@@ -57,6 +57,11 @@ export interface DashboardRoute {
   readonly scope: Scope | null;
   /** The longest form, in bytes; that of a small one unless given. */
   readonly formBytesMax?: number;
+  /**
+   * Its form has a file (`multipart/form-data`), which the route reads as it comes. `form` is empty, and the token stands
+   * in the address, where it is known before the file is read: see `UploadForm`.
+   */
+  readonly takesFile?: true;
   /** Asked for by a script and not by a person: it keeps no session alive. */
   readonly isBackground?: true;
   answer(visit: Visit): Promise<Page | Response>;

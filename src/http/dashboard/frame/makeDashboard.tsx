@@ -228,20 +228,23 @@ interface Answering {
   readonly route: DashboardRoute;
 }
 
+/** The visit with its form, once it is clear that this session has made it. Throws for any other. */
+async function provenForm(frame: Frame, visit: Visit, route: DashboardRoute): Promise<Visit> {
+  const { request, query, formToken } = visit;
+  if (!isFromOwnPage(request, frame.url.host)) throw fromElsewhere();
+  const form = route.takesFile
+    ? new URLSearchParams()
+    : await readForm(request, bodyOf(request), formBytesMax(route));
+  const token = (route.takesFile ? query : form).get(TOKEN_FIELD) ?? "";
+  if (equalInConstantTime(token, formToken)) return { ...visit, form };
+  throw new Problem("FORBIDDEN", {
+    detail: "the form is of another session, or too old: go back, load the page again and send it once more",
+  });
+}
+
 async function answerPage(frame: Frame, visit: Visit, { path, route }: Answering): Promise<Response> {
-  const { request, session, formToken } = visit;
-  let asked = visit;
-  if (route.method === "POST") {
-    if (!isFromOwnPage(request, frame.url.host)) throw fromElsewhere();
-    const form = await readForm(request, bodyOf(request), formBytesMax(route));
-    if (!equalInConstantTime(form.get(TOKEN_FIELD) ?? "", formToken)) {
-      throw new Problem("FORBIDDEN", {
-        detail:
-          "the form is of another session, or too old: go back, load the page again and send it once more",
-      });
-    }
-    asked = { ...visit, form };
-  }
+  const { request, session } = visit;
+  const asked = route.method === "POST" ? await provenForm(frame, visit, route) : visit;
   const answer = await route.answer(asked);
   const notice = frame.notices.take(request, session);
   const response =

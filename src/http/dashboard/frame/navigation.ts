@@ -41,6 +41,12 @@ export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
       icon: "M4 4h16v16H4zM4 9h16M10 9v11",
     },
     {
+      path: "/attachments",
+      title: "Attachments",
+      scope: "attachment:manage",
+      icon: "M19 11.5l-7.6 7.6a4.5 4.5 0 0 1-6.4-6.4L13 4.8a3 3 0 0 1 4.2 4.2l-7.8 7.9a1.5 1.5 0 0 1-2.1-2.1l7-7",
+    },
+    {
       path: "/suppressions",
       title: "Suppressions",
       scope: "suppression:manage",
@@ -65,6 +71,12 @@ export const NAVIGATION: readonly (readonly NavigationItem[])[] = [
       title: "API keys",
       scope: "workspace:manage",
       icon: "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8Zm3 1 9-9m-3 3 3 3m-6 0 2 2",
+    },
+    {
+      path: "/audit",
+      title: "Audit",
+      scope: "workspace:manage",
+      icon: "M12 3l8 3v6c0 4.5-3.4 7.8-8 9-4.6-1.2-8-4.5-8-9V6zm-3.5 9 2.5 2.5 4.5-5",
     },
     {
       path: "/workspace",

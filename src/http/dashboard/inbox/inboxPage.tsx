@@ -136,7 +136,7 @@ const Opened: FC<InboxProps> = ({ visit, opened, isPhoneWide, cursor }) => {
             </a>
           </span>
         )}
-        <a href={at}>Story, source, headers</a>
+        <a href={at}>Timeline, source, headers</a>
       </p>
       <h2>{content.subject || "(no subject)"}</h2>
       <p class="soft">

@@ -12,7 +12,10 @@ import type { LiveStreams } from "./liveStreams.ts";
 
 type LiveOptions = Pick<DashboardOptions, "deps" | "readModel">;
 
-/** Streams that say when a page is no longer what it was: that of one message, or of all of the workspace. */
+/**
+ * Streams that say when a page is no longer what it was: that of one message, of all of the workspace, or of the long
+ * work on the installation.
+ */
 export function liveRoutes(options: DashboardOptions, streams: LiveStreams): readonly DashboardRoute[] {
   const open = (visit: Visit, subject: string, version: () => Promise<string>) => {
     const { session, request, query } = visit;
@@ -49,6 +52,13 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
         const stream = emailStream(id.toLowerCase());
         return open(visit, stream, async () => String(await store.lastRevision(stream)));
       },
+    },
+    {
+      method: "GET",
+      path: "/live/maintenance",
+      scope: "workspace:manage",
+      isBackground: true,
+      answer: async (visit) => open(visit, "maintenance", async () => options.maintenance.version()),
     },
   ];
 }

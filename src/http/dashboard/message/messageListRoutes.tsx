@@ -2,6 +2,7 @@ import { isUuid } from "../../../kernel/ids.ts";
 import { epochMs, rfc3339 } from "../../../kernel/time.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
+import { csvResponse } from "../components/csvStream.ts";
 import { Confirmation, PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -159,15 +160,7 @@ function queryOf(source: MessageSource, visit: Visit, text: string) {
 function csvOf(source: MessageSource, visit: Visit): Response {
   const query = queryOf(source, visit, visit.query.get("q") ?? "");
   const day = rfc3339(source.deps.clock.now()).slice(0, 10);
-  return new Response(messageCsv(source, query, visit.principal.keyId), {
-    headers: {
-      "content-type": "text/csv; charset=utf-8",
-      "content-disposition": `attachment; filename="messages-${day}.csv"`,
-      "content-security-policy": "sandbox; default-src 'none'",
-      "cache-control": "no-store",
-      "x-content-type-options": "nosniff",
-    },
-  });
+  return csvResponse(messageCsv(source, query, visit.principal.keyId), `messages-${day}.csv`);
 }
 
 function confirmSendAgain(source: MessageSource, visit: Visit): Page {

@@ -20,7 +20,7 @@ export const PARTS = ["story", "html", "text", "headers", "files"] as const;
 export type Part = (typeof PARTS)[number];
 
 const PART_TITLES: Readonly<Record<Part, string>> = {
-  story: "Story",
+  story: "Timeline",
   html: "HTML",
   text: "Text",
   headers: "Headers",

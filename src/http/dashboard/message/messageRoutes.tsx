@@ -106,7 +106,7 @@ async function showStory(options: Options, visit: Visit): Promise<Page> {
   const view = await messageOf(options, visit);
   const entries = await entriesOf(options, visit, view);
   return {
-    title: "Story",
+    title: "Timeline",
     above: [
       { path: "/messages", title: "Messages" },
       { path: `/messages/${view.id}`, title: view.content?.subject || "Message" },

@@ -2,7 +2,7 @@ import type { FC } from "hono/jsx";
 import { DISPLAY_NAME_CHARACTERS_MAX } from "../../../domain/sender/displayName.ts";
 import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
 import type { senderJson } from "../../sender/senderResource.ts";
-import { Field, PostForm } from "../components/form.tsx";
+import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -81,12 +81,7 @@ const Add: FC<Pick<SenderListProps, "visit" | "form">> = ({ visit, form }) => (
   <section class="section card" id="add">
     <h2>Add an address or a domain</h2>
     <p class="soft">A verified domain lets you send from every address at exactly it.</p>
-    {form.faults?.whole ? (
-      <p class="refusal" role="alert">
-        {form.faults.whole}
-      </p>
-    ) : null}
-    <PostForm action={visit.to("/senders")} token={visit.formToken} class="stack">
+    <EntryForm action={visit.to("/senders")} token={visit.formToken} refusal={form.faults?.whole} verb="Add">
       <Field
         name="name"
         label="Address or domain"
@@ -104,11 +99,6 @@ const Add: FC<Pick<SenderListProps, "visit" | "form">> = ({ visit, form }) => (
         fault={form.faults?.fields.display_name}
         maxLength={DISPLAY_NAME_CHARACTERS_MAX}
       />
-      <p class="actions">
-        <button type="submit" class="primary">
-          Add
-        </button>
-      </p>
-    </PostForm>
+    </EntryForm>
   </section>
 );

@@ -1,6 +1,6 @@
 import type { FC } from "hono/jsx";
 import type { Suppression } from "../../../commands/suppression/manageSuppressions.ts";
-import { Field, PostForm, Select } from "../components/form.tsx";
+import { EntryForm, Field, FilterForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -39,7 +39,7 @@ function reasonLabel(reason: string): string {
 }
 
 const Filter: FC<Pick<SuppressionListProps, "visit" | "filter">> = ({ visit, filter }) => (
-  <form method="get" action={visit.to("/suppressions")} class="filter" aria-label="Find suppressions">
+  <FilterForm action={visit.to("/suppressions")} label="Find suppressions">
     <p class="field">
       <label for="find">Look up an address</label>
       <input
@@ -63,17 +63,14 @@ const Filter: FC<Pick<SuppressionListProps, "visit" | "filter">> = ({ visit, fil
         { value: "manual", label: "Added by hand" },
       ]}
     />
-    <p class="actions">
-      <button type="submit">Show</button>
-    </p>
-  </form>
+  </FilterForm>
 );
 
 const Add: FC<Pick<SuppressionListProps, "visit" | "form">> = ({ visit, form }) => (
   <section class="section card" id="add">
     <h2>Add an address</h2>
     <p class="soft">Mail to it is accepted and not sent: its status is “suppressed”.</p>
-    <PostForm action={visit.to("/suppressions")} token={visit.formToken} class="stack">
+    <EntryForm action={visit.to("/suppressions")} token={visit.formToken} verb="Add">
       <Field
         name="address"
         label="Address"
@@ -91,12 +88,7 @@ const Add: FC<Pick<SuppressionListProps, "visit" | "form">> = ({ visit, form }) 
         fault={form.faults.note}
         maxLength={NOTE_CHARACTERS_MAX}
       />
-      <p class="actions">
-        <button type="submit" class="primary">
-          Add
-        </button>
-      </p>
-    </PostForm>
+    </EntryForm>
   </section>
 );
 

@@ -44,10 +44,16 @@ const When: FC<{ readonly at: string | null; readonly now: EpochMs }> = ({ at, n
 
 const Failed: FC<{ readonly row: ListedEndpoint; readonly now: EpochMs }> = ({ row, now }) =>
   row.failing === null ? (
-    <When at={row.gaveUpAt} now={now} />
+    row.gaveUpAt === null ? (
+      <span class="soft">none lately</span>
+    ) : (
+      <>
+        gave up <Ago at={epochMs(row.gaveUpAt)} now={now} />
+      </>
+    )
   ) : (
     <>
-      since <Ago at={epochMs(row.failing.since)} now={now} />, {row.failing.failures} in a row
+      failing since <Ago at={epochMs(row.failing.since)} now={now} />, {row.failing.failures} in a row
     </>
   );
 
@@ -93,7 +99,7 @@ export function listPage({ to }: Visit, { rows, nextCursor, isFirst, now }: List
                 cell: (row) => <When at={row.deliveredAt} now={now} />,
                 isMinor: true,
               },
-              { title: "Last failed", cell: (row) => <Failed row={row} now={now} />, isMinor: true },
+              { title: "Trouble", cell: (row) => <Failed row={row} now={now} />, isMinor: true },
             ]}
           />
         )}

@@ -115,7 +115,7 @@ const EndpointFacts: FC<{ readonly endpoint: ListedEndpoint; readonly now: Epoch
         ["Events", eventTypes === null ? "all" : eventTypes.join(", ")],
         ["Last delivered", deliveredAt === null ? "not lately" : <Time at={deliveredAt} />],
         [
-          "Last failed",
+          failing === null ? "Last given up" : "Failing",
           failing === null ? (
             gaveUpAt === null ? (
               "not lately"

@@ -1,5 +1,6 @@
 import type { FC } from "hono/jsx";
 import type { UsageRow } from "../../../../projections/usage.ts";
+import { bytesText, grouped } from "../../../kernel/text/text.ts";
 import type { workspaceJson } from "../../workspace/workspaceResource.ts";
 import { PostForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
@@ -16,22 +17,6 @@ interface WorkspacePageProps {
   readonly workspace: ShownWorkspace;
   /** Newest first; null: the key may not read it. */
   readonly days: readonly UsageRow[] | null;
-}
-
-const UNITS = [
-  ["GiB", 2 ** 30],
-  ["MiB", 2 ** 20],
-  ["KiB", 2 ** 10],
-] as const;
-
-/** Bytes in the largest unit that they fill: "1.5 MiB". */
-function bytesText(bytes: number): string {
-  const [unit, size] = UNITS.find(([, of]) => bytes >= of) ?? ["bytes", 1];
-  return `${grouped(Math.round((bytes / size) * 10) / 10)} ${unit}`;
-}
-
-function grouped(count: number): string {
-  return count.toLocaleString("en-GB");
 }
 
 /** A workspace: whether it sends, what it uses, and what it may. */

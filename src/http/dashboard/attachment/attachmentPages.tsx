@@ -1,0 +1,214 @@
+import type { FC } from "hono/jsx";
+import { FILE_BYTES_MAX } from "../../../domain/attachment/decisions.ts";
+import { bytesText, grouped } from "../../../kernel/text/text.ts";
+import type { attachmentJson } from "../../attachment/attachmentResource.ts";
+import { FilterForm, Select, UploadForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { sentence } from "../frame/formFaults.ts";
+import type { MessageRow } from "../message/findMessages.ts";
+
+/** An upload as the API shows it. */
+export type ShownAttachment = ReturnType<typeof attachmentJson>;
+
+export const ATTACHMENTS_PATH = "/attachments";
+
+/** What the states mean to whoever wants to send the file. */
+const STATES: Readonly<Record<string, string>> = {
+  pending: "being checked",
+  ready: "ready",
+  rejected: "rejected",
+  expired: "gone",
+};
+
+export const AttachmentStatus: FC<Pick<ShownAttachment, "status">> = ({ status }) => (
+  <Status status={status} label={STATES[status] ?? status} />
+);
+
+interface AttachmentListProps {
+  readonly visit: Visit;
+  readonly attachments: readonly ShownAttachment[];
+  /** The state that is asked for; "" for all. */
+  readonly status: string;
+  readonly nextTo: string | null;
+  readonly firstTo: string | null;
+  /** A command that uploads a first file. */
+  readonly firstCommand: string;
+}
+
+/** Uploads, newest first. */
+export const AttachmentList: FC<AttachmentListProps> = (props) => {
+  const { visit, attachments, status, nextTo, firstTo } = props;
+  return (
+    <>
+      <Heading title="Attachments">
+        <a class="button" href="#file">
+          Upload a file
+        </a>
+      </Heading>
+      <FilterForm action={visit.to(ATTACHMENTS_PATH)} label="Find uploads">
+        <Select
+          name="status"
+          label="State"
+          value={status}
+          options={[
+            { value: "", label: "Any" },
+            ...Object.entries(STATES).map(([value, label]) => ({ value, label })),
+          ]}
+        />
+      </FilterForm>
+      {attachments.length === 0 ? (
+        <NothingFound {...props} />
+      ) : (
+        <RowTable
+          label="Uploads, newest first"
+          rows={attachments}
+          idOf={({ id }) => id}
+          linkOf={({ id }) => visit.to(`${ATTACHMENTS_PATH}/${id}`)}
+          columns={[
+            {
+              title: "File",
+              cell: ({ filename }) => <span class="clip">{filename ?? <i class="soft">name erased</i>}</span>,
+            },
+            { title: "State", cell: (attachment) => <AttachmentStatus status={attachment.status} /> },
+            { title: "Size", cell: ({ size_bytes: bytes }) => bytesText(bytes), isNumber: true },
+            { title: "Uploaded", cell: ({ created_at: at }) => <Time at={at} />, isMinor: true },
+            { title: "Kept until", cell: ({ expires_at: at }) => <Time at={at} />, isMinor: true },
+          ]}
+        />
+      )}
+      <Pager nextTo={nextTo} firstTo={firstTo} />
+      <section class="section card" aria-labelledby="upload">
+        <h2 id="upload">Upload a file</h2>
+        <UploadForm
+          action={visit.to(ATTACHMENTS_PATH)}
+          token={visit.formToken}
+          label="File"
+          hint={`At most ${grouped(FILE_BYTES_MAX)} bytes. It is checked, and can then be named by its id in sends.`}
+          verb="Upload"
+        />
+      </section>
+    </>
+  );
+};
+
+const NothingFound: FC<AttachmentListProps> = ({ visit, status, nextTo, firstCommand }) => {
+  if (nextTo !== null)
+    return (
+      <Empty title="Nothing among these">
+        <p>The search goes on with older uploads.</p>
+      </Empty>
+    );
+  if (status !== "")
+    return (
+      <Empty title="No upload is in this state">
+        <p>
+          <a href={visit.to(ATTACHMENTS_PATH)}>Show all uploads</a>
+        </p>
+      </Empty>
+    );
+  return (
+    <Empty title="Nothing is uploaded">
+      <p>
+        A file that goes into several messages is uploaded once, here or by a program, and named by its id:
+      </p>
+      <pre>{firstCommand}</pre>
+      <p>A file of one message can stand in the send itself.</p>
+    </Empty>
+  );
+};
+
+interface AttachmentPageProps {
+  readonly visit: Visit;
+  readonly attachment: ShownAttachment;
+  /** Whether its bytes can be had. */
+  readonly hasBytes: boolean;
+  /** The messages that were sent with it; null where the key may not read messages. */
+  readonly messages: readonly MessageRow[] | null;
+  readonly nextTo: string | null;
+}
+
+/** One upload: what it is, and which messages it went out with. */
+export const AttachmentPage: FC<AttachmentPageProps> = (props) => {
+  const { visit, attachment, hasBytes, messages } = props;
+  const at = visit.to(`${ATTACHMENTS_PATH}/${attachment.id}`);
+  const isThere = attachment.status === "pending" || attachment.status === "ready";
+  return (
+    <>
+      <Heading
+        title={attachment.filename ?? "Upload without a name"}
+        beside={<AttachmentStatus status={attachment.status} />}
+      >
+        {hasBytes ? (
+          <a class="button" href={`${at}/file`}>
+            Download
+          </a>
+        ) : null}
+        {isThere ? (
+          <a class="button danger" href={`${at}/delete`} data-dialog>
+            Delete…
+          </a>
+        ) : null}
+      </Heading>
+      {attachment.rejection_reason === null ? null : (
+        <section class="standing bad" aria-label="Why it cannot be sent">
+          <div>
+            <h2>It cannot be sent</h2>
+            <p>{sentence(attachment.rejection_reason)}</p>
+          </div>
+        </section>
+      )}
+      <Facts facts={factsOf(attachment)} />
+      {messages === null ? null : <Uses {...props} messages={messages} />}
+    </>
+  );
+};
+
+function factsOf(attachment: ShownAttachment) {
+  const { id, content_type: type, size_bytes: bytes, sha256 } = attachment;
+  return [
+    ["Id", <Copyable text={id} label="the id" />],
+    ["Type", type],
+    ["Size", `${bytesText(bytes)} (${grouped(bytes)} bytes)`],
+    ["Uploaded", <Time at={attachment.created_at} />],
+    ["Kept until", <Time at={attachment.expires_at} />],
+    ...(sha256 === null ? [] : [["SHA-256", <Copyable text={sha256} label="the digest" />] as const]),
+  ] as const;
+}
+
+const Uses: FC<AttachmentPageProps & { readonly messages: readonly MessageRow[] }> = ({
+  visit,
+  messages,
+  nextTo,
+}) => (
+  <section class="section" aria-labelledby="uses">
+    <h2 id="uses">Messages with it</h2>
+    {messages.length === 0 ? (
+      <p class="soft">No message was sent with it.</p>
+    ) : (
+      <RowTable
+        label="Messages with this file, newest first"
+        rows={messages}
+        idOf={({ id }) => id}
+        linkOf={({ id }) => visit.to(`/messages/${id}`)}
+        columns={[
+          {
+            title: "Recipient",
+            cell: ({ to }) => <span class="clip">{to ?? <i class="soft">erased</i>}</span>,
+          },
+          { title: "Status", cell: ({ status }) => <Status status={status} /> },
+          {
+            title: "Subject",
+            cell: ({ subject }) => <span class="clip">{subject ?? <i class="soft">none</i>}</span>,
+          },
+          { title: "Accepted", cell: ({ createdAt }) => <Time at={createdAt} /> },
+        ]}
+      />
+    )}
+    {nextTo === null ? null : <Pager nextTo={nextTo} firstTo={null} />}
+    <p class="soft">Each message has a copy of its own: what becomes of the upload does not matter to it.</p>
+  </section>
+);

@@ -1,0 +1,230 @@
+import { listAttachments } from "../../../../projections/attachments.ts";
+import { messagesWithUpload } from "../../../../projections/attachmentUse.ts";
+import { deleteAttachment } from "../../../commands/attachment/deleteAttachment.ts";
+import { readAttachment, uploadFolder } from "../../../commands/attachment/readAttachment.ts";
+import { uploadAttachment } from "../../../commands/attachment/uploadAttachment.ts";
+import { workspaceLimits } from "../../../commands/workspace/workspaceLimits.ts";
+import { ATTACHMENT_STATUSES } from "../../../domain/attachment/events.ts";
+import { type Attachment, isSpent } from "../../../domain/attachment/state.ts";
+import { isUuid } from "../../../kernel/ids.ts";
+import { attachmentJson } from "../../attachment/attachmentResource.ts";
+import { requireIdentity } from "../../body/jsonBody.ts";
+import { openFilePart } from "../../body/multipartFile.ts";
+import { findPage, scheduledRead } from "../../lists/caughtUpReads.ts";
+import { decodeCursor, encodeCursor } from "../../lists/cursorPaging.ts";
+import { Problem } from "../../server/problem.ts";
+import { bodyOf } from "../../server/requestContext.ts";
+import { Confirmation } from "../components/form.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { sentence } from "../frame/formFaults.ts";
+import { seeOther } from "../frame/notices.ts";
+import { catchUp, messagesOf } from "../message/findMessages.ts";
+import { downloadResponse } from "../message/messageResponses.ts";
+import { ATTACHMENTS_PATH, AttachmentList, AttachmentPage } from "./attachmentPages.tsx";
+
+const PAGE_ITEMS = 50;
+/** Messages that are listed below one upload at once. */
+const MESSAGES_SHOWN = 25;
+/** How long a deletion waits to show in the list, in ms. */
+const SHOWN_WAIT_MS = 1_000;
+const ONE = `${ATTACHMENTS_PATH}/:id`;
+const ABOVE = [{ path: ATTACHMENTS_PATH, title: "Attachments" }];
+
+type Options = Pick<DashboardOptions, "deps" | "readModel" | "url">;
+
+/** Uploads: what became of them, their bytes, the messages that have them. */
+export function attachmentRoutes(options: Options): readonly DashboardRoute[] {
+  const manage = { scope: "attachment:manage" } as const;
+  return [
+    { ...manage, method: "GET", path: ATTACHMENTS_PATH, answer: (visit) => listPage(options, visit) },
+    {
+      ...manage,
+      method: "POST",
+      path: ATTACHMENTS_PATH,
+      takesFile: true,
+      answer: (visit) => upload(options, visit),
+    },
+    { ...manage, method: "GET", path: ONE, answer: (visit) => attachmentPage(options, visit) },
+    { ...manage, method: "GET", path: `${ONE}/file`, answer: (visit) => fileOf(options, visit) },
+    {
+      ...manage,
+      method: "GET",
+      path: `${ONE}/delete`,
+      answer: async (visit) => deletionPage(visit, await uploadOf(options, visit)),
+    },
+    {
+      ...manage,
+      method: "POST",
+      path: `${ONE}/delete`,
+      async answer(visit) {
+        const { id, upload } = await uploadOf(options, visit);
+        await deleteAttachment(options.deps, id, visit.commandContext());
+        await options.readModel("attachments").whenCaughtUp(SHOWN_WAIT_MS);
+        return seeOther(visit.to(ATTACHMENTS_PATH), `${upload.filename ?? "The upload"} was deleted.`);
+      },
+    },
+  ];
+}
+
+/** Takes a file. Browsers name types as their systems do, so the type is the one that goes with the name. */
+async function upload({ deps, readModel }: Options, visit: Visit): Promise<Response> {
+  const { request, workspaceId } = visit;
+  requireIdentity(request.headers);
+  const file = await openFilePart(request, bodyOf(request));
+  try {
+    const { filename, chunks } = file;
+    const contentType =
+      deps.inspector.contentTypeOf(filename, await workspaceLimits(deps, workspaceId)) ?? file.contentType;
+    const context = visit.commandContext();
+    const outcome = await uploadAttachment(deps, { workspaceId, filename, contentType, chunks, context });
+    if (outcome.kind === "refused")
+      return seeOther(visit.to(ATTACHMENTS_PATH), `It was not taken: ${sentence(outcome.message)}`);
+    await readModel("attachments").whenCaughtUp(SHOWN_WAIT_MS);
+    return seeOther(
+      visit.to(`${ATTACHMENTS_PATH}/${outcome.id}`),
+      "The file was taken, and is being checked.",
+    );
+  } catch (error) {
+    if (!(error instanceof Problem) || error.status >= 500) throw error;
+    return seeOther(visit.to(ATTACHMENTS_PATH), `It was not taken: ${sentence(error.message)}`);
+  } finally {
+    await file.close();
+  }
+}
+
+interface Upload {
+  readonly id: string;
+  readonly upload: Attachment;
+}
+
+/** The upload that the path names. Throws where the workspace has none of the id. */
+async function uploadOf({ deps }: Options, { workspaceId, params }: Visit): Promise<Upload> {
+  const id = (params.id ?? "").toLowerCase();
+  const upload = isUuid(id) ? await readAttachment(deps, workspaceId, id) : null;
+  if (upload === null)
+    throw new Problem("NOT_FOUND", { detail: "there is no such upload in this workspace" });
+  return { id, upload };
+}
+
+async function listPage({ deps, readModel, url }: Options, visit: Visit): Promise<Page> {
+  const { workspaceId, query } = visit;
+  const attachments = readModel("attachments");
+  const cursor = query.get("cursor");
+  const status = ATTACHMENT_STATUSES.find((one) => one === query.get("status"));
+  if (cursor === null) await catchUp(attachments);
+  const wanted = {
+    workspaceId,
+    limit: PAGE_ITEMS,
+    ...(status === undefined ? {} : { status }),
+    ...(cursor === null ? {} : { after: decodeCursor(cursor) }),
+  };
+  const { shown: rows, nextCursor } = await findPage(attachments, wanted, listAttachments);
+  // File names are in the uploads' own streams only.
+  const found = await attachments.scheduler.mapEach(rows, async ({ id }) => {
+    const upload = await readAttachment(deps, workspaceId, id);
+    return upload === null ? [] : [attachmentJson(id, upload)];
+  });
+  const pageTo = (next: string | null) => {
+    const more = new URLSearchParams({ ...(status && { status }), ...(next && { cursor: next }) });
+    return visit.to(more.size === 0 ? ATTACHMENTS_PATH : `${ATTACHMENTS_PATH}?${more}`);
+  };
+  return {
+    title: "Attachments",
+    body: (
+      <AttachmentList
+        visit={visit}
+        attachments={found.flat()}
+        status={status ?? ""}
+        nextTo={nextCursor === null ? null : pageTo(nextCursor)}
+        firstTo={cursor === null ? null : pageTo(null)}
+        firstCommand={uploadCommand(url)}
+      />
+    ),
+  };
+}
+
+function uploadCommand(url: URL): string {
+  return [
+    `curl ${url.href.replace(/\/$/, "")}/api/v1/attachments \\`,
+    '  -H "Authorization: Bearer $POSTLEDGER_API_KEY" \\',
+    "  -F 'file=@invoice.pdf;type=application/pdf'",
+  ].join("\n");
+}
+
+async function attachmentPage(options: Options, visit: Visit): Promise<Page> {
+  const { id, upload } = await uploadOf(options, visit);
+  const uses = visit.may("email:read") ? await messagesWith(options, visit, id) : null;
+  return {
+    title: upload.filename ?? "Upload",
+    above: ABOVE,
+    body: (
+      <AttachmentPage
+        visit={visit}
+        attachment={attachmentJson(id, upload)}
+        hasBytes={!isSpent(upload)}
+        messages={uses?.rows ?? null}
+        nextTo={uses?.nextTo ?? null}
+      />
+    ),
+  };
+}
+
+async function messagesWith({ deps, readModel }: Options, visit: Visit, id: string) {
+  const cursor = visit.query.get("cursor");
+  const query = {
+    uploadId: id,
+    limit: MESSAGES_SHOWN + 1,
+    ...(cursor === null ? {} : { after: decodeCursor(cursor) }),
+  };
+  const model = readModel("attachment-use");
+  if (cursor === null) await catchUp(model);
+  const found = await scheduledRead(model, (db) => messagesWithUpload(db, query));
+  const shown = found.slice(0, MESSAGES_SHOWN);
+  const last = found.length > MESSAGES_SHOWN ? shown.at(-1) : undefined;
+  const source = { deps, emails: readModel("emails") };
+  return {
+    rows: await messagesOf(
+      source,
+      visit.workspaceId,
+      shown.map((row) => row.id),
+    ),
+    nextTo: last
+      ? `${visit.to(`${ATTACHMENTS_PATH}/${id}`)}?cursor=${encodeURIComponent(encodeCursor(last))}`
+      : null,
+  };
+}
+
+/** The bytes of an upload, to keep: nothing of them is shown or run. */
+async function fileOf(options: Options, visit: Visit): Promise<Response> {
+  const { id, upload } = await uploadOf(options, visit);
+  const { sha256, filename, contentType } = upload;
+  const isThere = !isSpent(upload) && sha256 !== null && filename !== null;
+  const bytes = isThere ? await options.deps.content.get(uploadFolder(visit.workspaceId, id), sha256) : null;
+  if (bytes === null || filename === null) throw new Problem("NOT_FOUND", { detail: "the file is gone" });
+  return downloadResponse(new Uint8Array(bytes), filename, contentType);
+}
+
+function deletionPage(visit: Visit, { id, upload }: Upload): Page {
+  const name = upload.filename ?? "the upload";
+  const at = `${ATTACHMENTS_PATH}/${id}`;
+  return {
+    title: `Delete ${name}`,
+    above: [...ABOVE, { path: at, title: name }],
+    body: (
+      <Confirmation
+        title={`Delete ${name}?`}
+        action={visit.to(`${at}/delete`)}
+        token={visit.formToken}
+        verb="Delete"
+        cancelTo={visit.to(at)}
+        isDangerous
+      >
+        <p>
+          Sends that name it are refused from now on. Messages that were accepted with it keep their copy.
+          This cannot be undone.
+        </p>
+      </Confirmation>
+    ),
+  };
+}

@@ -1,0 +1,186 @@
+import type { FC } from "hono/jsx";
+import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
+import type { AuditRow } from "../../../../projections/auditLog/queries.ts";
+import type { Scope } from "../../../domain/apiKey/scopes.ts";
+import { excerpt } from "../../../kernel/text/text.ts";
+import { Field, FilterForm, Refusal, Select } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Empty, Pager, RowTable } from "../components/list.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { AuditTabs } from "./auditTabs.tsx";
+
+/** What an audit log is narrowed down to, as the address of its page has it; "" for no filter. */
+export type AuditFilter = Readonly<Record<(typeof AUDIT_FILTERS)[number], string>>;
+export const AUDIT_FILTERS = ["action", "actor", "target_type", "target_id", "from", "before"] as const;
+
+interface AuditLogProps {
+  readonly visit: Visit;
+  readonly rows: readonly AuditRow[];
+  readonly filter: AuditFilter;
+  /** What is wrong with the filter; null when nothing is. */
+  readonly fault: string | null;
+  readonly nextTo: string | null;
+  readonly firstTo: string | null;
+}
+
+/** The address of the audit log, or of another page by its path, with a filter. */
+export function auditAddress(
+  visit: Visit,
+  filter: Partial<AuditFilter & { readonly cursor: string }>,
+  path = "/audit",
+): string {
+  const query = new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== ""));
+  return visit.to(path) + (query.size === 0 ? "" : `?${query}`);
+}
+
+/** Who did what, when. */
+export const AuditLog: FC<AuditLogProps> = (props) => {
+  const { visit, rows, filter, fault, nextTo, firstTo } = props;
+  return (
+    <>
+      <Heading title="Audit log">
+        <a class="button" href={auditAddress(visit, filter, "/audit/log.csv")}>
+          Download CSV
+        </a>
+      </Heading>
+      <AuditTabs visit={visit} path="/audit" />
+      <Filter visit={visit} filter={filter} />
+      <Refusal text={fault} />
+      {rows.length > 0 ? (
+        <Rows visit={visit} rows={rows} />
+      ) : (
+        <Empty title={nextTo === null ? "Nothing matches" : "Nothing among these"}>
+          <p>
+            {nextTo === null
+              ? "What keys, the command line and the service did to this workspace stands here. Sends are in the list of messages."
+              : "The search goes on with what is older."}
+          </p>
+          <p>
+            <a href={visit.to("/audit")}>Show everything</a>
+          </p>
+        </Empty>
+      )}
+      <Pager nextTo={nextTo} firstTo={firstTo} />
+    </>
+  );
+};
+
+const Filter: FC<Pick<AuditLogProps, "visit" | "filter">> = ({ visit, filter }) => (
+  <FilterForm action={visit.to("/audit")} label="Find entries">
+    <Select
+      name="target_type"
+      label="About"
+      value={filter.target_type}
+      options={[
+        { value: "", label: "Anything" },
+        ...AUDIT_TARGETS.filter((type) => type !== "instance").map((type) => ({
+          value: type,
+          label: inWords(type),
+        })),
+      ]}
+    />
+    <Field name="action" label="Action" value={filter.action} placeholder="api_key.revoked" maxLength={100} />
+    <Field
+      name="actor"
+      label="By"
+      value={filter.actor}
+      placeholder="key id or command_line"
+      maxLength={100}
+    />
+    <Field name="from" label="From (UTC)" type="date" value={filter.from} />
+    <Field name="before" label="Before (UTC)" type="date" value={filter.before} />
+    {filter.target_id === "" ? null : <input type="hidden" name="target_id" value={filter.target_id} />}
+  </FilterForm>
+);
+
+/** `api_key.secret_rotated` as people say it: "API key secret rotated". */
+function inWords(name: string): string {
+  const text = name.replaceAll(/[._]/g, " ").replace(/\bapi\b/, "API");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+const Rows: FC<Pick<AuditLogProps, "visit" | "rows">> = ({ visit, rows }) => (
+  <RowTable
+    label="Entries of the audit log, newest first"
+    rows={rows}
+    idOf={({ id }) => id}
+    linkOf={null}
+    columns={[
+      {
+        title: "What",
+        cell: ({ action, details }) => (
+          <>
+            <a class="quiet" href={auditAddress(visit, { action })}>
+              {inWords(action)}
+            </a>
+            <Details details={details} />
+          </>
+        ),
+      },
+      { title: "When", cell: ({ createdAt }) => <Time at={createdAt} /> },
+      { title: "To", cell: ({ target }) => <Target visit={visit} target={target} /> },
+      {
+        title: "By",
+        cell: ({ actor: { type, id, name } }) => (
+          <a class="quiet" href={auditAddress(visit, { actor: id ?? type })}>
+            {name ?? id ?? ACTORS[type] ?? type}
+          </a>
+        ),
+      },
+    ]}
+  />
+);
+
+const ACTORS: Readonly<Record<string, string>> = {
+  command_line: "the command line",
+  verification_link: "a verification link",
+  system: "the service",
+};
+
+/** Longer details are cut: the API has them whole. */
+const DETAILS_CHARACTERS_MAX = 200;
+
+const Details: FC<Pick<AuditRow, "details">> = ({ details }) => {
+  const text = Object.entries(details)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name.replaceAll("_", " ")}: ${valueText(value)}`)
+    .join(" · ");
+  if (text === "") return null;
+  const shown = excerpt(text, DETAILS_CHARACTERS_MAX);
+  return <div class="soft details">{shown === text ? text : `${shown}…`}</div>;
+};
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return value.map(valueText).join(", ");
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** Where a target has its page, and who may see it. */
+const PAGES: Readonly<Record<string, { readonly path: string; readonly scope: Scope }>> = {
+  api_key: { path: "/api-keys", scope: "workspace:manage" },
+  sender: { path: "/senders", scope: "sender:manage" },
+  template: { path: "/templates", scope: "template:manage" },
+  webhook_endpoint: { path: "/webhooks", scope: "webhook:manage" },
+  email: { path: "/messages", scope: "email:read" },
+  attachment: { path: "/attachments", scope: "attachment:manage" },
+  erasure: { path: "/audit/erasures", scope: "workspace:manage" },
+};
+
+const Target: FC<Pick<AuditLogProps, "visit"> & Pick<AuditRow, "target">> = ({
+  visit,
+  target: { type, id, label },
+}) => {
+  const page = PAGES[type];
+  const text = label ?? (type === "workspace" ? "this workspace" : id);
+  return (
+    <span class="clip">
+      <span class="soft">{inWords(type)}</span>{" "}
+      {page === undefined || id === null || !visit.may(page.scope) ? (
+        text
+      ) : (
+        <a href={visit.to(`${page.path}/${encodeURIComponent(id)}`)}>{text}</a>
+      )}
+    </span>
+  );
+};

@@ -1,0 +1,139 @@
+import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
+import { type AuditQuery, type AuditRow, listAuditLog } from "../../../../projections/auditLog/queries.ts";
+import { principalOfKey } from "../../../commands/apiKey/authenticate.ts";
+import { definedMembers } from "../../../kernel/definedMembers.ts";
+import { isUuid } from "../../../kernel/ids.ts";
+import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
+import { withSenderName } from "../../audit/auditLogRoutes.ts";
+import { findPage } from "../../lists/caughtUpReads.ts";
+import { decodeCursor, type Page as RowPage } from "../../lists/cursorPaging.ts";
+import { Problem } from "../../server/problem.ts";
+import { type CsvColumns, csvResponse, csvStream } from "../components/csvStream.ts";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { catchUp } from "../message/findMessages.ts";
+import { AUDIT_FILTERS, type AuditFilter, AuditLog, auditAddress } from "./auditLogPage.tsx";
+
+const PAGE_ITEMS = 50;
+/** Rows of a file that are in memory at once. */
+const ROWS_AT_ONCE = 100;
+const FILTER_CHARACTERS_MAX = 100;
+const SCOPE = "workspace:manage";
+
+type Options = Pick<DashboardOptions, "deps" | "readModel">;
+
+/** Who did what in the workspace: a page, and a file of all. */
+export function auditLogRoutes(options: Options): readonly DashboardRoute[] {
+  return [
+    { method: "GET", path: "/audit", scope: SCOPE, answer: (visit) => auditLogPage(options, visit) },
+    { method: "GET", path: "/audit/log.csv", scope: SCOPE, answer: async (visit) => csv(options, visit) },
+  ];
+}
+
+async function auditLogPage(options: Options, visit: Visit): Promise<Page> {
+  const filter = filterOf(visit.query);
+  const { query, fault } = queryOf(visit.workspaceId, filter);
+  const cursor = visit.query.get("cursor");
+  if (cursor === null) await catchUp(options.readModel("audit-log"));
+  const { shown, nextCursor } =
+    fault === null ? await entries(options, { ...query, limit: PAGE_ITEMS }, cursor) : NOTHING;
+  return {
+    title: "Audit log",
+    isWide: true,
+    ...(fault === null ? {} : { status: 422 }),
+    body: (
+      <AuditLog
+        visit={visit}
+        rows={shown}
+        filter={filter}
+        fault={fault}
+        nextTo={nextCursor === null ? null : auditAddress(visit, { ...filter, cursor: nextCursor })}
+        firstTo={cursor === null ? null : auditAddress(visit, filter)}
+      />
+    ),
+  };
+}
+
+const NOTHING: RowPage<AuditRow> = { shown: [], nextCursor: null };
+
+/** One page of entries; a sender's name comes from its own stream. */
+async function entries(
+  { deps, readModel }: Options,
+  query: AuditQuery & { readonly workspaceId: string },
+  cursor: string | null,
+): Promise<RowPage<AuditRow>> {
+  const auditLog = readModel("audit-log");
+  const after = cursor === null ? {} : { after: decodeCursor(cursor, isUuid) };
+  const { shown, nextCursor } = await findPage(auditLog, { ...query, ...after }, listAuditLog);
+  const named = await auditLog.scheduler.mapEach(shown, (row) =>
+    withSenderName(deps, query.workspaceId, row),
+  );
+  return { shown: named, nextCursor };
+}
+
+function filterOf(query: URLSearchParams): AuditFilter {
+  const values = AUDIT_FILTERS.map((name) => [
+    name,
+    (query.get(name) ?? "").trim().slice(0, FILTER_CHARACTERS_MAX),
+  ]);
+  return Object.fromEntries(values) as AuditFilter;
+}
+
+interface Asked {
+  readonly query: Omit<AuditQuery, "limit"> & { readonly workspaceId: string };
+  readonly fault: string | null;
+}
+
+function queryOf(workspaceId: string, filter: AuditFilter): Asked {
+  const { action, actor, target_type: targetType, target_id: targetId } = filter;
+  const isKnown = targetType === "" || (AUDIT_TARGETS as readonly string[]).includes(targetType);
+  const [createdFrom, createdBefore] = [dayOf(filter.from), dayOf(filter.before)];
+  const wanted = definedMembers({
+    action: action || undefined,
+    actor: actor || undefined,
+    targetType: targetType || undefined,
+    targetId: targetId || undefined,
+    createdFrom: createdFrom || undefined,
+    createdBefore: createdBefore || undefined,
+  });
+  const query = { workspaceId, ...wanted };
+  if (createdFrom === null || createdBefore === null)
+    return { query, fault: "A day is written as 2026-11-22." };
+  return { query, fault: isKnown ? null : "There is nothing of that kind in the audit log." };
+}
+
+/** The beginning of a day in UTC; "" where none is given, null where it is none. */
+function dayOf(text: string): string | null {
+  if (text === "") return "";
+  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? parseDateTime(`${text}T00:00:00Z`) : null;
+  return at === null ? null : rfc3339(at);
+}
+
+const COLUMNS: CsvColumns<AuditRow> = {
+  id: ({ id }) => id,
+  created_at: ({ createdAt }) => createdAt,
+  action: ({ action }) => action,
+  actor_type: ({ actor }) => actor.type,
+  actor_id: ({ actor }) => actor.id,
+  actor_name: ({ actor }) => actor.name,
+  target_type: ({ target }) => target.type,
+  target_id: ({ target }) => target.id,
+  target_label: ({ target }) => target.label,
+  request_id: ({ requestId }) => requestId,
+  details: ({ details }) => JSON.stringify(details),
+};
+
+/** All entries that match; ends early when the key is revoked. */
+function csv(options: Options, visit: Visit): Response {
+  const { query, fault } = queryOf(visit.workspaceId, filterOf(visit.query));
+  if (fault !== null) throw new Problem("INVALID_REQUEST", { detail: fault });
+  const stream = csvStream({
+    columns: COLUMNS,
+    isAllowed: async () => (await principalOfKey(options.deps, visit.principal.keyId)) !== null,
+    page: async (cursor) => {
+      const { shown: rows, nextCursor } = await entries(options, { ...query, limit: ROWS_AT_ONCE }, cursor);
+      return { rows, nextCursor };
+    },
+  });
+  return csvResponse(stream, "audit-log.csv");
+}

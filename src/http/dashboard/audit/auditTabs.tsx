@@ -1,0 +1,24 @@
+import type { FC } from "hono/jsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+
+const TABS = [
+  { path: "/audit", title: "Audit log" },
+  { path: "/audit/seals", title: "Seals" },
+  { path: "/audit/read-models", title: "Read models" },
+  { path: "/audit/copies", title: "Backups and exports" },
+  { path: "/audit/erasures", title: "Erasures" },
+] as const;
+
+/** The pages of the audit. `path` is that of the page that is shown. */
+export const AuditTabs: FC<{ readonly visit: Visit; readonly path: (typeof TABS)[number]["path"] }> = ({
+  visit,
+  path,
+}) => (
+  <nav class="tabs" aria-label="Pages of the audit">
+    {TABS.map((tab) => (
+      <a href={visit.to(tab.path)} aria-current={tab.path === path ? "page" : undefined}>
+        {tab.title}
+      </a>
+    ))}
+  </nav>
+);

@@ -1,0 +1,94 @@
+import type { FC } from "hono/jsx";
+import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Empty, RowTable } from "../components/list.tsx";
+import { Time } from "../components/time.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { AuditTabs } from "./auditTabs.tsx";
+import { isOperator } from "./operator.ts";
+
+interface ShownCopy {
+  readonly kind: "backup" | "export";
+  readonly at: EpochMs;
+  /** Null where nobody knows it, or whoever looks may not. */
+  readonly place: string | null;
+}
+
+const PATH = "/audit/copies";
+
+/** The copies of the log that were taken: backups and exports. */
+export function copyRoutes({ deps }: Pick<DashboardOptions, "deps">): readonly DashboardRoute[] {
+  return [
+    {
+      method: "GET",
+      path: PATH,
+      scope: "workspace:manage",
+      async answer(visit): Promise<Page> {
+        const { instance } = await deps.instanceStatus.get();
+        const copies = (instance?.copies ?? []).toReversed();
+        const shown = copies.map(({ place, ...copy }) => ({
+          ...copy,
+          place: isOperator(visit) ? place : null,
+        }));
+        return { title: "Backups and exports", body: <Copies visit={visit} copies={shown} /> };
+      },
+    },
+  ];
+}
+
+const Copies: FC<{ readonly visit: Visit; readonly copies: readonly ShownCopy[] }> = ({ visit, copies }) => (
+  <>
+    <Heading title="Backups and exports" />
+    <AuditTabs visit={visit} path={PATH} />
+    {copies.length === 0 ? (
+      <Empty title="No copy of the log was taken yet">
+        <p>Both commands work beside the running service, on its machine:</p>
+        <Commands />
+      </Empty>
+    ) : (
+      <>
+        <RowTable
+          label="Copies of the log, newest first"
+          rows={copies}
+          idOf={({ at, kind }) => `${kind}-${at}`}
+          linkOf={null}
+          columns={[
+            { title: "Kind", cell: ({ kind }) => (kind === "backup" ? "Backup" : "Export") },
+            { title: "Taken", cell: ({ at }) => <Time at={rfc3339(at)} /> },
+            { title: "Where", cell: ({ place }) => place ?? <span class="soft">not shown</span> },
+          ]}
+        />
+        <Commands />
+        <p class="soft">
+          What is erased later is still in these copies: delete them in time. The newest 200 are listed, also
+          when their files are gone.
+        </p>
+      </>
+    )}
+    <section class="section">
+      <h2>Files of this workspace alone</h2>
+      <ul class="links">
+        <li>
+          <a href={visit.to("/audit/log.csv")}>The audit log as CSV</a>
+        </li>
+        {visit.may("email:read") ? (
+          <li>
+            <a href={visit.to("/messages.csv")}>All messages as CSV</a>
+          </li>
+        ) : null}
+      </ul>
+    </section>
+  </>
+);
+
+const Commands: FC = () => (
+  <>
+    <p>
+      <Copyable text="postledger backup create --out backup-1" label="the command for a backup" />
+    </p>
+    <p>
+      <Copyable text="postledger log export --out log.zst" label="the command for an export" />
+    </p>
+  </>
+);

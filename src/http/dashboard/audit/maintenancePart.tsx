@@ -1,0 +1,96 @@
+import type { Child, FC } from "hono/jsx";
+import { grouped } from "../../../kernel/text/text.ts";
+import { type EpochMs, SECOND_MS } from "../../../kernel/time.ts";
+import { PostForm } from "../components/form.tsx";
+import { Ago, lengthOfTime } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { ON_CHANGE } from "../live/liveIndicator.tsx";
+import type { EndedTask, Maintenance, MaintenanceKind, RunningTask } from "./maintenance.ts";
+import { isOperator } from "./operator.ts";
+
+/** The address of the stream that says when a task has moved on. */
+export function maintenanceStream(visit: Visit, maintenance: Maintenance): string {
+  return `${visit.to("/live/maintenance")}?shown=${maintenance.version()}`;
+}
+
+/** The part of a page that follows the task under way. `pageAt` is the address of the page. */
+export const FollowedPart: FC<{ readonly pageAt: string; readonly children: Child }> = ({
+  pageAt,
+  children,
+}) => (
+  <div
+    id="maintenance"
+    class="parts"
+    hx-get={pageAt}
+    hx-select="#maintenance"
+    hx-trigger={ON_CHANGE}
+    hx-target="this"
+    hx-swap="outerMorph"
+  >
+    {children}
+  </div>
+);
+
+const UNDER_WAY: Readonly<Record<MaintenanceKind, string>> = {
+  verifyLog: "The log is being verified",
+  verifyReadModels: "Read models are being verified",
+  rebuildReadModels: "Read models are being rebuilt",
+};
+
+interface ProgressProps {
+  readonly visit: Visit;
+  readonly task: RunningTask;
+  readonly now: EpochMs;
+  /** Where giving it up leads: the path of the page. */
+  readonly path: string;
+}
+
+/** How far the task under way has come, and the button that gives it up. */
+export const TaskProgress: FC<ProgressProps> = ({ visit, task, now, path }) => {
+  const percent = Math.min(100, Math.floor(task.done * 100));
+  const names = task.readModels.length === 1 ? `: ${task.readModels[0]}` : "";
+  return (
+    <section class="standing waiting" aria-label="Under way">
+      <div class="task">
+        <h2>
+          {UNDER_WAY[task.kind]}
+          {names}
+        </h2>
+        <p>
+          <progress max={100} value={percent} aria-label={UNDER_WAY[task.kind]}>
+            {percent}%
+          </progress>{" "}
+          {percent}%
+        </p>
+        <p class="soft">
+          {grouped(task.events)} events read, {grouped(task.eventsPerSecond)} a second, for{" "}
+          {lengthOfTime(Math.max(SECOND_MS, now - task.startedAt))}. It goes on when you leave this page.
+        </p>
+      </div>
+      {isOperator(visit) ? (
+        <PostForm action={visit.to("/audit/give-up")} token={visit.formToken}>
+          <input type="hidden" name="path" value={path} />
+          <button type="submit">Give up</button>
+        </PostForm>
+      ) : null}
+    </section>
+  );
+};
+
+/** When a task ended, and how long it took. */
+export const TaskTimes: FC<{ readonly task: EndedTask; readonly now: EpochMs }> = ({
+  task: { startedAt, endedAt },
+  now,
+}) => (
+  <span class="soft">
+    <Ago at={endedAt} now={now} />, in {lengthOfTime(Math.max(SECOND_MS, endedAt - startedAt))}
+  </span>
+);
+
+/** Says why there is no button for what only the operator may. */
+export const OperatorsOnly: FC = () => (
+  <p class="soft">
+    Whoever runs the service can start it here: logged in with a link that{" "}
+    <code>postledger dashboard link</code> makes.
+  </p>
+);

@@ -1,0 +1,188 @@
+import type { Child, FC } from "hono/jsx";
+import { counted, grouped } from "../../../kernel/text/text.ts";
+import { type EpochMs, epochMs, SECOND_MS } from "../../../kernel/time.ts";
+import { PostForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { RowTable } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Ago, lengthOfTime } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { LiveMark } from "../live/liveIndicator.tsx";
+import { AuditTabs } from "./auditTabs.tsx";
+import type { EndedTask, ReadModelState, RunningTask } from "./maintenance.ts";
+import { FollowedPart, OperatorsOnly, TaskProgress, TaskTimes } from "./maintenancePart.tsx";
+import { isOperator } from "./operator.ts";
+
+interface ReadModelPageProps {
+  readonly visit: Visit;
+  readonly now: EpochMs;
+  readonly states: readonly ReadModelState[];
+  readonly running: RunningTask | null;
+  /** The last verification and the last rebuild that were started here. */
+  readonly ended: readonly EndedTask[];
+  readonly stream: string;
+}
+
+const PATH = "/audit/read-models";
+
+/** The read models: how far they are, and whether they are as the log says. */
+export const ReadModelPage: FC<ReadModelPageProps> = (props) => {
+  const { visit, now, states, running, ended, stream } = props;
+  const mayStart = running === null && isOperator(visit);
+  return (
+    <>
+      <Heading title="Read models" beside={<LiveMark stream={stream} />}>
+        {mayStart ? (
+          <>
+            <Start visit={visit} verb="verify" isPrimary>
+              Verify all
+            </Start>
+            <Start visit={visit} verb="rebuild">
+              Rebuild all
+            </Start>
+          </>
+        ) : null}
+      </Heading>
+      <AuditTabs visit={visit} path={PATH} />
+      <FollowedPart pageAt={visit.to(PATH)}>
+        {running === null ? null : <TaskProgress visit={visit} task={running} now={now} path={PATH} />}
+        {ended.map((task) => (
+          <Outcome task={task} now={now} />
+        ))}
+        <RowTable
+          label="Read models"
+          rows={states}
+          idOf={({ name }) => name}
+          linkOf={null}
+          columns={[
+            { title: "Name", cell: ({ name }) => <code>{name}</code> },
+            { title: "State", cell: (model) => <ModelStatus model={model} now={now} /> },
+            { title: "Verification", cell: (model) => <Verified model={model} now={now} /> },
+            {
+              title: "",
+              cell: ({ name }) =>
+                mayStart ? (
+                  <span class="row-actions">
+                    <Start visit={visit} verb="verify" name={name}>
+                      Verify
+                    </Start>
+                    <Start visit={visit} verb="rebuild" name={name}>
+                      Rebuild
+                    </Start>
+                  </span>
+                ) : null,
+            },
+          ]}
+        />
+        <p class="soft">
+          Lists and figures come from read models, which are computed from the log. A verification builds them
+          aside and compares row by row; a rebuild makes them anew and then takes the place of what is there.
+          Neither sends anything or changes the log, and the service goes on meanwhile.
+        </p>
+        {isOperator(visit) ? null : <OperatorsOnly />}
+      </FollowedPart>
+    </>
+  );
+};
+
+interface StartProps {
+  readonly visit: Visit;
+  readonly verb: "verify" | "rebuild";
+  /** Of one read model; all of them without it. */
+  readonly name?: string;
+  readonly isPrimary?: boolean;
+  readonly children: Child;
+}
+
+const Start: FC<StartProps> = ({ visit, verb, name, isPrimary, children }) => (
+  <PostForm action={visit.to(`${PATH}/${verb}`)} token={visit.formToken}>
+    {name === undefined ? null : <input type="hidden" name="name" value={name} />}
+    <button
+      type="submit"
+      class={isPrimary ? "primary" : undefined}
+      aria-label={name === undefined ? undefined : `${children} ${name}`}
+    >
+      {children}
+    </button>
+  </PostForm>
+);
+
+const ModelStatus: FC<{ readonly model: ReadModelState; readonly now: EpochMs }> = ({ model, now }) => {
+  if (model.failure !== null)
+    return (
+      <>
+        <Status status="failed" label="stopped" /> <span class="soft">{model.failure}</span>
+      </>
+    );
+  if (model.state === "absent") return <Status status="pending" label="not built yet" />;
+  if (model.isCaughtUp || model.behindSince === null) return <Status status="ok" label="caught up" />;
+  const lag = Math.max(SECOND_MS, now - model.behindSince);
+  return <Status status="warning" label={`${lengthOfTime(lag)} behind`} />;
+};
+
+const Verified: FC<{ readonly model: ReadModelState; readonly now: EpochMs }> = ({
+  model: { verified },
+  now,
+}) => {
+  if (verified === null) return <span class="soft">never</span>;
+  const { failure, differences, rows, finishedAt } = verified;
+  return (
+    <>
+      {failure !== null ? (
+        <Status status="failed" label={`not verified: ${failure}`} />
+      ) : differences > 0 ? (
+        <Status status="failed" label={counted(differences, "difference", "differences")} />
+      ) : (
+        <Status status="ok" label={`${grouped(rows)} rows agree`} />
+      )}{" "}
+      <span class="soft">
+        <Ago at={epochMs(finishedAt)} now={now} />
+      </span>
+    </>
+  );
+};
+
+/** What became of the last task that was started here. */
+const Outcome: FC<{ readonly task: EndedTask; readonly now: EpochMs }> = ({ task, now }) => {
+  const { outcome } = task;
+  const verb = task.kind === "rebuildReadModels" ? "Rebuild" : "Verification";
+  const failed = failuresOf(task);
+  return (
+    <section class={`standing ${failed.length > 0 ? "bad" : "good"}`} aria-label={verb}>
+      <div>
+        <h2>
+          {verb} of {task.readModels.length === 1 ? task.readModels[0] : "the read models"}
+        </h2>
+        <p>
+          {"failed" in outcome ? outcome.failed : failed.length === 0 ? doneText(task) : failed.join("; ")}{" "}
+          <TaskTimes task={task} now={now} />
+        </p>
+      </div>
+    </section>
+  );
+};
+
+function doneText({ kind, readModels }: EndedTask): string {
+  const count = counted(readModels.length, "read model", "read models");
+  return kind === "rebuildReadModels"
+    ? `${count} rebuilt and in use.`
+    : `${count} compared with the log: they agree.`;
+}
+
+/** What went wrong, a text for each read model that it did for. */
+function failuresOf({ outcome }: EndedTask): readonly string[] {
+  if ("failed" in outcome) return [outcome.failed];
+  if (outcome.kind === "verifyReadModels") {
+    return outcome.readModels.flatMap(({ name, differences, failure }) => {
+      if (failure !== null) return [`${name}: ${failure}`];
+      return differences > 0
+        ? [
+            `${name}: ${counted(differences, "row differs", "rows differ")}; \`postledger projection verify ${name}\` shows them, a rebuild mends them`,
+          ]
+        : [];
+    });
+  }
+  if (outcome.kind === "rebuildReadModels")
+    return outcome.readModels.flatMap(({ name, reason }) => (reason === null ? [] : [`${name}: ${reason}`]));
+  return [];
+}

@@ -1,0 +1,194 @@
+import type { FC } from "hono/jsx";
+import { FINDING_MEANINGS } from "../../../commands/audit/auditFindings.ts";
+import type { LogVerification } from "../../../commands/audit/verifyLog.ts";
+import { counted, grouped } from "../../../kernel/text/text.ts";
+import { type EpochMs, epochMs } from "../../../kernel/time.ts";
+import { locationOfFault } from "../../../ports/eventStore.ts";
+import { PostForm } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Facts } from "../components/list.tsx";
+import { Status } from "../components/status.tsx";
+import { Ago, Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { LiveMark } from "../live/liveIndicator.tsx";
+import { AuditTabs } from "./auditTabs.tsx";
+import type { EndedTask, RunningTask } from "./maintenance.ts";
+import { FollowedPart, OperatorsOnly, TaskProgress, TaskTimes } from "./maintenancePart.tsx";
+import { isOperator } from "./operator.ts";
+
+/** The last seal of the log. */
+export interface ShownSeal {
+  readonly number: number;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly isSigned: boolean;
+  /** Events that all seals up to this one cover. */
+  readonly covered: number;
+  /** In hexadecimal. */
+  readonly digest: string;
+}
+
+interface SealPageProps {
+  readonly visit: Visit;
+  readonly now: EpochMs;
+  /** Null before the first one. */
+  readonly seal: ShownSeal | null;
+  readonly running: RunningTask | null;
+  readonly last: EndedTask | null;
+  /** The address of the stream that says when a task has moved on. */
+  readonly stream: string;
+}
+
+const PATH = "/audit/seals";
+
+/** The last seal, and whether the log is as it was sealed. */
+export const SealPage: FC<SealPageProps> = (props) => {
+  const { visit, now, seal, running, last, stream } = props;
+  return (
+    <>
+      <Heading title="Seals" beside={<LiveMark stream={stream} />}>
+        {running === null && isOperator(visit) ? (
+          <PostForm action={visit.to(`${PATH}/verify`)} token={visit.formToken}>
+            <button type="submit" class="primary">
+              Verify the log
+            </button>
+          </PostForm>
+        ) : null}
+      </Heading>
+      <AuditTabs visit={visit} path={PATH} />
+      <FollowedPart pageAt={visit.to(PATH)}>
+        {running === null ? null : <TaskProgress visit={visit} task={running} now={now} path={PATH} />}
+        <LastSeal seal={seal} now={now} />
+        <section class="section" aria-labelledby="verification">
+          <h2 id="verification">Verification</h2>
+          {last === null ? (
+            <p class="soft">
+              The log was not verified here since the service was started. It reads the whole log and compares
+              each event with its seal; the service goes on meanwhile.
+            </p>
+          ) : (
+            <Verification visit={visit} task={last} now={now} />
+          )}
+          {isOperator(visit) ? null : <OperatorsOnly />}
+        </section>
+      </FollowedPart>
+    </>
+  );
+};
+
+const LastSeal: FC<Pick<SealPageProps, "seal" | "now">> = ({ seal, now }) => (
+  <section class="section" aria-labelledby="last-seal">
+    <h2 id="last-seal">Last seal</h2>
+    {seal === null ? (
+      <p class="soft">There is none yet: the service makes one by itself, every ten minutes by default.</p>
+    ) : (
+      <>
+        <Facts
+          facts={[
+            [
+              "Made",
+              <>
+                <Ago at={epochMs(seal.at)} now={now} />, <Time at={seal.at} />
+              </>,
+            ],
+            ["Number", grouped(seal.number)],
+            ["Covers", `${counted(seal.covered, "event", "events")} in all`],
+            ["Signed", seal.isSigned ? "yes" : "no: AUDIT_SIGNING_KEY_FILE is not set"],
+            ["Digest", <Copyable text={seal.digest} label="the digest" />],
+          ]}
+        />
+        <p class="soft">
+          Keep the digest where nobody who can write the log can change it: then it can be shown that the log
+          up to here was not made anew.
+        </p>
+      </>
+    )}
+  </section>
+);
+
+interface VerificationProps {
+  readonly visit: Visit;
+  readonly task: EndedTask;
+  readonly now: EpochMs;
+}
+
+const Verification: FC<VerificationProps> = ({ visit, task, now }) => {
+  const { outcome } = task;
+  if ("failed" in outcome)
+    return (
+      <p>
+        <Status status="failed" label="not verified" /> {outcome.failed} <TaskTimes task={task} now={now} />
+      </p>
+    );
+  if (outcome.kind !== "verifyLog") return null;
+  const { log } = outcome;
+  return (
+    <>
+      <p>
+        {log.findings === 0 ? (
+          <Status status="ok" label="nothing found: what was checked is as it was written" />
+        ) : (
+          <Status status="failed" label={counted(log.findings, "finding", "findings")} />
+        )}{" "}
+        <TaskTimes task={task} now={now} />
+      </p>
+      {log.findings === 0 ? null : <Findings visit={visit} log={log} />}
+      <Facts
+        facts={[
+          ["Checked", `${grouped(log.events)} events in ${counted(log.streams, "stream", "streams")}`],
+          [
+            "Sealed",
+            `${grouped(log.chain.covered)} of them, by ${counted(log.chain.seals, "seal", "seals")}`,
+          ],
+          ["Signed", counted(log.chain.signed, "seal", "seals")],
+          ["Not sealed yet", counted(log.uncovered, "event", "events")],
+        ]}
+      />
+    </>
+  );
+};
+
+const Findings: FC<{ readonly visit: Visit; readonly log: LogVerification }> = ({ visit, log }) => (
+  <>
+    <Facts
+      facts={log.kinds.map(({ kind, count }) => [`${count} ${kind}`, FINDING_MEANINGS[kind]] as const)}
+    />
+    <p>
+      To do: stop the service and copy the store's files before anything else touches them. Find out who could
+      write them; the seals around a finding bound the time. Go back to a backup from before, and mend nothing
+      by hand.
+    </p>
+    {/* Streams are of all workspaces. */}
+    {isOperator(visit) ? (
+      <div class="table">
+        <table>
+          <caption class="unseen">Findings</caption>
+          <thead>
+            <tr>
+              <th scope="col">Kind</th>
+              <th scope="col">Where</th>
+              <th scope="col">Why</th>
+            </tr>
+          </thead>
+          <tbody>
+            {log.shown.map((finding) => (
+              <tr>
+                <td>{finding.kind}</td>
+                <td>
+                  <code>{locationOfFault(finding)}</code>
+                </td>
+                <td>
+                  {finding.detail}
+                  {finding.seal === null ? "" : ` (seal ${finding.seal})`}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {log.findings > log.shown.length ? (
+          <p class="soft">And {grouped(log.findings - log.shown.length)} more.</p>
+        ) : null}
+      </div>
+    ) : null}
+  </>
+);

@@ -1,0 +1,247 @@
+import type { Child, FC } from "hono/jsx";
+import { ADDRESS_CHARACTERS_MAX } from "../../../kernel/text/emailAddress.ts";
+import { grouped } from "../../../kernel/text/text.ts";
+import type { erasureJson } from "../../erasure/erasureResource.ts";
+import { AuditTabs } from "../audit/auditTabs.tsx";
+import { EntryForm, Field } from "../components/form.tsx";
+import { Heading } from "../components/heading.tsx";
+import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
+import { Status, type Tone } from "../components/status.tsx";
+import { Time } from "../components/time.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import type { FormFaults } from "../frame/formFaults.ts";
+
+/** A request as the API shows it. */
+export type ShownErasure = ReturnType<typeof erasureJson>;
+
+export const ERASURES_PATH = "/audit/erasures";
+
+const STATES: Readonly<Record<ShownErasure["status"], { readonly label: string; readonly tone: Tone }>> = {
+  requested: { label: "at work", tone: "busy" },
+  applied: { label: "cannot be read any more", tone: "busy" },
+  completed: { label: "completed", tone: "good" },
+};
+
+const ErasureStatus: FC<Pick<ShownErasure, "status">> = ({ status }) => (
+  <Status status={status} {...STATES[status]} />
+);
+
+interface ErasureListProps {
+  readonly visit: Visit;
+  readonly erasures: readonly ShownErasure[];
+  readonly nextTo: string | null;
+  readonly firstTo: string | null;
+}
+
+/** Requests to erase people, newest first. */
+export const ErasureList: FC<ErasureListProps> = ({ visit, erasures, nextTo, firstTo }) => (
+  <>
+    <Heading title="Erasures">
+      <a class="button danger" href={visit.to(`${ERASURES_PATH}/new`)}>
+        Erase a person…
+      </a>
+    </Heading>
+    <AuditTabs visit={visit} path={ERASURES_PATH} />
+    {erasures.length === 0 && nextTo === null ? (
+      <Empty title="Nobody was erased">
+        <p>
+          Somebody may ask you to erase what you keep about them. Ask for it here: it takes the content of all
+          messages to their address, and reports what it has reached and what it has not.
+        </p>
+      </Empty>
+    ) : (
+      <RowTable
+        label="Requests to erase a person, newest first"
+        rows={erasures}
+        idOf={({ id }) => id}
+        linkOf={({ id }) => visit.to(`${ERASURES_PATH}/${id}`)}
+        columns={[
+          { title: "Asked for", cell: ({ created_at: at }) => <Time at={at} /> },
+          { title: "State", cell: ({ status }) => <ErasureStatus status={status} /> },
+          {
+            title: "Messages erased",
+            cell: ({ report }) => (report === null ? "" : grouped(report.messages_erased)),
+            isNumber: true,
+            isMinor: true,
+          },
+          {
+            title: "Completed",
+            cell: ({ completed_at: at }) => (at === null ? "" : <Time at={at} />),
+            isMinor: true,
+          },
+        ]}
+      />
+    )}
+    <Pager nextTo={nextTo} firstTo={firstTo} />
+  </>
+);
+
+interface NewErasureProps {
+  readonly visit: Visit;
+  readonly address: string;
+  readonly faults: FormFaults | null;
+}
+
+/** The form that asks for an erasure, which is its one question too. */
+export const NewErasure: FC<NewErasureProps> = ({ visit, address, faults }) => (
+  <>
+    <Heading title="Erase a person" />
+    <p>
+      Everything that this workspace has sent to the address until now is erased: addresses, subjects, bodies
+      and files of the messages, uploads that nobody else was sent, and the address of a suppression. Messages
+      that wait are canceled. <strong>This cannot be undone.</strong>
+    </p>
+    <p>
+      Suppressions stay in force, and Idempotency-Keys keep answering: both by a keyed hash. Not reached are
+      backups and exports, what relays and endpoints have got, and messages to others that name the person.
+    </p>
+    <EntryForm
+      action={visit.to(ERASURES_PATH)}
+      token={visit.formToken}
+      refusal={faults?.whole}
+      verb="Erase for good"
+      cancelTo={visit.to(ERASURES_PATH)}
+      isDangerous
+    >
+      <Field
+        name="address"
+        label="The person's address"
+        type="email"
+        value={address}
+        hint="It is not kept: the request holds a keyed hash of it."
+        fault={faults?.fields.address}
+        maxLength={ADDRESS_CHARACTERS_MAX}
+        isRequired
+      />
+    </EntryForm>
+  </>
+);
+
+type Report = NonNullable<ShownErasure["report"]>;
+
+/** One request and its report; it follows the work until that is done. */
+export const ErasurePage: FC<{ readonly visit: Visit; readonly erasure: ShownErasure }> = ({
+  visit,
+  erasure,
+}) => {
+  const { id, status, report, created_at: createdAt, completed_at: completedAt } = erasure;
+  const follows =
+    status === "completed"
+      ? {}
+      : {
+          "hx-get": visit.to(`${ERASURES_PATH}/${id}`),
+          "hx-trigger": "every 2s",
+          "hx-target": "this",
+          "hx-swap": "outerMorph",
+        };
+  return (
+    <div id="erasure" class="parts" {...follows}>
+      <Heading title="Erasure of a person" beside={<ErasureStatus status={status} />} />
+      <Facts
+        facts={[
+          ["Asked for", <Time at={createdAt} />],
+          ["Completed", completedAt === null ? "not yet" : <Time at={completedAt} />],
+          ["Id", <Copyable text={id} label="the id" />],
+        ]}
+      />
+      {report === null ? (
+        <p class="soft">It is looked for what there is of the person. This page follows.</p>
+      ) : (
+        <ErasureReport visit={visit} report={report} />
+      )}
+    </div>
+  );
+};
+
+const ErasureReport: FC<{ readonly visit: Visit; readonly report: Report }> = ({ visit, report }) => (
+  <>
+    <section class="section" aria-labelledby="erased">
+      <h2 id="erased">What was erased</h2>
+      <Facts
+        facts={[
+          ["Messages", erasedText(report)],
+          ["With files", grouped(report.messages_with_files)],
+          ["Outbox files", grouped(report.outbox_messages)],
+          ["Uploads", grouped(report.uploads_erased)],
+          ["Suppressions", `${grouped(report.suppressions_erased)} lost the address, and stay in force`],
+        ]}
+      />
+    </section>
+    <section class="section" aria-labelledby="remains">
+      <h2 id="remains">What remains</h2>
+      <Facts facts={remainsOf(visit, report)} />
+    </section>
+  </>
+);
+
+function erasedText(report: Report): string {
+  const before = report.messages_erased_before;
+  return [
+    grouped(report.messages_erased),
+    ...(report.messages_canceled === 0 ? [] : [`${grouped(report.messages_canceled)} of them canceled`]),
+    ...(before === 0 ? [] : [`${grouped(before)} more were erased before`]),
+  ].join(", ");
+}
+
+function remainsOf(visit: Visit, report: Report): readonly (readonly [string, Child])[] {
+  const { uploads_kept: kept, remains, copies } = report;
+  return [
+    ...(kept.length === 0
+      ? []
+      : [["Uploads that others were sent too", <Uploads visit={visit} ids={kept} />] as const]),
+    [
+      "On the service's disks",
+      remains === null ? (
+        "It is being looked at."
+      ) : remains.length === 0 ? (
+        "Nothing."
+      ) : (
+        <Lines texts={remains} />
+      ),
+    ],
+    [
+      "In copies of the log",
+      copies === null ? (
+        "It is being looked at."
+      ) : copies.length === 0 ? (
+        "None was taken before."
+      ) : (
+        <ul class="links">
+          {copies.map(({ kind, taken_at: at }) => (
+            <li>
+              The {kind} of <Time at={at} />: delete it in time
+            </li>
+          ))}
+        </ul>
+      ),
+    ],
+    ...report.not_reached.map(
+      ({ what, detail }) =>
+        [what.charAt(0).toUpperCase() + what.slice(1).replaceAll("_", " "), detail] as const,
+    ),
+  ];
+}
+
+const Lines: FC<{ readonly texts: readonly string[] }> = ({ texts }) => (
+  <>
+    {texts.map((text) => (
+      <div>{text}</div>
+    ))}
+  </>
+);
+
+const Uploads: FC<{ readonly visit: Visit; readonly ids: readonly string[] }> = ({ visit, ids }) => (
+  <>
+    {ids.map((id) => (
+      <div>
+        {visit.may("attachment:manage") ? (
+          <a href={visit.to(`/attachments/${id}`)}>
+            <code>{id}</code>
+          </a>
+        ) : (
+          <code>{id}</code>
+        )}
+      </div>
+    ))}
+  </>
+);

@@ -1,0 +1,101 @@
+import { listErasures } from "../../../../projections/erasures.ts";
+import { readErasure, requestPersonErasure } from "../../../commands/erasure/erasureRequests.ts";
+import { isUuid } from "../../../kernel/ids.ts";
+import { parseAddress } from "../../../kernel/text/emailAddress.ts";
+import { erasureJson } from "../../erasure/erasureResource.ts";
+import { scheduledRead } from "../../lists/caughtUpReads.ts";
+import { decodeCursor, encodeCursor } from "../../lists/cursorPaging.ts";
+import { invalid, Problem } from "../../server/problem.ts";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { fieldOf } from "../frame/formBody.ts";
+import { type FormFaults, formFaults } from "../frame/formFaults.ts";
+import { seeOther } from "../frame/notices.ts";
+import { catchUp } from "../message/findMessages.ts";
+import { ERASURES_PATH, ErasureList, ErasurePage, NewErasure, type ShownErasure } from "./erasurePages.tsx";
+
+const PAGE_ITEMS = 50;
+const ABOVE = [{ path: ERASURES_PATH, title: "Erasures" }];
+
+type Options = Pick<DashboardOptions, "deps" | "readModel">;
+
+/** Asking that a person be erased, and reading what became of it. */
+export function erasureRoutes(options: Options): readonly DashboardRoute[] {
+  const { deps } = options;
+  const manage = { scope: "workspace:manage" } as const;
+  return [
+    { ...manage, method: "GET", path: ERASURES_PATH, answer: (visit) => listPage(options, visit) },
+    {
+      ...manage,
+      method: "GET",
+      path: `${ERASURES_PATH}/new`,
+      answer: async (visit) => newPage(visit, "", null),
+    },
+    {
+      ...manage,
+      method: "POST",
+      path: ERASURES_PATH,
+      async answer(visit) {
+        const text = fieldOf(visit.form, "address").trim();
+        try {
+          const address = parseAddress(text);
+          if ("invalid" in address) throw invalid("/address", address.invalid);
+          const id = await requestPersonErasure(deps, address, visit.commandContext());
+          return seeOther(visit.to(`${ERASURES_PATH}/${id}`));
+        } catch (error) {
+          return newPage(visit, text, formFaults(error));
+        }
+      },
+    },
+    {
+      ...manage,
+      method: "GET",
+      path: `${ERASURES_PATH}/:id`,
+      async answer(visit): Promise<Page> {
+        const erasure = await erasureOf(options, visit.workspaceId, visit.params.id ?? "");
+        return { title: "Erasure", above: ABOVE, body: <ErasurePage visit={visit} erasure={erasure} /> };
+      },
+    },
+  ];
+}
+
+/** A request of the workspace. Throws where it has none of the id. */
+async function erasureOf({ deps }: Options, workspaceId: string, id: string): Promise<ShownErasure> {
+  const view = isUuid(id) ? await readErasure(deps.store, id.toLowerCase()) : null;
+  if (view?.erasure.workspaceId !== workspaceId) throw new Problem("NOT_FOUND");
+  return erasureJson(view);
+}
+
+async function listPage(options: Options, visit: Visit): Promise<Page> {
+  const { workspaceId } = visit;
+  const erasures = options.readModel("erasures");
+  const cursor = visit.query.get("cursor");
+  if (cursor === null) await catchUp(erasures);
+  const after = cursor === null ? {} : { after: decodeCursor(cursor) };
+  const rows = await scheduledRead(erasures, (db) =>
+    listErasures(db, { workspaceId, ...after, limit: PAGE_ITEMS + 1 }),
+  );
+  const shown = rows.slice(0, PAGE_ITEMS);
+  const last = rows.length > PAGE_ITEMS ? shown.at(-1) : undefined;
+  const next = last && encodeCursor(last);
+  return {
+    title: "Erasures",
+    body: (
+      <ErasureList
+        visit={visit}
+        erasures={await erasures.scheduler.mapEach(shown, ({ id }) => erasureOf(options, workspaceId, id))}
+        nextTo={next === undefined ? null : visit.to(`${ERASURES_PATH}?cursor=${encodeURIComponent(next)}`)}
+        firstTo={cursor === null ? null : visit.to(ERASURES_PATH)}
+      />
+    ),
+  };
+}
+
+function newPage(visit: Visit, address: string, faults: FormFaults | null): Page {
+  return {
+    title: "Erase a person",
+    above: ABOVE,
+    ...(faults === null ? {} : { status: faults.status }),
+    body: <NewErasure visit={visit} address={address} faults={faults} />,
+  };
+}

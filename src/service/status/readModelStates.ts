@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import { projections } from "../../../projections/index.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import type { ReadModelState } from "../../http/dashboard/audit/maintenance.ts";
+import { invariant } from "../../kernel/assert.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { behindSince } from "../../readModels/lag.ts";
+import { lastVerifications } from "../../readModels/listReadModels.ts";
+import type { ReaderStatus, Readers } from "../../readModels/readers.ts";
+import type { Config } from "../config/config.ts";
+
+/** How the read models stand as the service knows it, and what their last verification has found. Throws nothing. */
+export function readModelStates(
+  { dataDir }: Pick<Config, "dataDir">,
+  { store }: { readonly store: EventStore },
+  readers: Readers,
+): () => Promise<readonly ReadModelState[]> {
+  return async () => {
+    const verified = new Map(verificationsIn(join(dataDir, "projections")).map((one) => [one.name, one]));
+    const states = readers.status().map(async (status) => {
+      const { name, state, isCaughtUp, failure } = status;
+      const shown = { name, state, isCaughtUp, failure, behindSince: await lagOf(store, status) };
+      return { ...shown, verified: verified.get(name) ?? null };
+    });
+    return Promise.all(states);
+  };
+}
+
+async function lagOf(store: EventStore, { name, state, isCaughtUp, position }: ReaderStatus) {
+  if (isCaughtUp || state === "absent") return null;
+  const projection = projections.find((one) => one.name === name);
+  invariant(projection, "what is read is one of ours");
+  const since = await behindSince(store, projection, position);
+  return since === "unknown" ? null : since;
+}
+
+/** None while the catalog is busy: the next look finds them. */
+function verificationsIn(directory: string) {
+  try {
+    return lastVerifications(sqliteReadDatabases, directory);
+  } catch (error) {
+    if (!(error instanceof ReadDatabaseError)) throw error;
+    return [];
+  }
+}

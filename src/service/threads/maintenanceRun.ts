@@ -1,0 +1,43 @@
+import type { MaintenanceProgress } from "../../http/dashboard/audit/maintenance.ts";
+import type {
+  FromMaintenanceThread,
+  MaintenanceEnd,
+  MaintenanceStart,
+  ToMaintenanceThread,
+} from "./maintenanceThread.ts";
+
+/** How long a thread is given to remove what it has built. */
+const STOP_MS_MAX = 5_000;
+
+/** One task, on a thread that is there for it alone. */
+export interface MaintenanceRun {
+  readonly ended: Promise<MaintenanceEnd>;
+  /** Gives it up, and waits until it has ended. */
+  stop(): Promise<void>;
+}
+
+/** Begins a task on a thread of its own. `ended` never rejects. */
+export function runMaintenance(
+  start: MaintenanceStart,
+  onProgress: (progress: MaintenanceProgress) => void = () => {},
+): MaintenanceRun {
+  const thread = new Worker(new URL("./maintenanceThread.ts", import.meta.url).href);
+  const { promise, resolve } = Promise.withResolvers<MaintenanceEnd>();
+  thread.onmessage = ({ data }: MessageEvent<FromMaintenanceThread>) => {
+    if ("progress" in data) onProgress(data.progress);
+    else resolve(data);
+  };
+  thread.onerror = (event) => resolve({ failed: event.message });
+  const tell = (message: ToMaintenanceThread) => thread.postMessage(message);
+  tell({ start });
+  const ended = promise.finally(() => thread.terminate());
+  return {
+    ended,
+    async stop() {
+      tell({ stop: true });
+      await Promise.race([ended, Bun.sleep(STOP_MS_MAX)]);
+      resolve({ failed: "it was given up" });
+      thread.terminate();
+    },
+  };
+}

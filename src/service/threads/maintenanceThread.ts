@@ -1,0 +1,129 @@
+import { setPriority } from "node:os";
+import { join } from "node:path";
+import { projections } from "../../../projections/index.ts";
+import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
+import { verifyLog } from "../../commands/audit/verifyLog.ts";
+import type {
+  MaintenanceProgress,
+  MaintenanceResult,
+  MaintenanceTask,
+} from "../../http/dashboard/audit/maintenance.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import type { EventStore, Position } from "../../ports/eventStore.ts";
+import { readingProgress } from "../../ports/readingProgress.ts";
+import { rebuildReadModels } from "../../readModels/rebuildReadModels.ts";
+import { temporaryPath } from "../../readModels/temporaryDatabase.ts";
+import { verifyReadModels } from "../../readModels/verifyReadModels.ts";
+import { openStore } from "../adapters/openStore.ts";
+import type { Config } from "../config/config.ts";
+
+/** The copy of the log that a thread opens. */
+export interface LogCopy extends Pick<Config, "storeUrl" | "storeTimeoutMs" | "dataDir"> {
+  readonly logId: string;
+}
+
+/** What the thread is told when it begins. */
+export interface MaintenanceStart extends LogCopy {
+  readonly task: MaintenanceTask;
+  /** Whether it rests for most of the time, because nobody waits for it. */
+  readonly isPaced: boolean;
+}
+
+/** To the thread: begin, or give up. */
+export type ToMaintenanceThread = { readonly start: MaintenanceStart } | { readonly stop: true };
+
+/** What the thread says last: what it found or did, or why it could not. */
+export type MaintenanceEnd = { readonly result: MaintenanceResult } | { readonly failed: string };
+
+/** From the thread: how far it is, and its end. */
+export type FromMaintenanceThread = MaintenanceEnd | { readonly progress: MaintenanceProgress };
+
+declare const self: Worker;
+
+/** Behind everything else that runs: 19 would be the very last. */
+const NICENESS = 10;
+/** How much of the time a paced task spends at work: the rest is for others, also where the machine has one core. */
+const WORK_SHARE = 1 / 4;
+/** Work shorter than this needs no rest yet. */
+const WORK_MS_MIN = 20;
+/** How often it is told how far the task is, in ms. */
+const TELL_EVERY_MS = 200;
+
+/** A rest after some work, so long that work has no more than its share of the time. */
+function pacer(): () => Promise<void> {
+  let since = performance.now();
+  return async () => {
+    const workedMs = performance.now() - since;
+    if (workedMs < WORK_MS_MIN) return;
+    await Bun.sleep(workedMs * (1 / WORK_SHARE - 1));
+    since = performance.now();
+  };
+}
+
+const stopped = new AbortController();
+const post = (message: FromMaintenanceThread) => self.postMessage(message);
+
+/** Tells how far a reading is, now and then. */
+function teller(): (read: {
+  readonly events: number;
+  readonly from?: Position;
+  readonly position: Position;
+  readonly head: Position;
+}) => void {
+  const began = performance.now();
+  let toldAt = Number.NEGATIVE_INFINITY;
+  return ({ events, ...reading }) => {
+    const now = performance.now();
+    if (now - toldAt < TELL_EVERY_MS) return;
+    toldAt = now;
+    const eventsPerSecond = Math.round((events * SECOND_MS) / Math.max(1, now - began));
+    post({ progress: { done: readingProgress(reading), events, eventsPerSecond } });
+  };
+}
+
+async function work(store: EventStore, start: MaintenanceStart): Promise<MaintenanceResult> {
+  const { dataDir, logId, task, isPaced } = start;
+  const databases = sqliteReadDatabases;
+  const { signal } = stopped;
+  const onProgress = teller();
+  const place = { databases, directory: join(dataDir, "projections"), logId };
+  if (task.kind === "verifyLog") {
+    // Beside the read models, where the next start clears away what an end by force has left.
+    const reading = { store, databases, temporaryPath: temporaryPath(place, "log"), onProgress, signal };
+    return { kind: task.kind, log: await verifyLog({ ...reading, trusted: [], kept: null }) };
+  }
+  const wanted = projections.filter(({ name }) => task.readModels.includes(name));
+  const reading = { ...place, store, projections: wanted, onProgress, signal };
+  if (task.kind === "rebuildReadModels")
+    return { kind: task.kind, readModels: await rebuildReadModels({ ...reading, owner: false }) };
+  const rest = isPaced ? { rest: pacer() } : {};
+  return { kind: task.kind, readModels: await verifyReadModels({ ...reading, ...rest }) };
+}
+
+async function run(start: MaintenanceStart): Promise<MaintenanceResult> {
+  // On Linux this is the thread's own priority; elsewhere it would be the whole service's.
+  if (process.platform === "linux") setPriority(0, NICENESS);
+  const { storeUrl, storeTimeoutMs, task } = start;
+  // Whoever looks for faults of the log says what they are.
+  const evenIfFaulty = task.kind === "verifyLog";
+  const store = await openStore({ storeUrl, storeTimeoutMs }, { evenIfFaulty });
+  try {
+    return await work(store, start);
+  } finally {
+    await store.close();
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+self.onmessage = ({ data }: MessageEvent<ToMaintenanceThread>) => {
+  if ("stop" in data) stopped.abort();
+  else {
+    run(data.start).then(
+      (result) => post({ result }),
+      (error: unknown) => post({ failed: stopped.signal.aborted ? "it was given up" : messageOf(error) }),
+    );
+  }
+};

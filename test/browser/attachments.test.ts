@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { sqliteStore } from "../support/stores/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+import { describeInBrowser, expectGoodLooks, logInByKey } from "./browserFixture.ts";
+
+const TEST_MS_MAX = 90_000;
+
+describeInBrowser("attachments", (browser) => {
+  let service: TestService;
+  let tenant: Tenant;
+  const ids = new Map<string, string>();
+  beforeAll(async () => {
+    service = await startService(sqliteStore);
+    tenant = await service.tenant();
+    for (const [filename, contentType, text] of [
+      ["terms-and-conditions-of-sale-2026-with-a-rather-long-name.txt", "text/plain", "Be kind."],
+      ["orders.json", "application/json", "{"],
+      ["price-list.csv", "text/csv", "item,price\ntea,4.50\n"],
+    ] as const) {
+      const body = { filename, content_type: contentType, content: Buffer.from(text).toString("base64") };
+      const { json } = await tenant.call("POST", "/api/v1/attachments", { body });
+      const status = async () => (await tenant.call("GET", `/api/v1/attachments/${json.id}`)).json.status;
+      await until(async () => (await status()) !== "pending", "the check");
+      ids.set(filename, json.id);
+    }
+    const attachments = [ids.get("price-list.csv")];
+    for (const to of ["ana.ruiz@example.org", "ben.okafor@example.org"])
+      await tenant.send(newKey(), message({ to, subject: "Our new prices", attachments }));
+  }, TEST_MS_MAX);
+  afterAll(() => service.remove());
+
+  const looks: readonly (readonly [string, () => string])[] = [
+    ["attachments", () => "/attachments"],
+    ["attachment", () => `/attachments/${ids.get("price-list.csv")}`],
+    ["attachment-rejected", () => `/attachments/${ids.get("orders.json")}`],
+    ["attachments-none", () => "/attachments?status=pending"],
+  ];
+  test.each(looks)(
+    "%s looks well",
+    (name, path) =>
+      expectGoodLooks(browser, name, async (page) => {
+        await logInByKey(page, service.url, tenant.apiKey);
+        await page.goto(`${service.url}/dashboard${path()}`);
+        await page.locator("main h1").waitFor();
+      }),
+    TEST_MS_MAX,
+  );
+
+  // After the looks: what it deletes is looked at.
+  test("a file is found, downloaded, and deleted after one question", async () => {
+    const { page, errors } = await browser.open();
+    await logInByKey(page, service.url, tenant.apiKey);
+    await page.goto(`${service.url}/dashboard/attachments`);
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "price-list.csv" }).waitFor();
+    await page.getByRole("link", { name: "ben.okafor@example.org" }).waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "Download" }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe("price-list.csv");
+    await page.getByRole("link", { name: "Delete…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Confirm" });
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await page.getByText("price-list.csv was deleted.").waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Escape");
+    await page.waitForURL(/\/attachments$/);
+    expect(errors).toEqual([]);
+  });
+});

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { recordCopy } from "../../src/commands/instance/freezeAndResume.ts";
+import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
+import { sendSamples } from "../support/sampleMessages.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
+import { startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+import { describeInBrowser, expectGoodLooks, logInByLink } from "./browserFixture.ts";
+
+const TEST_MS_MAX = 120_000;
+const HOSTILE = `<script>document.title="run"</script>"><img src=x onerror="document.title='run'">`;
+
+describeInBrowser("the audit", (browser) => {
+  let service: TestService;
+  let tenant: Tenant;
+  let erasure: string;
+  beforeAll(async () => {
+    service = await startService(sqliteStore, { AUDIT_SEAL_INTERVAL_MS: "200" });
+    tenant = await service.tenant();
+    await sendSamples(service, tenant, 12);
+    await tenant.call("POST", "/api/v1/api-keys", { body: { name: "Shop", scopes: ["email:send"] } });
+    await tenant.call("POST", "/api/v1/api-keys", { body: { name: HOSTILE, scopes: ["email:read"] } });
+    await tenant.call("POST", "/api/v1/workspace/pause");
+    await tenant.call("POST", "/api/v1/workspace/resume");
+    const copy = { kind: "backup", place: "/var/backups/postledger-2026-11-22" } as const;
+    await recordCopy(service.log.store, copy, systemCommandContext("cli"));
+    const asked = await tenant.call("POST", "/api/v1/erasures", {
+      body: { address: "ana.ruiz@example.org" },
+    });
+    erasure = asked.json.id;
+    const status = async () => (await tenant.call("GET", `/api/v1/erasures/${erasure}`)).json.status;
+    await until(async () => (await status()) === "completed", "the erasure", TEST_MS_MAX / 2);
+  }, TEST_MS_MAX);
+  afterAll(() => service.remove());
+
+  const open = async (path: string) => {
+    const window = await browser.open();
+    await logInByLink(window.page, service.app, tenant.workspaceId);
+    await window.page.goto(`${service.url}/dashboard${path}`);
+    return window;
+  };
+
+  test("who did what is found by filters that stand in the address, and hostile names are text", async () => {
+    const { page, errors } = await open("/audit");
+    await page.getByText("Sending paused").waitFor();
+    expect(await page.title()).toBe("Audit log · Postledger");
+    await page.getByLabel("About").selectOption("workspace");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.waitForURL(/target_type=workspace/);
+    await page.getByRole("link", { name: "Sending paused" }).click();
+    await page.waitForURL(/action=sending.paused/);
+    expect(await page.locator("tbody tr").count()).toBe(1);
+    expect(errors).toEqual([]);
+  });
+
+  test(
+    "the log is verified while somebody looks, and the result comes by itself",
+    async () => {
+      const { page, errors } = await open("/audit/seals");
+      await page.getByRole("heading", { name: "Last seal" }).waitFor();
+      await page.getByRole("button", { name: "Verify the log" }).click();
+      await page.getByText("nothing found: what was checked is as it was written").waitFor({
+        timeout: TEST_MS_MAX / 2,
+      });
+      expect(errors).toEqual([]);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "read models are verified and one is rebuilt, by the keyboard",
+    async () => {
+      const { page } = await open("/audit/read-models");
+      await page.getByRole("button", { name: "Verify all" }).focus();
+      await page.keyboard.press("Enter");
+      await page.getByText("compared with the log: they agree.").waitFor({ timeout: TEST_MS_MAX / 2 });
+      await page.reload();
+      await page.getByRole("button", { name: "Rebuild emails" }).focus();
+      await page.keyboard.press("Enter");
+      await page.getByText("1 read model rebuilt and in use.").waitFor({ timeout: TEST_MS_MAX / 2 });
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a person is erased, and the report follows the work",
+    async () => {
+      const { page } = await open("/audit/erasures");
+      await page.getByRole("link", { name: "Erase a person…" }).click();
+      await page.getByLabel("The person's address").fill("ben.okafor@example.org");
+      await page.getByRole("button", { name: "Erase for good" }).click();
+      await page.getByRole("heading", { name: "What was erased" }).waitFor({ timeout: TEST_MS_MAX / 2 });
+      await page.locator(".heading .status", { hasText: "completed" }).waitFor({
+        timeout: TEST_MS_MAX / 2,
+      });
+    },
+    TEST_MS_MAX,
+  );
+
+  const looks: readonly (readonly [string, () => string])[] = [
+    ["audit-log", () => "/audit"],
+    ["audit-nothing", () => "/audit?action=no.such"],
+    ["audit-seals", () => "/audit/seals"],
+    ["audit-read-models", () => "/audit/read-models"],
+    ["audit-copies", () => "/audit/copies"],
+    ["audit-erasures", () => "/audit/erasures"],
+    ["audit-erasure", () => `/audit/erasures/${erasure}`],
+    ["audit-erasure-new", () => "/audit/erasures/new"],
+  ];
+  test.each(looks)(
+    "%s looks well",
+    (name, path) =>
+      expectGoodLooks(browser, name, async (page) => {
+        await logInByLink(page, service.app, tenant.workspaceId);
+        await page.goto(`${service.url}/dashboard${path()}`);
+        await page.locator("main h1").waitFor();
+      }),
+    TEST_MS_MAX,
+  );
+});

@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { revokeKey } from "../../src/commands/workspace/manageWorkspace.ts";
+import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
+import { type Samples, sendSamples } from "../support/sampleMessages.ts";
+import { startTestApp } from "../support/service.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
+import { startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { describeInBrowser, logInByKey, logInByLink } from "./browserFixture.ts";
+
+const TEST_MS_MAX = 90_000;
+
+describeInBrowser("sessions", (browser) => {
+  let service: TestService;
+  let tenant: Tenant;
+  let samples: Samples;
+  beforeAll(async () => {
+    service = await startService(sqliteStore);
+    tenant = await service.tenant();
+    samples = await sendSamples(service, tenant, 6);
+  }, TEST_MS_MAX);
+  afterAll(() => service.remove());
+  const at = (path: string) => `${service.url}/dashboard${path}`;
+
+  test("whose session has ended logs in again, and is where they were", async () => {
+    const short = await tenant.withKey({});
+    const { page } = await browser.open();
+    await logInByKey(page, service.url, short.apiKey);
+    await page.goto(at(`/messages/${samples.bounced}/erase`));
+    const context = { ...systemCommandContext("test"), workspaceId: tenant.workspaceId };
+    await revokeKey(service.log, short.keyId, context);
+    // A change is not made, and says so; a page leads to the log-in and from there back.
+    await page.waitForFunction(
+      `fetch(${JSON.stringify(at("/"))}, { redirect: "manual" }).then(({ type }) => type === "opaqueredirect")`,
+    );
+    await page.getByRole("button", { name: "Erase for good" }).click();
+    await page.getByText("nothing was changed").waitFor();
+    await page.goto(at(`/messages/${samples.bounced}`));
+    await page.getByText("Your session has ended").waitFor();
+    await page.getByLabel("API key or log-in link").fill(tenant.apiKey);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.waitForURL(at(`/messages/${samples.bounced}`));
+    await page.getByRole("heading", { name: "The address does not exist." }).waitFor();
+  });
+
+  test("another workspace's ids lead nowhere", async () => {
+    const other = await service.tenant();
+    const { page } = await browser.open();
+    await logInByKey(page, service.url, other.apiKey);
+    for (const path of [
+      `/messages/${samples.bounced}`,
+      `/messages/${samples.bounced}/erase`,
+      `/messages/${samples.bounced}/body.html`,
+      `/api-keys/${tenant.keyId}`,
+    ]) {
+      await page.goto(at(path));
+      await page.getByRole("heading", { level: 1, name: "Not found" }).waitFor();
+    }
+    await page.goto(at("/messages"));
+    await page.getByText("No message has been sent yet").waitFor();
+  });
+
+  test("in two tabs of one session a log-out in one ends the other", async () => {
+    const { page, context } = await browser.open();
+    await logInByKey(page, service.url, tenant.apiKey);
+    await page.goto(at("/messages"));
+    const second = await context.newPage();
+    await second.goto(at("/workspace"));
+    await page.bringToFront();
+    await page.getByRole("button", { name: "Log out" }).click();
+    await page.waitForURL(/log-in/);
+    await second.bringToFront();
+    await second.getByRole("link", { name: "Pause sending" }).click();
+    await second.waitForURL(/log-in/);
+  });
+
+  test("two tabs may both change something, and each sees what the other did", async () => {
+    const { page, context } = await browser.open();
+    await logInByKey(page, service.url, tenant.apiKey);
+    const second = await context.newPage();
+    for (const tab of [page, second]) await tab.goto(at("/suppressions"));
+    for (const [tab, address] of [
+      [page, "one@example.org"],
+      [second, "two@example.org"],
+    ] as const) {
+      await tab.bringToFront();
+      await tab.getByLabel("Address", { exact: true }).fill(address);
+      await tab.getByRole("button", { name: "Add", exact: true }).click();
+      await tab.getByText(`${address} gets no more mail.`).waitFor();
+    }
+    await second.getByRole("cell", { name: "one@example.org" }).waitFor();
+  });
+
+  test("a key that may only read is shown nothing that it may not do, anywhere", async () => {
+    const reader = await tenant.withKey({ scopes: ["email:read"] });
+    const { page, errors } = await browser.open();
+    await logInByKey(page, service.url, reader.apiKey);
+    const pages = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+    expect(await pages.allTextContents()).toEqual(["Overview", "Messages", "Inbox"]);
+    for (const path of ["/", "/messages", `/messages/${samples.deferred}`]) {
+      await page.goto(at(path));
+      await page.locator("main h1").waitFor();
+      expect(await page.locator("main form[method=post]").count()).toBe(0);
+      expect(await page.getByRole("link", { name: /…$/ }).count()).toBe(0);
+    }
+    for (const path of ["/workspace/pause", "/audit", "/attachments", "/webhooks"]) {
+      await page.goto(at(path));
+      await page.getByRole("heading", { level: 1, name: "Not allowed" }).waitFor();
+    }
+    expect(errors).toEqual([]);
+  });
+
+  test("without scripts every page can be read", async () => {
+    const { page } = await browser.open({ javaScriptEnabled: false });
+    await logInByKey(page, service.url, tenant.apiKey);
+    const links = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+    const addresses = await links.evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
+    expect(addresses.length).toBeGreaterThan(9);
+    for (const address of addresses) {
+      await page.goto(new URL(address, service.url).href);
+      expect(await page.locator("main").innerText()).toMatch(/\w{4}/);
+    }
+  });
+
+  test("sending is paused and resumed by the keyboard alone", async () => {
+    const { page } = await browser.open();
+    await logInByKey(page, service.url, tenant.apiKey);
+    await page.goto(at("/workspace"));
+    await page.getByRole("link", { name: "Pause sending" }).focus();
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Confirm" });
+    await dialog.waitFor();
+    await dialog.getByRole("button", { name: "Pause" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("Sending is paused.").waitFor();
+    await page.getByRole("button", { name: "Resume sending" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("Sending goes on.").waitFor();
+  });
+
+  test("Tab comes to the content past the navigation at once", async () => {
+    const { page } = await browser.open();
+    await logInByKey(page, service.url, tenant.apiKey);
+    await page.goto(at("/messages"));
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    expect(await page.evaluate("document.activeElement.id")).toBe("content");
+  });
+});
+
+describeInBrowser("a service that is restarted underneath", (browser) => {
+  test(
+    "is back by itself in a page that is open, and whoever was logged in still is",
+    async () => {
+      const first = await startTestApp();
+      const { dataDir, apiKey } = first;
+      const port = new URL(first.url).port;
+      const { page } = await browser.open();
+      await logInByLink(page, first);
+      await page.goto(`${first.url}/dashboard/messages`);
+      await page.locator("#live.on").waitFor();
+      await first.app.stop();
+      await page.locator("#live:not(.on)").waitFor();
+      const second = await startTestApp({ dataDir, env: { PORT: port } });
+      try {
+        // The browser waits longer after each attempt that fails.
+        await page.locator("#live.on").waitFor({ timeout: TEST_MS_MAX / 2 });
+        const sent = await second.send("after-the-restart", {
+          from: "hello@example.com",
+          to: "ana@example.org",
+          subject: "Back again",
+          text: "Back again",
+        });
+        expect(sent.status).toBe(202);
+        await page.getByRole("link", { name: "1 new" }).click();
+        await page.getByText("Back again").waitFor();
+        expect(apiKey).toBe(second.apiKey);
+      } finally {
+        await second.remove();
+        await first.remove().catch(() => {});
+      }
+    },
+    TEST_MS_MAX,
+  );
+});

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { recordCopy } from "../../../src/commands/instance/freezeAndResume.ts";
+import { systemCommandContext } from "../../../src/service/systemCommandContext.ts";
+import { logIn, type Visitor } from "../../support/dashboard.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+
+const TEST_MS_MAX = 120_000;
+
+describe.each(await testStores())("the audit in the dashboard on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  let visitor: Visitor;
+  let operator: Visitor;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant();
+    visitor = await logIn(service.url, tenant.apiKey);
+    const link = await service.app.app.dashboardLink(tenant.workspaceId);
+    if (link.kind !== "link") throw new Error(link.kind);
+    operator = await logIn(service.url, link.url);
+  });
+  afterAll(() => service.remove());
+
+  const ended = async (path: string) => {
+    await until(
+      async () => !(await operator.get(path)).html.includes('aria-label="Under way"'),
+      "the end of the task",
+      TEST_MS_MAX / 2,
+    );
+    return (await operator.get(path)).html;
+  };
+
+  test("the audit log says who did what, and a filter finds it", async () => {
+    await visitor.post("/workspace/pause");
+    await visitor.post("/workspace/resume");
+    const { html } = await visitor.get("/audit");
+    expect(html).toContain("Sending paused");
+    expect(html).toContain(`href="/dashboard/audit?actor=${encodeURIComponent(tenant.keyId)}"`);
+    const paused = await visitor.get("/audit?action=sending.paused");
+    expect(paused.html).toContain("Sending paused");
+    expect(paused.html).not.toContain("Sending resumed");
+    const keys = await visitor.get("/audit?target_type=api_key&from=2026-01-01&before=2100-01-01");
+    expect(keys.html).toContain("API key issued");
+    expect(keys.html).not.toContain("Sending paused");
+    expect((await visitor.get("/audit?before=2026-01-01")).html).toContain("Nothing matches");
+  });
+
+  test("a filter that means nothing is told, and the form keeps it", async () => {
+    const { status, html } = await visitor.get("/audit?from=yesterday&action=sending.paused");
+    expect(status).toBe(422);
+    expect(html).toContain("A day is written as 2026-11-22.");
+    expect(html).toContain('value="sending.paused"');
+    expect((await visitor.get("/audit/log.csv?from=yesterday")).status).toBe(400);
+  });
+
+  test("the audit log is a file, formulas in it are text, and another workspace's is another one", async () => {
+    const named = await tenant.call("POST", "/api/v1/api-keys", {
+      body: { name: "=cmd|' /C calc'!A0", scopes: ["email:read"] },
+    });
+    expect(named.status).toBe(201);
+    const { html: csv, headers } = await visitor.get("/audit/log.csv?action=api_key.issued");
+    expect(headers.get("content-disposition")).toBe('attachment; filename="audit-log.csv"');
+    expect(csv).toStartWith("id,created_at,action,actor_type");
+    expect(csv).toContain(`'=cmd|' /C calc'!A0`);
+    const other = await logIn(service.url, (await service.tenant()).apiKey);
+    expect((await other.get("/audit/log.csv")).html).not.toContain("calc");
+    expect((await other.get("/audit")).html).not.toContain("calc");
+  });
+
+  test("hostile names are text", async () => {
+    await tenant.call("POST", "/api/v1/api-keys", {
+      body: { name: "<script>alert(1)</script>", scopes: ["email:read"] },
+    });
+    await until(async () => (await visitor.get("/audit")).html.includes("&lt;script&gt;"), "the entry");
+    expect((await visitor.get("/audit")).html).not.toContain("<script>alert");
+  });
+
+  test("only who came by a link starts work on the whole installation", async () => {
+    for (const path of ["/audit/seals/verify", "/audit/read-models/verify", "/audit/read-models/rebuild"]) {
+      const { status, html } = await visitor.post(path);
+      expect({ path, status }).toEqual({ path, status: 403 });
+      expect(html).toContain("postledger dashboard link");
+    }
+    expect((await visitor.get("/audit/seals")).html).not.toContain("Verify the log</button>");
+    expect((await visitor.get("/audit/read-models")).html).not.toContain("Rebuild all");
+    expect((await operator.get("/audit/read-models")).html).toContain("Rebuild all");
+  });
+
+  test(
+    "the log is verified in the background, one task at a time, and what was found stays to be read",
+    async () => {
+      await tenant.send(newKey(), message());
+      expect((await operator.get("/audit/seals")).html).toContain("The log was not verified here");
+      const begun = await operator.post("/audit/seals/verify");
+      expect(begun.location).toBe("/dashboard/audit/seals");
+      const refused = await operator.post("/audit/read-models/rebuild");
+      expect(refused.location).toBe("/dashboard/audit/read-models");
+      expect(await ended("/audit/seals")).toMatch(/nothing found: what was checked is as it was written/);
+      // The rebuild was not kept for later.
+      expect((await operator.get("/audit/read-models")).html).not.toContain("rebuilt and in use");
+      const seen = await visitor.get("/audit/seals");
+      expect(seen.html).toContain("nothing found");
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a read model is verified and rebuilt while the service goes on",
+    async () => {
+      expect((await operator.get("/audit/read-models")).html).toContain("<code>webhook-endpoints</code>");
+      await operator.post("/audit/read-models/verify", { name: "suppressions" });
+      expect(await ended("/audit/read-models")).toContain("1 read model compared with the log: they agree.");
+      await operator.post("/audit/read-models/rebuild", { name: "suppressions" });
+      expect((await visitor.post("/suppressions", { address: "ana@example.com" })).status).toBe(303);
+      expect(await ended("/audit/read-models")).toContain("1 read model rebuilt and in use.");
+      await until(
+        async () => (await visitor.get("/suppressions")).html.includes("ana@example.com"),
+        "the list after the rebuild",
+      );
+      expect((await operator.post("/audit/read-models/verify", { name: "no-such" })).status).toBe(404);
+    },
+    TEST_MS_MAX,
+  );
+
+  test(
+    "a task is given up",
+    async () => {
+      await operator.post("/audit/read-models/rebuild");
+      const { location } = await operator.post("/audit/give-up", { path: "/audit/read-models" });
+      expect(location).toBe("/dashboard/audit/read-models");
+      const html = await ended("/audit/read-models");
+      expect(html).toMatch(/Rebuild of the read models/);
+    },
+    TEST_MS_MAX,
+  );
+
+  test("copies of the log are listed; where they are is for the operator", async () => {
+    await recordCopy(
+      service.log.store,
+      { kind: "backup", place: "/var/backups/one" },
+      systemCommandContext("cli"),
+    );
+    await until(
+      async () => (await visitor.get("/audit/copies")).html.includes("<td>Backup</td>"),
+      "the copy",
+    );
+    expect((await visitor.get("/audit/copies")).html).not.toContain("/var/backups/one");
+    expect((await operator.get("/audit/copies")).html).toContain("/var/backups/one");
+  });
+});
