@@ -295,11 +295,14 @@ describe("keys and senders on the command line", () => {
         "the new name",
       );
       expect((await list())[0]).toMatchObject({ display_name: "Accounts", status: "verified" });
-      expect((await run("sender", "rename", billing, ...of, "--json")).json).toEqual({
+      expect((await run("sender", "rename", billing, ...of, "--remove-name", "--json")).json).toEqual({
         outcome: "renamed",
         display_name: null,
       });
       expect((await list())[0].display_name).toBeNull();
+      // A forgotten option destroys nothing.
+      const neither = await run("sender", "rename", billing, ...of);
+      expect(neither).toMatchObject({ exitCode: 2, err: expect.stringContaining("--name or --remove-name") });
       const unknown = await run("sender", "rename", "nobody@acme.example", ...of, "--name", "X");
       expect(unknown).toMatchObject({ exitCode: 1, err: expect.stringContaining("there is no such sender") });
       const control = await run("sender", "rename", billing, ...of, "--name", "a\nBcc: b");

@@ -8,8 +8,8 @@ import { runTestFiles } from "./runTestFiles.ts";
 import { sumUp, type TestReport } from "./testReport.ts";
 
 const ROOT = join(import.meta.dir, "../..");
-/** Most tests wait for timers, processes and disks, so a core carries more than one lane. */
-const LANES_PER_CORE = 2;
+/** Most tests wait for timers, processes and disks, so there is a lane more than cores; with more the waits run out. */
+const LANES_MORE_THAN_CORES = 1;
 
 function eventStoreDbLine({ ran, skipped }: TestReport["eventStoreDb"]): string {
   if (ran === 0) return `EventStoreDB: its half did NOT run (${skipped} tests skipped)`;
@@ -37,7 +37,7 @@ const directory = await mkdtemp(join(tmpdir(), "test-answers-"));
 const answersFile = join(directory, "answers.jsonl");
 await writeFile(answersFile, "");
 const files = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync({ cwd: ROOT })].sort();
-const lanes = LANES_PER_CORE * availableParallelism();
+const lanes = availableParallelism() + LANES_MORE_THAN_CORES;
 const runs = await runTestFiles({ root: ROOT, files, lanes, env: { [ANSWERS_FILE_VARIABLE]: answersFile } });
 const report = sumUp(runs);
 const unseen = answerFaults(readAnswers(answersFile), report);

@@ -1,7 +1,12 @@
 import { mkdirSync } from "node:fs";
 import { readLines } from "../../adapters/directory/compressedLineFile.ts";
 import { lockDirectory } from "../../adapters/sqlite/directoryLock.ts";
-import { type ExportEnd, ExportError, type ExportHeader } from "../../commands/log/exportFormat.ts";
+import {
+  type ExportEnd,
+  ExportError,
+  type ExportHeader,
+  parseHeader,
+} from "../../commands/log/exportFormat.ts";
 import { checkExport, type Imported, importLog } from "../../commands/log/importLog.ts";
 import { decrypt } from "../../kernel/crypto/derivedKeys.ts";
 import { openContentStore } from "../../service/adapters/openContentStore.ts";
@@ -54,6 +59,32 @@ function linesOf({ events, missing, found }: Imported): readonly string[] {
   ];
 }
 
+/** Looks at the first line before anything is made. */
+async function requireExport(file: string): Promise<void> {
+  for await (const [first] of readLines(file)) {
+    parseHeader(first);
+    return;
+  }
+  throw new ExportError("the export is empty");
+}
+
+/** Imports into the store of DATA_DIR or STORE_URL, which nobody else uses meanwhile. */
+async function importAlone(config: Config, file: string): Promise<Imported & { readonly logId: string }> {
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const lock = lockDirectory(config.dataDir);
+  if (lock === null && isEmbedded(config)) {
+    throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
+  }
+  try {
+    const checked = await checkExport(() => readLines(file));
+    const trouble = await troubleAhead(config, checked.header);
+    if (trouble !== null) refuse(trouble);
+    return { ...(await runImport(config, file, checked)), logId: checked.header.logId };
+  } finally {
+    lock?.release();
+  }
+}
+
 export const logImport: Command = {
   name: "log import",
   operands: [{ name: "file", help: "file that `log export` wrote" }],
@@ -66,25 +97,15 @@ export const logImport: Command = {
     "STORE_URL=esdb://a:2113 MASTER_KEY=… postledger log import log.zst",
   ],
   async run(invocation) {
-    const { config } = invocation;
     const file = invocation.operand("file");
-    mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
-    const lock = lockDirectory(config.dataDir);
-    if (lock === null && isEmbedded(config)) {
-      throw new ConfigError([`DATA_DIR ${config.dataDir} is in use by a running service`]);
-    }
     try {
-      const checked = await checkExport(() => readLines(file));
-      const trouble = await troubleAhead(config, checked.header);
-      if (trouble !== null) refuse(trouble);
-      const imported = await runImport(config, file, checked);
-      invocation.print({ ...imported, logId: checked.header.logId }, linesOf(imported));
+      await requireExport(file);
+      const imported = await importAlone(invocation.config, file);
+      invocation.print(imported, linesOf(imported));
       return 0;
     } catch (error) {
       if (error instanceof ExportError) refuse(error.message);
       throw error;
-    } finally {
-      lock?.release();
     }
   },
 };

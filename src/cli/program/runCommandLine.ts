@@ -1,5 +1,5 @@
 import type { Command as Parser } from "commander";
-import { InstanceMismatchError } from "../../commands/instance/openInstance.ts";
+import { FrozenLogError, InstanceMismatchError } from "../../commands/instance/openInstance.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import { readConfig } from "../../service/config/config.ts";
@@ -96,7 +96,8 @@ function told(error: unknown, parser: Parser | null): Told {
   if ((error as { code?: string }).code === "EADDRINUSE") {
     return { status: 2, code: "settings", message, hint: null };
   }
-  if (error instanceof StoreError) return { status: 1, code: "store", message, hint: null };
+  if (error instanceof StoreError || error instanceof FrozenLogError)
+    return { status: 1, code: "store", message, hint: null };
   if (error instanceof UnreadableEventError)
     return { status: 1, code: "unreadable_event", message, hint: null };
   return { status: 1, code: "unexpected", message: (error as Error).stack ?? String(error), hint: null };

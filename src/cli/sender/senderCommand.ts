@@ -17,7 +17,8 @@ export function senderNameOf({ operand }: Invocation): SenderName {
   const domain = text.includes("@") ? null : parseDomain(text);
   if (domain !== null) return { kind: "domain", domain };
   const address = parseAddress(text);
-  if ("invalid" in address) throw new UsageError(`the address ${address.invalid}`);
+  if ("invalid" in address)
+    throw new UsageError(`the address ${address.invalid}, or a domain such as acme.example`);
   return { kind: "address", address };
 }
 

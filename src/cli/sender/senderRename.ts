@@ -9,7 +9,7 @@ import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
 export const NAME_OPTION: Option = {
   name: "name",
   value: "<text>",
-  help: "display name, which stands beside the address in From (default: none)",
+  help: "display name, which stands beside the address in From",
 };
 
 /** Throws a {@link UsageError} for what cannot be a display name. */
@@ -19,20 +19,24 @@ export function displayNameOf(text: string): string {
   return text;
 }
 
+const REMOVE_NAME_OPTION: Option = { name: "remove-name", value: null, help: "remove the display name" };
+
 export const senderRename: Command = {
   name: "sender rename",
   operands: [SENDER_OPERAND],
   summary: "Give an address another display name",
-  options: [WORKSPACE_OPTION, NAME_OPTION],
+  options: [WORKSPACE_OPTION, NAME_OPTION, REMOVE_NAME_OPTION],
   examples: [
     "postledger sender rename billing@acme.example --workspace <id> --name Acme",
-    "postledger sender rename billing@acme.example --workspace <id> # No name",
+    "postledger sender rename billing@acme.example --workspace <id> --remove-name",
   ],
   async run(invocation) {
     const workspaceId = invocation.required("workspace");
     const name = senderNameOf(invocation);
     if (name.kind === "domain") throw new UsageError("a domain has no display name: name one address");
-    const text = invocation.option("name");
+    const text = invocation.option(NAME_OPTION.name);
+    const isRemoved = invocation.option(REMOVE_NAME_OPTION.name) !== undefined;
+    if ((text === undefined) !== isRemoved) throw new UsageError("give either --name or --remove-name");
     const displayName = text === undefined ? null : displayNameOf(text);
     const context = { ...systemCommandContext("cli"), workspaceId };
     const outcome = await withLog(invocation.config, ({ deps }) =>

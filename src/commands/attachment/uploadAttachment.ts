@@ -1,5 +1,5 @@
-import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
 import { type AttachmentEvent, attachmentStream } from "../../domain/attachment/events.ts";
+import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { type Attachment, attachmentDecider } from "../../domain/attachment/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";

@@ -1,4 +1,4 @@
-import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
+import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import type { Attachment } from "../../domain/attachment/state.ts";
 import { ATTACHMENTS_BYTES_MAX, ATTACHMENTS_MAX } from "../../domain/email/contentLimits.ts";
 import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";

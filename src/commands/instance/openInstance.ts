@@ -34,6 +34,11 @@ export class InstanceMismatchError extends Error {
   override readonly name = "InstanceMismatchError";
 }
 
+/** The log stands still here: it goes on where it was imported. The message says the remedy. */
+export class FrozenLogError extends Error {
+  override readonly name = "FrozenLogError";
+}
+
 /** A log that is open to us. */
 export interface OpenInstance {
   readonly logId: string;
@@ -85,10 +90,10 @@ async function requireWhole(store: EventStore): Promise<void> {
   );
 }
 
-/** Refuses to run a service on a log that goes on elsewhere. */
+/** Refuses to run a service on a log that goes on elsewhere. Throws {@link FrozenLogError}. */
 export function requireNotFrozen({ frozenAt }: Pick<OpenInstance, "frozenAt">): void {
   if (frozenAt === null) return;
-  throw new InstanceMismatchError(
+  throw new FrozenLogError(
     `the log was frozen at ${rfc3339(frozenAt)}: it goes on where it was imported; \`postledger log unfreeze\` lets it go on here`,
   );
 }

@@ -72,8 +72,9 @@ const HEADER_TEXTS = ["exportId", "exportedAt", "logId", "contentStoreId", "seal
 
 /** Throws {@link ExportError} for what is no first line of an export that this version can read. */
 export function parseHeader(line: string | undefined): ExportHeader {
-  const value = line === undefined ? null : parsed(line);
-  if (value?.postledger !== "log") throw new ExportError("this is no export of a log");
+  const value = line === undefined ? null : objectIn(line);
+  if (value?.postledger !== "log")
+    throw new ExportError("this is not an export of Postledger: `postledger log export` writes one");
   if (value.format !== FORMAT) {
     throw new ExportError(`the export is of format ${String(value.format)}, this version reads ${FORMAT}`);
   }
@@ -147,12 +148,18 @@ function damaged(): ExportError {
 }
 
 function parsed(line: string): Fields {
-  let value: unknown = null;
+  const value = objectIn(line);
+  if (value === null) throw damaged();
+  return value;
+}
+
+/** Null for what is no JSON object. */
+function objectIn(line: string): Fields | null {
   try {
-    value = JSON.parse(line);
+    const value: unknown = JSON.parse(line);
+    return isObject(value) ? value : null;
   } catch {
     // The parser's message repeats what it has read.
+    return null;
   }
-  if (!isObject(value)) throw damaged();
-  return value;
 }

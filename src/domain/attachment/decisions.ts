@@ -4,9 +4,6 @@ import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import type { AttachmentEvent } from "./events.ts";
 import { type AttachmentState, isSpent } from "./state.ts";
 
-/** The longest file, uploaded or direct, in decoded bytes; the limit itself is accepted. */
-export const FILE_BYTES_MAX = 5_000_000;
-
 /** What a look into the file has shown. */
 export type CheckResult =
   | { readonly kind: "clean" }

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
-import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
 import { ATTACHMENT_STATUSES } from "../../domain/attachment/events.ts";
+import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import type { Attachment as AttachmentState } from "../../domain/attachment/state.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import { type AnswerOf, Closed, DateTime, Nullable, OneOf, Time, Uuid } from "../body/commonSchemas.ts";

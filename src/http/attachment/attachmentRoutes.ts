@@ -11,7 +11,7 @@ import {
 } from "../../commands/attachment/uploadAttachment.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { DIRECT_MEMBERS } from "../../commands/email/resolveAttachments.ts";
-import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
+import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { base64Bytes } from "../../kernel/text/base64.ts";

@@ -11,7 +11,7 @@ import {
   Type,
   TypeRegistry,
 } from "@sinclair/typebox";
-import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
+import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { codePoints, grouped } from "../../kernel/text/text.ts";
 

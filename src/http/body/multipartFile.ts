@@ -1,5 +1,5 @@
 import busboy from "busboy";
-import { FILE_BYTES_MAX } from "../../domain/attachment/decisions.ts";
+import { FILE_BYTES_MAX } from "../../domain/attachment/limits.ts";
 import { codePoints, grouped } from "../../kernel/text/text.ts";
 import { invalid, Problem } from "../server/problem.ts";
 import type { IncomingBody } from "./bodyAdmission.ts";

@@ -14,7 +14,7 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { checkBy } from "../body/validation.ts";
-import { findPage, type ReadModel } from "../lists/caughtUpReads.ts";
+import { caughtUpRowsIfInTime, findPage, type ReadModel } from "../lists/caughtUpReads.ts";
 import { createdRange, pageRequest } from "../lists/cursorPaging.ts";
 import { requireSender } from "../server/authorization.ts";
 import { hooksOf } from "../server/operationHooks.ts";
@@ -181,6 +181,7 @@ async function lookUpByKey(deps: Dependencies, workspaceId: string, key: string)
 }
 
 async function listPage(deps: Dependencies, emails: ReadModel, workspaceId: string, query: ListEmailsQuery) {
+  await caughtUpRowsIfInTime(emails);
   const { shown, nextCursor } = await findPage(emails, emailQuery(deps, workspaceId, query), listEmails);
   // Addresses and subjects are in the messages' own streams only, so that erasing one place is enough.
   const items = await emails.scheduler.mapEach(shown, (row) => summaryOf(deps, workspaceId, row));

@@ -4,8 +4,13 @@ import { Problem } from "../server/problem.ts";
 import { encodeCursor, type Page, type PageRequest } from "./cursorPaging.ts";
 import type { ReadScheduler } from "./readScheduler.ts";
 
-/** How long a list waits for its read model to hold what was written before it was asked for. */
-const CAUGHT_UP_WAIT_MS_MAX = 1_000;
+/**
+ * How long an answer waits for its read model to hold what was written before it was asked for. On a busy machine
+ * that takes seconds; a slow answer is better than one that has to be asked for again.
+ */
+export const CAUGHT_UP_WAIT_MS_MAX = 5_000;
+/** How long one waits that takes the rows as they are then. */
+const CURRENT_ROWS_WAIT_MS_MAX = 1_000;
 
 /** A read model as a list asks it. */
 export interface ReadModel {
@@ -25,10 +30,10 @@ export async function caughtUpRows(model: ReadModel): Promise<ReadDatabase> {
 
 /**
  * The rows, as current as waiting makes them: for bounds, of which a few too many do less harm than a 503 to somebody
- * who changes something else.
+ * who changes something else, and for the list of messages, of which somebody is always sending the next.
  */
 export async function caughtUpRowsIfInTime(model: ReadModel): Promise<ReadDatabase> {
-  await model.whenCaughtUp(CAUGHT_UP_WAIT_MS_MAX);
+  await model.whenCaughtUp(CURRENT_ROWS_WAIT_MS_MAX);
   await model.scheduler.nextRead();
   return model.db;
 }

@@ -112,7 +112,7 @@ function problemsByStatus(codes: readonly ProblemCode[]): ReadonlyMap<number, re
 /** Always there where each code passes by itself; beside other codes, with those that do. */
 function retryAfter(status: number, codes: readonly ProblemCode[]): Headers {
   if (status === 429 || status === 503) return { "Retry-After": RETRY_AFTER };
-  const passing = codes.filter((code) => problemFacts(code).isRetryable);
+  const passing = codes.filter((code) => problemFacts(code).retryAfterSeconds !== undefined);
   return passing.length === 0 ? {} : { "Retry-After": { ...RETRY_AFTER, required: false } };
 }
 

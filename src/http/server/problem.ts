@@ -23,7 +23,7 @@ export class Problem extends Error {
     readonly code: ProblemCode,
     readonly options: ProblemOptions = {},
   ) {
-    super(options.detail ?? problemFacts(code).title);
+    super(options.detail ?? problemFacts(code).advice ?? problemFacts(code).title);
   }
 
   get status(): number {
@@ -31,12 +31,12 @@ export class Problem extends Error {
   }
 }
 
-/** When to come back, in seconds: of a 503, and of another refusal that passes soon. */
+/** When to come back after a 503, in seconds. */
 const RETRY_AFTER_SECONDS = 2;
 
 /** Whether the same request may be sent again as it is. */
 function isRetryable({ code, status }: Problem): boolean {
-  return status === 429 || status >= 500 || problemFacts(code).isRetryable === true;
+  return status === 429 || status >= 500 || problemFacts(code).retryAfterSeconds !== undefined;
 }
 
 /** Of whatever somebody's key opened, no copy is kept on the way, and nothing is taken for what it is not. */
@@ -99,8 +99,8 @@ export function problemResponse(problem: Problem, requestId: string): Response {
     ...PRIVATE_HEADERS,
     ...options.headers,
   };
-  if (status === 503 || problemFacts(code).isRetryable)
-    headers["retry-after"] ??= String(RETRY_AFTER_SECONDS);
+  const retryAfterSeconds = status === 503 ? RETRY_AFTER_SECONDS : problemFacts(code).retryAfterSeconds;
+  if (retryAfterSeconds !== undefined) headers["retry-after"] ??= String(retryAfterSeconds);
   if (status === 401) headers["www-authenticate"] = "Bearer";
   return new Response(JSON.stringify(problemBody(problem, requestId)), { status, headers });
 }

@@ -4,14 +4,23 @@ const TABLE = {
   IDEMPOTENCY_KEY_REQUIRED: { status: 400, title: "The Idempotency-Key header is missing or invalid" },
   UNAUTHORIZED: { status: 401, title: "The API key is missing, invalid, revoked or expired" },
   FORBIDDEN: { status: 403, title: "The API key may not do this" },
-  SENDING_PAUSED: { status: 403, title: "Sending is paused for the workspace" },
+  SENDING_PAUSED: {
+    status: 403,
+    title: "Sending is paused for the workspace",
+    advice: "Keep the message and send it again later: it is accepted as soon as sending is resumed",
+    retryAfterSeconds: 60,
+  },
   WEBHOOK_NOT_FOUND: { status: 404, title: "There is no such webhook endpoint in this workspace" },
   IDEMPOTENCY_CONFLICT: { status: 409, title: "The Idempotency-Key was used with other content" },
-  WEBHOOK_ALREADY_EXISTS: { status: 409, title: "The destination is registered already" },
+  WEBHOOK_ALREADY_EXISTS: {
+    status: 409,
+    title: "The destination is registered already",
+    advice: "GET /webhooks names the endpoint that has this URL; PATCH changes it",
+  },
   ATTACHMENT_NOT_READY: {
     status: 409,
     title: "A referenced attachment has not finished validation",
-    isRetryable: true,
+    retryAfterSeconds: 2,
   },
   ATTACHMENT_EXPIRED: { status: 410, title: "A referenced attachment is no longer retained" },
   ATTACHMENT_LIMIT_EXCEEDED: { status: 413, title: "There are too many attachments, or they are too large" },
@@ -23,13 +32,21 @@ const TABLE = {
   SENDER_UNAVAILABLE: { status: 422, title: "The sending address cannot send" },
   TEMPLATE_UNAVAILABLE: { status: 422, title: "The template is not published or not available" },
   INVALID_TEMPLATE_DATA: { status: 422, title: "Required template variables are missing or invalid" },
-  DAILY_LIMIT_REACHED: { status: 429, title: "The workspace has reached its daily limit" },
+  DAILY_LIMIT_REACHED: {
+    status: 429,
+    title: "The workspace has reached its daily limit",
+    advice: "Days begin at 00:00 UTC: Retry-After says when. GET /api/v1/workspace shows limit and usage",
+  },
   RATE_LIMITED: { status: 429, title: "Too many requests in a short period" },
   INTERNAL_ERROR: { status: 500, title: "The operation could not be completed" },
   NOT_FOUND: { status: 404, title: "There is nothing under this address in this workspace" },
   METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
   EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
-  WEBHOOK_DISABLED: { status: 409, title: "The webhook endpoint is disabled" },
+  WEBHOOK_DISABLED: {
+    status: 409,
+    title: "The webhook endpoint is disabled",
+    advice: "POST /webhooks/{id}/enable first",
+  },
   RECIPIENT_SUPPRESSED: { status: 409, title: "The address is on the workspace's suppression list" },
   SENDER_VERIFICATION_UNAVAILABLE: { status: 409, title: "This service cannot mail verification links" },
   SENDER_VERIFICATION_FAILED: {
@@ -51,8 +68,10 @@ const TABLE = {
 interface ProblemFacts {
   readonly status: number;
   readonly title: string;
-  /** Whether the same request may work a little later, where the status does not say so. */
-  readonly isRetryable?: true;
+  /** What to do, where no detail of the request says more. */
+  readonly advice?: string;
+  /** When the same request may work, where the status does not say so. */
+  readonly retryAfterSeconds?: number;
 }
 
 export type ProblemCode = keyof typeof TABLE;

@@ -2,10 +2,8 @@ import { webhooksRevision } from "../../../projections/webhookEndpoints.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { webhooksStream } from "../../domain/webhook/events.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { CAUGHT_UP_WAIT_MS_MAX } from "../lists/caughtUpReads.ts";
 import { Problem } from "../server/problem.ts";
-
-/** How long an answer waits for the read model to hold what was written before it was asked for. */
-const WAIT_MS_MAX = 1_000;
 
 interface EndpointsReader {
   readonly deps: Dependencies;
@@ -22,7 +20,8 @@ interface EndpointsReader {
 export function caughtUpEndpoints({ deps, db, when }: EndpointsReader) {
   return async (workspaceId: string): Promise<ReadDatabase> => {
     const written = (await deps.store.lastRevision(webhooksStream(workspaceId))) ?? -1;
-    if (await when((rows) => webhooksRevision(rows, workspaceId) >= written, WAIT_MS_MAX)) return db;
+    if (await when((rows) => webhooksRevision(rows, workspaceId) >= written, CAUGHT_UP_WAIT_MS_MAX))
+      return db;
     throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the list is not up to date yet" });
   };
 }

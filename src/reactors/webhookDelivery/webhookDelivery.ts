@@ -8,7 +8,8 @@ import {
 import { disableFailedEndpoint } from "../../commands/webhook/manageWebhooks.ts";
 import { expireWebhookLease, readWebhookDelivery } from "../../commands/webhookDelivery/webhookAttempts.ts";
 import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
-import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
+import { FAILING_RULE } from "../../domain/webhook/failingEndpoints.ts";
+import { rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
@@ -40,13 +41,11 @@ const IN_FLIGHT_MAX = 1_000;
 const BEGINNINGS_PER_TURN_MAX = 4;
 /** Claims that are watched: more than all instances together are likely to have. */
 const LEASED_MAX = 10_000;
+/** Failing endpoints that one look disables. */
 const FAILING_MAX = 1_000;
 const HOUSEKEEPING_MS = 250;
 /** Endpoints that nothing gets through to are looked for this often. */
 const FAILING_LOOK_MS = 60_000;
-/** An endpoint is disabled after so many failures, of at least two events, with no success for so long. */
-const FAILURES_MIN = 20;
-const FAILING_MS = 120 * HOUR_MS;
 
 const NO_PERMIT: WorkPermit = { release: () => {} };
 
@@ -195,12 +194,13 @@ export class WebhookDelivery {
     const { deps } = this.context;
     // A read model that is behind has not seen yet what got through since.
     if (!(await this.options.waitUntilCaughtUp())) return;
-    const since = deps.clock.now() - FAILING_MS;
+    const since = deps.clock.now() - FAILING_RULE.durationMs;
     const { instance } = await deps.instanceStatus.get();
     // Nobody was called while the log stood still, and what got through elsewhere meanwhile is not known here.
     if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;
     const before = rfc3339(since);
-    const failing = this.read((db) => failingEndpoints(db, before, FAILURES_MIN, FAILING_MAX)) ?? [];
+    const failing =
+      this.read((db) => failingEndpoints(db, before, FAILING_RULE.failuresMin, FAILING_MAX)) ?? [];
     for (const { workspaceId, endpointId } of failing) {
       const { context } = recordingOf(this.context, workspaceId);
       const isNews = await disableFailedEndpoint(deps, { workspaceId, endpointId }, "failing", context);

@@ -25,7 +25,7 @@ function auditSigningKey(reader: EnvironmentReader): string | null {
   const pem = reader.secret("AUDIT_SIGNING_KEY");
   if (pem !== null && parseSigningKey(pem) === null) {
     reader.errors.push(
-      "AUDIT_SIGNING_KEY must be an Ed25519 private key in PEM: see postledger audit keygen",
+      `${reader.sourceOf("AUDIT_SIGNING_KEY")} must be an Ed25519 private key in PEM: see postledger audit keygen`,
     );
   }
   return pem;

@@ -67,6 +67,11 @@ export class EnvironmentReader {
     return value === "" ? this.file(`${name}_FILE`) : value;
   }
 
+  /** The variable that a secret comes from, for what is said of a wrong one. */
+  sourceOf(name: string): string {
+    return this.text(`${name}_FILE`, "") === "" ? name : `the file of ${name}_FILE`;
+  }
+
   /** What is in the file that the variable names; null when it is not set. */
   file(name: string): string | null {
     const path = this.text(name, "");

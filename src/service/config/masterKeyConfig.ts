@@ -22,7 +22,9 @@ function masterKey(reader: EnvironmentReader, name: string): Uint8Array | null {
   if (text === null) return null;
   const key = parseMasterKey(text);
   if (key === null)
-    reader.errors.push(`${name} must be ${MASTER_KEY_BYTES} bytes in base64 (openssl rand -base64 32)`);
+    reader.errors.push(
+      `${reader.sourceOf(name)} must be ${MASTER_KEY_BYTES} bytes in base64 (openssl rand -base64 32)`,
+    );
   return key;
 }
 
