@@ -225,7 +225,7 @@ describe("an import", () => {
     expect(await into(store, [first.replace('"format":1', '"format":2'), second, ...others])).toContain(
       "format 2",
     );
-    expect(await into(store, [second, ...others])).toContain("no export");
+    expect(await into(store, [second, ...others])).toContain("not an export");
     expect(await into(store, [])).toContain("empty");
     expect(await store.head()).toBe(LOG_START);
   });

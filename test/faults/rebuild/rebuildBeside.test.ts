@@ -93,7 +93,8 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
         return json;
       };
       await until(async () => (await ask("/api/v1/emails?limit=1")).data?.length === 1, "the list");
-      const newest = async () => Date.parse((await ask("/api/v1/emails?limit=1")).data?.[0]?.created_at ?? "");
+      const newest = async () =>
+        Date.parse((await ask("/api/v1/emails?limit=1")).data?.[0]?.created_at ?? "");
       const accepted = async () => (await ask("/api/v1/workspace")).usage.messages_today;
       const endpoints = async () => (await ask("/webhooks")).data.length;
       const one = async () => (await ask(`/api/v1/emails/${ids[0]}`)).timeline.length;
