@@ -1,5 +1,5 @@
 import type { FC } from "hono/jsx";
-import { FILE_BYTES_MAX } from "../../../domain/attachment/decisions.ts";
+import { FILE_BYTES_MAX } from "../../../domain/attachment/limits.ts";
 import { bytesText, grouped } from "../../../kernel/text/text.ts";
 import type { attachmentJson } from "../../attachment/attachmentResource.ts";
 import { FilterForm, Select, UploadForm } from "../components/form.tsx";
