@@ -23,6 +23,8 @@ export type InspectionResult =
 export interface AttachmentInspector {
   /** The type that a file of this name must be declared as; null where it cannot be sent. */
   contentTypeOf(filename: string, allowances: FileAllowances): string | null;
+  /** The extension, without its dot, of files of this MIME type; null when files of that format can never be sent. */
+  extensionOf(contentType: string): string | null;
   /** What the name (in NFC) and the declared type alone tell: no bytes needed. */
   inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowances): InspectionResult;
   /** Everything. Throws `StoreError` `unavailable` when the malware scanner cannot be asked. */

@@ -16,6 +16,8 @@ import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
 import { registerService, type ServiceRegistration } from "../commands/instance/serviceRegister.ts";
 import { makeDependencies } from "../commands/makeDependencies.ts";
+import { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
+import { makeRateLimits } from "../http/server/rateLimits.ts";
 import { requestLog } from "../http/server/requestLog.ts";
 import { RequestsInFlight } from "../http/server/requestsInFlight.ts";
 import { type OpenPort, openPort } from "../http/server/server.ts";
@@ -40,6 +42,7 @@ import { openLogInstance } from "./openInstanceFromConfig.ts";
 import { directoryError, listenError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
+import { openSubmission, type SubmissionServer } from "./submissionServer.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 import { maintenanceTasks } from "./threads/maintenanceTasks.ts";
 import { superviseReadModels } from "./threads/readModelSupervisor.ts";
@@ -48,6 +51,8 @@ import { verifyOnSchedule } from "./threads/readModelVerifySchedule.ts";
 /** A service that runs. */
 export interface RunningApp {
   readonly url: URL;
+  /** Where mail is taken over SMTP; null where it is not. */
+  readonly submission: { readonly host: string; readonly port: number } | null;
   /** Whether the key of a first run is still in its file. */
   readonly hasBootstrapKey: boolean;
   /** Whether nobody can use it yet: a log without a workspace, and no first run to make one. */
@@ -72,6 +77,8 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   // Before anything is made: a HOST or PORT that cannot be had leaves no data behind.
   const port = bindPort(config, logger);
   undo.defer(port.kill);
+  const submission = await openSubmission(config, logger);
+  undo.defer(() => submission?.kill());
   const reached = { ...config, baseUrl: withPort(config.baseUrl, port.url.port) };
   const lock = lockData(config.dataDir);
   undo.defer(() => lock.release());
@@ -83,7 +90,15 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   const membership = await joinServices(config, store);
   // Why it cannot start is told, and not that the store could not be told of it.
   undo.defer(() => membership.leave().catch(() => {}));
-  const app = await runOn(reached, logger, { port, lock, store, content, opened, membership });
+  const app = await runOn(reached, logger, {
+    port,
+    submission,
+    lock,
+    store,
+    content,
+    opened,
+    membership,
+  });
   undo.move();
   return app;
 }
@@ -104,6 +119,7 @@ function lockData(dataDir: string): DirectoryLock {
 /** What a service runs on. */
 interface Ground {
   readonly port: OpenPort;
+  readonly submission: SubmissionServer | null;
   readonly lock: DirectoryLock;
   readonly store: EventStore;
   readonly content: ContentStore;
@@ -112,7 +128,7 @@ interface Ground {
 }
 
 async function runOn(config: Config, logger: Logger, ground: Ground): Promise<RunningApp> {
-  const { store, content, opened, port } = ground;
+  const { store, content, opened, port, submission } = ground;
   const { logId, incarnation } = opened;
   const directory = join(config.dataDir, "projections");
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
@@ -141,10 +157,25 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const served = { deps, readers, freezeWatch, maintenance, ...workers };
   const { controllers, dashboard } = await makeControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();
-  port.answer({ ...serverOptions(config, logger), controllers, requests, isClosed });
-  const inFlight = () => ({ requests: port.pending(), deliveries: workers.inFlightCount() });
+  const shared = sharedLimits(config, logger);
+  const { requestTimeoutMs } = config;
+  port.answer({ ...serverOptions(config), ...shared, controllers, requests, isClosed });
+  submission?.answer({ deps, ...shared, requests, isClosed, requestTimeoutMs });
+  const inFlight = () => ({
+    requests: port.pending() + (submission?.port.taking() ?? 0),
+    deliveries: workers.inFlightCount(),
+  });
   const { delivery } = workers;
-  const status = serviceStatus({ config, deps, readers, delivery, logId, url: port.url, inFlight });
+  const status = serviceStatus({
+    config,
+    deps,
+    readers,
+    delivery,
+    logId,
+    url: port.url,
+    submission: submission?.port ?? null,
+    inFlight,
+  });
   const settled = async () => (await freezeWatch.isFrozen()) && isSettled;
   const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
   const control = await openLocalControl(config.dataDir, { status, settled, dashboardLink: makeLink });
@@ -153,6 +184,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const verifying = verifyOnSchedule(config, logger, copyOf(config, incarnation));
   return {
     url: port.url,
+    submission: submission && { host: submission.port.host, port: submission.port.port },
     isWithoutWorkspace,
     held,
     hasBootstrapKey: hasBootstrapKey(config.dataDir),
@@ -161,9 +193,12 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     async stop() {
       await control.close();
       dashboard.stop();
-      const drained = Promise.all([port.stop(), stopWorkers()]);
+      const drained = Promise.all([port.stop(), submission?.stop(), stopWorkers()]);
       freezeWatch.stop();
-      const timer = setTimeout(() => port.kill(), config.drainTimeoutMs);
+      const timer = setTimeout(() => {
+        submission?.kill();
+        return port.kill();
+      }, config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
       await deps.quota.stop();
@@ -285,13 +320,16 @@ function bindPort(config: Config, logger: Logger): OpenPort {
   }
 }
 
-function serverOptions(config: Config, logger: Logger) {
+function serverOptions(config: Config) {
+  const { requestTimeoutMs, trustedProxies } = config;
+  return { basePath: basePathOf(config), requestTimeoutMs, trustedProxies };
+}
+
+/** What callers use up is one for HTTP and SMTP. */
+function sharedLimits(config: Config, logger: Logger) {
   return {
-    basePath: basePathOf(config),
-    requestTimeoutMs: config.requestTimeoutMs,
-    bodyBytesInFlightMax: config.bodyBytesInFlightMax,
-    authFailuresPerMinute: config.authFailuresPerMinute,
-    trustedProxies: config.trustedProxies,
+    rateLimits: makeRateLimits(config.authFailuresPerMinute),
+    bodies: new BodyAdmissionControl(config.bodyBytesInFlightMax),
     log: requestLogOf(config, logger),
   };
 }

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { StoreError } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
+import type { SubmissionConfig } from "./config/submissionConfig.ts";
 
 /** What the operating system says, for somebody who reads it for the first time. */
 const SYSTEM_FAULTS: Readonly<Record<string, string>> = {
@@ -36,19 +37,37 @@ export function directoryError(variable: string, directory: string, error: unkno
   ]);
 }
 
-/** Why the server cannot listen where HOST and PORT say; what is no matter of the two is given back as it is. */
+/** Where something listens, and the settings that say so. */
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly settings: { readonly host: string; readonly port: string };
+}
+
+/** Why nothing can listen where HOST and PORT say; what is no matter of the two is given back as it is. */
 export function listenError({ host, port }: Pick<Config, "host" | "port">, error: unknown): unknown {
+  return placeError({ host, port, settings: { host: "HOST", port: "PORT" } }, error);
+}
+
+/** As {@link listenError}, of where mail is taken over SMTP. */
+export function submissionListenError({ host, port }: SubmissionConfig, error: unknown): unknown {
+  return placeError({ host, port, settings: { host: "SUBMISSION_HOST", port: "SUBMISSION_PORT" } }, error);
+}
+
+function placeError({ host, port, settings }: Place, error: unknown): unknown {
   const told = (text: string) => new ConfigError([text]);
   const noAddress = () =>
-    told(`HOST ${host} is no address of this machine: set HOST to one that is (0.0.0.0: all of them)`);
+    told(
+      `${settings.host} ${host} is no address of this machine: set ${settings.host} to one that is (0.0.0.0: all of them)`,
+    );
   switch (systemCode(error)) {
     case "EADDRINUSE":
       return told(
-        `PORT ${port} on ${host} is in use by another program: stop that one, or set PORT (0: any free port)`,
+        `${settings.port} ${port} on ${host} is in use by another program: stop that one, or set ${settings.port} (0: any free port)`,
       );
     case "EACCES":
     case "EPERM":
-      return told(`PORT ${port} is not open to this user: set PORT to one above 1023`);
+      return told(`${settings.port} ${port} is not open to this user: set ${settings.port} to one above 1023`);
     case "EADDRNOTAVAIL":
     case "EINVAL":
       return noAddress();

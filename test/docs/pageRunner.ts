@@ -17,6 +17,7 @@ const INSTALLED = "node_modules";
 /** Where the pages say that something listens; here it is another port. */
 const SERVICE = "127.0.0.1:3000";
 const RECEIVER = "localhost:4000";
+const SUBMISSION = "127.0.0.1:2525";
 /** Who only looks may look again for so long, until what the page shows is there. */
 const LOOKING_AGAIN_MS = 15_000;
 const LOOKING_AGAIN_EVERY_MS = 50;
@@ -76,11 +77,13 @@ class Follower {
   ) {}
 
   async prepare(): Promise<void> {
-    const [port, receiverPort] = [await freePort(), await freePort()];
+    const [port, receiverPort, submissionPort] = [await freePort(), await freePort(), await freePort()];
     this.#addresses = [
       [SERVICE, `127.0.0.1:${port}`],
       [RECEIVER, `localhost:${receiverPort}`],
       ["PORT=4000", `PORT=${receiverPort}`],
+      [SUBMISSION, `127.0.0.1:${submissionPort}`],
+      ["SUBMISSION_PORT=2525", `SUBMISSION_PORT=${submissionPort}`],
     ];
     const { address } = await noNames();
     const known = settingNames();

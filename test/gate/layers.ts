@@ -25,6 +25,9 @@ const COMMANDS = /^src\/commands\//;
 const PROJECTIONS = /^projections\//;
 /** A read model with its queries; not the list of all of them, nor what they are made of. */
 const QUERIES = /^projections\/(?!index\.ts$|projection\.ts$)/;
+/** The send contract as HTTP has it, and what limits callers of both. */
+const SEND_CONTRACT =
+  /^src\/http\/(email\/(idempotencyKey|sendEmailRequest|sendProblem)|body\/(bodyAdmission|bodyLimits|validation)|server\/\w+)\.ts$/;
 const NODE_FILES = ["node:fs", "node:fs/promises", "node:path"];
 
 const LAYERS: readonly Layer[] = [
@@ -65,6 +68,12 @@ const LAYERS: readonly Layer[] = [
       "node:stream",
     ],
   },
+  {
+    name: "smtp",
+    files: /^src\/smtp\//,
+    own: [COMMANDS, DOMAIN, SEND_CONTRACT, PORTS, KERNEL],
+    modules: ["node:crypto"],
+  },
 ];
 
 /** The vendor of each adapter: one for each folder. Node's own modules are free to all but `node:sqlite`. */
@@ -80,6 +89,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   pino: ["pino"],
   postalMime: ["postal-mime"],
   s3: ["bun"],
+  smtpServer: ["smtp-server"],
   sqlite: ["node:sqlite"],
   system: [],
 };

@@ -83,3 +83,9 @@ function own(formats: Readonly<Record<string, FileFormat>>, extension: string): 
 export function formatOf(extension: string, archives: boolean): FileFormat | undefined {
   return own(FORMATS, extension) ?? (archives ? own(ARCHIVES, extension) : undefined);
 }
+
+/** The first extension of a MIME type; undefined when it can never be sent. */
+export function extensionOfType(type: string): string | undefined {
+  const known = [...Object.entries(FORMATS), ...Object.entries(ARCHIVES)];
+  return known.find(([, format]) => format.type === type)?.[0];
+}

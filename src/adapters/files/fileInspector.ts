@@ -8,7 +8,7 @@ import type {
 } from "../../ports/attachmentInspector.ts";
 import type { MalwareScanner } from "../../ports/malwareScanner.ts";
 import { inspectArchive } from "./archiveInspection.ts";
-import { type FileFormat, formatOf } from "./fileFormats.ts";
+import { extensionOfType, type FileFormat, formatOf } from "./fileFormats.ts";
 import { extensionOf, fileNameFault } from "./fileNameRules.ts";
 import { inspectText, textOf } from "./textInspection.ts";
 
@@ -25,6 +25,7 @@ export function fileInspector(options: { readonly scanner: MalwareScanner | null
   return {
     contentTypeOf: (filename, { archiveAttachments }) =>
       formatOf(extensionOf(filename), archiveAttachments)?.type ?? null,
+    extensionOf: (contentType) => extensionOfType(contentType) ?? null,
     inspectName: (file, allowances) => inspectName(file, allowances),
     async inspect(file, allowances) {
       const named = inspectName(file, allowances);

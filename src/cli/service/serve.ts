@@ -16,6 +16,7 @@ export async function serve(config: Config): Promise<void> {
   const isGreeted = process.stdout.isTTY === true;
   if (isGreeted) process.stdout.write(greeting(config, { ...app, logInLink: await logInLink(app) }));
   logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");
+  if (app.submission !== null) logger.info(app.submission, "taking mail over SMTP");
   for (const warning of startWarnings(config, { ...app, isGreeted })) logger.warn(warning);
   const signal = await stopAsked;
   tellOfDrain(config, logger, { app, signal });

@@ -4,27 +4,27 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { cancelEmail } from "../../commands/email/cancelEmail.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
 import { sendEmail } from "../../commands/email/sendEmail.ts";
-import type { SendRefusal } from "../../commands/email/sendOutcome.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
-import { DAY_MS, type EpochMs, epochMs, SECOND_MS } from "../../kernel/time.ts";
+import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { checkBy } from "../body/validation.ts";
 import { caughtUpRowsIfInTime, findPage, type ReadModel } from "../lists/caughtUpReads.ts";
 import { createdRange, pageRequest } from "../lists/cursorPaging.ts";
 import { requireSender } from "../server/authorization.ts";
 import { hooksOf } from "../server/operationHooks.ts";
-import { invalid, Problem, refusedFor } from "../server/problem.ts";
+import { invalid, Problem } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
 import { emailJson, emailSummaryJson, receiptJson, rowSummaryJson } from "./emailResource.ts";
 import { idempotencyKeyOf } from "./idempotencyKey.ts";
 import { SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
+import { sendProblem } from "./sendProblem.ts";
 
 interface EmailsOptions {
   readonly deps: Dependencies;
@@ -52,8 +52,7 @@ function sending({ deps, basePath }: EmailsOptions) {
       requireSender(request, body.from);
       const asked = { workspaceId: context.workspaceId, idempotencyKey, context };
       const outcome = await sendEmail(deps, { ...sendRequest(body), ...asked });
-      if (outcome.kind === "conflict") throw conflictWith(outcome.id);
-      if (outcome.kind === "refused") throw refusal(outcome, context.at);
+      if (outcome.kind !== "accepted") throw sendProblem(outcome, context.at);
       set.status = 202;
       set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
       if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
@@ -117,24 +116,9 @@ function acceptedEmails({ deps, emails, whyWaiting }: EmailsOptions) {
     );
 }
 
-/** The message is named to whoever has its key: a repeat with its content answers the same id. */
-function conflictWith(id: string): Problem {
-  return new Problem("IDEMPOTENCY_CONFLICT", {
-    detail: `The Idempotency-Key was used with other content, for the message ${id}`,
-  });
-}
-
 function notCancelable({ email }: EmailView): Problem {
   const detail = `The message can be canceled no more: it is ${email.status}`;
   return new Problem("EMAIL_NOT_CANCELABLE", { detail });
-}
-
-function refusal({ code, faults, detail }: SendRefusal, at: EpochMs): Problem {
-  if (code === "DAILY_LIMIT_REACHED") {
-    const nextDaySeconds = Math.ceil((DAY_MS - (at % DAY_MS)) / SECOND_MS);
-    return new Problem(code, { headers: { "retry-after": String(nextDaySeconds) } });
-  }
-  return detail === undefined ? refusedFor(code, faults) : new Problem(code, { detail });
 }
 
 /** The id as streams know it; what is no uuid is nobody's message. */

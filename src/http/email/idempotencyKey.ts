@@ -14,14 +14,19 @@ export const IdempotencyKeyHeader = Type.Object({
 /** What stands between the values of a header that was sent more than once. */
 const BETWEEN_VALUES = ", ";
 
-/**
- * 8 to 200 characters of 0x20 to 0x7E after trimming. Two headers cannot be told from one that holds
- * a comma and a space, and a key that somebody on the way added to would make every retry another message.
- */
+/** The key that a request names. */
 export function idempotencyKeyOf(headers: Headers): string {
   const given = headers.get("idempotency-key");
   if (given === null)
     throw refused("is required: 8 to 200 printable ASCII characters, another one for each message");
+  return checkedIdempotencyKey(given);
+}
+
+/**
+ * 8 to 200 characters of 0x20 to 0x7E after trimming. Two headers cannot be told from one that holds
+ * a comma and a space, and a key that somebody on the way added to would make every retry another message.
+ */
+export function checkedIdempotencyKey(given: string): string {
   const key = given.trim();
   if (key.includes(BETWEEN_VALUES)) {
     throw refused("must be sent once, and hold no comma followed by a space");

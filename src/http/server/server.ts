@@ -1,17 +1,13 @@
 import { type AnyElysia, Elysia, type ErrorContext, ParseError, ValidationError } from "elysia";
-import { ChangeRateError } from "../../commands/changeRateLimit.ts";
-import { StreamBusyError } from "../../commands/streamWriteQueue.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { AddressRange } from "../../kernel/network/clientIp.ts";
 import { reasonOf } from "../../kernel/text/errorReason.ts";
-import { SECOND_MS } from "../../kernel/time.ts";
-import { StoreError } from "../../ports/eventStore.ts";
-import { ReadDatabaseError } from "../../ports/readDatabase.ts";
-import { BodyAdmissionControl } from "../body/bodyAdmission.ts";
+import type { BodyAdmissionControl } from "../body/bodyAdmission.ts";
 import { contentLengthOf } from "../body/jsonBody.ts";
 import { validationProblem } from "../body/validation.ts";
 import { Problem, problemResponse } from "./problem.ts";
-import { makeRateLimits } from "./rateLimits.ts";
+import { problemOf } from "./problemOfError.ts";
+import type { RateLimits } from "./rateLimits.ts";
 import {
   openRequestContext,
   type RequestContext,
@@ -39,10 +35,9 @@ export interface ServerOptions {
   readonly basePath: string;
   /** Every handler answers within this time, in ms; then 503. */
   readonly requestTimeoutMs: number;
-  /** Bytes of bodies that are read or worked on at once. */
-  readonly bodyBytesInFlightMax: number;
-  /** Failed authentications that one client address may have in a minute; 0: no limit. */
-  readonly authFailuresPerMinute: number;
+  /** Shared with whatever else takes mail. */
+  readonly bodies: BodyAdmissionControl;
+  readonly rateLimits: RateLimits;
   /** Whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly AddressRange[];
   readonly controllers: readonly AnyElysia[];
@@ -61,32 +56,9 @@ const IDLE_TIMEOUT_SECONDS = 30;
 const BUN_BODY_BYTES_MAX = Number.MAX_SAFE_INTEGER;
 
 function asProblem(error: unknown): Problem | null {
-  if (error instanceof Problem) return error;
   if (error instanceof ParseError) return asProblem(error.cause);
   if (error instanceof ValidationError) return validationProblem(error);
-  if (error instanceof ChangeRateError) {
-    const headers = { "retry-after": String(Math.ceil(error.retryAfterMs / SECOND_MS)) };
-    return new Problem("RATE_LIMITED", { detail: error.message, headers });
-  }
-  if (error instanceof StreamBusyError) {
-    return new Problem("INTERNAL_ERROR", {
-      unavailable: true,
-      detail: "too many requests change the same resource at once; try again",
-    });
-  }
-  if (error instanceof StoreError && error.failure !== "tooLarge") {
-    return new Problem("INTERNAL_ERROR", {
-      unavailable: true,
-      detail: "the store cannot be reached; try again",
-    });
-  }
-  if (error instanceof ReadDatabaseError && error.failure === "unavailable") {
-    return new Problem("INTERNAL_ERROR", {
-      unavailable: true,
-      detail: "the read model is not ready yet; try again",
-    });
-  }
-  return null;
+  return problemOf(error);
 }
 
 /** Whether the error is that the client was gone before its body had come. */
@@ -145,8 +117,8 @@ export function makeFetch(
   const handle = app.fetch;
   const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
   const shared: ServerContext = {
-    rateLimits: makeRateLimits(options.authFailuresPerMinute),
-    bodies: new BodyAdmissionControl(options.bodyBytesInFlightMax),
+    rateLimits: options.rateLimits,
+    bodies: options.bodies,
     trustedProxies: options.trustedProxies,
   };
   const answer = async (request: Request, context: RequestContext): Promise<Response> => {

@@ -11,6 +11,7 @@ import { type RelayConfig, readRelayConfig } from "./relayConfig.ts";
 import { readSenderConfig, type SenderConfig } from "./senderConfig.ts";
 import { readServerConfig, type ServerConfig } from "./serverConfig.ts";
 import { readStoreConfig, type StoreConfig } from "./storeConfig.ts";
+import { readSubmissionConfig, type SubmissionConfig } from "./submissionConfig.ts";
 import { readWebhookConfig, type WebhookConfig } from "./webhookConfig.ts";
 
 /** Everything that can be set, checked. Times in ms, sizes in bytes. */
@@ -23,6 +24,8 @@ export interface Config
     SenderConfig,
     IntegrityConfig,
     LoggingConfig {
+  /** Null: nothing is taken over SMTP. */
+  readonly submission: SubmissionConfig | null;
   readonly webhooks: WebhookConfig;
   /** What a workspace may use unless it was set for itself. */
   readonly limitsDefault: WorkspaceLimits;
@@ -44,6 +47,7 @@ export function readConfig(env: Environment): Config {
     ...readSenderConfig(reader),
     ...readIntegrityConfig(reader),
     ...readLoggingConfig(reader),
+    submission: readSubmissionConfig(reader, server.host),
     webhooks: readWebhookConfig(reader),
     limitsDefault: readLimitsDefault(reader),
     misspelt: reader.misspelt(),

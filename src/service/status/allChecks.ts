@@ -8,6 +8,7 @@ import {
   webhookChecks,
 } from "./healthChecks.ts";
 import { verificationChecks } from "./readModelVerificationChecks.ts";
+import { submissionCertificateChecks } from "./submissionCertificateChecks.ts";
 
 /** What was found on the log, and what only whoever has the log open can find. */
 export interface LogFindings {
@@ -42,6 +43,7 @@ export async function allChecks({ config, service, log, workers }: CheckSource):
     ...found.disk,
     ...scanner,
     relay,
+    ...submissionCertificateChecks(config),
     ...workers(),
     ...webhookChecks(config),
     ...firstKeyChecks(config),

@@ -7,10 +7,12 @@ import { counted } from "../../kernel/text/text.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
 import { behindSince } from "../../readModels/lag.ts";
+import type { SubmissionPort } from "../../ports/submissionServer.ts";
 import type { Readers } from "../../readModels/readers.ts";
 import { mailDestination } from "../adapters/openMailTransport.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
+import { hostInUrl } from "../config/loopback.ts";
 import { refusalRemedy, relayRemedy } from "../relayLogLines.ts";
 import { allChecks } from "./allChecks.ts";
 import {
@@ -36,6 +38,8 @@ interface StatusOptions {
   readonly delivery: MailDelivery;
   readonly logId: string;
   readonly url: URL;
+  /** Where mail is taken over SMTP; null where it is not. */
+  readonly submission: Pick<SubmissionPort<unknown>, "host" | "port" | "connections"> | null;
   inFlight(): { readonly requests: number; readonly deliveries: number };
 }
 
@@ -46,7 +50,7 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
   return () =>
     allChecks({
       config,
-      service: [serviceCheck(options, startedAt), configurationCheck(config)],
+      service: [serviceCheck(options, startedAt), configurationCheck(config), ...submissionChecks(options)],
       log: async () => {
         const [log, readModels] = await Promise.all([logChecksOf(options), readModelChecks(options)]);
         return { log, readModels, disk: [diskCheck(deps.disk.freeBytes(), config)] };
@@ -71,6 +75,15 @@ function configurationCheck(config: Config): Check {
     "configuration",
     `${store}, mail to ${mailDestination(config)}, ${delivery}, BASE_URL ${config.baseUrl.href}`,
   );
+}
+
+function submissionChecks({ config, submission }: StatusOptions): readonly Check[] {
+  if (submission === null) return [];
+  const { host, port } = submission;
+  const tls = config.submission?.tls ?? null;
+  const secured = tls === null ? "without TLS" : tls.isImplicit ? "with TLS" : "with STARTTLS";
+  const open = counted(submission.connections(), "connection", "connections");
+  return [ok("submission", `mail is taken over SMTP at ${hostInUrl(host)}:${port}, ${secured}, ${open} open`)];
 }
 
 /** A store that does not answer is all that there is to say of the log. */

@@ -1,0 +1,73 @@
+import PostalMime, { type Address, type Attachment, addressParser, type Email, type Mailbox } from "postal-mime";
+import type { MailParseResult, ParsedFile, ParsedMail, ParsedMailbox } from "../../ports/mailParser.ts";
+
+/** Multiparts within multiparts: a mail of a program has three at most. */
+const NESTING_MAX = 20;
+/** Of all parts together. */
+const HEADER_BYTES_MAX = 262_144;
+/** Lines that may begin a part: each one that does costs the parser a kilobyte. */
+const BOUNDARY_LINES_MAX = 5_000;
+const BOUNDARY = Buffer.from("\n--");
+
+/** Reads a mail where it is called. Its work is bounded by the bytes of the mail, and by the limits above. */
+export async function parseMail(bytes: Uint8Array): Promise<MailParseResult> {
+  if (hasTooManyBoundaries(bytes)) return { kind: "refused", reason: "has too many parts" };
+  try {
+    const email = await PostalMime.parse(bytes, {
+      // A message within a message is a file like any other, and none of our text.
+      forceRfc822Attachments: true,
+      maxRfc822NestingDepth: 0,
+      maxNestingDepth: NESTING_MAX,
+      maxHeadersSize: HEADER_BYTES_MAX,
+    });
+    return { kind: "mail", mail: parsed(email) };
+  } catch (error) {
+    return { kind: "refused", reason: `cannot be read: ${(error as Error).message}` };
+  }
+}
+
+function hasTooManyBoundaries(bytes: Uint8Array): boolean {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let count = 0;
+  let at = buffer.indexOf(BOUNDARY);
+  while (at >= 0) {
+    count += 1;
+    if (count > BOUNDARY_LINES_MAX) return true;
+    at = buffer.indexOf(BOUNDARY, at + BOUNDARY.length);
+  }
+  return false;
+}
+
+function parsed(email: Email): ParsedMail {
+  const { headers, replyTo = [], to = [], cc = [], subject = "", text = "", html = "" } = email;
+  const from = headers.flatMap(({ key, value }) => (key === "from" ? addressParser(value) : []));
+  return {
+    headers: headers.map(({ originalKey, value }) => ({ name: originalKey, value })),
+    from: mailboxes(from),
+    replyTo: mailboxes(replyTo),
+    shownRecipients: mailboxes([...to, ...cc]),
+    subject,
+    text,
+    html,
+    files: email.attachments.map(file),
+  };
+}
+
+function mailboxes(addresses: readonly Address[]): readonly ParsedMailbox[] {
+  return addresses.flatMap((address) =>
+    address.group === undefined ? mailbox(address) : address.group.flatMap(mailbox),
+  );
+}
+
+function mailbox({ name, address }: Mailbox): readonly ParsedMailbox[] {
+  return address === "" ? [] : [{ name, address }];
+}
+
+function file({ filename, mimeType, contentId, related, content }: Attachment): ParsedFile {
+  return {
+    filename,
+    contentType: mimeType,
+    contentId: related === true && contentId !== undefined ? contentId.replace(/^<|>$/g, "") : null,
+    content: typeof content === "string" ? new TextEncoder().encode(content) : new Uint8Array(content),
+  };
+}

@@ -1,0 +1,321 @@
+import type { AddressInfo, Socket } from "node:net";
+import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp-server";
+import { addressGroup } from "../../kernel/network/clientIp.ts";
+import { MINUTE_MS } from "../../kernel/time.ts";
+import type { SmtpReply, SubmissionHandlers, SubmissionPort } from "../../ports/submissionServer.ts";
+import { SessionDeadlines } from "./sessionDeadlines.ts";
+
+/** How connections are secured: a certificate with its key in PEM, and whether TLS begins with the connection. */
+export interface SubmissionTls {
+  readonly cert: string;
+  readonly key: string;
+  readonly isImplicit: boolean;
+}
+
+export interface SubmissionPortOptions {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** Null: nobody is asked for TLS, which is for loopback alone. */
+  readonly tls: SubmissionTls | null;
+  /** The longest content, in bytes: told to clients that ask (RFC 1870). */
+  readonly contentBytesMax: number;
+  readonly recipientsMax: number;
+  /** What does not end a session but should be known. */
+  readonly onError: (error: Error) => void;
+}
+
+/** Connections at once; the next one is told to come again. */
+const CONNECTIONS_MAX = 500;
+/** Of these so many without a log-in from one client, so that nobody keeps out all others. */
+const STRANGERS_PER_CLIENT_MAX = 20;
+/** Log-ins that fail before the connection ends. */
+const LOG_INS_FAILED_MAX = 3;
+/** How long a client may be silent, in ms (RFC 5321 §4.5.3.2 asks for five minutes). */
+const SILENCE_MS_MAX = 5 * MINUTE_MS;
+const COMMAND_BYTES_MAX = 4_096;
+/** How long clients get for their last reply when the service stops, in ms. */
+const LAST_REPLY_MS_MAX = 500;
+/** When connections end while the service stops is decided here; the library wants a time of its own. */
+const CLOSE_MS_MAX = 600 * MINUTE_MS;
+
+/** Sendmail's jokes, and what is for proxies that we do not have. */
+const NEVER: readonly string[] = ["WIZ", "SHELL", "KILL", "XCLIENT", "XFORWARD"];
+const WITHOUT_TLS: readonly string[] = [...NEVER, "STARTTLS"];
+/** Clients send their password as soon as they are offered AUTH; what they send then is refused by ourselves. */
+const BEFORE_TLS: readonly string[] = [...NEVER, "AUTH"];
+
+const TLS_FIRST: SmtpReply = { code: 530, text: "5.7.0 Must issue a STARTTLS command first" };
+const LOG_IN_FIRST: SmtpReply = { code: 530, text: "5.7.0 Authentication required" };
+const TOO_SLOW: SmtpReply = { code: 421, text: "4.4.2 too slow: closing the connection" };
+const STOPPING: SmtpReply = { code: 421, text: "4.3.2 the service is shutting down: try again" };
+const TOO_MANY: SmtpReply = { code: 421, text: "4.7.0 too many connections of yours without a log-in" };
+const FAILED: SmtpReply = { code: 451, text: "4.3.0 the service could not do that: try again" };
+
+/** The parts of the library's connection that are reached into: it has no other way to end one with a reply. */
+interface ServedConnection {
+  readonly id: string;
+  send(code: number, text: string): void;
+  close(): void;
+}
+
+/** What is known of a session beside what the library knows. */
+interface OwnSession {
+  readonly group: string;
+  isKnown: boolean;
+  logInsFailed: number;
+  isTaking: boolean;
+}
+
+/**
+ * Takes the port for submission (RFC 6409) with smtp-server. Nobody logs in, and no mail begins, before TLS; nobody
+ * sends before the log-in. Rejects with the system's error when the port cannot be had.
+ */
+export async function openSubmissionPort<User>(options: SubmissionPortOptions): Promise<SubmissionPort<User>> {
+  const port = new SmtpSubmissionPort<User>(options);
+  await port.listen();
+  return port;
+}
+
+class SmtpSubmissionPort<User> implements SubmissionPort<User> {
+  private readonly made = Promise.withResolvers<SubmissionHandlers<User>>();
+  private readonly sessions = new Map<string, OwnSession>();
+  private readonly sockets = new Set<Socket>();
+  private readonly deadlines = new SessionDeadlines((id) => this.end(id, TOO_SLOW));
+  private readonly server: SMTPServer;
+  private isStopping = false;
+  /** While it stops: that no mail is on its way in, and that no connection is open. */
+  private readonly drained = Promise.withResolvers<void>();
+  private readonly closed = Promise.withResolvers<void>();
+
+  constructor(private readonly options: SubmissionPortOptions) {
+    this.server = new SMTPServer(this.serverOptions());
+    this.server.on("error", options.onError);
+    this.server.server.on("connection", (socket: Socket) => {
+      this.sockets.add(socket);
+      socket.on("close", () => {
+        this.sockets.delete(socket);
+        this.settle();
+      });
+    });
+  }
+
+  listen(): Promise<void> {
+    const { host, port } = this.options;
+    return new Promise((resolve, reject) => {
+      this.server.server.once("error", reject);
+      this.server.listen(port, host, () => {
+        this.server.server.off("error", reject);
+        resolve();
+      });
+    });
+  }
+
+  get host(): string {
+    return this.options.host;
+  }
+
+  get port(): number {
+    return (this.server.server.address() as AddressInfo).port;
+  }
+
+  answer(handlers: SubmissionHandlers<User>): void {
+    this.made.resolve(handlers);
+  }
+
+  connections(): number {
+    return this.server.connections.size;
+  }
+
+  taking(): number {
+    return [...this.sessions.values()].filter(({ isTaking }) => isTaking).length;
+  }
+
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.server.close();
+    for (const [id, { isTaking }] of this.sessions) if (!isTaking) this.end(id, STOPPING);
+    this.settle();
+    await this.drained.promise;
+    await Promise.race([this.closed.promise, Bun.sleep(LAST_REPLY_MS_MAX)]);
+    this.kill();
+  }
+
+  kill(): void {
+    if (!this.isStopping) this.server.close();
+    this.isStopping = true;
+    for (const socket of this.sockets) socket.destroy();
+    for (const id of this.sessions.keys()) this.leave(id);
+    this.settle();
+  }
+
+  /** Notes how far stopping has come. */
+  private settle(): void {
+    if (!this.isStopping) return;
+    if (this.taking() === 0) this.drained.resolve();
+    if (this.sockets.size === 0) this.closed.resolve();
+  }
+
+  private serverOptions(): SMTPServerOptions {
+    const { tls, contentBytesMax, recipientsMax } = this.options;
+    return {
+      ...(tls === null ? {} : { cert: tls.cert, key: tls.key, minVersion: "TLSv1.2" as const }),
+      secure: tls?.isImplicit === true,
+      disabledCommands: [...(tls === null ? WITHOUT_TLS : NEVER)],
+      authMethods: ["PLAIN", "LOGIN"],
+      logger: false,
+      disableReverseLookup: true,
+      // The library would put enhanced codes of its own before ours.
+      hideENHANCEDSTATUSCODES: true,
+      // Local parts are ASCII here; a client that knows finds that out before it sends.
+      hideSMTPUTF8: true,
+      hideDSN: true,
+      hideREQUIRETLS: true,
+      authRequiredMessage: LOG_IN_FIRST.text,
+      size: contentBytesMax,
+      maxRecipients: recipientsMax,
+      maxClients: CONNECTIONS_MAX,
+      maxCommandLength: COMMAND_BYTES_MAX,
+      socketTimeout: SILENCE_MS_MAX,
+      closeTimeout: CLOSE_MS_MAX,
+      ...this.hooks(),
+    };
+  }
+
+  private hooks(): SMTPServerOptions {
+    const { tls } = this.options;
+    const isOpen = (session: SMTPServerSession) => tls === null || session.secure;
+    return {
+      onConnect: (session, done) => done(asError(this.begin(session))),
+      onSecure: (_socket, session, done) => {
+        session.disabledCommands = [...NEVER];
+        done();
+      },
+      onClose: (session) => this.leave(session.id),
+      onAuth: ({ password = "" }, session, done) => {
+        void this.logIn(password, session).then(
+          (outcome) => ("code" in outcome ? done(asError(outcome)) : done(null, outcome)),
+          (error: Error) => this.fail(error, done),
+        );
+      },
+      onMailFrom: (_address, session, done) => {
+        if (!isOpen(session)) return done(asError(TLS_FIRST));
+        if (!session.user) return done(asError(LOG_IN_FIRST));
+        void this.made.promise
+          .then((handlers) => handlers.refuseMail(session.user as User))
+          .then(
+            (reply) => done(asError(reply)),
+            (error: Error) => this.fail(error, done),
+          );
+      },
+      onRcptTo: ({ address }, session, done) => {
+        if (!isOpen(session) || !session.user) return done(asError(LOG_IN_FIRST));
+        void this.made.promise.then((handlers) => done(asError(handlers.refuseRecipient(address))));
+      },
+      onData: (content, session, done) => {
+        void this.take(content, session).then((reply) => {
+          if (reply === null) return;
+          if (reply.isLast) this.end(session.id, reply);
+          else if (reply.code < 400) done(null, reply.text);
+          else done(asError(reply));
+        });
+      },
+    };
+  }
+
+  /** Why a connection cannot begin a session; null: it can. */
+  private begin(session: SMTPServerSession): SmtpReply | null {
+    if (this.isStopping) return STOPPING;
+    const { tls } = this.options;
+    if (tls !== null && !session.secure) session.disabledCommands = [...BEFORE_TLS];
+    const group = addressGroup(session.remoteAddress);
+    const strangers = [...this.sessions.values()].filter((one) => !one.isKnown && one.group === group);
+    if (strangers.length >= STRANGERS_PER_CLIENT_MAX) return TOO_MANY;
+    this.sessions.set(session.id, { group, isKnown: false, logInsFailed: 0, isTaking: false });
+    this.deadlines.enter(session.id, "logIn");
+    return null;
+  }
+
+  private async logIn(
+    password: string,
+    { id, remoteAddress }: SMTPServerSession,
+  ): Promise<{ readonly user: User } | SmtpReply> {
+    const own = this.sessions.get(id);
+    if (own === undefined) return FAILED;
+    const handlers = await this.made.promise;
+    const outcome = await handlers.logIn(password, { address: remoteAddress });
+    if ("code" in outcome) {
+      own.logInsFailed += 1;
+      return own.logInsFailed < LOG_INS_FAILED_MAX ? outcome : { code: 421, text: outcome.text };
+    }
+    own.isKnown = true;
+    this.deadlines.enter(id, "envelope");
+    return outcome;
+  }
+
+  /** The reply to a mail; null when nobody is there any more who could get one. */
+  private async take(
+    content: AsyncIterable<Uint8Array>,
+    { id, user, envelope }: SMTPServerSession,
+  ): Promise<SmtpReply | null> {
+    const own = this.sessions.get(id);
+    if (own === undefined || !user) return { ...LOG_IN_FIRST, isLast: true };
+    own.isTaking = true;
+    this.deadlines.enter(id, "content");
+    const recipients = envelope.rcptTo.map(({ address }) => address);
+    try {
+      const handlers = await this.made.promise;
+      const watched = untilItsEnd(content, () => this.deadlines.leave(id));
+      return await handlers.take({ user: user as User, recipients, content: watched });
+    } catch (error) {
+      if (error instanceof HangUpError) return null;
+      this.options.onError(error as Error);
+      return { ...FAILED, isLast: true };
+    } finally {
+      own.isTaking = false;
+      if (this.sessions.has(id)) this.deadlines.enter(id, "envelope");
+      // While the service stops, a mail that was taken is the session's last.
+      if (this.isStopping) setImmediate(() => this.end(id, STOPPING));
+    }
+  }
+
+  private end(id: string, { code, text }: SmtpReply): void {
+    for (const connection of this.server.connections as ReadonlySet<ServedConnection>) {
+      if (connection.id !== id) continue;
+      connection.send(code, text);
+      connection.close();
+    }
+    this.leave(id);
+  }
+
+  private leave(id: string): void {
+    this.deadlines.leave(id);
+    this.sessions.delete(id);
+    this.settle();
+  }
+
+  private fail(error: Error, done: (error: Error) => void): void {
+    this.options.onError(error);
+    done(asError(FAILED) ?? error);
+  }
+}
+
+/** The client was gone before its content had come. */
+class HangUpError extends Error {
+  override readonly name = "HangUpError";
+}
+
+async function* untilItsEnd(content: AsyncIterable<Uint8Array>, onEnd: () => void) {
+  try {
+    yield* content;
+  } catch (error) {
+    throw new HangUpError("the client left before the end of its content", { cause: error });
+  }
+  onEnd();
+}
+
+/** A refusal as the library takes it. */
+function asError(reply: SmtpReply | null): (Error & { responseCode: number }) | null {
+  if (reply === null) return null;
+  return Object.assign(new Error(reply.text), { responseCode: reply.code });
+}

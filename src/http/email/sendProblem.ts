@@ -1,0 +1,23 @@
+import type { SendOutcome, SendRefusal } from "../../commands/email/sendOutcome.ts";
+import { DAY_MS, type EpochMs, SECOND_MS } from "../../kernel/time.ts";
+import { Problem, refusedFor } from "../server/problem.ts";
+
+/** Why a send that came at `at` was not accepted. */
+export function sendProblem(outcome: Exclude<SendOutcome, { kind: "accepted" }>, at: EpochMs): Problem {
+  return outcome.kind === "conflict" ? conflictWith(outcome.id) : refusal(outcome, at);
+}
+
+/** The message is named to whoever has its key: a repeat with its content answers the same id. */
+function conflictWith(id: string): Problem {
+  return new Problem("IDEMPOTENCY_CONFLICT", {
+    detail: `The Idempotency-Key was used with other content, for the message ${id}`,
+  });
+}
+
+function refusal({ code, faults, detail }: SendRefusal, at: EpochMs): Problem {
+  if (code === "DAILY_LIMIT_REACHED") {
+    const nextDaySeconds = Math.ceil((DAY_MS - (at % DAY_MS)) / SECOND_MS);
+    return new Problem(code, { headers: { "retry-after": String(nextDaySeconds) } });
+  }
+  return detail === undefined ? refusedFor(code, faults) : new Problem(code, { detail });
+}

@@ -1,0 +1,34 @@
+import { ChangeRateError } from "../../commands/changeRateLimit.ts";
+import { StreamBusyError } from "../../commands/streamWriteQueue.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import { StoreError } from "../../ports/eventStore.ts";
+import { ReadDatabaseError } from "../../ports/readDatabase.ts";
+import { Problem } from "./problem.ts";
+
+/** What a caller is told of an error; null when it is a bug, of which it is told nothing. */
+export function problemOf(error: unknown): Problem | null {
+  if (error instanceof Problem) return error;
+  if (error instanceof ChangeRateError) {
+    const headers = { "retry-after": String(Math.ceil(error.retryAfterMs / SECOND_MS)) };
+    return new Problem("RATE_LIMITED", { detail: error.message, headers });
+  }
+  if (error instanceof StreamBusyError) {
+    return new Problem("INTERNAL_ERROR", {
+      unavailable: true,
+      detail: "too many requests change the same resource at once; try again",
+    });
+  }
+  if (error instanceof StoreError && error.failure !== "tooLarge") {
+    return new Problem("INTERNAL_ERROR", {
+      unavailable: true,
+      detail: "the store cannot be reached; try again",
+    });
+  }
+  if (error instanceof ReadDatabaseError && error.failure === "unavailable") {
+    return new Problem("INTERNAL_ERROR", {
+      unavailable: true,
+      detail: "the read model is not ready yet; try again",
+    });
+  }
+  return null;
+}

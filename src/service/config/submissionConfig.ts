@@ -1,0 +1,52 @@
+import { createSecureContext } from "node:tls";
+import type { SubmissionTls } from "../../adapters/smtpServer/submissionPort.ts";
+import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import type { EnvironmentReader } from "./environmentReader.ts";
+import { isLoopback } from "./loopback.ts";
+
+/** Where mail is taken over SMTP. */
+export interface SubmissionConfig {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** Null: without TLS, which is for loopback alone. */
+  readonly tls: SubmissionTls | null;
+}
+
+/** Null: nothing is taken over SMTP. `host` is what HTTP listens on. */
+export function readSubmissionConfig(reader: EnvironmentReader, host: string): SubmissionConfig | null {
+  const text = reader.text("SUBMISSION_PORT", "off");
+  const port = wholeNumber(text, { max: 65_535 });
+  if (text !== "off" && port === null) {
+    reader.errors.push("SUBMISSION_PORT must be off, or a whole number from 0 to 65535");
+  }
+  const config = { host: reader.host("SUBMISSION_HOST", host), tls: submissionTls(reader) };
+  if (port === null) return null;
+  if (config.tls === null && !isLoopback(config.host)) {
+    reader.errors.push(
+      "SUBMISSION_TLS_CERT_FILE and SUBMISSION_TLS_KEY_FILE must be set when SUBMISSION_HOST is not loopback: API keys must not cross a network in clear text",
+    );
+  }
+  return { ...config, port };
+}
+
+function submissionTls(reader: EnvironmentReader): SubmissionTls | null {
+  const isImplicit = reader.choice("SUBMISSION_TLS", "starttls", ["starttls", "implicit"]) === "implicit";
+  const cert = reader.file("SUBMISSION_TLS_CERT_FILE");
+  const key = reader.file("SUBMISSION_TLS_KEY_FILE");
+  if ((cert === null) !== (key === null)) {
+    reader.errors.push("SUBMISSION_TLS_CERT_FILE and SUBMISSION_TLS_KEY_FILE must be set together");
+  }
+  if (cert === null || key === null) {
+    if (isImplicit) reader.errors.push("SUBMISSION_TLS must not be implicit without SUBMISSION_TLS_CERT_FILE");
+    return null;
+  }
+  try {
+    createSecureContext({ cert, key });
+  } catch {
+    reader.errors.push(
+      "SUBMISSION_TLS_CERT_FILE and SUBMISSION_TLS_KEY_FILE must hold a certificate, with those of its authorities behind it, and its key, in PEM",
+    );
+  }
+  return { cert, key, isImplicit };
+}

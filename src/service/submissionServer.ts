@@ -1,0 +1,49 @@
+import type { Logger } from "pino";
+import { postalMimeParser } from "../adapters/postalMime/mailParser.ts";
+import { openSubmissionPort } from "../adapters/smtpServer/submissionPort.ts";
+import type { Principal } from "../commands/apiKey/authenticate.ts";
+import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
+import type { SubmissionPort } from "../ports/submissionServer.ts";
+import { type SubmissionOptions, submission } from "../smtp/submission.ts";
+import type { Config } from "./config/config.ts";
+import { submissionListenError } from "./startupErrors.ts";
+
+/** A mail with more recipients is told to leave the rest for another one, as RFC 5321 §4.5.3.1.10 has it. */
+const RECIPIENTS_MAX = 100;
+
+/** Where mail is taken over SMTP, once it is answered. */
+export interface SubmissionServer {
+  readonly port: SubmissionPort<Principal>;
+  answer(options: Omit<SubmissionOptions, "parser">): void;
+  stop(): Promise<void>;
+  kill(): void;
+}
+
+/** Takes the port that SUBMISSION_PORT names; null where none is. Throws what says why it cannot be had. */
+export async function openSubmission(
+  { submission: config }: Pick<Config, "submission">,
+  logger: Logger,
+): Promise<SubmissionServer | null> {
+  if (config === null) return null;
+  const port = await openSubmissionPort<Principal>({
+    ...config,
+    contentBytesMax: BODY_BYTES_MAX,
+    recipientsMax: RECIPIENTS_MAX,
+    onError: ({ message }) => logger.debug({ reason: message }, "a connection for submission failed"),
+  }).catch((error: unknown) => {
+    throw submissionListenError(config, error);
+  });
+  const parser = postalMimeParser();
+  return {
+    port,
+    answer: (options) => port.answer(submission({ ...options, parser })),
+    async stop() {
+      await port.stop();
+      parser.close();
+    },
+    kill() {
+      port.kill();
+      parser.close();
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import type { IncomingBody } from "../http/body/bodyAdmission.ts";
+import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
+import { Problem } from "../http/server/problem.ts";
+import { grouped } from "../kernel/text/text.ts";
+
+const CR = 0x0d;
+const LF = 0x0a;
+
+/** What is read and thrown away of a mail that is too large, in bytes: most clients then get to read the reply. */
+const DISCARDED_BYTES_MAX = BODY_BYTES_MAX;
+
+/** What came of a mail's content. `cut`: its client was not waited for any longer. */
+export type ReadContent =
+  | { readonly kind: "content"; readonly bytes: Buffer }
+  | { readonly kind: "tooLarge"; readonly isCut: boolean };
+
+/** Reads a mail's content within its bound. Throws the problem that cut it off, and what `content` throws. */
+export async function readContent(
+  content: AsyncIterable<Uint8Array>,
+  body: IncomingBody,
+): Promise<ReadContent> {
+  const parts: Uint8Array[] = [];
+  const iterator = content[Symbol.asyncIterator]();
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await body.next(iterator.next());
+    if (done) break;
+    bytes += value.byteLength;
+    if (bytes > BODY_BYTES_MAX + DISCARDED_BYTES_MAX) return { kind: "tooLarge", isCut: true };
+    if (bytes <= BODY_BYTES_MAX) {
+      body.admit(value.byteLength);
+      parts.push(value);
+    } else {
+      parts.length = 0;
+      body.pass(value.byteLength);
+    }
+  }
+  if (bytes > BODY_BYTES_MAX) return { kind: "tooLarge", isCut: false };
+  return { kind: "content", bytes: Buffer.concat(parts) };
+}
+
+/** The refusal of a mail over the bound. */
+export function contentTooLarge(): Problem {
+  const detail = `the mail is over ${grouped(BODY_BYTES_MAX)} bytes`;
+  return new Problem("PAYLOAD_TOO_LARGE", { detail });
+}
+
+/**
+ * Whether all lines end with CRLF and no NUL is in them (RFC 5321 §2.3.8). Servers disagree about what else ends a line,
+ * so whoever sends a CR or LF alone may be hiding a second mail in the first.
+ */
+export function hasPlainLines(bytes: Uint8Array): boolean {
+  let before = 0;
+  for (const byte of bytes) {
+    if (byte === 0 || (byte === LF) !== (before === CR)) return false;
+    before = byte;
+  }
+  return before !== CR;
+}

@@ -1,0 +1,68 @@
+import type { SendEmailBody } from "../http/email/sendEmailRequest.ts";
+import { refusedFor } from "../http/server/problem.ts";
+import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
+import type { ParsedFile, ParsedMail } from "../ports/mailParser.ts";
+
+/** Fields that a mail may have once (RFC 5322 §3.6): of two nobody knows which one counts. */
+const ONCE: readonly string[] = ["from", "reply-to", "subject", "message-id", "x-idempotency-key"];
+
+/** What `file` needs to know of formats. */
+type Formats = Pick<AttachmentInspector, "contentTypeOf" | "extensionOf">;
+
+/**
+ * A mail as the body of a send, but for its recipient: from then on it is checked like any other. Who else is named in
+ * To and Cc is not in it, and whatever else its header holds is left behind: Bcc, traces, signatures of what it was.
+ * Throws what the contract of a send has no words for.
+ */
+export function sendBody(mail: ParsedMail, formats: Formats): Omit<SendEmailBody, "to"> {
+  requireOnce(mail);
+  const { subject, text, html, files } = mail;
+  const replyTo = onlyMailbox(mail, "replyTo");
+  return {
+    from: onlyMailbox(mail, "from") ?? "",
+    ...(replyTo === null ? {} : { reply_to: replyTo }),
+    ...(subject === "" ? {} : { subject }),
+    ...(html === "" ? {} : { html }),
+    ...(text === "" ? {} : { text }),
+    ...(files.length === 0 ? {} : { attachments: files.map((one, index) => file(one, index, formats)) }),
+  };
+}
+
+/** The value of a field that stands once at most; null where it is not there. */
+export function fieldOf({ headers }: ParsedMail, name: string): string | null {
+  return headers.find((field) => field.name.toLowerCase() === name)?.value ?? null;
+}
+
+function requireOnce({ headers }: ParsedMail): void {
+  const names = headers.map(({ name }) => name.toLowerCase());
+  const twice = ONCE.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
+  if (twice !== undefined) {
+    throw refusedFor("INVALID_REQUEST", [{ pointer: `/${twice}`, message: "must stand once in the header" }]);
+  }
+}
+
+const FIELDS = { from: "from", replyTo: "reply-to" } as const;
+
+/** The address of a field that names one mailbox; null where it names none. */
+function onlyMailbox(mail: ParsedMail, member: keyof typeof FIELDS): string | null {
+  const [first, ...others] = mail[member];
+  if (others.length > 0) {
+    const message = "must name one mailbox, not several";
+    throw refusedFor("INVALID_REQUEST", [{ pointer: `/${FIELDS[member]}`, message }]);
+  }
+  return first?.address ?? null;
+}
+
+/**
+ * A file as the contract of a send has it. Mail libraries guess types, and some name none, so the type is the one that
+ * goes with the extension; what the file holds is looked at all the same.
+ */
+function file({ filename, contentType, content }: ParsedFile, index: number, formats: Formats) {
+  const extension = formats.extensionOf(contentType);
+  const name = filename ?? `file-${index + 1}${extension === null ? "" : `.${extension}`}`;
+  return {
+    filename: name,
+    content_type: formats.contentTypeOf(name, { archiveAttachments: true }) ?? contentType,
+    content: Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("base64"),
+  };
+}

@@ -1,0 +1,52 @@
+import type { Problem } from "../http/server/problem.ts";
+import type { ProblemCode } from "../http/server/problemCodes.ts";
+import { excerpt } from "../kernel/text/text.ts";
+import type { SmtpReply } from "../ports/submissionServer.ts";
+
+/** A reply's code and enhanced code (RFC 3463), such as 554 5.6.0. */
+type ReplyCodes = readonly [code: number, enhanced: string];
+
+/** A line of a reply has 512 octets at most (RFC 5321 §4.5.3.1.5); the codes and the end of the line need some. */
+const TEXT_CHARACTERS_MAX = 480;
+
+const CONTENT: ReplyCodes = [554, "5.6.0"];
+const TOO_LARGE: ReplyCodes = [552, "5.3.4"];
+const POLICY: ReplyCodes = [550, "5.7.1"];
+const LATER: ReplyCodes = [451, "4.7.1"];
+const BROKEN: ReplyCodes = [451, "4.3.0"];
+
+/**
+ * What a refusal of the send contract is over SMTP: 4xx where the same mail may be taken later, for then a mail server
+ * in between keeps it and tries again; 5xx where it never will be.
+ */
+const CODES: Readonly<Partial<Record<ProblemCode, ReplyCodes>>> = {
+  INVALID_REQUEST: CONTENT,
+  IDEMPOTENCY_KEY_REQUIRED: CONTENT,
+  IDEMPOTENCY_CONFLICT: CONTENT,
+  UNAUTHORIZED: [530, "5.7.0"],
+  FORBIDDEN: POLICY,
+  SENDER_UNAVAILABLE: POLICY,
+  SENDING_PAUSED: LATER,
+  DAILY_LIMIT_REACHED: LATER,
+  RATE_LIMITED: LATER,
+  STORAGE_LIMIT_EXCEEDED: [452, "4.3.1"],
+  ATTACHMENT_LIMIT_EXCEEDED: TOO_LARGE,
+  PAYLOAD_TOO_LARGE: TOO_LARGE,
+  ATTACHMENT_INVALID: CONTENT,
+  ATTACHMENT_TYPE_UNSUPPORTED: [554, "5.6.1"],
+  INTERNAL_ERROR: BROKEN,
+};
+
+/** A problem as an SMTP client is told: its codes, what is wrong, and the code that the API has for it. */
+export function replyOf(problem: Problem): SmtpReply {
+  const [code, enhanced] = CODES[problem.code] ?? CONTENT;
+  // A pointer names a member of the body over HTTP; here it stands for the header field of that name.
+  const told = `${problem.message.replace(/^\//, "")} (${problem.code})`;
+  return reply(code, enhanced, told);
+}
+
+/** A reply in ASCII, of one line. */
+export function reply(code: number, enhanced: string, told: string): SmtpReply {
+  const plain = told.replace(/[^\x20-\x7e]/g, "?");
+  return { code, text: `${enhanced} ${excerpt(plain, TEXT_CHARACTERS_MAX)}` };
+}

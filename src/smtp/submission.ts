@@ -1,0 +1,179 @@
+import { type AuthenticationFault, authenticate, type Principal, principalOfKey } from "../commands/apiKey/authenticate.ts";
+import type { Dependencies } from "../commands/dependencies.ts";
+import type { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
+import { Problem } from "../http/server/problem.ts";
+import { problemOf } from "../http/server/problemOfError.ts";
+import type { RateLimits } from "../http/server/rateLimits.ts";
+import type { RequestLog } from "../http/server/requestLog.ts";
+import type { RequestsInFlight } from "../http/server/requestsInFlight.ts";
+import { makeRequestTimeouts, type RequestTimeouts } from "../http/server/requestTimeouts.ts";
+import { newRequestId } from "../kernel/ids.ts";
+import { isClientIn } from "../kernel/network/clientIp.ts";
+import { reasonOf } from "../kernel/text/errorReason.ts";
+import { parseAddress } from "../kernel/text/emailAddress.ts";
+import type { MailParser } from "../ports/mailParser.ts";
+import type { IncomingMail, SmtpReply, SubmissionClient, SubmissionHandlers } from "../ports/submissionServer.ts";
+import { contentTooLarge, type ReadContent, readContent } from "./readContent.ts";
+import { reply, replyOf } from "./smtpReplies.ts";
+import { submitMail } from "./submitMail.ts";
+
+export interface SubmissionOptions {
+  readonly deps: Dependencies;
+  readonly parser: MailParser;
+  /** The three are shared with HTTP: a limit is one for both. */
+  readonly rateLimits: RateLimits;
+  readonly bodies: BodyAdmissionControl;
+  readonly requests: RequestsInFlight;
+  /** Whether the log goes on elsewhere. */
+  readonly isClosed: () => Promise<boolean>;
+  readonly log: RequestLog;
+  /** A mail whose content has come is answered within this time, in ms. */
+  readonly requestTimeoutMs: number;
+}
+
+const REFUSED: Readonly<Record<AuthenticationFault, string>> = {
+  missing: "the password must be an API key; the user name does not matter",
+  noBearer: "the password is no API key",
+  malformed: "the password is no API key: one begins with pl_ and has 53 characters",
+  unknown: "the password is an API key that this service does not know",
+  revoked: "the API key was revoked: issue another one",
+  expired: "the API key has expired: issue another one",
+};
+
+const REVOKED = new Problem("UNAUTHORIZED", { detail: "the API key was revoked or has expired" });
+const FROZEN = new Problem("INTERNAL_ERROR", {
+  unavailable: true,
+  detail: "the log is frozen: the service goes on in another place",
+});
+const TOO_LATE = new Problem("INTERNAL_ERROR", {
+  unavailable: true,
+  detail: "that took too long: send the mail again as it is",
+});
+
+/** What decides about sessions of submission over SMTP: the keys, limits and rules of a send over HTTP. */
+export function submission(options: SubmissionOptions): SubmissionHandlers<Principal> {
+  const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
+  return {
+    logIn: (password, client) => logIn(options, password, client),
+    async refuseMail({ keyId }) {
+      if (await options.isClosed()) return replyOf(FROZEN);
+      return (await principalOfKey(options.deps, keyId)) === null ? { ...replyOf(REVOKED), isLast: true } : null;
+    },
+    refuseRecipient(address) {
+      const parsed = parseAddress(address);
+      return "invalid" in parsed ? reply(553, "5.1.3", `the recipient ${parsed.invalid}`) : null;
+    },
+    take: (mail) => take(options, timeouts, mail),
+  };
+}
+
+async function logIn(
+  { deps, rateLimits }: SubmissionOptions,
+  password: string,
+  { address }: SubmissionClient,
+): Promise<{ readonly user: Principal } | SmtpReply> {
+  const principal = await authenticate(deps, password === "" ? null : `Bearer ${password}`);
+  if (typeof principal === "string") {
+    const retryAfterSeconds = await rateLimits.countFailure(address);
+    if (retryAfterSeconds === null) return reply(535, "5.7.8", REFUSED[principal]);
+    return reply(421, "4.7.0", `too many failed log-ins: try again in ${retryAfterSeconds} s`);
+  }
+  if (!principal.scopes.has("email:send")) {
+    return reply(535, "5.7.8", "sending needs an API key with the scope email:send");
+  }
+  if (principal.clients !== null && !isClientIn(address, principal.clients)) {
+    return reply(535, "5.7.8", "this API key is not accepted from this client's address");
+  }
+  return { user: principal };
+}
+
+/** One mail in the log of requests: its first outcome is told, and no other. */
+class MailRecord {
+  readonly requestId = newRequestId();
+  private readonly startedAt = performance.now();
+  private isTold = false;
+
+  constructor(
+    private readonly log: RequestLog,
+    private readonly workspaceId: string,
+  ) {}
+
+  accepted(): void {
+    this.tell(202, null);
+  }
+
+  /** The reply to an error: what a client may know of it. */
+  refused(error: unknown): SmtpReply {
+    const known = problemOf(error);
+    const problem = known ?? new Problem("INTERNAL_ERROR");
+    if (problem.status >= 500) this.log.failed(this.requestId, reasonOf(error));
+    this.tell(problem.status, problem.code);
+    return replyOf(problem);
+  }
+
+  private tell(status: number, code: Problem["code"] | null): void {
+    if (this.isTold) return;
+    this.isTold = true;
+    const { requestId, workspaceId } = this;
+    const durationMs = Math.round(performance.now() - this.startedAt);
+    const line = { requestId, method: "SMTP", path: "submission", status, code, workspaceId, durationMs };
+    this.log.answered({ status, hasHungUp: false, line: () => line });
+  }
+}
+
+async function take(
+  options: SubmissionOptions,
+  timeouts: RequestTimeouts,
+  { user, recipients, content }: IncomingMail<Principal>,
+): Promise<SmtpReply> {
+  const { bodies, requests, log } = options;
+  const record = new MailRecord(log, user.workspaceId);
+  const body = bodies.open(user.workspaceId);
+  // Before it is asked whether the log was frozen: whoever finds none at work then, later finds none that was let in.
+  requests.begin();
+  // Not before the work is over, be it long after the reply: until then the bytes are in memory.
+  const end = () => {
+    body.release();
+    requests.end();
+  };
+  let read: ReadContent;
+  try {
+    read = await readContent(content, body);
+  } catch (error) {
+    end();
+    if (!(error instanceof Problem)) throw error;
+    return { ...record.refused(error), isLast: true };
+  }
+  if (read.kind === "tooLarge") {
+    end();
+    const refused = record.refused(contentTooLarge());
+    return read.isCut ? { ...refused, isLast: true } : refused;
+  }
+  const mail = { user, recipients, bytes: read.bytes, requestId: record.requestId };
+  const answered = accept(options, mail).then(
+    (accepted) => {
+      record.accepted();
+      return accepted;
+    },
+    (error: unknown) => record.refused(error),
+  );
+  return timeouts.within(answered.finally(end), () => record.refused(TOO_LATE));
+}
+
+interface WholeMail {
+  readonly user: Principal;
+  readonly recipients: readonly string[];
+  readonly bytes: Buffer;
+  readonly requestId: string;
+}
+
+async function accept(options: SubmissionOptions, mail: WholeMail): Promise<SmtpReply> {
+  if (await options.isClosed()) throw FROZEN;
+  const { deps, rateLimits, parser } = options;
+  const principal = await principalOfKey(deps, mail.user.keyId);
+  if (principal === null) throw REVOKED;
+  const ids = await submitMail({ deps, rateLimits, parser }, { ...mail, principal });
+  const [first] = ids;
+  const told = ids.length === 1 ? `accepted as ${first}` : `accepted ${ids.length} messages, the first as ${first}`;
+  return reply(250, "2.6.0", told);
+}

@@ -1,0 +1,113 @@
+import type { Principal } from "../commands/apiKey/authenticate.ts";
+import type { Dependencies } from "../commands/dependencies.ts";
+import { type SendEmail, sendEmail } from "../commands/email/sendEmail.ts";
+import { coversSender } from "../domain/apiKey/state.ts";
+import { limitsOf } from "../domain/workspace/limits.ts";
+import { checkBy } from "../http/body/validation.ts";
+import { SendEmailBody, sendRequest } from "../http/email/sendEmailRequest.ts";
+import { sendProblem } from "../http/email/sendProblem.ts";
+import { invalid, Problem } from "../http/server/problem.ts";
+import { problemOf } from "../http/server/problemOfError.ts";
+import type { RateLimits } from "../http/server/rateLimits.ts";
+import type { WorkspaceCommandContext } from "../kernel/event/eventMetadata.ts";
+import type { Address } from "../kernel/text/emailAddress.ts";
+import type { MailParser, ParsedMail } from "../ports/mailParser.ts";
+import { hasPlainLines } from "./readContent.ts";
+import { sendBody } from "./sendBody.ts";
+import { submissionKeys } from "./submissionKeys.ts";
+
+interface Submitting {
+  readonly deps: Dependencies;
+  readonly rateLimits: RateLimits;
+  readonly parser: MailParser;
+}
+
+/** A mail that has come whole, with the recipients of its envelope. */
+interface Submitted {
+  readonly principal: Principal;
+  readonly recipients: readonly string[];
+  readonly bytes: Buffer;
+  readonly requestId: string;
+}
+
+const checkBody = checkBy(SendEmailBody);
+
+/**
+ * Accepts one message for each recipient, and answers their ids. Throws the problem of the first that is not accepted;
+ * those before it stay, and a repeat of the mail finds them: it is answered from what they are, and goes on with the
+ * rest. A mail counts as one request, whatever the number of its recipients.
+ */
+export async function submitMail(
+  { deps, rateLimits, parser }: Submitting,
+  { principal, recipients, bytes, requestId }: Submitted,
+): Promise<readonly string[]> {
+  await countRequest(deps, rateLimits, principal);
+  if (!hasPlainLines(bytes)) throw invalid("", "holds a CR or LF alone, or a NUL: lines end with CRLF");
+  const parsed = await parser.parse(bytes);
+  if (parsed.kind === "refused") throw invalid("", parsed.reason);
+  const { workspaceId, keyId } = principal;
+  const context = { at: deps.clock.now(), correlationId: requestId, actor: `api-key:${keyId}`, workspaceId };
+  const sends = sendsOf({ deps, principal, recipients, context }, parsed.mail);
+  const ids: string[] = [];
+  for (const send of sends) {
+    try {
+      const outcome = await sendEmail(deps, send);
+      if (outcome.kind !== "accepted") throw sendProblem(outcome, context.at);
+      ids.push(outcome.receipt.id);
+    } catch (error) {
+      throw ids.length === 0 ? error : partly(error, ids.length, sends.length);
+    }
+  }
+  return ids;
+}
+
+async function countRequest(
+  deps: Dependencies,
+  rateLimits: RateLimits,
+  principal: Principal,
+): Promise<void> {
+  const limits = limitsOf(await deps.workspaces.get(principal.workspaceId), deps.limitsDefault);
+  const { retryAfterSeconds } = await rateLimits.count(principal, limits);
+  if (retryAfterSeconds === null) return;
+  const detail = `too many mails in a short period: try again in ${retryAfterSeconds} s`;
+  throw new Problem("RATE_LIMITED", { detail });
+}
+
+interface Sending {
+  readonly deps: Dependencies;
+  readonly principal: Principal;
+  readonly recipients: readonly string[];
+  readonly context: WorkspaceCommandContext;
+}
+
+/** The sends that a mail asks for, checked as those over HTTP are. */
+function sendsOf(
+  { deps, principal, recipients, context }: Sending,
+  mail: ParsedMail,
+): readonly SendEmail[] {
+  const body = sendBody(mail, deps.inspector);
+  const requests = recipients.map((to) => {
+    const one = { ...body, to };
+    checkBody(one);
+    return sendRequest(one);
+  });
+  const keys = submissionKeys(mail, requests.map(({ to }) => to));
+  return requests.map((request, index) => {
+    requireSender(principal, request.from);
+    return { ...request, idempotencyKey: keys[index] ?? "", workspaceId: principal.workspaceId, context };
+  });
+}
+
+function requireSender(principal: Principal, from: Address): void {
+  if (coversSender(principal, from.canonical)) return;
+  const senders = [...(principal.senders ?? [])].join(", ");
+  throw new Problem("FORBIDDEN", { detail: `this key is bound to ${senders}` });
+}
+
+/** The problem of a recipient after the first: whoever reads it has to know that some of the mail is under way. */
+function partly(error: unknown, accepted: number, all: number): unknown {
+  const problem = problemOf(error);
+  if (problem === null) return error;
+  const detail = `${problem.message}; ${accepted} of ${all} recipients were accepted before`;
+  return new Problem(problem.code, { ...problem.options, detail });
+}

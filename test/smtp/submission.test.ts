@@ -1,0 +1,312 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createTransport } from "nodemailer";
+import { SAMPLE_FILES } from "../support/files/sampleFiles.ts";
+import { setLimits } from "../support/limits.ts";
+import { smtpClient } from "../support/mail/smtpClient.ts";
+import { testStores } from "../support/stores/stores.ts";
+import { newKey, SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+
+/** A mail as simple programs write it. */
+function mail(fields: Readonly<Record<string, string>> = {}, text = "It works."): string {
+  const header = { From: SENDER, To: "ana@example.com", Subject: "Hello", ...fields };
+  const lines = Object.entries(header).map(([name, value]) => `${name}: ${value}`);
+  return `${lines.join("\r\n")}\r\n\r\n${text}\r\n`;
+}
+
+/** The id in a reply of 250. */
+function idIn(reply: string): string {
+  const [, id = ""] = /^250 2\.6\.0 accepted as (\S+)$/.exec(reply) ?? [];
+  expect({ reply, hasId: id !== "" }).toEqual({ reply, hasId: true });
+  return id;
+}
+
+describe.each(await testStores())("submission over SMTP on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  let port: number;
+  beforeAll(async () => {
+    service = await startService(store, { SUBMISSION_PORT: "0" });
+    port = service.app.app.submission?.port ?? 0;
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  const read = async (id: string, caller = tenant) => (await caller.call("GET", `/api/v1/emails/${id}`)).json;
+  const idsOf = async (caller: Tenant) => {
+    const page = await caller.call("GET", "/api/v1/emails?limit=100");
+    return (page.json.data as { id: string; to: string }[]).map(({ id }) => id);
+  };
+  const loggedIn = async (key = tenant.apiKey) => {
+    const client = await smtpClient(port);
+    expect(await client.logIn(key)).toStartWith("235 ");
+    return client;
+  };
+  const replyTo = async (content: string, recipients = ["ana@example.com"], key = tenant.apiKey) => {
+    const client = await loggedIn(key);
+    const reply = await client.send(recipients, content);
+    client.destroy();
+    return reply;
+  };
+  const transport = (key = tenant.apiKey) =>
+    createTransport({ host: "127.0.0.1", port, secure: false, auth: { user: "any", pass: key } });
+
+  describe("what nodemailer sends", () => {
+    test("arrives with its text, html and attachments", async () => {
+      const [, type, bytes] = SAMPLE_FILES.find(([extension]) => extension === "pdf") ?? [];
+      if (type === undefined || bytes === undefined) throw new Error("there is no sample");
+      const client = transport();
+      const { response } = await client.sendMail({
+        from: SENDER,
+        to: "Ana <ana@example.com>",
+        replyTo: "support@example.com",
+        subject: "Grüße — 你好",
+        text: "Zwölf Boxkämpfer\n.\nand a line with a dot",
+        html: "<p>Zwölf <b>Boxkämpfer</b></p>",
+        attachments: [
+          { filename: "Rechnung März.pdf", content: bytes },
+          { filename: "note.txt", content: "Danke schön" },
+        ],
+      });
+      client.close();
+      expect(await read(idIn(response))).toMatchObject({
+        from: SENDER,
+        to: "ana@example.com",
+        reply_to: "support@example.com",
+        subject: "Grüße — 你好",
+        text: expect.stringContaining("Zwölf Boxkämpfer\n.\nand a line with a dot"),
+        html: expect.stringContaining("<p>Zwölf <b>Boxkämpfer</b></p>"),
+        attachments: [
+          { filename: "Rechnung März.pdf", content_type: type, size_bytes: bytes.byteLength },
+          { filename: "note.txt", content_type: "text/plain", size_bytes: 12 },
+        ],
+      });
+    });
+
+    test("becomes one message for each recipient of the envelope, and nobody sees the others", async () => {
+      const own = await service.tenant();
+      const client = transport(own.apiKey);
+      const { response } = await client.sendMail({
+        from: SENDER,
+        to: "ana@example.com",
+        cc: "bob@example.com",
+        bcc: "eve@example.com",
+        subject: "To three",
+        text: "Hello",
+      });
+      client.close();
+      expect(response).toMatch(/^250 2\.6\.0 accepted 3 messages, the first as /);
+      await until(async () => (await idsOf(own)).length === 3, "three messages in the list");
+      const messages = await Promise.all((await idsOf(own)).map((id) => read(id, own)));
+      expect(messages.map(({ to }) => to).sort()).toEqual([
+        "ana@example.com",
+        "bob@example.com",
+        "eve@example.com",
+      ]);
+      for (const message of messages) expect(JSON.stringify(message).match(/@example\.com/g)).toHaveLength(2);
+    });
+
+    test("arrives when it comes with a large attachment, and others go on meanwhile", async () => {
+      const [, , pixel] = SAMPLE_FILES.find(([extension]) => extension === "png") ?? [];
+      const content = Buffer.concat([pixel ?? Buffer.alloc(0), Buffer.alloc(4_500_000, 1)]);
+      const client = transport();
+      const large = client.sendMail({
+        from: SENDER,
+        to: "ana@example.com",
+        subject: "Large",
+        text: "See the picture.",
+        attachments: [
+          { filename: "one.png", content },
+          { filename: "two.png", content },
+        ],
+      });
+      const { response } = await large;
+      client.close();
+      expect((await read(idIn(response))).attachments).toEqual([
+        { filename: "one.png", content_type: "image/png", size_bytes: content.byteLength, expired: false },
+        { filename: "two.png", content_type: "image/png", size_bytes: content.byteLength, expired: false },
+      ]);
+    });
+  });
+
+  describe("a recipient", () => {
+    test("is of the envelope, whatever the header says", async () => {
+      const reply = await replyTo(mail({ To: "other@example.com", Bcc: "hidden@example.com" }));
+      expect(await read(idIn(reply))).toMatchObject({ to: "ana@example.com" });
+    });
+
+    test("that is no address is refused alone", async () => {
+      const client = await loggedIn();
+      await client.command("MAIL FROM:<>");
+      expect(await client.command("RCPT TO:<ana@localhost>")).toStartWith("553 5.1.3 ");
+      expect(await client.command("RCPT TO:<postmaster>")).toStartWith("553 5.1.3 ");
+      expect(await client.command("RCPT TO:<ana@b\u00fccher.example>")).toStartWith("501");
+      expect(await client.command("RCPT TO:<ana@xn--bcher-kva.example>")).toStartWith("250");
+      await client.command("DATA");
+      client.write(mail());
+      expect(await read(idIn(await client.command(".")))).toMatchObject({
+        to: "ana@xn--bcher-kva.example",
+      });
+      client.destroy();
+    });
+
+    test("that is suppressed gets a message that is not delivered", async () => {
+      await service.suppress(tenant.workspaceId, "gone@example.com");
+      await until(async () => {
+        const reply = await replyTo(mail(), ["gone@example.com"]);
+        return (await read(idIn(reply))).status === "suppressed";
+      }, "the suppression to hold");
+    });
+  });
+
+  describe("a repeat", () => {
+    test("with the same X-Idempotency-Key is the same message, over HTTP too", async () => {
+      const key = newKey();
+      const first = await replyTo(mail({ "X-Idempotency-Key": key }));
+      expect(await replyTo(mail({ "X-Idempotency-Key": key, Date: "now" }))).toBe(first);
+      const found = await tenant.call("GET", `/api/v1/emails?idempotency_key=${key}`);
+      expect(found.json.data[0].id).toBe(idIn(first));
+    });
+
+    test("with other content is refused", async () => {
+      const key = newKey();
+      idIn(await replyTo(mail({ "X-Idempotency-Key": key })));
+      const reply = await replyTo(mail({ "X-Idempotency-Key": key, Subject: "Other" }));
+      expect(reply).toMatch(/^554 5\.6\.0 .*IDEMPOTENCY_CONFLICT/);
+    });
+
+    test("with a key that is none is refused", async () => {
+      expect(await replyTo(mail({ "X-Idempotency-Key": "short" }))).toMatch(
+        /^554 5\.6\.0 .*IDEMPOTENCY_KEY_REQUIRED/,
+      );
+    });
+
+    test("with the same Message-ID and recipient is the same message", async () => {
+      const fields = { "Message-ID": `<${newKey()}@client.example>` };
+      const first = await replyTo(mail(fields));
+      expect(await replyTo(mail(fields))).toBe(first);
+      expect(await replyTo(mail(fields), ["bob@example.com"])).not.toBe(first);
+    });
+
+    test("for several recipients finds the messages of all of them", async () => {
+      const own = await service.tenant();
+      const fields = { "X-Idempotency-Key": newKey() };
+      const recipients = ["ana@example.com", "bob@example.com"];
+      const first = await replyTo(mail(fields), recipients, own.apiKey);
+      expect(await replyTo(mail(fields), recipients, own.apiKey)).toBe(first);
+      await until(async () => (await idsOf(own)).length >= 2, "two messages in the list");
+      expect(await idsOf(own)).toHaveLength(2);
+    });
+
+    test("without either is another message", async () => {
+      expect(idIn(await replyTo(mail()))).not.toBe(idIn(await replyTo(mail())));
+    });
+
+    test("goes on after the recipients that a limit has let through", async () => {
+      const own = await service.tenant();
+      await setLimits(service.log, own.workspaceId, { messagesPerDay: 1 });
+      const fields = { "Message-ID": `<${newKey()}@client.example>` };
+      const recipients = ["ana@example.com", "bob@example.com"];
+      const partly = await replyTo(mail(fields), recipients, own.apiKey);
+      expect(partly).toMatch(/^451 4\.7\.1 .*1 of 2 recipients were accepted before \(DAILY_LIMIT_REACHED\)$/);
+      await setLimits(service.log, own.workspaceId, { messagesPerDay: 2 });
+      await until(
+        async () => (await replyTo(mail(fields), recipients, own.apiKey)).startsWith("250 "),
+        "the limit to be known",
+      );
+      await until(async () => (await idsOf(own)).length === 2, "two messages in the list");
+    });
+  });
+
+  describe("a key", () => {
+    test("that is unknown, malformed or missing is not let in", async () => {
+      const client = await smtpClient(port);
+      expect(await client.logIn("wrong")).toStartWith("535 5.7.8 ");
+      expect(await client.logIn(`pl_${"x".repeat(50)}`)).toStartWith("535 5.7.8 ");
+      // The third one ends the connection.
+      expect(await client.logIn("wrong")).toStartWith("421 5.7.8 ");
+      await until(() => client.isClosed(), "the end of the connection");
+    });
+
+    test("without the scope email:send is not let in", async () => {
+      const { apiKey } = await tenant.withKey({ scopes: ["email:read"] });
+      const client = await smtpClient(port);
+      expect(await client.logIn(apiKey)).toMatch(/^535 5\.7\.8 .*email:send/);
+      client.destroy();
+    });
+
+    test("that is accepted from elsewhere is not let in", async () => {
+      const bound = { name: "b", scopes: ["email:send"], client_ranges: ["192.0.2.0/24"] };
+      const { key } = (await tenant.call("POST", "/api/v1/api-keys", { body: bound })).json;
+      const client = await smtpClient(port);
+      expect(await client.logIn(key)).toMatch(/^535 5\.7\.8 .*address/);
+      client.destroy();
+    });
+
+    test("that is bound to senders sends from them alone", async () => {
+      const bound = { name: "b", scopes: ["email:send"], senders: ["other@example.com"] };
+      const { key } = (await tenant.call("POST", "/api/v1/api-keys", { body: bound })).json;
+      expect(await replyTo(mail(), undefined, key)).toMatch(/^550 5\.7\.1 .*FORBIDDEN/);
+    });
+
+    test("that was revoked ends the session within a second", async () => {
+      const other = await tenant.withKey({ scopes: ["email:send"] });
+      const client = await loggedIn(other.apiKey);
+      idIn(await client.send(["ana@example.com"], mail()));
+      const { status } = await tenant.call("POST", `/api/v1/api-keys/${other.keyId}/revoke`);
+      expect(status).toBeLessThan(300);
+      await until(
+        async () => {
+          const reply = await client.command("MAIL FROM:<a@example.com>");
+          if (reply.startsWith("250")) await client.command("RSET");
+          return reply.startsWith("530 5.7.0 ");
+        },
+        "the session to end",
+        1_500,
+      );
+      await until(() => client.isClosed(), "the end of the connection");
+    });
+
+    test("may send so many mails in a second", async () => {
+      const own = await service.tenant();
+      await setLimits(service.log, own.workspaceId, { keyRequestsPerSecond: 2 });
+      await until(async () => {
+        const replies = await Promise.all([1, 2, 3, 4].map(() => replyTo(mail(), undefined, own.apiKey)));
+        return replies.some((reply) => /^451 4\.7\.1 .*RATE_LIMITED/.test(reply));
+      }, "a mail over the limit");
+    });
+  });
+
+  describe("a refusal says whether a repeat helps:", () => {
+    test("no sender of the workspace", async () => {
+      expect(await replyTo(mail({ From: "unknown@example.net" }))).toMatch(
+        /^550 5\.7\.1 from: is not a sending address .*SENDER_UNAVAILABLE/,
+      );
+    });
+
+    test("a workspace that is paused", async () => {
+      const own = await service.tenant();
+      await service.pause(own.workspaceId);
+      expect(await replyTo(mail(), undefined, own.apiKey)).toMatch(/^451 4\.7\.1 .*SENDING_PAUSED/);
+    });
+
+    test("no subject, no text, no From, two of them", async () => {
+      const refusal = /^554 5\.6\.0 .*INVALID_REQUEST/;
+      expect(await replyTo(`From: ${SENDER}\r\n\r\nHello\r\n`)).toMatch(refusal);
+      expect(await replyTo(mail({}, ""))).toMatch(refusal);
+      expect(await replyTo("Subject: Hello\r\n\r\nHello\r\n")).toMatch(refusal);
+      expect(await replyTo(mail({ From: `${SENDER}, other@example.com` }))).toMatch(refusal);
+      expect(await replyTo(`From: other@example.com\r\n${mail()}`)).toMatch(refusal);
+    });
+
+    test("a file of a format that cannot be sent", async () => {
+      const client = transport();
+      const attachments = [{ filename: "tool.exe", content: "MZ" }];
+      const sent = client.sendMail({ from: SENDER, to: "ana@example.com", subject: "x", text: "y", attachments });
+      expect((await sent.catch((error) => error)).response).toMatch(
+        /^554 5\.6\.1 .*ATTACHMENT_TYPE_UNSUPPORTED/,
+      );
+      client.close();
+    });
+  });
+});

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createTransport } from "nodemailer";
+import { smtpClient } from "../support/mail/smtpClient.ts";
+import { type Certificate, certificateAuthority } from "../support/stores/certificates.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
+import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+
+const NAME = "mail.example";
+const authority = certificateAuthority("test");
+
+async function certificateFiles(
+  directory: string,
+  { certificate, key }: Certificate,
+): Promise<Record<string, string>> {
+  const [certPath, keyPath] = [join(directory, "cert.pem"), join(directory, "key.pem")];
+  await Bun.write(certPath, certificate);
+  await Bun.write(keyPath, key);
+  return { SUBMISSION_TLS_CERT_FILE: certPath, SUBMISSION_TLS_KEY_FILE: keyPath };
+}
+
+describe.each([false, true])("with a certificate, TLS from the beginning: %p", (isImplicit) => {
+  let directory: string;
+  let service: TestService;
+  let tenant: Tenant;
+  let port: number;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "postledger-tls-"));
+    const files = await certificateFiles(directory, authority.issue(NAME, [NAME]));
+    const mode = isImplicit ? { SUBMISSION_TLS: "implicit" } : {};
+    service = await startService(sqliteStore, { SUBMISSION_PORT: "0", ...files, ...mode });
+    port = service.app.app.submission?.port ?? 0;
+    tenant = await service.tenant();
+  });
+  afterAll(async () => {
+    await service.remove();
+    await rm(directory, { recursive: true });
+  });
+
+  test("nodemailer sends, and knows the certificate", async () => {
+    const client = createTransport({
+      host: "127.0.0.1",
+      port,
+      secure: isImplicit,
+      requireTLS: true,
+      auth: { user: "any", pass: tenant.apiKey },
+      tls: { servername: NAME, ca: [authority.certificate] },
+    });
+    const sent = await client.sendMail({ from: SENDER, to: "ana@example.com", subject: "TLS", text: "Hello" });
+    client.close();
+    expect(sent.response).toStartWith("250 2.6.0 accepted as ");
+  });
+
+  test.if(!isImplicit)("nothing but TLS is taken before TLS", async () => {
+    const client = await smtpClient(port);
+    const offered = await client.command("EHLO client.example");
+    expect(offered).toContain("STARTTLS");
+    expect(offered).not.toContain("AUTH");
+    const auth = Buffer.from(`\0any\0${tenant.apiKey}`).toString("base64");
+    expect(await client.command(`AUTH PLAIN ${auth}`)).toStartWith("500 ");
+    expect(await client.command("MAIL FROM:<a@example.com>")).toStartWith("530 5.7.0 ");
+    expect(await client.command("RCPT TO:<ana@example.com>")).toStartWith("503 ");
+    expect(await client.command("DATA")).toStartWith("503 ");
+    client.destroy();
+  });
+
+  test.if(!isImplicit)("what came in clear text before the handshake is forgotten", async () => {
+    const client = await smtpClient(port);
+    await client.command("EHLO client.example");
+    const auth = Buffer.from(`\0any\0${tenant.apiKey}`).toString("base64");
+    client.write(`STARTTLS\r\nEHLO hidden.example\r\nAUTH PLAIN ${auth}\r\nMAIL FROM:<a@example.com>\r\n`);
+    expect(await client.reply()).toStartWith("220 ");
+    await client.startTls();
+    expect(await client.command("MAIL FROM:<a@example.com>")).toStartWith("503 ");
+    expect(await client.command("EHLO client.example")).toContain("AUTH PLAIN LOGIN");
+    expect(await client.command("MAIL FROM:<a@example.com>")).toStartWith("530 ");
+    client.destroy();
+  });
+
+  test.if(isImplicit)("there is no greeting in clear text", async () => {
+    const client = await smtpClient(port, true);
+    expect(await client.logIn(tenant.apiKey)).toStartWith("235 ");
+    expect(await client.command("STARTTLS")).toMatch(/^50[03] /);
+    client.destroy();
+  });
+});
