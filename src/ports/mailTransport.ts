@@ -1,11 +1,13 @@
 import type { MailOutcome, RelayFault } from "../kernel/outcome/mailOutcome.ts";
 import type { EpochMs } from "../kernel/time.ts";
 
-/** A file of a message, delivered as an attachment (RFC 2183). */
+/** A file of a message: an attachment (RFC 2183), or with a content id a part of the html (RFC 2387). */
 export interface MailAttachment {
   readonly filename: string;
   readonly contentType: string;
   readonly content: Uint8Array;
+  /** Without angle brackets: what the html calls it (RFC 2392). */
+  readonly contentId?: string;
 }
 
 /** One message, ready to be built as MIME (RFC 5322, RFC 2045). Addresses are bare addr-specs. */

@@ -57,12 +57,13 @@ function onlyMailbox(mail: ParsedMail, member: keyof typeof FIELDS): string | nu
  * A file as the contract of a send has it. Mail libraries guess types, and some name none, so the type is the one that
  * goes with the extension; what the file holds is looked at all the same.
  */
-function file({ filename, contentType, content }: ParsedFile, index: number, formats: Formats) {
+function file({ filename, contentType, contentId, content }: ParsedFile, index: number, formats: Formats) {
   const extension = formats.extensionOf(contentType);
   const name = filename ?? `file-${index + 1}${extension === null ? "" : `.${extension}`}`;
   return {
     filename: name,
     content_type: formats.contentTypeOf(name, { archiveAttachments: true }) ?? contentType,
+    ...(contentId === null ? {} : { content_id: contentId }),
     content: Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString("base64"),
   };
 }

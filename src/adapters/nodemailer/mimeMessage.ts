@@ -64,8 +64,13 @@ export function compose(message: MailMessage): MimeNode {
     disableUrlAccess: true,
   }).compile();
   encodeFromName(root, fromName);
-  for (const node of [root, ...root.childNodes]) dropUnfitName(node);
+  for (const node of nodesOf(root)) dropUnfitName(node);
   return root;
+}
+
+/** A part with all that are within it. */
+function nodesOf(node: MimeNode): readonly MimeNode[] {
+  return [node, ...node.childNodes.flatMap(nodesOf)];
 }
 
 /** MailComposer would write `X-Postledger-ID`. */
@@ -73,11 +78,13 @@ function headerKey(key: string): string {
   return key === "X-Postledger-ID" ? "X-Postledger-Id" : key;
 }
 
-function attachmentOf({ filename, contentType, content }: MailAttachment) {
+function attachmentOf({ filename, contentType, content, contentId }: MailAttachment) {
   return {
     filename,
     contentType: partType(contentType),
-    contentDisposition: "attachment" as const,
+    ...(contentId === undefined
+      ? { contentDisposition: "attachment" as const }
+      : { contentDisposition: "inline" as const, cid: contentId }),
     content: Buffer.from(content.buffer, content.byteOffset, content.byteLength),
   };
 }
@@ -98,8 +105,10 @@ function partType(contentType: string): string {
  */
 function boundary({ id, attachments = [] }: MailMessage, text = "", html = ""): string {
   const digest = createHash("sha256").update(id).update("\0").update(text).update("\0").update(html);
-  for (const { filename, contentType, content } of attachments)
-    digest.update(`\0${filename}\0${contentType}\0${content.length}\0`).update(content);
+  for (const { filename, contentType, content, contentId } of attachments) {
+    const type = contentId === undefined ? contentType : `${contentType}\0${contentId}`;
+    digest.update(`\0${filename}\0${type}\0${content.length}\0`).update(content);
+  }
   return digest.digest("hex").slice(0, BOUNDARY_CHARS);
 }
 

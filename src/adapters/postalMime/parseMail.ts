@@ -49,7 +49,7 @@ function parsed(email: Email): ParsedMail {
     subject,
     text,
     html,
-    files: email.attachments.map(file),
+    files: email.attachments.map((attachment) => file(attachment, html)),
   };
 }
 
@@ -63,11 +63,14 @@ function mailbox({ name, address }: Mailbox): readonly ParsedMailbox[] {
   return address === "" ? [] : [{ name, address }];
 }
 
-function file({ filename, mimeType, contentId, related, content }: Attachment): ParsedFile {
+/** Programs give every file a Content-ID; it says something where the html refers to it. */
+function file({ filename, mimeType, contentId, content }: Attachment, html: string): ParsedFile {
+  const id = contentId?.replace(/^<|>$/g, "") ?? "";
+  const isShown = id !== "" && [id, encodeURIComponent(id)].some((name) => html.includes(`cid:${name}`));
   return {
     filename,
     contentType: mimeType,
-    contentId: related === true && contentId !== undefined ? contentId.replace(/^<|>$/g, "") : null,
+    contentId: isShown ? id : null,
     content: typeof content === "string" ? new TextEncoder().encode(content) : new Uint8Array(content),
   };
 }

@@ -21,6 +21,8 @@ export type RequestedAttachment =
       readonly contentType: string;
       /** Base64 as it was sent: not decoded, not checked. */
       readonly content: string;
+      /** What the html calls it. */
+      readonly contentId?: string;
     };
 
 /** A file that can be sent, and where its bytes are now. */
@@ -28,6 +30,7 @@ export interface ResolvedAttachment {
   readonly filename: string;
   readonly contentType: string;
   readonly bytes: number;
+  readonly contentId?: string;
   readonly source:
     | {
         readonly kind: "upload";
@@ -157,10 +160,12 @@ async function resolveDirect(
 ): Promise<ResolvedAttachment | FileFault> {
   const filename = normalizedFilename(file.filename);
   const { contentType } = file;
-  const named = fileFaultOf(inspector.inspectName({ filename, contentType }, limits));
-  if (named) return named;
+  const misnamed = fileFaultOf(inspector.inspectName({ filename, contentType }, limits));
+  if (misnamed) return misnamed;
   const content = decodeFile(file.content);
   if ("code" in content) return content;
   const fault = fileFaultOf(await inspector.inspect({ filename, contentType, bytes: content }, limits));
-  return fault ?? { filename, contentType, bytes: content.byteLength, source: { kind: "direct", content } };
+  if (fault) return fault;
+  const named = file.contentId === undefined ? {} : { contentId: file.contentId };
+  return { filename, contentType, bytes: content.byteLength, ...named, source: { kind: "direct", content } };
 }

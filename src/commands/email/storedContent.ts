@@ -62,9 +62,10 @@ export async function keepAttachments(
   attachments: readonly ResolvedAttachment[],
 ): Promise<Attachments | null> {
   const kept: Attachments = [];
-  for (const { filename, contentType, bytes, source } of attachments) {
+  for (const { filename, contentType, bytes, contentId, source } of attachments) {
     if (source.kind === "direct") {
-      kept.push({ filename, contentType, bytes, sha256: await store.put(folder, source.content) });
+      const named = contentId === undefined ? {} : { contentId };
+      kept.push({ filename, contentType, bytes, sha256: await store.put(folder, source.content), ...named });
       continue;
     }
     const { id: uploadId, sha256 } = source;
@@ -79,6 +80,8 @@ export interface OpenAttachment {
   readonly filename: string;
   readonly contentType: string;
   readonly content: Uint8Array;
+  /** What the html calls it. */
+  readonly contentId?: string;
 }
 
 /** The bytes of all files of a message, in order; null when any of them is gone. */
@@ -88,11 +91,11 @@ export async function openAttachments(
   attachments: Attachments,
 ): Promise<readonly OpenAttachment[] | null> {
   const opened: OpenAttachment[] = [];
-  for (const { filename, contentType, sha256, bytes } of attachments) {
+  for (const { filename, contentType, sha256, bytes, contentId } of attachments) {
     const content = await store.get(folder, sha256);
     if (content === null) return null;
     invariant(content.byteLength === bytes, "a file is as long as its message says");
-    opened.push({ filename, contentType, content });
+    opened.push({ filename, contentType, content, ...(contentId === undefined ? {} : { contentId }) });
   }
   return opened;
 }

@@ -7,6 +7,8 @@ const EmailAttachment = Type.Object({
   contentType: Type.String(),
   bytes: Type.Integer(),
   sha256: Type.String(),
+  /** What the html calls it (RFC 2392); absent for a file that stands by itself. */
+  contentId: Type.Optional(Type.String()),
   /** The upload that it was linked from; absent for a file that came with the request. */
   uploadId: Type.Optional(Type.String()),
 });

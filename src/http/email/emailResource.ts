@@ -237,6 +237,7 @@ export const Email = Closed(
         filename: Type.String(),
         content_type: Type.String(),
         size_bytes: Type.Integer({ minimum: 1 }),
+        content_id: Type.Optional(Type.String({ description: "What the html calls it." })),
         expired: Type.Boolean({
           description: "Whether the bytes are gone; a message keeps them until it ends.",
         }),
@@ -264,9 +265,13 @@ export function emailJson(view: EmailView, waiting: WaitingView | null): AnswerO
     text: content?.text ?? null,
     template_id: email.templateId,
     template_version_id: email.templateVersionId,
-    attachments: (content?.attachments ?? []).map(({ filename, contentType, bytes }) => {
-      return { filename, content_type: contentType, size_bytes: bytes, expired: email.attachmentsExpired };
-    }),
+    attachments: (content?.attachments ?? []).map(({ filename, contentType, bytes, contentId }) => ({
+      filename,
+      content_type: contentType,
+      size_bytes: bytes,
+      ...(contentId === undefined ? {} : { content_id: contentId }),
+      expired: email.attachmentsExpired,
+    })),
     metadata: content?.metadata ?? null,
     next_attempt_at: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,
     waiting: waiting && waitingJson(waiting),

@@ -4,6 +4,7 @@ import type { SendEmail } from "../../commands/email/sendEmail.ts";
 import {
   ATTACHMENTS_BYTES_MAX,
   ATTACHMENTS_MAX,
+  CONTENT_ID_CHARACTERS_MAX,
   HTML_CHARACTERS_MAX,
   METADATA_BYTES_MAX,
   METADATA_KEY_CHARACTERS_MAX,
@@ -17,8 +18,25 @@ import type { JsonObject } from "../../kernel/text/json.ts";
 import { codePoints, grouped, isHeaderSafe } from "../../kernel/text/text.ts";
 import { AnyName, Closed, DirectAttachment, Id, Text, UploadId } from "../body/commonSchemas.ts";
 import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberRules.ts";
-import { withRules } from "../body/validation.ts";
+import { inWords, withRules } from "../body/validation.ts";
 import { type ProblemDetail, refusedFor } from "../server/problem.ts";
+
+/** A file that comes with a send: the html may show it. */
+const SentAttachment = Closed(
+  {
+    ...DirectAttachment.properties,
+    content_id: Type.Optional(
+      inWords(
+        `must be 1 to ${CONTENT_ID_CHARACTERS_MAX} letters, digits or any of .@!#$%&'*+/=?^_\`{|}~-`,
+        Type.String({
+          pattern: `^[A-Za-z0-9.@!#$%&'*+/=?^_\`{|}~-]{1,${CONTENT_ID_CHARACTERS_MAX}}$`,
+          description: "Shows the file in the html, which refers to it as `cid:<content_id>` (RFC 2392).",
+        }),
+      ),
+    ),
+  },
+  { title: DirectAttachment.title ?? "", examples: [...DirectAttachment.examples] },
+);
 
 /** The body of a send. */
 export const SendEmailBody = withRules(
@@ -65,7 +83,7 @@ export const SendEmailBody = withRules(
         ),
       ),
       attachments: Type.Optional(
-        Type.Array(Type.Union([UploadId, DirectAttachment]), {
+        Type.Array(Type.Union([UploadId, SentAttachment]), {
           description: `Uploaded attachments by id and files sent inline, delivered in this order: ${ATTACHMENTS_MAX} at most, ${grouped(ATTACHMENTS_BYTES_MAX)} bytes in all.`,
         }),
       ),
@@ -133,6 +151,14 @@ function contentFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return faults;
 }
 
+/** The html could not tell two files apart that it calls the same. */
+function attachmentFaults(attachments: unknown): readonly ProblemDetail[] {
+  if (!Array.isArray(attachments)) return NO_FAULTS;
+  const ids = attachments.map((one) => (typeof one === "object" && one !== null ? one.content_id : undefined));
+  const index = ids.findIndex((id, at) => id !== undefined && ids.indexOf(id) < at);
+  return index < 0 ? NO_FAULTS : fault(`/attachments/${index}/content_id`, "is another file's already");
+}
+
 /** The checks of a send that the schema cannot express: addresses, rules that span members, and sizes. */
 function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return [
@@ -145,7 +171,12 @@ function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
 
 /** All but the addresses, which a sound request has parsed already. */
 function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
-  return [...contentFaults(body), ...variablesFaults(body.variables), ...metadataFaults(body.metadata)];
+  return [
+    ...contentFaults(body),
+    ...variablesFaults(body.variables),
+    ...metadataFaults(body.metadata),
+    ...attachmentFaults(body.attachments),
+  ];
 }
 
 /** The rules that span members. What passes is ready for the command. */
@@ -187,8 +218,9 @@ type Attachment = NonNullable<SendEmailBody["attachments"]>[number];
 
 function requestedAttachment(attachment: Attachment): RequestedAttachment {
   if (typeof attachment === "string") return { kind: "upload", id: attachment.toLowerCase() };
-  const { filename, content_type: contentType, content } = attachment;
-  return { kind: "direct", filename, contentType, content };
+  const { filename, content_type: contentType, content, content_id: contentId } = attachment;
+  const named = contentId === undefined ? {} : { contentId };
+  return { kind: "direct", filename, contentType, content, ...named };
 }
 
 /** What a retry is compared by: the request as it was sent, with direct files by the digests of their text. */

@@ -51,9 +51,10 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
     ...(files.length === 0
       ? {}
       : {
-          attachments: files.map(({ filename, contentType, content: bytes }) => ({
+          attachments: files.map(({ filename, contentType, contentId, content: bytes }) => ({
             filename,
             content_type: contentType,
+            ...(contentId === undefined ? {} : { content_id: contentId }),
             content: Buffer.from(bytes).toString("base64"),
           })),
         }),
