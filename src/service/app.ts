@@ -16,11 +16,7 @@ import { recentEmailCache } from "../commands/email/recentEmailCache.ts";
 import { type OpenInstance, requireNotFrozen } from "../commands/instance/openInstance.ts";
 import { registerService, type ServiceRegistration } from "../commands/instance/serviceRegister.ts";
 import { makeDependencies } from "../commands/makeDependencies.ts";
-import { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
-import { makeRateLimits } from "../http/server/rateLimits.ts";
-import { requestLog } from "../http/server/requestLog.ts";
 import { RequestsInFlight } from "../http/server/requestsInFlight.ts";
-import { type OpenPort, openPort } from "../http/server/server.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { EventStore } from "../ports/eventStore.ts";
@@ -35,14 +31,14 @@ import { type BackgroundJobs, makeBackgroundJobs } from "./backgroundJobs.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
 import { type DashboardLinkAnswer, dashboardLink } from "./dashboardLink.ts";
+import { type Doors, openDoors } from "./doors.ts";
 import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
-import { basePathOf, makeControllers } from "./httpControllers.ts";
+import { makeControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
 import { openLogInstance } from "./openInstanceFromConfig.ts";
-import { directoryError, listenError } from "./startupErrors.ts";
+import { directoryError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
-import { openSubmission, type SubmissionServer } from "./submissionServer.ts";
 import { systemCommandContext } from "./systemCommandContext.ts";
 import { maintenanceTasks } from "./threads/maintenanceTasks.ts";
 import { superviseReadModels } from "./threads/readModelSupervisor.ts";
@@ -75,11 +71,9 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   // What is to be undone, the last thing first, when the service cannot start after all.
   await using undo = new AsyncDisposableStack();
   // Before anything is made: a HOST or PORT that cannot be had leaves no data behind.
-  const port = bindPort(config, logger);
-  undo.defer(port.kill);
-  const submission = await openSubmission(config, logger);
-  undo.defer(() => submission?.kill());
-  const reached = { ...config, baseUrl: withPort(config.baseUrl, port.url.port) };
+  const doors = await openDoors(config, logger);
+  undo.defer(() => doors.kill());
+  const reached = { ...config, baseUrl: withPort(config.baseUrl, doors.url.port) };
   const lock = lockData(config.dataDir);
   undo.defer(() => lock.release());
   const store = await openStore(config, { cacheKib: config.storeCacheKib });
@@ -91,8 +85,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   // Why it cannot start is told, and not that the store could not be told of it.
   undo.defer(() => membership.leave().catch(() => {}));
   const app = await runOn(reached, logger, {
-    port,
-    submission,
+    doors,
     lock,
     store,
     content,
@@ -118,8 +111,7 @@ function lockData(dataDir: string): DirectoryLock {
 
 /** What a service runs on. */
 interface Ground {
-  readonly port: OpenPort;
-  readonly submission: SubmissionServer | null;
+  readonly doors: Doors;
   readonly lock: DirectoryLock;
   readonly store: EventStore;
   readonly content: ContentStore;
@@ -128,7 +120,7 @@ interface Ground {
 }
 
 async function runOn(config: Config, logger: Logger, ground: Ground): Promise<RunningApp> {
-  const { store, content, opened, port, submission } = ground;
+  const { store, content, opened, doors } = ground;
   const { logId, incarnation } = opened;
   const directory = join(config.dataDir, "projections");
   const readers = openReaders({ databases: sqliteReadDatabases, directory, projections });
@@ -157,25 +149,11 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const served = { deps, readers, freezeWatch, maintenance, ...workers };
   const { controllers, dashboard } = await makeControllers(config, served);
   const isClosed = () => freezeWatch.isFrozen();
-  const shared = sharedLimits(config, logger);
-  const { requestTimeoutMs } = config;
-  port.answer({ ...serverOptions(config), ...shared, controllers, requests, isClosed });
-  submission?.answer({ deps, ...shared, requests, isClosed, requestTimeoutMs });
-  const inFlight = () => ({
-    requests: port.pending() + (submission?.port.taking() ?? 0),
-    deliveries: workers.inFlightCount(),
-  });
+  doors.answer({ deps, controllers, requests, isClosed });
+  const inFlight = () => ({ requests: doors.inFlightCount(), deliveries: workers.inFlightCount() });
   const { delivery } = workers;
-  const status = serviceStatus({
-    config,
-    deps,
-    readers,
-    delivery,
-    logId,
-    url: port.url,
-    submission: submission?.port ?? null,
-    inFlight,
-  });
+  const { url, submission } = doors;
+  const status = serviceStatus({ config, deps, readers, delivery, logId, url, submission, inFlight });
   const settled = async () => (await freezeWatch.isFrozen()) && isSettled;
   const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
   const control = await openLocalControl(config.dataDir, { status, settled, dashboardLink: makeLink });
@@ -183,8 +161,8 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   workers.start();
   const verifying = verifyOnSchedule(config, logger, copyOf(config, incarnation));
   return {
-    url: port.url,
-    submission: submission && { host: submission.port.host, port: submission.port.port },
+    url,
+    submission: submission && { host: submission.host, port: submission.port },
     isWithoutWorkspace,
     held,
     hasBootstrapKey: hasBootstrapKey(config.dataDir),
@@ -193,12 +171,9 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
     async stop() {
       await control.close();
       dashboard.stop();
-      const drained = Promise.all([port.stop(), submission?.stop(), stopWorkers()]);
+      const drained = Promise.all([doors.stop(), stopWorkers()]);
       freezeWatch.stop();
-      const timer = setTimeout(() => {
-        submission?.kill();
-        return port.kill();
-      }, config.drainTimeoutMs);
+      const timer = setTimeout(() => doors.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
       await deps.quota.stop();
@@ -310,34 +285,4 @@ function storedContentBytes(readers: Readers, workspaceId: string): number | nul
 /** Waits until every read model can be asked, so that the first request finds them; a slow one does not hold us up. */
 async function readersOpen(readers: Readers, timeoutMs: number): Promise<void> {
   await Promise.all(projections.map(({ name }) => readers.waitFor(name, () => true, timeoutMs)));
-}
-
-function bindPort(config: Config, logger: Logger): OpenPort {
-  try {
-    return openPort({ host: config.host, port: config.port, log: requestLogOf(config, logger) });
-  } catch (error) {
-    throw listenError(config, error);
-  }
-}
-
-function serverOptions(config: Config) {
-  const { requestTimeoutMs, trustedProxies } = config;
-  return { basePath: basePathOf(config), requestTimeoutMs, trustedProxies };
-}
-
-/** What callers use up is one for HTTP and SMTP. */
-function sharedLimits(config: Config, logger: Logger) {
-  return {
-    rateLimits: makeRateLimits(config.authFailuresPerMinute),
-    bodies: new BodyAdmissionControl(config.bodyBytesInFlightMax),
-    log: requestLogOf(config, logger),
-  };
-}
-
-function requestLogOf(config: Config, logger: Logger) {
-  return requestLog({
-    isWhole: config.logRequests === "all",
-    lines: logger,
-    after: (delayMs, act) => void setTimeout(act, delayMs).unref(),
-  });
 }

@@ -67,7 +67,9 @@ function placeError({ host, port, settings }: Place, error: unknown): unknown {
       );
     case "EACCES":
     case "EPERM":
-      return told(`${settings.port} ${port} is not open to this user: set ${settings.port} to one above 1023`);
+      return told(
+        `${settings.port} ${port} is not open to this user: set ${settings.port} to one above 1023`,
+      );
     case "EADDRNOTAVAIL":
     case "EINVAL":
       return noAddress();

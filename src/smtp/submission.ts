@@ -1,4 +1,9 @@
-import { type AuthenticationFault, authenticate, type Principal, principalOfKey } from "../commands/apiKey/authenticate.ts";
+import {
+  type AuthenticationFault,
+  authenticate,
+  type Principal,
+  principalOfKey,
+} from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import type { BodyAdmissionControl } from "../http/body/bodyAdmission.ts";
 import { Problem } from "../http/server/problem.ts";
@@ -9,10 +14,15 @@ import type { RequestsInFlight } from "../http/server/requestsInFlight.ts";
 import { makeRequestTimeouts, type RequestTimeouts } from "../http/server/requestTimeouts.ts";
 import { newRequestId } from "../kernel/ids.ts";
 import { isClientIn } from "../kernel/network/clientIp.ts";
-import { reasonOf } from "../kernel/text/errorReason.ts";
 import { parseAddress } from "../kernel/text/emailAddress.ts";
+import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { MailParser } from "../ports/mailParser.ts";
-import type { IncomingMail, SmtpReply, SubmissionClient, SubmissionHandlers } from "../ports/submissionServer.ts";
+import type {
+  IncomingMail,
+  SmtpReply,
+  SubmissionClient,
+  SubmissionHandlers,
+} from "../ports/submissionServer.ts";
 import { contentTooLarge, type ReadContent, readContent } from "./readContent.ts";
 import { reply, replyOf } from "./smtpReplies.ts";
 import { submitMail } from "./submitMail.ts";
@@ -57,7 +67,9 @@ export function submission(options: SubmissionOptions): SubmissionHandlers<Princ
     logIn: (password, client) => logIn(options, password, client),
     async refuseMail({ keyId }) {
       if (await options.isClosed()) return replyOf(FROZEN);
-      return (await principalOfKey(options.deps, keyId)) === null ? { ...replyOf(REVOKED), isLast: true } : null;
+      return (await principalOfKey(options.deps, keyId)) === null
+        ? { ...replyOf(REVOKED), isLast: true }
+        : null;
     },
     refuseRecipient(address) {
       const parsed = parseAddress(address);
@@ -174,6 +186,7 @@ async function accept(options: SubmissionOptions, mail: WholeMail): Promise<Smtp
   if (principal === null) throw REVOKED;
   const ids = await submitMail({ deps, rateLimits, parser }, { ...mail, principal });
   const [first] = ids;
-  const told = ids.length === 1 ? `accepted as ${first}` : `accepted ${ids.length} messages, the first as ${first}`;
+  const told =
+    ids.length === 1 ? `accepted as ${first}` : `accepted ${ids.length} messages, the first as ${first}`;
   return reply(250, "2.6.0", told);
 }

@@ -61,11 +61,7 @@ export async function submitMail(
   return ids;
 }
 
-async function countRequest(
-  deps: Dependencies,
-  rateLimits: RateLimits,
-  principal: Principal,
-): Promise<void> {
+async function countRequest(deps: Dependencies, rateLimits: RateLimits, principal: Principal): Promise<void> {
   const limits = limitsOf(await deps.workspaces.get(principal.workspaceId), deps.limitsDefault);
   const { retryAfterSeconds } = await rateLimits.count(principal, limits);
   if (retryAfterSeconds === null) return;
@@ -81,17 +77,17 @@ interface Sending {
 }
 
 /** The sends that a mail asks for, checked as those over HTTP are. */
-function sendsOf(
-  { deps, principal, recipients, context }: Sending,
-  mail: ParsedMail,
-): readonly SendEmail[] {
+function sendsOf({ deps, principal, recipients, context }: Sending, mail: ParsedMail): readonly SendEmail[] {
   const body = sendBody(mail, deps.inspector);
   const requests = recipients.map((to) => {
     const one = { ...body, to };
     checkBody(one);
     return sendRequest(one);
   });
-  const keys = submissionKeys(mail, requests.map(({ to }) => to));
+  const keys = submissionKeys(
+    mail,
+    requests.map(({ to }) => to),
+  );
   return requests.map((request, index) => {
     requireSender(principal, request.from);
     return { ...request, idempotencyKey: keys[index] ?? "", workspaceId: principal.workspaceId, context };

@@ -101,7 +101,8 @@ describe("a mail", () => {
   });
 
   test("is refused when its parts are within one another too deep", async () => {
-    const level = (depth: number) => `Content-Type: multipart/mixed; boundary=b${depth}\r\n\r\n--b${depth}\r\n`;
+    const level = (depth: number) =>
+      `Content-Type: multipart/mixed; boundary=b${depth}\r\n\r\n--b${depth}\r\n`;
     const nested = Array.from({ length: 50 }, (_, depth) => level(depth)).join("");
     expect(await refusal(`From: a@example.com\r\n${nested}`)).toStartWith("cannot be read");
   });

@@ -105,5 +105,7 @@ test("kill -9 leaves no reply of 250 without its messages, and a repeat makes no
   const all = mails.flatMap(({ name }) => RECIPIENTS.map((to) => `${name} ${to}`)).sort();
   await until(async () => (await storedMessages(process)).length >= all.length, "all messages in the list");
   expect((await storedMessages(process)).toSorted()).toEqual(all);
-  console.log(`${killed} kills, ${promised.length} of ${mails.length} mails promised, ${repeated.length} repeated`);
+  console.log(
+    `${killed} kills, ${promised.length} of ${mails.length} mails promised, ${repeated.length} repeated`,
+  );
 }, 120_000);

@@ -140,7 +140,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       await client.command("MAIL FROM:<>");
       expect(await client.command("RCPT TO:<ana@localhost>")).toStartWith("553 5.1.3 ");
       expect(await client.command("RCPT TO:<postmaster>")).toStartWith("553 5.1.3 ");
-      expect(await client.command("RCPT TO:<ana@b\u00fccher.example>")).toStartWith("501");
+      expect(await client.command("RCPT TO:<b\u00fccher@example.com>")).toStartWith("553 5.1.3 ");
       expect(await client.command("RCPT TO:<ana@xn--bcher-kva.example>")).toStartWith("250");
       await client.command("DATA");
       client.write(mail());
@@ -208,7 +208,9 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       const fields = { "Message-ID": `<${newKey()}@client.example>` };
       const recipients = ["ana@example.com", "bob@example.com"];
       const partly = await replyTo(mail(fields), recipients, own.apiKey);
-      expect(partly).toMatch(/^451 4\.7\.1 .*1 of 2 recipients were accepted before \(DAILY_LIMIT_REACHED\)$/);
+      expect(partly).toMatch(
+        /^451 4\.7\.1 .*1 of 2 recipients were accepted before \(DAILY_LIMIT_REACHED\)$/,
+      );
       await setLimits(service.log, own.workspaceId, { messagesPerDay: 2 });
       await until(
         async () => (await replyTo(mail(fields), recipients, own.apiKey)).startsWith("250 "),
@@ -302,7 +304,13 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     test("a file of a format that cannot be sent", async () => {
       const client = transport();
       const attachments = [{ filename: "tool.exe", content: "MZ" }];
-      const sent = client.sendMail({ from: SENDER, to: "ana@example.com", subject: "x", text: "y", attachments });
+      const sent = client.sendMail({
+        from: SENDER,
+        to: "ana@example.com",
+        subject: "x",
+        text: "y",
+        attachments,
+      });
       expect((await sent.catch((error) => error)).response).toMatch(
         /^554 5\.6\.1 .*ATTACHMENT_TYPE_UNSUPPORTED/,
       );

@@ -48,7 +48,12 @@ describe.each([false, true])("with a certificate, TLS from the beginning: %p", (
       auth: { user: "any", pass: tenant.apiKey },
       tls: { servername: NAME, ca: [authority.certificate] },
     });
-    const sent = await client.sendMail({ from: SENDER, to: "ana@example.com", subject: "TLS", text: "Hello" });
+    const sent = await client.sendMail({
+      from: SENDER,
+      to: "ana@example.com",
+      subject: "TLS",
+      text: "Hello",
+    });
     client.close();
     expect(sent.response).toStartWith("250 2.6.0 accepted as ");
   });

@@ -1,4 +1,4 @@
-import type { MailParser, MailParseResult } from "../../ports/mailParser.ts";
+import type { MailParseResult, MailParser } from "../../ports/mailParser.ts";
 import { parseMail } from "./parseMail.ts";
 
 /** Up to this size a mail is read where it is needed: that takes less than to hand it over. */
@@ -19,7 +19,8 @@ export function postalMimeParser(): MailParser {
   };
 
   const parseOnThread = (bytes: Uint8Array): Promise<MailParseResult> => {
-    const worker = (thread ??= new Worker(new URL("./mailParserThread.ts", import.meta.url).href));
+    const worker = thread ?? new Worker(new URL("./mailParserThread.ts", import.meta.url).href);
+    thread = worker;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         end(worker);

@@ -1,4 +1,10 @@
-import PostalMime, { type Address, type Attachment, addressParser, type Email, type Mailbox } from "postal-mime";
+import PostalMime, {
+  type Address,
+  type Attachment,
+  addressParser,
+  type Email,
+  type Mailbox,
+} from "postal-mime";
 import type { MailParseResult, ParsedFile, ParsedMail, ParsedMailbox } from "../../ports/mailParser.ts";
 
 /** Multiparts within multiparts: a mail of a program has three at most. */
@@ -47,10 +53,15 @@ function parsed(email: Email): ParsedMail {
     replyTo: mailboxes(replyTo),
     shownRecipients: mailboxes([...to, ...cc]),
     subject,
-    text,
-    html,
+    text: withoutLastBreak(text),
+    html: withoutLastBreak(html),
     files: email.attachments.map((attachment) => file(attachment, html)),
   };
+}
+
+/** What ends the last line belongs to the boundary behind it, or to the end of the mail (RFC 2046 §5.1.1). */
+function withoutLastBreak(text: string): string {
+  return text.replace(/\r?\n$/, "");
 }
 
 function mailboxes(addresses: readonly Address[]): readonly ParsedMailbox[] {

@@ -71,7 +71,9 @@ interface OwnSession {
  * Takes the port for submission (RFC 6409) with smtp-server. Nobody logs in, and no mail begins, before TLS; nobody
  * sends before the log-in. Rejects with the system's error when the port cannot be had.
  */
-export async function openSubmissionPort<User>(options: SubmissionPortOptions): Promise<SubmissionPort<User>> {
+export async function openSubmissionPort<User>(
+  options: SubmissionPortOptions,
+): Promise<SubmissionPort<User>> {
   const port = new SmtpSubmissionPort<User>(options);
   await port.listen();
   return port;
@@ -192,8 +194,8 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
         done();
       },
       onClose: (session) => this.leave(session.id),
-      onAuth: ({ password = "" }, session, done) => {
-        void this.logIn(password, session).then(
+      onAuth: ({ password }, session, done) => {
+        void this.logIn(password ?? "", session).then(
           (outcome) => ("code" in outcome ? done(asError(outcome)) : done(null, outcome)),
           (error: Error) => this.fail(error, done),
         );
@@ -204,7 +206,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
         void this.made.promise
           .then((handlers) => handlers.refuseMail(session.user as User))
           .then(
-            (reply) => done(asError(reply)),
+            (reply) => (reply?.isLast ? this.end(session.id, reply) : done(asError(reply))),
             (error: Error) => this.fail(error, done),
           );
       },

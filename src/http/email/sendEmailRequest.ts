@@ -154,7 +154,9 @@ function contentFaults(body: UncheckedMembers): readonly ProblemDetail[] {
 /** The html could not tell two files apart that it calls the same. */
 function attachmentFaults(attachments: unknown): readonly ProblemDetail[] {
   if (!Array.isArray(attachments)) return NO_FAULTS;
-  const ids = attachments.map((one) => (typeof one === "object" && one !== null ? one.content_id : undefined));
+  const ids = attachments.map((one) =>
+    typeof one === "object" && one !== null ? one.content_id : undefined,
+  );
   const index = ids.findIndex((id, at) => id !== undefined && ids.indexOf(id) < at);
   return index < 0 ? NO_FAULTS : fault(`/attachments/${index}/content_id`, "is another file's already");
 }

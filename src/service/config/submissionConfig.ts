@@ -38,7 +38,8 @@ function submissionTls(reader: EnvironmentReader): SubmissionTls | null {
     reader.errors.push("SUBMISSION_TLS_CERT_FILE and SUBMISSION_TLS_KEY_FILE must be set together");
   }
   if (cert === null || key === null) {
-    if (isImplicit) reader.errors.push("SUBMISSION_TLS must not be implicit without SUBMISSION_TLS_CERT_FILE");
+    if (isImplicit)
+      reader.errors.push("SUBMISSION_TLS must not be implicit without SUBMISSION_TLS_CERT_FILE");
     return null;
   }
   try {

@@ -5,9 +5,9 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { counted } from "../../kernel/text/text.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
+import type { SubmissionPort } from "../../ports/submissionServer.ts";
 import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
 import { behindSince } from "../../readModels/lag.ts";
-import type { SubmissionPort } from "../../ports/submissionServer.ts";
 import type { Readers } from "../../readModels/readers.ts";
 import { mailDestination } from "../adapters/openMailTransport.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
@@ -83,7 +83,9 @@ function submissionChecks({ config, submission }: StatusOptions): readonly Check
   const tls = config.submission?.tls ?? null;
   const secured = tls === null ? "without TLS" : tls.isImplicit ? "with TLS" : "with STARTTLS";
   const open = counted(submission.connections(), "connection", "connections");
-  return [ok("submission", `mail is taken over SMTP at ${hostInUrl(host)}:${port}, ${secured}, ${open} open`)];
+  return [
+    ok("submission", `mail is taken over SMTP at ${hostInUrl(host)}:${port}, ${secured}, ${open} open`),
+  ];
 }
 
 /** A store that does not answer is all that there is to say of the log. */
