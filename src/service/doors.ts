@@ -7,7 +7,7 @@ import { makeRateLimits } from "../http/server/rateLimits.ts";
 import { requestLog } from "../http/server/requestLog.ts";
 import type { RequestsInFlight } from "../http/server/requestsInFlight.ts";
 import { type OpenPort, openPort } from "../http/server/server.ts";
-import type { SubmissionPort } from "../ports/submissionServer.ts";
+import type { SubmissionPort } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
 import { basePathOf } from "./httpControllers.ts";
 import { listenError } from "./startupErrors.ts";

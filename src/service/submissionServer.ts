@@ -3,7 +3,7 @@ import { postalMimeParser } from "../adapters/postalMime/mailParser.ts";
 import { openSubmissionPort } from "../adapters/smtpServer/submissionPort.ts";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
-import type { SubmissionPort } from "../ports/submissionServer.ts";
+import type { SubmissionPort } from "../ports/submission/submissionServer.ts";
 import { type SubmissionOptions, submission } from "../smtp/submission.ts";
 import type { Config } from "./config/config.ts";
 import { submissionListenError } from "./startupErrors.ts";

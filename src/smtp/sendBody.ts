@@ -1,7 +1,7 @@
 import type { SendEmailBody } from "../http/email/sendEmailRequest.ts";
 import { refusedFor } from "../http/server/problem.ts";
 import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
-import type { ParsedFile, ParsedMail } from "../ports/mailParser.ts";
+import type { ParsedFile, ParsedMail } from "../ports/submission/mailParser.ts";
 
 /** Fields that a mail may have once (RFC 5322 §3.6): of two nobody knows which one counts. */
 const ONCE: readonly string[] = ["from", "reply-to", "subject", "message-id", "x-idempotency-key"];

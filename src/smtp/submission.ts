@@ -16,13 +16,13 @@ import { newRequestId } from "../kernel/ids.ts";
 import { isClientIn } from "../kernel/network/clientIp.ts";
 import { parseAddress } from "../kernel/text/emailAddress.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
-import type { MailParser } from "../ports/mailParser.ts";
+import type { MailParser } from "../ports/submission/mailParser.ts";
 import type {
   IncomingMail,
   SmtpReply,
   SubmissionClient,
   SubmissionHandlers,
-} from "../ports/submissionServer.ts";
+} from "../ports/submission/submissionServer.ts";
 import { contentTooLarge, type ReadContent, readContent } from "./readContent.ts";
 import { reply, replyOf } from "./smtpReplies.ts";
 import { submitMail } from "./submitMail.ts";

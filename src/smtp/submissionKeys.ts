@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { checkedIdempotencyKey } from "../http/email/idempotencyKey.ts";
 import type { Address } from "../kernel/text/emailAddress.ts";
-import type { ParsedMail } from "../ports/mailParser.ts";
+import type { ParsedMail } from "../ports/submission/mailParser.ts";
 import { fieldOf } from "./sendBody.ts";
 
 /**

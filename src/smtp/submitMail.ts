@@ -11,7 +11,7 @@ import { problemOf } from "../http/server/problemOfError.ts";
 import type { RateLimits } from "../http/server/rateLimits.ts";
 import type { WorkspaceCommandContext } from "../kernel/event/eventMetadata.ts";
 import type { Address } from "../kernel/text/emailAddress.ts";
-import type { MailParser, ParsedMail } from "../ports/mailParser.ts";
+import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readContent.ts";
 import { sendBody } from "./sendBody.ts";
 import { submissionKeys } from "./submissionKeys.ts";

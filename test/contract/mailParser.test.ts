@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { postalMimeParser } from "../../src/adapters/postalMime/mailParser.ts";
-import type { ParsedMail } from "../../src/ports/mailParser.ts";
+import type { ParsedMail } from "../../src/ports/submission/mailParser.ts";
 
 const parser = postalMimeParser();
 afterAll(() => parser.close());

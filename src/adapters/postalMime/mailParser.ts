@@ -1,4 +1,4 @@
-import type { MailParseResult, MailParser } from "../../ports/mailParser.ts";
+import type { MailParseResult, MailParser } from "../../ports/submission/mailParser.ts";
 import { parseMail } from "./parseMail.ts";
 
 /** Up to this size a mail is read where it is needed: that takes less than to hand it over. */

@@ -5,7 +5,12 @@ import PostalMime, {
   type Email,
   type Mailbox,
 } from "postal-mime";
-import type { MailParseResult, ParsedFile, ParsedMail, ParsedMailbox } from "../../ports/mailParser.ts";
+import type {
+  MailParseResult,
+  ParsedFile,
+  ParsedMail,
+  ParsedMailbox,
+} from "../../ports/submission/mailParser.ts";
 
 /** Multiparts within multiparts: a mail of a program has three at most. */
 const NESTING_MAX = 20;

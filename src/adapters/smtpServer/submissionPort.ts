@@ -2,7 +2,11 @@ import type { AddressInfo, Socket } from "node:net";
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp-server";
 import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
-import type { SmtpReply, SubmissionHandlers, SubmissionPort } from "../../ports/submissionServer.ts";
+import type {
+  SmtpReply,
+  SubmissionHandlers,
+  SubmissionPort,
+} from "../../ports/submission/submissionServer.ts";
 import { SessionDeadlines } from "./sessionDeadlines.ts";
 
 /** How connections are secured: a certificate with its key in PEM, and whether TLS begins with the connection. */

@@ -5,7 +5,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { counted } from "../../kernel/text/text.ts";
 import { SECOND_MS } from "../../kernel/time.ts";
-import type { SubmissionPort } from "../../ports/submissionServer.ts";
+import type { SubmissionPort } from "../../ports/submission/submissionServer.ts";
 import type { MailDelivery } from "../../reactors/email/mailDelivery.ts";
 import { behindSince } from "../../readModels/lag.ts";
 import type { Readers } from "../../readModels/readers.ts";
