@@ -181,7 +181,9 @@ export const AUDIT_ACTIONS: AuditActions = {
   EmailDeliveryStarted: null,
   EmailSent: null,
   EmailDeferred: null,
+  EmailDelivered: null,
   EmailBounced: null,
+  EmailComplained: null,
   EmailFailed: null,
   EmailAttachmentsExpired: null,
 

@@ -9,6 +9,7 @@ import type { Maintenance } from "../http/dashboard/audit/maintenance.ts";
 import type { Dashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import { emailsController } from "../http/email/emailRoutes.ts";
 import { erasuresController } from "../http/erasure/erasureRoutes.ts";
+import { feedbackController } from "../http/feedback/feedbackRoutes.ts";
 import { healthController } from "../http/health/healthRoutes.ts";
 import { homeController } from "../http/home/homeRoutes.ts";
 import type { ReadModel } from "../http/lists/caughtUpReads.ts";
@@ -91,6 +92,7 @@ export async function makeControllers(
     webhookEndpointsController(webhooks),
     webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
     suppressionsController({ deps, basePath, suppressions: readModel("suppressions") }),
+    feedbackController({ ...deps, bounceDomains: config.bounceDomains }),
     workspaceController({ deps, emails: readModel("emails"), templates: readModel("templates") }),
     auditLogController({ deps, auditLog: readModel("audit-log") }),
     erasuresController({ deps, basePath, erasures: readModel("erasures") }),

@@ -27,7 +27,9 @@ const ENDPOINTS = 4;
 const NEWS = [
   ["EmailQueued", {}, "email.queued"],
   ["EmailSent", {}, "email.sent"],
+  ["EmailDelivered", {}, "email.delivered"],
   ["EmailBounced", {}, "email.bounced"],
+  ["EmailComplained", {}, "email.complained"],
   ["EmailFailed", {}, "email.failed"],
   ["EmailSuppressed", {}, "email.suppressed"],
   ["EmailCanceled", {}, "email.canceled"],

@@ -174,7 +174,12 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
     },
     async suppress(workspaceId, address) {
       const recipientHash = log.keys.hashAddress(workspaceId, addressOf(address).canonical);
-      const bounce = { emailId: newId(), bounceReason: "recipient_address_rejected", code: 550 };
+      const bounce = {
+        emailId: newId(),
+        reason: "bounce" as const,
+        bounceReason: "recipient_address_rejected",
+        code: 550,
+      };
       const context = { ...systemCommandContext("test"), workspaceId };
       await suppressRecipient(log.store, { workspaceId, recipientHash, address, ...bounce }, context);
     },

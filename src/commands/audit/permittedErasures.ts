@@ -41,7 +41,9 @@ const RETENTION_MS_MIN = LIMIT_RANGES.contentRetentionDays.min * DAY_MS;
 /** The events that end a message: their names are checked against the codec's types by the compiler. */
 const ENDS: ReadonlySet<string> = new Set<EmailEvent["type"]>([
   "EmailSent",
+  "EmailDelivered",
   "EmailBounced",
+  "EmailComplained",
   "EmailFailed",
   "EmailSuppressed",
   "EmailCanceled",

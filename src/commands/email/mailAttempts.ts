@@ -123,24 +123,26 @@ export function resumeEmail(store: EventStore, id: string, context: WorkspaceCom
   return transact(store, aggregate, (state) => resumeHeld(state, context.at), context);
 }
 
-/** What a bounce says about its recipient. */
-export interface BouncedRecipient extends LastingReply {
+/** What a bounce or a complaint says about its recipient. */
+export interface UnwillingRecipient extends LastingReply {
   readonly workspaceId: string;
   readonly recipientHash: string;
-  readonly address: string;
+  /** Null once it was erased with the message. */
+  readonly address: string | null;
   readonly emailId: string;
-  readonly bounceReason: string;
+  readonly reason: "bounce" | "complaint";
+  readonly bounceReason?: string;
 }
 
-/** Suppresses the recipient of a bounce. A repeat gives no events. */
+/** Suppresses the recipient of a message that bounced or was reported. A repeat gives no events. */
 export function suppressRecipient(
   store: EventStore,
-  bounced: BouncedRecipient,
+  recipient: UnwillingRecipient,
   context: WorkspaceCommandContext,
 ) {
-  const { address, ...facts } = bounced;
-  const stream = suppressionStream(bounced.recipientHash);
-  const decide = (state: Parameters<typeof suppress>[0]) =>
-    suppress(state, { address, salt: crypto.randomUUID() }, { reason: "bounce", ...facts });
+  const { address, ...facts } = recipient;
+  const stream = suppressionStream(recipient.recipientHash);
+  const stored = address === null ? null : { address, salt: crypto.randomUUID() };
+  const decide = (state: Parameters<typeof suppress>[0]) => suppress(state, stored, facts);
   return transact(store, { ...suppressionAggregate, stream }, decide, context);
 }

@@ -19,11 +19,11 @@ export interface Suppression {
   readonly id: string;
   /** As it was given, the domain in lower-case ASCII; null once it was erased. */
   readonly address: string | null;
-  /** `bounce` or `manual`. */
+  /** `bounce`, `complaint` or `manual`. */
   readonly reason: string;
   /** What the person wrote who suppressed by hand. */
   readonly note: string | null;
-  /** The message whose bounce led to it. */
+  /** The message whose bounce or complaint led to it. */
   readonly emailId: string | null;
   readonly createdAt: string;
 }

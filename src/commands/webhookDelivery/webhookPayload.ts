@@ -80,11 +80,20 @@ function emailFacts({ event }: HistoryEvent): Readonly<Record<string, unknown>> 
         reply: event.data.reply ?? null,
         next_attempt_at: event.data.nextAttemptAt,
       };
+    case "EmailDelivered":
+      return { attempt: event.data.attempt, source: event.data.source };
+    case "EmailComplained":
+      return {
+        attempt: event.data.attempt,
+        feedback_type: event.data.feedbackType,
+        source: event.data.source,
+      };
     case "EmailBounced":
     case "EmailFailed":
       return {
         attempt: event.data.attempt,
         reason: event.data.reason,
+        ...(event.type === "EmailBounced" ? { source: event.data.source ?? "relay" } : {}),
         code: event.data.code ?? null,
         enhanced_code: event.data.enhancedCode ?? null,
         reply: event.data.reply ?? null,

@@ -6,6 +6,7 @@ export const SCOPES = [
   "template:manage",
   "attachment:manage",
   "suppression:manage",
+  "feedback:write",
   "sender:manage",
   "workspace:manage",
 ] as const;

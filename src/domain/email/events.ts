@@ -74,6 +74,12 @@ const RelayAnswer = {
   reply: Type.Optional(Type.String()),
 };
 
+/**
+ * Who says what became of a message after the relay took it: `return_path` (a mail to the address of its envelope),
+ * `complaint_address`, `ses`, `postmark` or `api`.
+ */
+const Source = { source: Type.String() };
+
 /** Why content goes: `retention`, `requested` for one message, or `person` with the request for all of a person. */
 const Erasure = { reason: Type.String(), erasureId: Type.Optional(Type.String()) };
 
@@ -124,7 +130,13 @@ const schemas = {
      * so that no more domains are kept than refused mail, and absent where the operator wants none.
      */
     recipientDomain: Type.Optional(Type.String()),
+    /** Set when somebody told of it after the relay had taken the message; absent for the relay's own refusal. */
+    source: Type.Optional(Type.String()),
   }),
+  /** The recipient's server, or a provider, says that the message is in the mailbox. */
+  EmailDelivered: Type.Object({ attempt: Type.Integer(), ...Source }),
+  /** The recipient has reported the message. `feedbackType` is of RFC 5965: `abuse`. */
+  EmailComplained: Type.Object({ attempt: Type.Integer(), feedbackType: Type.String(), ...Source }),
   EmailFailed: Type.Object({
     attempt: Type.Integer(),
     reason: Type.String(),
@@ -161,7 +173,9 @@ export const EMAIL_STATUS_EVENTS = [
   "EmailDeliveryStarted",
   "EmailDeferred",
   "EmailSent",
+  "EmailDelivered",
   "EmailBounced",
+  "EmailComplained",
   "EmailFailed",
   "EmailCanceled",
 ] as const satisfies readonly EmailEvent["type"][];

@@ -9,7 +9,9 @@ export const EMAIL_STATUSES = [
   "sending",
   "deferred",
   "sent",
+  "delivered",
   "bounced",
+  "complained",
   "failed",
   "suppressed",
   "canceled",
@@ -17,7 +19,15 @@ export const EMAIL_STATUSES = [
 
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
-const TERMINAL: ReadonlySet<EmailStatus> = new Set(["sent", "bounced", "failed", "suppressed", "canceled"]);
+const TERMINAL: ReadonlySet<EmailStatus> = new Set([
+  "sent",
+  "delivered",
+  "bounced",
+  "complained",
+  "failed",
+  "suppressed",
+  "canceled",
+]);
 
 /** The right of one worker to deliver, for `leaseMs` after the claim. */
 export interface Claim {
@@ -125,10 +135,33 @@ function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
   };
 }
 
-/** A message ends once: the first terminal status stays, later events only add to the story. */
+/**
+ * Delivery ends once: the first terminal status stays, and a late outcome only adds to the story. What is told of the
+ * message afterwards is another matter: see {@link tell}.
+ */
 function end(state: Email, status: EmailStatus, attempt?: number): Email {
   const settled = attempt === undefined ? state : settle(state, attempt);
   return isTerminal(state.status) ? settled : { ...settled, status, claim: null };
+}
+
+/** From which statuses what somebody tells of a message leads on: what was told last is only weaker than it. */
+const TOLD_FROM: Readonly<Record<"delivered" | "bounced" | "complained", ReadonlySet<EmailStatus>>> = {
+  delivered: new Set(["sending", "deferred", "sent"]),
+  bounced: new Set(["sending", "deferred", "sent", "delivered"]),
+  complained: new Set(["sending", "deferred", "sent", "delivered"]),
+};
+
+/** Whether what somebody tells of a message changes how it stands. Only a message that a relay may have is told of. */
+export function isNews({ status, ambiguous }: Email, told: keyof typeof TOLD_FROM): boolean {
+  return TOLD_FROM[told].has(status) && (status !== "deferred" || ambiguous);
+}
+
+/**
+ * What became of a message after a relay had it. It may come before the outcome of the attempt does, which then is still
+ * recorded: so no attempt is settled here.
+ */
+function tell(state: Email, told: keyof typeof TOLD_FROM): Email {
+  return isNews(state, told) ? { ...state, status: told, claim: null } : state;
 }
 
 function settle(state: Email, attempt: number): Email {
@@ -181,7 +214,12 @@ function evolveExisting(
       return end(state, "sent", event.data.attempt);
     case "EmailDeferred":
       return defer(state, event.data);
+    case "EmailDelivered":
+      return tell(state, "delivered");
+    case "EmailComplained":
+      return tell(state, "complained");
     case "EmailBounced":
+      if (event.data.source !== undefined) return tell(state, "bounced");
       return end(state, "bounced", event.data.attempt);
     case "EmailFailed":
       // The end of its time settles no attempt: a worker that was given up may still have an outcome to tell.

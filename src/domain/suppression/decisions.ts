@@ -5,17 +5,17 @@ import type { SuppressionState } from "./state.ts";
 type Stored = Extract<SuppressionEvent, { type: "SuppressionAddressStored" }>["data"];
 type Suppressed = Extract<SuppressionEvent, { type: "RecipientSuppressed" }>["data"];
 
-/** A repeat gives no events: the first reason stays. */
+/** A repeat gives no events: the first reason stays. Without an address where that was erased before. */
 export function suppress(
   state: SuppressionState,
-  stored: Stored,
+  stored: Stored | null,
   facts: Suppressed,
 ): Decision<"suppressed" | "alreadySuppressed", SuppressionEvent> {
   if (state !== null) return { outcome: "alreadySuppressed", events: [] };
   return {
     outcome: "suppressed",
     events: [
-      { type: "SuppressionAddressStored", data: stored },
+      ...(stored === null ? [] : [{ type: "SuppressionAddressStored", data: stored } as const]),
       { type: "RecipientSuppressed", data: facts },
     ],
   };

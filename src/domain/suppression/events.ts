@@ -16,9 +16,9 @@ const schemas = {
   RecipientSuppressed: Type.Object({
     workspaceId: Type.String(),
     recipientHash: Type.String(),
-    /** `bounce` or `manual`. */
+    /** `bounce`, `complaint` or `manual`. */
     reason: Type.String(),
-    /** The message whose bounce led to it. */
+    /** The message whose bounce or complaint led to it. */
     emailId: Type.Optional(Type.String()),
     /** Why it bounced. */
     bounceReason: Type.Optional(Type.String()),

@@ -84,6 +84,23 @@ export function rowSummaryJson({
   return { id, object: "email", status, created_at: createdAt, updated_at: updatedAt, ...unknown, attempts };
 }
 
+/** Who told what became of a message. */
+export const FeedbackSource = Type.String({
+  description:
+    "Who told it: `return_path` (a mail to the envelope's address), `complaint_address`, `ses`, `postmark` or `api`.",
+});
+
+/** Who told of a bounce. */
+export const BounceSource = Type.String({
+  description:
+    "`relay` when it refused the message at once; else who told it later, as of `email.delivered`.",
+});
+
+/** What kind of complaint it was. */
+export const FeedbackType = Type.String({
+  description: "As providers name it (RFC 5965): `abuse`, `fraud`, `virus`, `opt-out` or `other`.",
+});
+
 /** One kind of entry of a timeline: the log's own event, under its name there. */
 function entry<Name extends string, Facts extends TProperties>(type: Name, facts: Facts) {
   const sequence = Count("The event's revision in the message's stream.");
@@ -134,7 +151,9 @@ const TimelineEntry = Type.Union(
       next_attempt_at: DateTime,
       ...relayAnswer,
     }),
-    entry("bounced", { attempt, reason, ...relayAnswer }),
+    entry("delivered", { attempt, source: FeedbackSource }),
+    entry("bounced", { attempt, reason, source: BounceSource, ...relayAnswer }),
+    entry("complained", { attempt, feedback_type: FeedbackType, source: FeedbackSource }),
     // A message whose time was over may never have been tried.
     entry("failed", { attempt: Count(), reason, ...relayAnswer }),
     entry("canceled", {}),
@@ -167,11 +186,19 @@ function timelineFacts(event: EmailEvent): { readonly type: string } & Record<st
       const facts = { attempt, reason, ambiguous, ...answerFacts(event.data) };
       return { type: "deferred", ...facts, attempt_burnt: attemptBurnt, next_attempt_at: nextAttemptAt };
     }
-    case "EmailBounced":
+    case "EmailDelivered":
+      return { type: "delivered", attempt: event.data.attempt, source: event.data.source };
+    case "EmailComplained": {
+      const { attempt, feedbackType, source } = event.data;
+      return { type: "complained", attempt, feedback_type: feedbackType, source };
+    }
+    case "EmailBounced": {
+      const { attempt, reason, source = "relay" } = event.data;
+      return { type: "bounced", attempt, reason, source, ...answerFacts(event.data) };
+    }
     case "EmailFailed": {
       const { attempt, reason } = event.data;
-      const type = event.type === "EmailBounced" ? "bounced" : "failed";
-      return { type, attempt, reason, ...answerFacts(event.data) };
+      return { type: "failed", attempt, reason, ...answerFacts(event.data) };
     }
     case "EmailCanceled":
       return { type: "canceled" };

@@ -3,6 +3,7 @@ import { attachmentOperations } from "../attachment/attachmentOperations.ts";
 import { auditLogOperations } from "../audit/auditLogOperations.ts";
 import { emailOperations } from "../email/emailOperations.ts";
 import { erasureOperations } from "../erasure/erasureOperations.ts";
+import { feedbackOperations } from "../feedback/feedbackOperations.ts";
 import { healthOperations } from "../health/healthOperations.ts";
 import { senderOperations } from "../sender/senderOperations.ts";
 import type { Operations } from "../server/operation.ts";
@@ -21,6 +22,7 @@ export const operations: Operations = {
   ...templateOperations,
   ...attachmentOperations,
   ...suppressionOperations,
+  ...feedbackOperations,
   ...senderOperations,
   ...workspaceOperations,
   ...auditLogOperations,

@@ -55,6 +55,7 @@ export const routes = {
   listSuppressions: get("/api/v1/suppressions", "suppression:manage"),
   getSuppression: get("/api/v1/suppressions/:address", "suppression:manage"),
   removeSuppression: remove("/api/v1/suppressions/:address", "suppression:manage"),
+  tellFeedback: post("/api/v1/feedback", "feedback:write"),
   addSender: post("/api/v1/senders", "sender:manage"),
   listSenders: get("/api/v1/senders", "sender:manage"),
   getSender: get("/api/v1/senders/:id", "sender:manage"),

@@ -3,8 +3,9 @@ import type { Suppression as SuppressionView } from "../../commands/suppression/
 import { type AnswerOf, Closed, DateTime, Id, Nullable, OneOf, Uuid } from "../body/commonSchemas.ts";
 
 /** Why an address is suppressed. */
-export const SuppressionReason = OneOf(["bounce", "manual"], {
-  description: "`bounce`: the address was refused for good by its own server; `manual`: added by hand.",
+export const SuppressionReason = OneOf(["bounce", "complaint", "manual"], {
+  description:
+    "`bounce`: the address was refused for good by its own server; `complaint`: its owner has reported a message; `manual`: added by hand.",
 });
 
 export const Suppression = Closed(
@@ -18,7 +19,7 @@ export const Suppression = Closed(
     ),
     reason: SuppressionReason,
     note: Nullable(Type.String({ description: "What was written when it was added by hand." })),
-    email_id: Nullable(Id("The message whose bounce led to it.")),
+    email_id: Nullable(Id("The message whose bounce or complaint led to it.")),
     created_at: DateTime,
   },
   { $id: "Suppression" },

@@ -1,7 +1,7 @@
 import { type TProperties, Type } from "@sinclair/typebox";
 import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from "../../domain/webhookEventTypes.ts";
 import { AnyName, DateTime, Nullable, Uuid } from "../body/commonSchemas.ts";
-import { EmailStatus } from "../email/emailResource.ts";
+import { BounceSource, EmailStatus, FeedbackSource, FeedbackType } from "../email/emailResource.ts";
 import { SuppressionReason } from "../suppression/suppressionResource.ts";
 import { DisabledReason } from "./webhookEndpointResource.ts";
 
@@ -82,9 +82,17 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
     summary: "An attempt did not get the message out; it is tried again",
     data: { ...email, ...refusal, next_attempt_at: DateTime },
   },
+  "email.delivered": {
+    summary: "The message is in the mailbox, as its server or a provider says",
+    data: { ...email, attempt, source: FeedbackSource },
+  },
   "email.bounced": {
-    summary: "The recipient's side has refused the message for good",
-    data: { ...email, ...refusal },
+    summary: "The recipient's side has refused the message for good, also after the relay had taken it",
+    data: { ...email, ...refusal, source: BounceSource },
+  },
+  "email.complained": {
+    summary: "The recipient has reported the message",
+    data: { ...email, attempt, feedback_type: FeedbackType, source: FeedbackSource },
   },
   "email.failed": {
     summary: "The message was given up: refused for our sake, out of its time, or without its content",
@@ -106,7 +114,9 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
     data: {
       ...suppression,
       reason: SuppressionReason,
-      email_id: Nullable(Type.String({ format: "uuid", description: "The message whose bounce led to it." })),
+      email_id: Nullable(
+        Type.String({ format: "uuid", description: "The message whose bounce or complaint led to it." }),
+      ),
     },
   },
   "suppression.deleted": { summary: "An address is suppressed no longer", data: suppression },

@@ -195,7 +195,8 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     return { kind: "notAttempted", claimRevision };
   }
   const { workspace, mayLeave, suppression, content } = facts;
-  const ownBounce = suppression?.emailId === on.due.id ? suppression : null;
+  const isOwnBounce = suppression?.emailId === on.due.id && suppression.reason === "bounce";
+  const ownBounce = isOwnBounce ? suppression : null;
   if (ownBounce) {
     // This message's own bounce suppressed the recipient, and the crash came before the bounce was recorded.
     const verdict = bounceOf(ownBounce);
@@ -315,6 +316,7 @@ async function recordVerdict(
       recipientHash,
       address: content.to,
       emailId: on.due.id,
+      reason: "bounce" as const,
       bounceReason: reason,
       ...(code === undefined ? {} : { code }),
       ...(enhancedCode === undefined ? {} : { enhancedCode }),

@@ -182,7 +182,7 @@ const bodies: readonly Told[] = [
     {
       "/scopes": "must not hold the same twice",
       "/scopes/0":
-        "must be one of email:send, email:read, webhook:manage, template:manage, attachment:manage, suppression:manage, sender:manage, workspace:manage",
+        "must be one of email:send, email:read, webhook:manage, template:manage, attachment:manage, suppression:manage, feedback:write, sender:manage, workspace:manage",
       "/expires_at": DATE_TIME,
     },
   ],
@@ -190,7 +190,7 @@ const bodies: readonly Told[] = [
     "a key without scopes",
     ["POST", "/api/v1/api-keys", { name: "n", scopes: [] }],
     {
-      "/scopes": "must hold 1 to 8 items",
+      "/scopes": "must hold 1 to 9 items",
     },
   ],
   [
@@ -225,7 +225,8 @@ const queries: readonly Told[] = [
     ["GET", "/api/v1/emails?limit=0&status=lost&sort=up"],
     {
       "/limit": "must be a whole number from 1 to 100",
-      "/status": "must be one of queued, sending, deferred, sent, bounced, failed, suppressed, canceled",
+      "/status":
+        "must be one of queued, sending, deferred, sent, delivered, bounced, complained, failed, suppressed, canceled",
       "/sort": "is not known here",
     },
   ],

@@ -74,6 +74,25 @@ describe.each(await testStores())("what endpoints are told on $name", (store) =>
         metadata,
       });
 
+      const tell = (type: string) =>
+        tenant.call("POST", "/api/v1/feedback", { body: { email_id: sent, type } });
+      expect((await tell("delivered")).status).toBe(200);
+      expect((await toldOf("email.delivered", sent)).data).toMatchObject({
+        status: "delivered",
+        attempt: 1,
+        source: "api",
+        metadata,
+      });
+      expect((await tell("complained")).status).toBe(200);
+      expect((await toldOf("email.complained", sent)).data).toMatchObject({
+        status: "complained",
+        feedback_type: "abuse",
+        source: "api",
+      });
+      await until(() => told().some(({ data }) => data.email_id === sent), "the suppression for it");
+      const complainedOf = message({}).to;
+      expect((await tenant.call("DELETE", `/api/v1/suppressions/${complainedOf}`)).status).toBe(204);
+
       rcpt = { code: 450, text: "4.2.1 <ana@example.com> come back later" };
       const late = await accept(tenant);
       expect((await toldOf("email.delivery_delayed", late)).data).toMatchObject({
@@ -111,6 +130,7 @@ describe.each(await testStores())("what endpoints are told on $name", (store) =>
       expect((await toldOf("email.bounced", bounced)).data).toMatchObject({
         status: "bounced",
         reason: "recipient_address_rejected",
+        source: "relay",
         code: 550,
       });
       await until(

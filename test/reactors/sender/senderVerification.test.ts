@@ -275,7 +275,12 @@ describe("a verification mail", () => {
 
   test("to an address that was suppressed since is not sent", async () => {
     const id = await requested();
-    const bounce = { emailId: newId(), bounceReason: "recipient_address_rejected", code: 550 };
+    const bounce = {
+      emailId: newId(),
+      reason: "bounce" as const,
+      bounceReason: "recipient_address_rejected",
+      code: 550,
+    };
     const suppressed = { workspaceId, recipientHash: id, address: "shop@example.com", ...bounce };
     await suppressRecipient(store, suppressed, context());
     await start("w1");

@@ -213,7 +213,12 @@ export function webhookTestWorld(log?: EventStore): WebhookTestWorld {
     async happen() {
       const address = `${newId()}@example.net`;
       const recipientHash = keys.hashAddress(workspaceId, address);
-      const bounce = { emailId: newId(), bounceReason: "recipient_address_rejected", code: 550 };
+      const bounce = {
+        emailId: newId(),
+        reason: "bounce" as const,
+        bounceReason: "recipient_address_rejected",
+        code: 550,
+      };
       await suppressRecipient(store, { workspaceId, recipientHash, address, ...bounce }, context());
       const stream = suppressionStream(recipientHash);
       const id = (await store.read(stream, 1, 1))[0]?.id ?? "";

@@ -19,6 +19,7 @@ export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
   "template:manage": "manage templates",
   "attachment:manage": "manage attachments",
   "suppression:manage": "manage suppressions",
+  "feedback:write": "tell what became of messages",
   "sender:manage": "manage senders and domains",
   "workspace:manage": "manage keys, pause sending, erase, read the audit log",
 };

@@ -10,6 +10,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   sent: "good",
   deferred: "waiting",
   bounced: "bad",
+  complained: "bad",
   failed: "bad",
   suppressed: "quiet",
   canceled: "quiet",

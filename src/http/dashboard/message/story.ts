@@ -144,8 +144,22 @@ function toldOf(event: EmailEvent): Told {
       return {
         title: "Bounced",
         tone: "bad",
-        lines: [reasonInWords(event.data.reason)],
+        lines: [
+          reasonInWords(event.data.reason),
+          ...(event.data.source === undefined ? [] : [sourceInWords(event.data.source)]),
+        ],
         said: event.data.reply,
+      };
+    case "EmailDelivered":
+      return { title: "Delivered", tone: "good", lines: [sourceInWords(event.data.source)] };
+    case "EmailComplained":
+      return {
+        title: "Complained of",
+        tone: "bad",
+        lines: [
+          `The recipient has reported it: ${event.data.feedbackType}.`,
+          sourceInWords(event.data.source),
+        ],
       };
     case "EmailFailed":
       return {
@@ -173,6 +187,18 @@ function toldOf(event: EmailEvent): Told {
       return { title: "Content erased", lines: [line, ...(canceled ? ["It was canceled for that."] : [])] };
     }
   }
+}
+
+const SOURCES: Readonly<Record<string, string>> = {
+  return_path: "A mail to the address of its envelope says so.",
+  complaint_address: "A mail to the address for complaints says so.",
+  ses: "Amazon SES says so.",
+  postmark: "Postmark says so.",
+  api: "It was told over the API.",
+};
+
+function sourceInWords(source: string): string {
+  return SOURCES[source] ?? `${source} says so.`;
 }
 
 function sentInWords({

@@ -35,6 +35,7 @@ interface SuppressionListProps {
 }
 
 function reasonLabel(reason: string): string {
+  if (reason === "complaint") return "complained";
   return reason === "bounce" ? "bounced" : "added by hand";
 }
 
@@ -60,6 +61,7 @@ const Filter: FC<Pick<SuppressionListProps, "visit" | "filter">> = ({ visit, fil
       options={[
         { value: "", label: "Any" },
         { value: "bounce", label: "Bounced" },
+        { value: "complaint", label: "Complained" },
         { value: "manual", label: "Added by hand" },
       ]}
     />
@@ -110,7 +112,7 @@ const Rows: FC<Pick<SuppressionListProps, "visit" | "suppressions">> = ({ visit,
             <Status
               status={reason}
               label={reasonLabel(reason)}
-              tone={reason === "bounce" ? "bad" : "quiet"}
+              tone={reason === "manual" ? "quiet" : "bad"}
             />{" "}
             {emailId !== null && visit.may("email:read") ? (
               <a href={visit.to(`/messages/${emailId}`)}>the message</a>

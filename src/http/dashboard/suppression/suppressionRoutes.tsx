@@ -26,7 +26,14 @@ import {
 const PAGE_ITEMS = 50;
 /** How long a change waits to show in the list that it leads to, in ms. */
 const SHOWN_WAIT_MS = 1_000;
-const REASONS = ["bounce", "manual"];
+const WHY: Readonly<Record<string, string>> = {
+  bounce:
+    "Its own server has refused it for good. Where it still does, the next message bounces, and the address is suppressed again. Bounces harm your reputation as a sender.",
+  complaint:
+    "Its owner has reported a message as unwanted. Complaints harm your reputation as a sender more than anything else.",
+  manual: "Somebody of your team has added it by hand.",
+};
+const REASONS = ["bounce", "complaint", "manual"];
 const PATH = "/suppressions";
 
 /** Listing, looking up, adding and removing addresses that get no mail. */
@@ -160,12 +167,7 @@ function removalPage(visit: Visit, { sent }: Address, { reason }: Suppression): 
         verb="Remove"
         cancelTo={visit.to(PATH)}
       >
-        <p>
-          {reason === "bounce"
-            ? "Its own server has refused it for good. Where it still does, the next message bounces, and the address is suppressed again. Bounces harm your reputation as a sender."
-            : "Somebody of your team has added it by hand."}{" "}
-          What was suppressed meanwhile is not sent later.
-        </p>
+        <p>{WHY[reason] ?? WHY.manual} What was suppressed meanwhile is not sent later.</p>
       </Confirmation>
     ),
   };

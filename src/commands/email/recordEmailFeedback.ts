@@ -1,0 +1,119 @@
+import { emailStream } from "../../domain/email/events.ts";
+import type { BounceReason } from "../../domain/email/feedback/bounceReason.ts";
+import {
+  type Feedback,
+  type FeedbackOutcome,
+  type FeedbackSource,
+  recordFeedback,
+} from "../../domain/email/feedback/recordFeedback.ts";
+import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
+import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import { domainOf } from "../../kernel/text/emailAddress.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import type { ContentStore } from "../../ports/contentStore.ts";
+import type { EventStore } from "../../ports/eventStore.ts";
+import { emailAggregate } from "../aggregates.ts";
+import { transact } from "../transact.ts";
+import { type EmailHistory, readEmailHistory } from "./emailHistory.ts";
+import { suppressRecipient } from "./mailAttempts.ts";
+import { contentSaltOf } from "./openRelayReplies.ts";
+import { contentOf } from "./readEmail.ts";
+
+/** What somebody tells of a message after a relay had taken it. */
+export type ToldOfEmail =
+  | { readonly kind: "delivered" }
+  | { readonly kind: "complained"; readonly feedbackType: string }
+  /** `diagnostic` is the server's answer, "" where it is not told. It may name people: it is redacted and encrypted. */
+  | { readonly kind: "bounced"; readonly bounce: BounceReason; readonly diagnostic: string };
+
+/** What recording works with. */
+export interface FeedbackContext {
+  readonly store: EventStore;
+  readonly content: ContentStore;
+  readonly keys: Pick<InstanceKeys, "encryptWithSalt">;
+  /** Whether a bounce says for good at which domain it was. */
+  readonly bounceDomains: boolean;
+}
+
+/** By whom and when it was told. */
+export interface FeedbackOrigin {
+  readonly source: FeedbackSource;
+  readonly at: EpochMs;
+  readonly actor: string;
+  readonly correlationId: string;
+  /** Set where only messages of one workspace may be told of. */
+  readonly workspaceId?: string;
+}
+
+/** What of the message's content goes into what is recorded: nothing once it was erased. */
+interface Known {
+  readonly address: string | null;
+  readonly domain?: string;
+  readonly encrypt: ((text: string) => string) | null;
+}
+
+async function known(context: FeedbackContext, id: string, story: EmailHistory): Promise<Known> {
+  const content = await contentOf(context, id, story);
+  const salt = contentSaltOf(story);
+  if (content === null || salt === null) return { address: null, encrypt: null };
+  const { from, to, replyTo = "", subject } = content;
+  return {
+    address: to,
+    ...(context.bounceDomains ? { domain: domainOf(to) } : {}),
+    encrypt: (text) =>
+      context.keys.encryptWithSalt(salt, redactRelayReply(text, from, to, [replyTo, subject])),
+  };
+}
+
+function feedbackOf(told: ToldOfEmail, { domain, encrypt }: Known): Feedback {
+  if (told.kind !== "bounced") return told;
+  const { reason, code, enhancedCode } = told.bounce;
+  return {
+    kind: "bounced",
+    reason,
+    ...(code === undefined ? {} : { code }),
+    ...(enhancedCode === undefined ? {} : { enhancedCode }),
+    ...(encrypt === null || told.diagnostic === "" ? {} : { sealedReply: encrypt(told.diagnostic) }),
+    ...(domain === undefined ? {} : { recipientDomain: domain }),
+  };
+}
+
+/** The suppression that follows: for what is the address's fault, and for complaints. */
+function suppressionOf(told: ToldOfEmail, feedback: Feedback) {
+  if (told.kind === "complained") return { reason: "complaint" as const };
+  if (told.kind !== "bounced" || told.bounce.kind !== "hard" || feedback.kind !== "bounced") return null;
+  const { kind: _, reason: bounceReason, recipientDomain: __, ...reply } = feedback;
+  return { reason: "bounce" as const, bounceReason, ...reply };
+}
+
+/**
+ * Records what somebody tells of a message, and suppresses the address that it was sent to where that follows. A repeat
+ * changes nothing. The suppression comes first: if we end in between, the repeat finds both to do. Throws `StoreError`.
+ */
+export async function recordEmailFeedback(
+  context: FeedbackContext,
+  id: string,
+  told: ToldOfEmail,
+  origin: FeedbackOrigin,
+): Promise<FeedbackOutcome> {
+  const { source, workspaceId: only, ...on } = origin;
+  const story = await readEmailHistory(context.store, id);
+  const email = story.state;
+  if (email === null || (only !== undefined && email.workspaceId !== only)) return "notFound";
+  const facts = await known(context, id, story);
+  const feedback = feedbackOf(told, facts);
+  const first = recordFeedback(email, feedback, source);
+  if (first.outcome !== "recorded") return first.outcome;
+  const suppression = suppressionOf(told, feedback);
+  const { workspaceId, recipientHash } = email;
+  if (suppression !== null) {
+    const recipient = { workspaceId, recipientHash, address: facts.address, emailId: id, ...suppression };
+    await suppressRecipient(context.store, recipient, { ...on, workspaceId });
+  }
+  return transact(
+    context.store,
+    { ...emailAggregate, stream: emailStream(id) },
+    (state) => recordFeedback(state, feedback, source),
+    { ...on, workspaceId },
+  );
+}

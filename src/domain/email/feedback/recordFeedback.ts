@@ -1,0 +1,49 @@
+import type { Decision } from "../../../kernel/event/decider.ts";
+import { withErasure } from "../contentRemoval.ts";
+import type { EmailEvent } from "../events.ts";
+import type { LastingReply } from "../recordedVerdict.ts";
+import { type Email, type EmailState, isNews } from "../state.ts";
+
+/** Who tells what became of a message. These names are kept for good. */
+export type FeedbackSource = "return_path" | "complaint_address" | "ses" | "postmark" | "api";
+
+/** What became of a message after a relay had taken it. */
+export type Feedback =
+  | { readonly kind: "delivered" }
+  | { readonly kind: "complained"; readonly feedbackType: string }
+  | ({
+      readonly kind: "bounced";
+      readonly reason: string;
+      /** For usage; absent where it is not known or not kept. */
+      readonly recipientDomain?: string;
+    } & LastingReply);
+
+/** `superseded`: what is known already says more, or the message never left. */
+export type FeedbackOutcome = "recorded" | "superseded" | "notFound";
+
+function feedbackEvent({ attempts: attempt }: Email, told: Feedback, source: FeedbackSource): EmailEvent {
+  switch (told.kind) {
+    case "delivered":
+      return { type: "EmailDelivered", data: { attempt, source } };
+    case "complained":
+      return { type: "EmailComplained", data: { attempt, feedbackType: told.feedbackType, source } };
+    case "bounced": {
+      const { kind: _, ...facts } = told;
+      return { type: "EmailBounced", data: { attempt, ...facts, source } };
+    }
+  }
+}
+
+/**
+ * Records what somebody tells of a message. A message that waits or is claimed after an attempt whose end is not known
+ * ends with it: the relay had it after all. A repeat gives no events.
+ */
+export function recordFeedback(
+  state: EmailState,
+  told: Feedback,
+  source: FeedbackSource,
+): Decision<FeedbackOutcome, EmailEvent> {
+  if (state === null) return { outcome: "notFound", events: [] };
+  if (!isNews(state, told.kind)) return { outcome: "superseded", events: [] };
+  return { outcome: "recorded", events: withErasure(state, [feedbackEvent(state, told, source)]) };
+}

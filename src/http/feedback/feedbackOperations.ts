@@ -1,0 +1,91 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Closed, Id, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
+import { fault, memberRules, NO_FAULTS } from "../body/memberRules.ts";
+import { inWords, withRules } from "../body/validation.ts";
+import { answersOk, type Operations } from "../server/operation.ts";
+
+const MESSAGE_ID_CHARACTERS_MAX = 998;
+const REPLY_CHARACTERS_MAX = 4_000;
+
+/** What happened, in the words of those who tell it. */
+const KINDS = ["delivered", "bounced", "complained"] as const;
+
+export const TellFeedbackBody = withRules(
+  Closed(
+    {
+      email_id: Type.Optional(Id("The message, by its id here.")),
+      message_id: Type.Optional(
+        Text({
+          minLength: 1,
+          maxLength: MESSAGE_ID_CHARACTERS_MAX,
+          description:
+            "The message, by its Message-ID as this service wrote it, with or without angle brackets.",
+        }),
+      ),
+      type: OneOf(KINDS),
+      status: Type.Optional(
+        inWords(
+          "an enhanced status code such as 5.1.1",
+          Type.String({
+            pattern: "^[45]\\.\\d{1,3}\\.\\d{1,3}$",
+            description: "Of a bounce: the enhanced status code (RFC 3463), such as `5.1.1`.",
+          }),
+        ),
+      ),
+      reply: Type.Optional(
+        Text({
+          maxLength: REPLY_CHARACTERS_MAX,
+          description:
+            "Of a bounce: what the recipient's server answered, such as `550 5.1.1 user unknown`. Addresses in it are replaced.",
+        }),
+      ),
+      feedback_type: Type.Optional(
+        OneOf(["abuse", "fraud", "virus", "opt-out", "other"], {
+          description: "Of a complaint (RFC 5965); `abuse` unless given.",
+        }),
+      ),
+    },
+    {
+      examples: [
+        {
+          message_id: "<0d3f7a52-90d5-5d0c-8f5e-3d1b8a3f7c11@shop.example>",
+          type: "bounced",
+          status: "5.1.1",
+          reply: "550 5.1.1 user unknown",
+        },
+      ],
+    },
+  ),
+  memberRules(({ email_id: emailId, message_id: messageId }) =>
+    (emailId === undefined) === (messageId === undefined)
+      ? fault("/email_id", "must be there, or message_id in its place, and not both")
+      : NO_FAULTS,
+  ),
+);
+
+const FeedbackOutcome = Closed(
+  {
+    object: Type.Literal("feedback"),
+    email_id: Uuid,
+    outcome: OneOf(["recorded", "superseded"], {
+      description:
+        "`superseded`: what is known of the message already says as much or more, or it never left.",
+    }),
+  },
+  { $id: "Feedback", description: "What became of something that was told of a message." },
+);
+
+export const feedbackOperations = {
+  tellFeedback: {
+    summary: "Tell what became of a message",
+    description:
+      "For relays whose events come to you: that a message was delivered, bounced, or that its recipient has reported " +
+      "it. Whether a bounce is the address's fault is read from `status` and `reply`; then, and for a complaint, the " +
+      "address that the message was sent to is suppressed. A repeat changes nothing.",
+    tag: "Feedback",
+    body: TellFeedbackBody,
+    ...answersOk(FeedbackOutcome, "NOT_FOUND"),
+  },
+} satisfies Operations;
+
+export type TellFeedback = Static<typeof feedbackOperations.tellFeedback.body>;

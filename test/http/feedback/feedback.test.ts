@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
+import { type TestStore, testStores } from "../../support/stores/stores.ts";
+import { message, newKey, type Tenant } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+import { startWebhookWorld, type WebhookWorld } from "../../support/webhook/webhookWorld.ts";
+
+const ADDRESS = "ana@example.net";
+
+function startWorld(store: TestStore, relayPort: number): Promise<WebhookWorld> {
+  return startWebhookWorld(store, ["told"], { env: { SMTP_URL: `smtp://127.0.0.1:${relayPort}` } });
+}
+
+interface Told {
+  readonly type: string;
+  readonly data: Record<string, unknown>;
+}
+
+describe.each(await testStores())("what others tell of messages on $name", (store) => {
+  let sink: Sink;
+  let world: WebhookWorld;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    sink = await startSmtpSink();
+    world = await startWorld(store, sink.port);
+    tenant = await world.service.tenant();
+    await tenant.call("POST", "/webhooks", { body: { url: world.urlOf("told") } });
+  });
+  afterAll(async () => {
+    await world.remove();
+    await sink.close();
+  });
+
+  async function emailOf(id: string) {
+    return (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
+  }
+
+  async function sent(to: string): Promise<string> {
+    const { json } = await tenant.send(newKey(), message({ to }));
+    await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
+    return json.id;
+  }
+
+  function tell(body: object) {
+    return tenant.call("POST", "/api/v1/feedback", { body });
+  }
+
+  async function toldOf(type: string, id: string): Promise<Told> {
+    const calls = () => world.receiver.calls.map(({ body }) => JSON.parse(body) as Told);
+    const isIt = (one: Told) => one.type === type && one.data.id === id;
+    await until(() => calls().some(isIt), `${type} to be told`);
+    return calls().find(isIt) as Told;
+  }
+
+  test("a delivery shows in the message and is told to endpoints", async () => {
+    const id = await sent(ADDRESS);
+    const { status, json } = await tell({ email_id: id, type: "delivered" });
+    expect({ status, json }).toEqual({
+      status: 200,
+      json: { object: "feedback", email_id: id, outcome: "recorded" },
+    });
+    expect(await emailOf(id)).toMatchObject({ status: "delivered", waiting: null });
+    expect((await emailOf(id)).timeline.at(-1)).toMatchObject({
+      type: "delivered",
+      attempt: 1,
+      source: "api",
+    });
+    expect((await toldOf("email.delivered", id)).data).toMatchObject({
+      status: "delivered",
+      attempt: 1,
+      source: "api",
+    });
+    expect((await tell({ email_id: id, type: "delivered" })).json.outcome).toBe("superseded");
+  });
+
+  test("a bounce that is the address's fault suppresses the address that was sent to", async () => {
+    const to = "gone@example.net";
+    const id = await sent(to);
+    const reply = `550 5.1.1 <${to}> user unknown`;
+    const messageId = `<${id}@example.com>`;
+    expect(
+      (await tell({ message_id: messageId, type: "bounced", status: "5.1.1", reply })).json.outcome,
+    ).toBe("recorded");
+    const email = await emailOf(id);
+    expect(email.status).toBe("bounced");
+    expect(email.timeline.at(-1)).toMatchObject({
+      type: "bounced",
+      reason: "recipient_address_rejected",
+      source: "api",
+      code: 550,
+      enhanced_code: "5.1.1",
+      reply: "550 5.1.1 <recipient> user unknown",
+    });
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
+      reason: "bounce",
+      email_id: id,
+    });
+    expect((await toldOf("email.bounced", id)).data).toMatchObject({ status: "bounced", source: "api" });
+  });
+
+  test("a bounce for policy, quota or time suppresses nobody", async () => {
+    const to = "full@example.net";
+    for (const [status, reply] of [
+      ["5.7.1", "554 5.7.1 blocked using zen.example"],
+      ["5.2.2", "552 5.2.2 mailbox full"],
+      ["4.4.7", ""],
+    ] as const) {
+      const id = await sent(to);
+      expect((await tell({ email_id: id, type: "bounced", status, reply })).json.outcome).toBe("recorded");
+      expect((await emailOf(id)).status).toBe("bounced");
+    }
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(404);
+  });
+
+  test("a complaint suppresses; lifted by hand, a repeat does not suppress again", async () => {
+    const to = "annoyed@example.net";
+    const id = await sent(to);
+    await tell({ email_id: id, type: "complained", feedback_type: "fraud" });
+    expect(await emailOf(id)).toMatchObject({ status: "complained" });
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
+      reason: "complaint",
+    });
+    expect((await toldOf("email.complained", id)).data).toMatchObject({
+      feedback_type: "fraud",
+      source: "api",
+    });
+    expect((await tenant.call("DELETE", `/api/v1/suppressions/${to}`)).status).toBe(204);
+    expect((await tell({ email_id: id, type: "complained" })).json.outcome).toBe("superseded");
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(404);
+  });
+
+  test("of an erased message nothing personal is kept, and its recipient is suppressed all the same", async () => {
+    const to = "erased@example.net";
+    const id = await sent(to);
+    await tenant.call("DELETE", `/api/v1/emails/${id}/content`);
+    const reply = `550 5.1.1 <${to}> user unknown`;
+    expect((await tell({ email_id: id, type: "bounced", reply })).json.outcome).toBe("recorded");
+    const email = await emailOf(id);
+    expect(email).toMatchObject({ status: "bounced", to: null });
+    expect(JSON.stringify(email)).not.toContain("erased@");
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
+      reason: "bounce",
+      address: null,
+    });
+  });
+
+  test("only a message of the key's workspace is told of", async () => {
+    const id = await sent(ADDRESS);
+    const other = await world.service.tenant();
+    const answer = await other.call("POST", "/api/v1/feedback", {
+      body: { email_id: id, type: "complained" },
+    });
+    expect(answer.status).toBe(404);
+    expect((await emailOf(id)).status).toBe("sent");
+    expect((await tell({ message_id: "<somebody@else.example>", type: "delivered" })).status).toBe(404);
+    expect((await tell({ email_id: crypto.randomUUID(), type: "delivered" })).status).toBe(404);
+  });
+
+  test("names one message, by one of its names", async () => {
+    const id = crypto.randomUUID();
+    const faults = async (body: object) => (await tell(body)).json.errors[0];
+    expect(await faults({ type: "delivered" })).toMatchObject({ pointer: "/email_id" });
+    expect(await faults({ type: "delivered", email_id: id, message_id: `<${id}@a.example>` })).toMatchObject({
+      pointer: "/email_id",
+    });
+    expect(await faults({ type: "opened", email_id: id })).toMatchObject({ pointer: "/type" });
+    expect(await faults({ type: "bounced", email_id: id, status: "bad" })).toMatchObject({
+      pointer: "/status",
+    });
+  });
+});
