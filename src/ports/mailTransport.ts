@@ -20,7 +20,9 @@ export interface MailMessage {
   /** The display name beside `from`. */
   readonly fromName?: string;
   readonly to: string;
+  readonly toName?: string;
   readonly replyTo?: string;
+  readonly replyToName?: string;
   readonly subject: string;
   readonly html?: string;
   readonly text?: string;

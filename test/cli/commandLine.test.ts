@@ -303,6 +303,10 @@ describe("keys and senders on the command line", () => {
       // A forgotten option destroys nothing.
       const neither = await run("sender", "rename", billing, ...of);
       expect(neither).toMatchObject({ exitCode: 2, err: expect.stringContaining("--name or --remove-name") });
+      await run("sender", "rename", "acme.example", ...of, "--name", "Acme");
+      expect((await list())[1]).toMatchObject({ kind: "domain", display_name: "Acme" });
+      await run("sender", "add", "other.example", ...of, "--name", "Other");
+      expect((await list())[2]).toMatchObject({ name: "other.example", display_name: "Other" });
       const unknown = await run("sender", "rename", "nobody@acme.example", ...of, "--name", "X");
       expect(unknown).toMatchObject({ exitCode: 1, err: expect.stringContaining("there is no such sender") });
       const control = await run("sender", "rename", billing, ...of, "--name", "a\nBcc: b");

@@ -132,6 +132,10 @@ describe("content", () => {
     ["a NUL and a DEL", { text: "a\0b\u007fc" }],
     ["a display name", { fromName: "Bücher & Mehr" }],
     [
+      "three names",
+      { fromName: "=?utf-8?Q?b?=", toName: 'Ana "A" Ö', replyTo: "desk@example.com", replyToName: "受付" },
+    ],
+    [
       "a subject and a display name like encoded-words",
       { subject: "=?utf-8?Q?a?=", fromName: "=?utf-8?Q?b?=" },
     ],
@@ -172,7 +176,9 @@ describe("content", () => {
     expect(
       parsed.attachments.map(({ filename, content }) => [filename, Buffer.from(content as ArrayBuffer)]),
     ).toEqual((message.attachments ?? []).map(({ filename, content }) => [filename, Buffer.from(content)]));
-    expect(parsed.to?.map((to) => to.address)).toEqual([message.to]);
+    expect(parsed.to).toEqual([{ address: message.to, name: message.toName ?? "" }]);
+    const replyTo = { address: message.replyTo, name: message.replyToName ?? "" };
+    expect(parsed.replyTo as unknown).toEqual(message.replyTo === undefined ? undefined : [replyTo]);
     expect(parsed.messageId).toBe(message.messageId);
     expect(Date.parse(parsed.date ?? "")).toBe(message.date);
     const headers = new Map(parsed.headers.map(({ key, value }) => [key, value]));

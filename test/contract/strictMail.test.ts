@@ -98,14 +98,17 @@ function withoutSpaces(name: string): string {
 }
 
 function expectAsSent({ about, message }: Specimen, read: PythonReading | undefined): void {
-  const { from, fromName = "", to, replyTo, subject, attachments = [] } = message;
-  const names = (read?.from ?? []).map(([name, address]) => [withoutSpaces(name), address]);
-  expect({ about, ...read, from: names }).toEqual({
+  const { from, fromName = "", to, toName = "", replyTo, replyToName = "", subject } = message;
+  const { attachments = [] } = message;
+  const named = (list: PythonReading["from"] = []) =>
+    list.map(([name, address]) => [withoutSpaces(name), address]);
+  const names = { from: named(read?.from), to: named(read?.to), reply_to: named(read?.reply_to) };
+  expect({ about, ...read, ...names }).toEqual({
     about,
     defects: [],
     from: [[withoutSpaces(fromName), from]],
-    to: [["", to]],
-    reply_to: replyTo === undefined ? [] : [["", replyTo]],
+    to: [[withoutSpaces(toName), to]],
+    reply_to: replyTo === undefined ? [] : [[withoutSpaces(replyToName), replyTo]],
     subject,
     files: attachments.map(({ filename }) => filename),
   });

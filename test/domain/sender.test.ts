@@ -6,6 +6,7 @@ import {
   confirmLink,
   LINK_LIFETIME_MS,
   type MailResult,
+  renameSender,
   requestVerification,
   settleVerificationMail,
   switchSender,
@@ -29,6 +30,26 @@ describe("a sender", () => {
       .when((state) => addSender(state, added))
       .then("added", added)
       .again("alreadyAdded");
+  });
+
+  test("of either kind is given another name, or none", () => {
+    const domain: SenderEvent = {
+      type: "SenderDomainAdded",
+      data: { workspaceId: "w", domain: "example.com", displayName: "Shop" },
+    };
+    for (const beginning of [added, domain]) {
+      expect(foldOf(senderAggregate, [beginning])?.displayName).toBe("Shop");
+      given(beginning)
+        .when((state) => renameSender(state, "Store"))
+        .then("renamed", { type: "SenderRenamed", data: { displayName: "Store" } })
+        .again("unchanged");
+      given(beginning)
+        .when((state) => renameSender(state, null))
+        .then("renamed", { type: "SenderRenamed", data: {} });
+    }
+    given()
+      .when((state) => renameSender(state, "Store"))
+      .then("notFound");
   });
 
   test("is verified once", () => {

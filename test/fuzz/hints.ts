@@ -96,7 +96,8 @@ function sendBody(hinting: Hinting): Json {
   const envelope = {
     from: workspace.sender,
     to: recipient(hinting),
-    ...(random.chance(0.2) ? { reply_to: recipient(hinting) } : {}),
+    ...(random.chance(0.2) ? { from_name: workspace.canary(), to_name: workspace.canary() } : {}),
+    ...(random.chance(0.2) ? { reply_to: recipient(hinting), reply_to_name: workspace.canary() } : {}),
     ...(random.chance(0.3) ? { metadata: metadata(hinting) } : {}),
     ...(workspace.known.has("attachment") && random.chance(0.2) ? { attachments: attachments(hinting) } : {}),
   };
@@ -273,7 +274,7 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
     body: ({ random, workspace }) =>
       random.chance(0.7)
         ? { address: `${workspace.canary()}@example.com`, display_name: workspace.canary() }
-        : { domain: `${workspace.canary()}.example.com` },
+        : { domain: `${workspace.canary()}.example.com`, display_name: workspace.canary() },
   },
   getSender: sender,
   disableSender: sender,

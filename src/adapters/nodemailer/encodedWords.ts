@@ -27,13 +27,13 @@ export function encodedWords(text: string): string {
   return needsEncoding(text) ? encodeWord(text, "Q", ENCODED_CHARS_MAX) : text;
 }
 
-/** Sets `From` with a display name that would not come back, as encoded-words before the address. */
-export function encodeFromName(root: MimeNode, name: string): void {
+/** Sets an address header with a display name that would not come back, as encoded-words before the address. */
+export function encodeName(root: MimeNode, header: "From" | "To" | "Reply-To", name: string): void {
   if (!needsEncoding(name)) return;
   const placeholder = "name";
-  replaceHeader(root, "From", (from, write) => {
+  replaceHeader(root, header, (mailbox, write) => {
     // Written for a name that needs neither quotes nor encoding, so the address is in its angle brackets.
-    const written = write({ ...(from as object), name: placeholder });
+    const written = write({ ...(mailbox as object), name: placeholder });
     return `${encodeWord(name, "Q", ENCODED_CHARS_MAX)}${written.slice(placeholder.length)}`;
   });
 }

@@ -5,7 +5,7 @@ import type MimeNode from "nodemailer/lib/mime-node";
 import { encode as encodeQuotedPrintable, wrap as wrapQuotedPrintable } from "nodemailer/lib/qp";
 import type { MailAttachment, MailMessage } from "../../ports/mailTransport.ts";
 import { base64Length, writeBase64 } from "./base64Lines.ts";
-import { dropUnfitName, encodedWords, encodeFromName } from "./encodedWords.ts";
+import { dropUnfitName, encodedWords, encodeName } from "./encodedWords.ts";
 
 /** Encoded body lines are no longer than this (RFC 2045 §6.7 and §6.8); RFC 5321 would allow 998. */
 const BODY_LINE_CHARS_MAX = 76;
@@ -40,13 +40,14 @@ function lengthOf(piece: Piece): number {
 
 /** The MIME tree of a message. Addresses go in as objects, so nothing in them is read as a list or a name. */
 export function compose(message: MailMessage): MimeNode {
-  const { id, from, fromName = "", to, replyTo, subject, messageId, date } = message;
+  const { id, from, fromName = "", to, toName = "", replyTo, replyToName = "" } = message;
+  const { subject, messageId, date } = message;
   const text = message.text === undefined ? undefined : withCrlf(message.text);
   const html = message.html === undefined ? undefined : withCrlf(message.html);
   const root = new MailComposer({
     from: { name: fromName, address: from },
-    to: { name: "", address: to },
-    replyTo: replyTo === undefined ? undefined : { name: "", address: replyTo },
+    to: { name: toName, address: to },
+    replyTo: replyTo === undefined ? undefined : { name: replyToName, address: replyTo },
     subject: encodedWords(subject),
     text,
     html,
@@ -63,7 +64,9 @@ export function compose(message: MailMessage): MimeNode {
     disableFileAccess: true,
     disableUrlAccess: true,
   }).compile();
-  encodeFromName(root, fromName);
+  encodeName(root, "From", fromName);
+  encodeName(root, "To", toName);
+  encodeName(root, "Reply-To", replyToName);
   for (const node of nodesOf(root)) dropUnfitName(node);
   return root;
 }

@@ -1,7 +1,7 @@
 import { newSender } from "../../commands/sender/manageSender.ts";
 import { type DomainRecord, domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
-import { type Command, notFound, UsageError } from "../program/command.ts";
+import { type Command, notFound } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 import { SENDER_OPERAND, senderNameOf } from "./senderCommand.ts";
@@ -22,8 +22,6 @@ export const senderAdd: Command = {
     const workspaceId = invocation.required("workspace");
     const name = senderNameOf(invocation);
     const text = invocation.option(NAME_OPTION.name);
-    if (text !== undefined && name.kind === "domain")
-      throw new UsageError("--name goes with an address only");
     const named = text === undefined ? {} : { displayName: displayNameOf(text) };
     const { added, record } = await withLog(invocation.config, async ({ deps }) => ({
       added: await newSender(deps, { workspaceId, name, ...named }, systemCommandContext("cli")),

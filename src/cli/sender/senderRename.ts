@@ -24,7 +24,7 @@ const REMOVE_NAME_OPTION: Option = { name: "remove-name", value: null, help: "re
 export const senderRename: Command = {
   name: "sender rename",
   operands: [SENDER_OPERAND],
-  summary: "Give an address another display name",
+  summary: "Give an address or a domain another display name",
   options: [WORKSPACE_OPTION, NAME_OPTION, REMOVE_NAME_OPTION],
   examples: [
     "postledger sender rename billing@acme.example --workspace <id> --name Acme",
@@ -33,7 +33,6 @@ export const senderRename: Command = {
   async run(invocation) {
     const workspaceId = invocation.required("workspace");
     const name = senderNameOf(invocation);
-    if (name.kind === "domain") throw new UsageError("a domain has no display name: name one address");
     const text = invocation.option(NAME_OPTION.name);
     const isRemoved = invocation.option(REMOVE_NAME_OPTION.name) !== undefined;
     if ((text === undefined) !== isRemoved) throw new UsageError("give either --name or --remove-name");

@@ -15,7 +15,7 @@ export function mailMessage(
   { acceptedAt }: Pick<Email, "acceptedAt">,
   content: WholeContent,
 ): MailMessage {
-  const { from, fromName, to, subject, replyTo, html, text, files } = content;
+  const { from, fromName, to, toName, subject, replyTo, replyToName, html, text, files } = content;
   return {
     id,
     // The same for every repeat, so that receivers can drop one.
@@ -25,7 +25,9 @@ export function mailMessage(
     to,
     subject,
     ...(fromName === undefined ? {} : { fromName }),
+    ...(toName === undefined ? {} : { toName }),
     ...(replyTo === undefined ? {} : { replyTo }),
+    ...(replyToName === undefined ? {} : { replyToName }),
     ...(html === undefined ? {} : { html }),
     ...(text === undefined ? {} : { text }),
     ...(files.length === 0 ? {} : { attachments: files }),

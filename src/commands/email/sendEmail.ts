@@ -153,11 +153,11 @@ async function prepare(deps: Dependencies, send: SendEmail): Promise<Prepared | 
   }
   const contentBytesMax = workspace?.limits.contentBytes ?? deps.limitsDefault.contentBytes;
   if (deps.contentAllowance.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
-  const fromName = sender.displayName === null ? {} : { fromName: sender.displayName };
+  const defaultName = sender.displayName === null ? {} : { fromName: sender.displayName };
   return {
     kind: "prepared",
     sender,
-    content: { ...rendered.content, ...fromName },
+    content: { ...defaultName, ...rendered.content },
     templateVersionId: rendered.versionId,
     resolved: files.attachments,
   };

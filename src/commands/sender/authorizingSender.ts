@@ -9,6 +9,7 @@ export interface AuthorizingSender {
   readonly senderId: string;
   /** The domain's sender when the address cannot send on its own; null: the address'. */
   readonly domainSenderId: string | null;
+  /** The address' own, else the one of the domain that speaks for it. */
   readonly displayName: string | null;
 }
 
@@ -25,5 +26,5 @@ export async function authorizingSender(
   const domainSenderId = domainSenderIdOf(keys, workspaceId, from);
   const domain = await senders.get(domainSenderId);
   if (authorityOf(address, domain) === null) return senderFault(address, domain);
-  return { senderId, domainSenderId, displayName };
+  return { senderId, domainSenderId, displayName: displayName ?? domain?.displayName ?? null };
 }

@@ -64,7 +64,7 @@ async function changeSender<Outcome>(
 export interface NewSender {
   readonly workspaceId: string;
   readonly name: SenderName;
-  /** Of an address: stands beside it in From; null for none. Absent: a sender that is there keeps the one it has. */
+  /** Stands beside the address in From; null for none. Absent: a sender that is there keeps the one it has. */
   readonly displayName?: string | null;
 }
 
@@ -80,7 +80,7 @@ export async function newSender(deps: Dependencies, sender: NewSender, context: 
   const event: Parameters<typeof addSender>[1] =
     name.kind === "address"
       ? { type: "SenderAdded", data: { workspaceId, address: name.address.sent, ...named } }
-      : { type: "SenderDomainAdded", data: { workspaceId, domain: name.domain } };
+      : { type: "SenderDomainAdded", data: { workspaceId, domain: name.domain, ...named } };
   const on = { ...context, workspaceId };
   const decide = (state: SenderState): Decision<"added" | "renamed" | "alreadyAdded", SenderEvent> => {
     if (state === null || displayName === undefined) return addSender(state, event);
@@ -90,7 +90,7 @@ export async function newSender(deps: Dependencies, sender: NewSender, context: 
   return { id, outcome: await transactSender(deps, id, decide, on) };
 }
 
-/** Gives an address that is a sender another display name; null: none. */
+/** Gives a sender another display name; null: none. */
 export function renameExistingSender(
   deps: Dependencies,
   id: string,

@@ -1,5 +1,7 @@
 /** Limits of the content of a message, sent directly or rendered from a template. */
 export const SUBJECT_CHARACTERS_MAX = 998;
+/** Of a name beside an address. */
+export const NAME_CHARACTERS_MAX = 255;
 export const HTML_CHARACTERS_MAX = 500_000;
 export const TEXT_CHARACTERS_MAX = 200_000;
 /** Of `variables` as compact JSON. */

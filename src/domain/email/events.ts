@@ -17,10 +17,12 @@ export type EmailAttachment = Static<typeof EmailAttachment>;
 /** What a person sent: the only place of the log, beside the sender's own stream, that holds an address. */
 export const EmailContent = Type.Object({
   from: Type.String(),
-  /** The sender's display name as it was at acceptance. */
+  /** The name that the send gave, or else the sender's display name as it was at acceptance. */
   fromName: Type.Optional(Type.String()),
   to: Type.String(),
+  toName: Type.Optional(Type.String()),
   replyTo: Type.Optional(Type.String()),
+  replyToName: Type.Optional(Type.String()),
   subject: Type.String(),
   html: Type.Optional(Type.String()),
   text: Type.Optional(Type.String()),

@@ -23,12 +23,12 @@ export function addSender(
   return { outcome: "added", events: [sender] };
 }
 
-/** Gives an address another display name; null: none. A repeat gives no events, and a domain has no name. */
+/** Gives a sender another display name; null: none. A repeat gives no events. */
 export function renameSender(
   state: SenderState,
   displayName: string | null,
 ): Decision<"renamed" | "unchanged" | "notFound", SenderEvent> {
-  if (state?.kind !== "address") return { outcome: "notFound", events: [] };
+  if (state === null) return { outcome: "notFound", events: [] };
   if (state.displayName === displayName) return { outcome: "unchanged", events: [] };
   const data = displayName === null ? {} : { displayName };
   return { outcome: "renamed", events: [{ type: "SenderRenamed", data }] };

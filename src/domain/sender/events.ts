@@ -16,7 +16,11 @@ const schemas = {
     displayName: Type.Optional(Type.String()),
   }),
   /** All addresses at exactly this domain. */
-  SenderDomainAdded: Type.Object({ workspaceId: Type.String(), domain: Type.String() }),
+  SenderDomainAdded: Type.Object({
+    workspaceId: Type.String(),
+    domain: Type.String(),
+    displayName: Type.Optional(Type.String()),
+  }),
   /** The name that stands beside the address in From is another one; absent: there is none. */
   SenderRenamed: Type.Object({ displayName: Type.Optional(Type.String()) }),
   SenderVerified: Type.Object({ method: Method }),

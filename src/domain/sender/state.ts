@@ -24,6 +24,7 @@ export interface Sender {
   readonly kind: "address" | "domain";
   /** The address as it was given, or the domain. */
   readonly name: string;
+  /** Stands beside the address in From where a send gives no name of its own. */
   readonly displayName: string | null;
   /** Null until it is verified. */
   readonly verifiedBy: VerificationMethod | null;
@@ -108,8 +109,8 @@ function evolve(state: SenderState, event: SenderEvent): SenderState {
     return { workspaceId, kind: "address", name: address, displayName, ...fresh };
   }
   if (event.type === "SenderDomainAdded") {
-    const { workspaceId, domain } = event.data;
-    return { workspaceId, kind: "domain", name: domain, displayName: null, ...fresh };
+    const { workspaceId, domain, displayName = null } = event.data;
+    return { workspaceId, kind: "domain", name: domain, displayName, ...fresh };
   }
   return state === null ? null : evolveExisting(state, event);
 }

@@ -254,7 +254,10 @@ export const Metadata = Type.Record(AnyName, Type.Union([Type.String(), Type.Num
 export const Email = Closed(
   {
     ...summaryFields,
+    from_name: Nullable(Type.String({ description: "As it stands in From: the send's own, or else the sender's." })),
+    to_name: NullableText,
     reply_to: NullableText,
+    reply_to_name: NullableText,
     html: NullableText,
     text: NullableText,
     template_id: Nullable(Uuid),
@@ -287,7 +290,10 @@ export function emailJson(view: EmailView, waiting: WaitingView | null): AnswerO
   const { email, content } = view;
   return {
     ...emailSummaryJson(view),
+    from_name: content?.fromName ?? null,
+    to_name: content?.toName ?? null,
     reply_to: content?.replyTo ?? null,
+    reply_to_name: content?.replyToName ?? null,
     html: content?.html ?? null,
     text: content?.text ?? null,
     template_id: email.templateId,

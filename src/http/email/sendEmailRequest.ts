@@ -9,10 +9,12 @@ import {
   METADATA_BYTES_MAX,
   METADATA_KEY_CHARACTERS_MAX,
   METADATA_TEXT_CHARACTERS_MAX,
+  NAME_CHARACTERS_MAX,
   SUBJECT_CHARACTERS_MAX,
   TEXT_CHARACTERS_MAX,
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
+import { displayNameFault } from "../../domain/sender/displayName.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { codePoints, grouped, isHeaderSafe } from "../../kernel/text/text.ts";
@@ -38,15 +40,22 @@ const SentAttachment = Closed(
   { title: DirectAttachment.title ?? "", examples: [...DirectAttachment.examples] },
 );
 
+function Name(description: string) {
+  return Type.Optional(Text({ minLength: 1, maxLength: NAME_CHARACTERS_MAX, description }));
+}
+
 /** The body of a send. */
 export const SendEmailBody = withRules(
   Closed(
     {
       from: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "A verified Sending Address." }),
+      from_name: Name("Stands beside `from`; without it the sender's display name does, if it has one."),
       to: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Exactly one recipient." }),
+      to_name: Name("Stands beside `to`."),
       reply_to: Type.Optional(
         Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Where replies to this message go." }),
       ),
+      reply_to_name: Name("Stands beside `reply_to`, which it needs."),
       subject: Type.Optional(
         Text({
           minLength: 1,
@@ -103,13 +112,25 @@ export const SendEmailBody = withRules(
 );
 export type SendEmailBody = Static<typeof SendEmailBody>;
 
-/** As {@link addressFaults}, and where the name goes that other deps take beside the address. */
-function fromFaults(from: unknown): readonly ProblemDetail[] {
-  const isNamed = typeof from === "string" && /<[^<>]+>\s*$/.test(from);
-  return addressFaults("/from", from).map(({ pointer, message }) => ({
+/** As {@link addressFaults}, and which member takes the name that others take beside the address. */
+function mailboxFaults(member: "from" | "to" | "reply_to", address: unknown): readonly ProblemDetail[] {
+  const isNamed = typeof address === "string" && /<[^<>]+>\s*$/.test(address);
+  return addressFaults(`/${member}`, address).map(({ pointer, message }) => ({
     pointer,
-    message: isNamed ? `${message}: the name is the display_name of a sender` : message,
+    message: isNamed ? `${message}: the name goes into ${member}_name` : message,
   }));
+}
+
+function nameFaults(body: UncheckedMembers): readonly ProblemDetail[] {
+  const faults: ProblemDetail[] = [];
+  for (const member of ["from_name", "to_name", "reply_to_name"]) {
+    const name = body[member];
+    const message = typeof name === "string" ? displayNameFault(name, NAME_CHARACTERS_MAX) : null;
+    if (message !== null) faults.push({ pointer: `/${member}`, message });
+  }
+  if (body.reply_to_name !== undefined && body.reply_to === undefined)
+    faults.push({ pointer: "/reply_to_name", message: "needs reply_to beside it" });
+  return faults;
 }
 
 function metadataFaults(metadata: unknown): readonly ProblemDetail[] {
@@ -164,9 +185,9 @@ function attachmentFaults(attachments: unknown): readonly ProblemDetail[] {
 /** The checks of a send that the schema cannot express: addresses, rules that span members, and sizes. */
 function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return [
-    ...fromFaults(body.from),
-    ...addressFaults("/to", body.to),
-    ...addressFaults("/reply_to", body.reply_to),
+    ...mailboxFaults("from", body.from),
+    ...mailboxFaults("to", body.to),
+    ...mailboxFaults("reply_to", body.reply_to),
     ...memberFaults(body),
   ];
 }
@@ -174,6 +195,7 @@ function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
 /** All but the addresses, which a sound request has parsed already. */
 function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return [
+    ...nameFaults(body),
     ...contentFaults(body),
     ...variablesFaults(body.variables),
     ...metadataFaults(body.metadata),
@@ -194,6 +216,7 @@ export function sendRequest(
     from: from.sent,
     to: to.sent,
     subject: body.subject ?? "",
+    ...namesOf(body),
     ...(replyTo ? { replyTo: replyTo.sent } : {}),
     ...(body.html ? { html: body.html } : {}),
     ...(body.text ? { text: body.text } : {}),
@@ -213,6 +236,14 @@ export function sendRequest(
             versionId: body.template_version_id?.toLowerCase() ?? null,
           },
     attachments: (body.attachments ?? []).map(requestedAttachment),
+  };
+}
+
+function namesOf({ from_name: fromName, to_name: toName, reply_to_name: replyToName }: SendEmailBody) {
+  return {
+    ...(fromName === undefined ? {} : { fromName }),
+    ...(toName === undefined ? {} : { toName }),
+    ...(replyToName === undefined ? {} : { replyToName }),
   };
 }
 

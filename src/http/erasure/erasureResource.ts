@@ -19,7 +19,7 @@ const NOT_REACHED = [
   {
     what: "mentions",
     detail:
-      "Messages to others that name the person: as reply_to, or in their subject, text, variables or metadata.",
+      "Messages to others that name the person: as reply_to, or in their names, subject, text, variables or metadata.",
   },
   { what: "senders", detail: "The address as a sending address of the workspace." },
   { what: "later_mail", detail: "Mail that was accepted for the address after the request." },

@@ -120,6 +120,9 @@ function objectsOf(schema: JsonSchema, schemas: Schemas, depth: number): readonl
 const SAMPLE_TEXTS: Readonly<Record<string, string>> = {
   from: "hello@example.com",
   reply_to: "help@example.com",
+  from_name: "Example Shop",
+  to_name: "Ana Smithson",
+  reply_to_name: "Example help desk",
   subject: "Your order",
   html: "<p>It is on its way.</p>",
   text: "It is on its way.",

@@ -34,7 +34,7 @@ export const AddSenderBody = withRules(
             minLength: 1,
             maxLength: DISPLAY_NAME_CHARACTERS_MAX,
             description:
-              "Stands beside the address in From. Only with address; no control characters, and none that cannot be seen.",
+              "Stands beside the address in From where a send has no `from_name`; of a domain, beside each of its addresses that has none of its own. No control characters, and none that cannot be seen.",
           }),
         ),
       ),
@@ -55,7 +55,7 @@ function senderFaults(body: UncheckedMembers): readonly ProblemDetail[] {
       : NO_FAULTS),
     ...addressFaults("/address", address),
     ...domainFaults(domain),
-    ...displayNameFaults(body),
+    ...displayNameFaults(body.display_name),
   ];
 }
 
@@ -69,9 +69,8 @@ function domainFaults(domain: unknown): readonly ProblemDetail[] {
   );
 }
 
-function displayNameFaults({ display_name: name, domain }: UncheckedMembers): readonly ProblemDetail[] {
+function displayNameFaults(name: unknown): readonly ProblemDetail[] {
   if (typeof name !== "string") return NO_FAULTS;
-  if (domain !== undefined) return fault("/display_name", "goes with an address only");
   const found = displayNameFault(name);
   return found === null ? NO_FAULTS : fault("/display_name", found);
 }
@@ -84,5 +83,5 @@ export function addedSender(body: AddSenderBody): Omit<NewSender, "workspaceId">
   const parsed = address === undefined ? null : parseAddress(address);
   if (parsed !== null && "canonical" in parsed)
     return { name: { kind: "address", address: parsed }, ...named };
-  return { name: { kind: "domain", domain: parseDomain(domain) ?? domain } };
+  return { name: { kind: "domain", domain: parseDomain(domain) ?? domain }, ...named };
 }

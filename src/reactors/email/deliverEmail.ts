@@ -276,13 +276,13 @@ function lasting(
   { keys }: DeliveryContext,
   { story }: Attempt,
   verdict: Verdict,
-  { from, to, replyTo = "", subject }: EmailContent,
+  { from, to, toName = "", replyTo = "", replyToName = "", subject }: EmailContent,
 ): LastingVerdict {
   const first = story.events[0]?.event;
   invariant(first?.type === "EmailContentStored", "a message with content begins with it");
   const { salt } = first.data;
   const encrypt = (reply: string) =>
-    keys.encryptWithSalt(salt, redactRelayReply(reply, from, to, [replyTo, subject]));
+    keys.encryptWithSalt(salt, redactRelayReply(reply, from, to, [replyTo, subject, toName, replyToName]));
   return lastingVerdict(verdict, encrypt, [from, to, replyTo]);
 }
 

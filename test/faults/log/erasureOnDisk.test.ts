@@ -29,7 +29,10 @@ function messageTo(to: string, markers: Markers, characters: number): Record<str
   return {
     from: SENDER,
     to,
+    from_name: markers.word(),
+    to_name: markers.word(),
     reply_to: `${markers.word()}@example.net`,
+    reply_to_name: markers.word(),
     subject: `Order ${markers.word()}`,
     html: `<p>${filling}${markers.word()}</p>`,
     text: `${filling.slice(0, 150_000)}${markers.word()} é`,

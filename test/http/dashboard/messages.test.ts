@@ -206,6 +206,10 @@ describe.each(await testStores())("messages on $name", (store) => {
         subject: HOSTILE,
         text: HOSTILE,
         html: HOSTILE,
+        from_name: HOSTILE,
+        to_name: HOSTILE,
+        reply_to: "desk@example.com",
+        reply_to_name: HOSTILE,
         metadata: { [HOSTILE.slice(0, 60)]: HOSTILE },
       }),
     );

@@ -93,6 +93,13 @@ describe.each(await testStores())("senders in the dashboard on $name", (store) =
     expect((await tenant.call("GET", `/api/v1${path}`)).json.display_name).toBeNull();
   });
 
+  test("a domain is given a display name too", async () => {
+    const path = await add("named.example.org", "Shop");
+    expect((await visitor.get(path)).html).toContain('value="Shop"');
+    await visitor.post(`${path}/display-name`, { display_name: "Store" });
+    expect((await tenant.call("GET", `/api/v1${path}`)).json.display_name).toBe("Store");
+  });
+
   test("a sender is disabled after one question, and enabled again, by the key that asked", async () => {
     const [sender] = (await tenant.call("GET", "/api/v1/senders?limit=100")).json.data.filter(
       ({ address }: { address: string }) => address === SENDER,

@@ -119,6 +119,7 @@ describe.each(await testStores())("reading on $name", (store) => {
     test("has null where nothing was sent", async () => {
       const { json } = await get(await accept());
       expect(json).toMatchObject({ reply_to: null, html: null, metadata: null });
+      expect(json).toMatchObject({ from_name: null, to_name: null, reply_to_name: null });
     });
 
     test("tells its story event by event", async () => {

@@ -84,7 +84,7 @@ describe("a refusal says what to do about", () => {
     expect(json.errors).toEqual([
       {
         pointer: "/from",
-        message: "must be one bare address such as ana@example.com: the name is the display_name of a sender",
+        message: "must be one bare address such as ana@example.com: the name goes into from_name",
       },
     ]);
   });

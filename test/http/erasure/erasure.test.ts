@@ -125,7 +125,10 @@ describe.each(await testStores())("erasure on $name", (store) => {
     test("cancels what waits, and nothing of it is shown or kept", async () => {
       const key = newKey();
       const body = message({
+        from_name: "Shop",
+        to_name: "Ana",
         reply_to: "desk@example.com",
+        reply_to_name: "Desk",
         html: "<p>secret</p>",
         metadata: { order: "secret" },
         attachments: [direct(txt(100)), direct(pdf())],
@@ -141,7 +144,10 @@ describe.each(await testStores())("erasure on $name", (store) => {
         content_erased: true,
         from: null,
         to: null,
+        from_name: null,
+        to_name: null,
         reply_to: null,
+        reply_to_name: null,
         subject: null,
         html: null,
         text: null,

@@ -3,7 +3,7 @@ import type { MailAttachment, MailMessage } from "../../../src/ports/mailTranspo
 const ID = "6f1c9a52-8d0e-5b7a-9c3f-2f6f0a1b2c3d";
 /** The longest that the contract takes, in characters. */
 const SUBJECT_CHARACTERS_MAX = 998;
-const DISPLAY_NAME_CHARACTERS_MAX = 200;
+const DISPLAY_NAME_CHARACTERS_MAX = 255;
 
 function file(filename: string, contentType = "application/pdf", content = "%PDF-1.7"): MailAttachment {
   return { filename, contentType, content: Buffer.from(content) };
@@ -140,6 +140,9 @@ export const MAIL_CORPUS: readonly Specimen[] = [
   specimen("an empty display name", { fromName: "" }),
   specimen("a reply address", { replyTo: "help@example.com", fromName: "Ana" }),
   ...each(TEXTS, "display name", (fromName) => ({ fromName })),
+  ...each(TEXTS, "the recipient's name", (toName) => ({ toName })),
+  ...each(TEXTS, "the reply name", (replyToName) => ({ replyTo: "help@example.com", replyToName })),
+  specimen("three names", { fromName: "Ana", toName: "Bücher & Mehr", replyTo: "a@example.com", replyToName: '"' }),
   ...each({ ...TEXTS, ...SUBJECTS }, "subject", (subject) => ({ subject })),
   ...each(BODIES, "body", (body) => body),
   ...each(FILES, "files", (attachments) => ({ attachments, html: "<p>a</p>" })),

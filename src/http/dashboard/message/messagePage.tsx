@@ -192,6 +192,17 @@ const Ended: FC<{ readonly view: EmailView }> = ({ view: { email, events } }) =>
   );
 };
 
+/** An address with the name that stands beside it. */
+function named(name: string | undefined, address: Child): Child {
+  return name === undefined ? (
+    address
+  ) : (
+    <>
+      {name} · {address}
+    </>
+  );
+}
+
 function factsOf({ visit, view }: MessagePageProps): readonly (readonly [string, Child])[] {
   const { id, email, content } = view;
   const search = (name: "to" | "from" | "template", value: string) => (
@@ -199,9 +210,11 @@ function factsOf({ visit, view }: MessagePageProps): readonly (readonly [string,
   );
   const erased = <i class="soft">erased</i>;
   return [
-    ["To", content === null ? erased : search("to", content.to)],
-    ["From", content === null ? erased : search("from", content.from)],
-    ...(content?.replyTo === undefined ? [] : [["Reply to", content.replyTo] as const]),
+    ["To", content === null ? erased : named(content.toName, search("to", content.to))],
+    ["From", content === null ? erased : named(content.fromName, search("from", content.from))],
+    ...(content?.replyTo === undefined
+      ? []
+      : [["Reply to", named(content.replyToName, content.replyTo)] as const]),
     ["Accepted", <Time at={email.acceptedAt} />],
     ["Attempts", String(email.attempts)],
     ...(email.templateId === null ? [] : [["Template", search("template", email.templateId)] as const]),

@@ -39,12 +39,17 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
   if (content === null) return null;
   const files = await openAttachments(deps.content, folderOf(id, email), content.attachments ?? []);
   if (files === null) return null;
-  const { from, replyTo, subject, html, text, metadata } = content;
+  const { from, fromName, toName, replyTo, replyToName, subject, html, text, metadata } = content;
+  // The name is the person's: it does not go to somebody else.
+  const isSameRecipient = to === null || to.toLowerCase() === content.to.toLowerCase();
   return {
     from,
     to: to ?? content.to,
     subject,
+    ...(fromName === undefined ? {} : { from_name: fromName }),
+    ...(toName === undefined || !isSameRecipient ? {} : { to_name: toName }),
     ...(replyTo === undefined ? {} : { reply_to: replyTo }),
+    ...(replyToName === undefined ? {} : { reply_to_name: replyToName }),
     ...(html === undefined ? {} : { html }),
     ...(text === undefined ? {} : { text }),
     ...(metadata === undefined ? {} : { metadata }),

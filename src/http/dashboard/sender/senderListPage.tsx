@@ -95,7 +95,7 @@ const Add: FC<Pick<SenderListProps, "visit" | "form">> = ({ visit, form }) => (
         name="display_name"
         label="Display name"
         value={form.displayName}
-        hint="Stands beside an address in From. A domain has none."
+        hint="Stands in From, of a domain beside every address that has none of its own."
         fault={form.faults?.fields.display_name}
         maxLength={DISPLAY_NAME_CHARACTERS_MAX}
       />

@@ -47,7 +47,7 @@ export const SenderPage: FC<SenderPageProps> = (props) => {
       ) : (
         <MailVerification visit={visit} sender={sender} mail={props.mail} mailsLinks={props.mailsLinks} />
       )}
-      {sender.kind === "address" ? <DisplayName {...props} /> : null}
+      <DisplayName {...props} />
       <section class="section">
         <h2>About it</h2>
         <Facts
@@ -199,7 +199,11 @@ const DisplayName: FC<SenderPageProps> = ({ visit, sender, faults, displayName }
         name="display_name"
         label="Name"
         value={displayName ?? sender.display_name ?? ""}
-        hint="Stands beside the address in From. Empty: the address alone."
+        hint={
+          sender.kind === "domain"
+            ? "Stands in From beside every address at the domain that has no name of its own. Empty: none."
+            : "Stands beside the address in From. Empty: the domain's name, where that has one and speaks for it."
+        }
         fault={faults?.fields.display_name}
         maxLength={DISPLAY_NAME_CHARACTERS_MAX}
       />

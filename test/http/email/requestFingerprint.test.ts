@@ -1,0 +1,44 @@
+import { expect, test } from "bun:test";
+import { requestFingerprint } from "../../../src/domain/email/idempotency.ts";
+import { type SendEmailBody, sendRequest } from "../../../src/http/email/sendEmailRequest.ts";
+import { instanceKeys } from "../../../src/kernel/crypto/derivedKeys.ts";
+
+const keys = instanceKeys(new Uint8Array(32).fill(7));
+const BASE = { from: "Shop@Example.com", to: "ana@example.org", subject: "Your order", text: "On its way." };
+const FILE = { filename: "note.txt", content_type: "text/plain", content: "VGhhbmsgeW91Lgo=" };
+
+function fingerprintOf(body: SendEmailBody): string {
+  return requestFingerprint(keys, "0b7e2d3a-58c4-5f0e-9d0b-8a2f6c1e4d37", sendRequest(body).request);
+}
+
+/** Recorded before any of the optional fields was there: the log holds fingerprints for good. */
+const RECORDED: readonly (readonly [about: string, body: SendEmailBody, fingerprint: string])[] = [
+  ["text alone", BASE, "?1"],
+  [
+    "every field of the contract",
+    {
+      ...BASE,
+      reply_to: "desk@example.com",
+      html: "<p>Grüße 🎉</p>",
+      metadata: { order: 17, vip: true, ref: "a" },
+      variables: { name: "Ana", list: [1, { a: null }] },
+      attachments: ["0192F8A1-7C1E-7B6E-9D55-0F3F4D1C2B3A", FILE],
+    },
+    "?2",
+  ],
+  [
+    "a template",
+    {
+      from: BASE.from,
+      to: BASE.to,
+      template_id: "0192f8a1-7c1e-7b6e-9d55-0f3f4d1c2b3a",
+      template_version_id: "0192f8a1-7c1e-7b6e-9d55-0f3f4d1c2b3b",
+      attachments: [],
+    },
+    "?3",
+  ],
+];
+
+test.each(RECORDED)("a request of %s keeps its fingerprint", (_, body, recorded) => {
+  expect(fingerprintOf(body)).toBe(recorded);
+});
