@@ -10,6 +10,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { DiskSpace } from "../ports/diskSpace.ts";
 import type { EventStore } from "../ports/eventStore.ts";
+import type { HtmlToText } from "../ports/htmlToText.ts";
 import type { OutboxCleanup } from "../ports/outboxCleanup.ts";
 import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";
@@ -33,6 +34,7 @@ export interface Dependencies {
   readonly suppressions: SuppressionList;
   readonly inspector: AttachmentInspector;
   readonly templateEngine: TemplateEngine;
+  readonly htmlToText: HtmlToText;
   readonly disk: DiskSpace;
   /** Below this many free bytes no send is accepted. */
   readonly diskFreeBytesMin: number;

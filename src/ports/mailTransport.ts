@@ -24,6 +24,8 @@ export interface MailMessage {
   readonly replyTo?: string;
   readonly replyToName?: string;
   readonly subject: string;
+  /** The caller's own headers, beside those that the transport writes; of any script. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly html?: string;
   readonly text?: string;
   /** In the order of delivery. */

@@ -5,6 +5,7 @@ import { contentBytesOf } from "../../projections/emails.ts";
 import { projections } from "../../projections/index.ts";
 import { isSuppressed } from "../../projections/suppressions.ts";
 import { sourceBytesOf } from "../../projections/templates.ts";
+import { threadedHtmlToText } from "../adapters/htmlToText/threadedHtmlToText.ts";
 import { liquidEngine } from "../adapters/liquidjs/liquidEngine.ts";
 import { type DirectoryLock, lockDirectory } from "../adapters/sqlite/directoryLock.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
@@ -176,6 +177,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
       const timer = setTimeout(() => doors.kill(), config.drainTimeoutMs);
       await drained;
       clearTimeout(timer);
+      deps.htmlToText.close();
       await deps.quota.stop();
       await Promise.all([verifying.stop(), maintenance.stop()]);
       await readModels.stop();
@@ -263,6 +265,7 @@ function depsOn(config: Config, { readers, ...opened }: Opened): Dependencies {
     contentUsage: { bytesOf: (workspaceId) => storedContentBytes(readers, workspaceId) },
     inspector: openAttachmentInspector(config),
     templateEngine: liquidEngine(),
+    htmlToText: threadedHtmlToText(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: config.diskFreeBytesMin,
     limitsDefault: config.limitsDefault,

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import PostalMime from "postal-mime";
+import PostalMime, { decodeWords } from "postal-mime";
 import type { SMTPServerOptions } from "smtp-server";
 import { createEmlFileTransport } from "../../src/adapters/nodemailer/emlFileTransport.ts";
 import { buildMime, compose } from "../../src/adapters/nodemailer/mimeMessage.ts";
@@ -139,6 +139,16 @@ describe("content", () => {
       "a subject and a display name like encoded-words",
       { subject: "=?utf-8?Q?a?=", fromName: "=?utf-8?Q?b?=" },
     ],
+    [
+      "headers of the caller's own",
+      {
+        headers: {
+          "X-SES-Message-Tags": 'campaign="welcome", a=b',
+          "X-greeting": "Grüße, 山田",
+          "List-Unsubscribe": "<https://example.com/u>",
+        },
+      },
+    ],
     ["a file", { attachments: [file("a.pdf", "application/pdf", "%PDF-")] }],
     ["a file without a text", { text: "", attachments: [file("a.csv", "text/csv", "ä;ö")] }],
     ["an empty file", { attachments: [file("a.txt", "text/plain", "")] }],
@@ -184,6 +194,10 @@ describe("content", () => {
     const headers = new Map(parsed.headers.map(({ key, value }) => [key, value]));
     expect(headers.get("x-postledger-id")).toBe(ID);
     expect(headers.get("auto-submitted")).toBe("auto-generated");
+    for (const [name, value] of Object.entries(message.headers ?? {})) {
+      expect(decodeWords(headers.get(name.toLowerCase()) ?? "")).toBe(value);
+      expect(raw.toString("latin1")).toContain(`\r\n${name}: `);
+    }
   });
 
   test.each(contents)("%s has the bytes that nodemailer builds, safe on any relay", async (_, parts) => {

@@ -75,6 +75,7 @@ interface PythonReading {
   readonly to?: readonly (readonly [string, string])[];
   readonly reply_to?: readonly (readonly [string, string])[];
   readonly subject?: string;
+  readonly own?: string | null;
   readonly files?: readonly string[];
 }
 
@@ -99,7 +100,7 @@ function withoutSpaces(name: string): string {
 
 function expectAsSent({ about, message }: Specimen, read: PythonReading | undefined): void {
   const { from, fromName = "", to, toName = "", replyTo, replyToName = "", subject } = message;
-  const { attachments = [] } = message;
+  const { attachments = [], headers = {} } = message;
   const named = (list: PythonReading["from"] = []) =>
     list.map(([name, address]) => [withoutSpaces(name), address]);
   const names = { from: named(read?.from), to: named(read?.to), reply_to: named(read?.reply_to) };
@@ -110,6 +111,7 @@ function expectAsSent({ about, message }: Specimen, read: PythonReading | undefi
     to: [[withoutSpaces(toName), to]],
     reply_to: replyTo === undefined ? [] : [[withoutSpaces(replyToName), replyTo]],
     subject,
+    own: headers["X-Own"] ?? null,
     files: attachments.map(({ filename }) => filename),
   });
 }

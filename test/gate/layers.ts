@@ -83,6 +83,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   dns: [],
   eventstoredb: ["@eventstore/db-client", "@grpc/grpc-js"],
   files: ["file-type", "yauzl"],
+  htmlToText: ["html-to-text"],
   https: [],
   liquidjs: ["liquidjs"],
   nodemailer: ["nodemailer"],

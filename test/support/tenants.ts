@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { threadedHtmlToText } from "../../src/adapters/htmlToText/threadedHtmlToText.ts";
 import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import { diskSpaceOf } from "../../src/adapters/system/diskSpace.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
@@ -94,6 +95,7 @@ export async function openLog(env: Environment): Promise<Dependencies> {
     suppressions: { isSuppressed: () => false, holds: async () => false },
     inspector: openAttachmentInspector(config),
     templateEngine: liquidEngine(),
+    htmlToText: threadedHtmlToText(),
     disk: diskSpaceOf(config.dataDir),
     diskFreeBytesMin: 0,
     limitsDefault: config.limitsDefault,

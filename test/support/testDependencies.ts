@@ -1,3 +1,4 @@
+import { threadedHtmlToText } from "../../src/adapters/htmlToText/threadedHtmlToText.ts";
 import { liquidEngine } from "../../src/adapters/liquidjs/liquidEngine.ts";
 import type { Dependencies } from "../../src/commands/dependencies.ts";
 import { makeDependencies } from "../../src/commands/makeDependencies.ts";
@@ -16,6 +17,7 @@ export function testDependencies(parts: Pick<Parts, "store" | "clock"> & Partial
     suppressions: { isSuppressed: () => false, holds: async () => false },
     inspector: openAttachmentInspector({ clamavUrl: null }),
     templateEngine: liquidEngine(),
+    htmlToText: threadedHtmlToText(),
     disk: { freeBytes: () => 1 },
     diskFreeBytesMin: 0,
     limitsDefault: readConfig({}).limitsDefault,

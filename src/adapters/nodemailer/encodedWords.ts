@@ -4,7 +4,7 @@ import type MimeNode from "nodemailer/lib/mime-node";
 /** With its name it fits a header line, which should have at most 78 characters (RFC 5322 §2.1.1). */
 const WORD_CHARS_MAX = 60;
 /** What nodemailer makes its own encoded-words with: they fit a line of 76. */
-const ENCODED_CHARS_MAX = 52;
+export const ENCODED_CHARS_MAX = 52;
 
 /**
  * Whether plain ASCII would not come back as it was sent: it looks like an encoded-word, which receivers

@@ -5,6 +5,7 @@ import type MimeNode from "nodemailer/lib/mime-node";
 import { encode as encodeQuotedPrintable, wrap as wrapQuotedPrintable } from "nodemailer/lib/qp";
 import type { MailAttachment, MailMessage } from "../../ports/mailTransport.ts";
 import { base64Length, writeBase64 } from "./base64Lines.ts";
+import { type CallerHeaders, callerHeadersOf, encodeCallerHeaders } from "./callerHeaders.ts";
 import { dropUnfitName, encodedWords, encodeName } from "./encodedWords.ts";
 
 /** Encoded body lines are no longer than this (RFC 2045 §6.7 and §6.8); RFC 5321 would allow 998. */
@@ -42,6 +43,7 @@ function lengthOf(piece: Piece): number {
 export function compose(message: MailMessage): MimeNode {
   const { id, from, fromName = "", to, toName = "", replyTo, replyToName = "" } = message;
   const { subject, messageId, date } = message;
+  const own = callerHeadersOf(message.headers);
   const text = message.text === undefined ? undefined : withCrlf(message.text);
   const html = message.html === undefined ? undefined : withCrlf(message.html);
   const root = new MailComposer({
@@ -58,12 +60,14 @@ export function compose(message: MailMessage): MimeNode {
     headers: [
       { key: "X-Postledger-Id", value: id },
       // RFC 3834: tells vacation responders that there is nobody to answer.
-      { key: "Auto-Submitted", value: "auto-generated" },
+      ...(own.has("auto-submitted") ? [] : [{ key: "Auto-Submitted", value: "auto-generated" }]),
+      ...[...own.values()].map(({ name: key, value }) => ({ key, value })),
     ],
-    normalizeHeaderKey: headerKey,
+    normalizeHeaderKey: (key: string) => headerKey(key, own),
     disableFileAccess: true,
     disableUrlAccess: true,
   }).compile();
+  encodeCallerHeaders(root, own);
   encodeName(root, "From", fromName);
   encodeName(root, "To", toName);
   encodeName(root, "Reply-To", replyToName);
@@ -76,9 +80,9 @@ function nodesOf(node: MimeNode): readonly MimeNode[] {
   return [node, ...node.childNodes.flatMap(nodesOf)];
 }
 
-/** MailComposer would write `X-Postledger-ID`. */
-function headerKey(key: string): string {
-  return key === "X-Postledger-ID" ? "X-Postledger-Id" : key;
+/** MailComposer would write `X-Postledger-ID`, and the caller's names in letters of its own choice. */
+function headerKey(key: string, own: CallerHeaders): string {
+  return key === "X-Postledger-ID" ? "X-Postledger-Id" : (own.get(key.toLowerCase())?.name ?? key);
 }
 
 function attachmentOf({ filename, contentType, content, contentId }: MailAttachment) {

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { threadedHtmlToText } from "../../adapters/htmlToText/threadedHtmlToText.ts";
 import { liquidEngine } from "../../adapters/liquidjs/liquidEngine.ts";
 import { sqliteReadDatabases } from "../../adapters/sqlite/readModelDatabase.ts";
 import { diskSpaceOf } from "../../adapters/system/diskSpace.ts";
@@ -88,6 +89,7 @@ export async function withLog<Result>(
       suppressions: { isSuppressed: () => false, holds: async () => false },
       inspector: openAttachmentInspector(config),
       templateEngine: liquidEngine(),
+      htmlToText: threadedHtmlToText(),
       disk: diskSpaceOf(config.dataDir),
       diskFreeBytesMin: config.diskFreeBytesMin,
       limitsDefault: config.limitsDefault,

@@ -15,7 +15,7 @@ export function mailMessage(
   { acceptedAt }: Pick<Email, "acceptedAt">,
   content: WholeContent,
 ): MailMessage {
-  const { from, fromName, to, toName, subject, replyTo, replyToName, html, text, files } = content;
+  const { from, fromName, to, toName, subject, replyTo, replyToName, html, text, files, headers } = content;
   return {
     id,
     // The same for every repeat, so that receivers can drop one.
@@ -28,6 +28,7 @@ export function mailMessage(
     ...(toName === undefined ? {} : { toName }),
     ...(replyTo === undefined ? {} : { replyTo }),
     ...(replyToName === undefined ? {} : { replyToName }),
+    ...(headers === undefined ? {} : { headers }),
     ...(html === undefined ? {} : { html }),
     ...(text === undefined ? {} : { text }),
     ...(files.length === 0 ? {} : { attachments: files }),

@@ -23,6 +23,7 @@ import { directFilesOwner } from "../storage/reservationOwner.ts";
 import { renderForSend } from "../template/renderForSend.ts";
 import { toNewEvents } from "../transact.ts";
 import { directBytes, type FileFacts, fileFacts } from "./attachmentFacts.ts";
+import { NO_AUTO_TEXT, withAutoText } from "./autoText.ts";
 import { contentDeadline } from "./contentWriteDeadline.ts";
 import {
   type RequestedAttachment,
@@ -43,6 +44,8 @@ export interface SendEmail {
   readonly to: Address;
   /** What the request says itself; a template's output takes the place of subject, html and text. */
   readonly content: EmailContent;
+  /** Whether html without a text gets one made of it. */
+  readonly autoText?: boolean;
   readonly template: { readonly id: string; readonly versionId: string | null } | null;
   readonly attachments: readonly RequestedAttachment[];
   readonly context: WorkspaceCommandContext;
@@ -147,6 +150,8 @@ async function prepare(deps: Dependencies, send: SendEmail): Promise<Prepared | 
   if (workspace?.paused) return refused("SENDING_PAUSED");
   const rendered = await renderedContent(deps, send);
   if (rendered.kind === "refused") return rendered;
+  const content = send.autoText ? await withAutoText(deps, rendered.content) : rendered.content;
+  if (content === null) return refused("INVALID_REQUEST", [NO_AUTO_TEXT]);
   const files = await resolveAttachments(deps, workspaceId, send.attachments);
   if (files.kind === "refused") {
     return refused(files.code, [{ pointer: files.pointer, message: files.message }]);
@@ -157,7 +162,7 @@ async function prepare(deps: Dependencies, send: SendEmail): Promise<Prepared | 
   return {
     kind: "prepared",
     sender,
-    content: { ...defaultName, ...rendered.content },
+    content: { ...defaultName, ...content },
     templateVersionId: rendered.versionId,
     resolved: files.attachments,
   };

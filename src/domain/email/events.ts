@@ -24,6 +24,8 @@ export const EmailContent = Type.Object({
   replyTo: Type.Optional(Type.String()),
   replyToName: Type.Optional(Type.String()),
   subject: Type.String(),
+  /** The caller's own headers, in the order and spelling that they came in. */
+  headers: Type.Optional(Type.Record(Type.String(), Type.String())),
   html: Type.Optional(Type.String()),
   text: Type.Optional(Type.String()),
   variables: Type.Optional(Type.Record(Type.String(), Type.Unknown())),

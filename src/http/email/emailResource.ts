@@ -254,7 +254,9 @@ export const Metadata = Type.Record(AnyName, Type.Union([Type.String(), Type.Num
 export const Email = Closed(
   {
     ...summaryFields,
-    from_name: Nullable(Type.String({ description: "As it stands in From: the send's own, or else the sender's." })),
+    from_name: Nullable(
+      Type.String({ description: "As it stands in From: the send's own, or else the sender's." }),
+    ),
     to_name: NullableText,
     reply_to: NullableText,
     reply_to_name: NullableText,
@@ -271,6 +273,11 @@ export const Email = Closed(
         expired: Type.Boolean({
           description: "Whether the bytes are gone; a message keeps them until it ends.",
         }),
+      }),
+    ),
+    headers: Nullable(
+      Type.Record(AnyName, Type.String(), {
+        description: "Of the caller's own, as they came with the send.",
       }),
     ),
     metadata: Nullable(Metadata),
@@ -305,6 +312,7 @@ export function emailJson(view: EmailView, waiting: WaitingView | null): AnswerO
       ...(contentId === undefined ? {} : { content_id: contentId }),
       expired: email.attachmentsExpired,
     })),
+    headers: content?.headers ?? null,
     metadata: content?.metadata ?? null,
     next_attempt_at: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,
     waiting: waiting && waitingJson(waiting),

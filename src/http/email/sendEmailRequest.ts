@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { RequestedAttachment } from "../../commands/email/resolveAttachments.ts";
 import type { SendEmail } from "../../commands/email/sendEmail.ts";
+import { HEADER_VALUE_CHARACTERS_MAX, HEADERS_MAX, headerFaults } from "../../domain/email/callerHeaders.ts";
 import {
   ATTACHMENTS_BYTES_MAX,
   ATTACHMENTS_MAX,
@@ -73,6 +74,16 @@ export const SendEmailBody = withRules(
         Text({
           maxLength: TEXT_CHARACTERS_MAX,
           description: "Without `template_id`, this or `html` is required; not used with it.",
+        }),
+      ),
+      auto_text: Type.Optional(
+        Type.Boolean({
+          description: "Makes a text of the html, the template's too, where there is none.",
+        }),
+      ),
+      headers: Type.Optional(
+        Type.Record(AnyName, Text({ minLength: 1, maxLength: HEADER_VALUE_CHARACTERS_MAX }), {
+          description: `Headers of your own, ${HEADERS_MAX} at most: X-…, List-…, References, In-Reply-To, Auto-Submitted, Feedback-ID, Importance, Precedence.`,
         }),
       ),
       template_id: Type.Optional(Id("A published template of the workspace: the content.")),
@@ -151,6 +162,16 @@ export function variablesFaults(variables: unknown): readonly ProblemDetail[] {
   return fault("/variables", `is over ${grouped(VARIABLES_CHARACTERS_MAX)} characters when encoded`);
 }
 
+/** The texts among the headers: what is of another kind the schema refuses. */
+function callerHeaderFaults(headers: unknown): readonly ProblemDetail[] {
+  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) return NO_FAULTS;
+  const texts = Object.entries(headers).filter(([, value]) => typeof value === "string");
+  return headerFaults(Object.fromEntries(texts)).map(({ name, message }) => ({
+    pointer: name === "" ? "/headers" : `/headers/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`,
+    message,
+  }));
+}
+
 function subjectFaults({ subject, template_id: templateId }: UncheckedMembers): readonly ProblemDetail[] {
   if (typeof subject === "string" && !isHeaderSafe(subject)) {
     return fault("/subject", "must not contain a line break or NUL");
@@ -200,6 +221,7 @@ function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
     ...variablesFaults(body.variables),
     ...metadataFaults(body.metadata),
     ...attachmentFaults(body.attachments),
+    ...callerHeaderFaults(body.headers),
   ];
 }
 
@@ -212,22 +234,17 @@ export function sendRequest(
   const replyTo = body.reply_to === undefined ? null : parseAddress(body.reply_to);
   const isAddressed = !("invalid" in from || "invalid" in to || (replyTo !== null && "invalid" in replyTo));
   if (!isAddressed || memberFaults(body).length > 0) throw refusedFor("INVALID_REQUEST", sendFaults(body));
-  const content = {
-    from: from.sent,
-    to: to.sent,
-    subject: body.subject ?? "",
-    ...namesOf(body),
-    ...(replyTo ? { replyTo: replyTo.sent } : {}),
-    ...(body.html ? { html: body.html } : {}),
-    ...(body.text ? { text: body.text } : {}),
-    ...(body.variables ? { variables: body.variables } : {}),
-    ...(body.metadata ? { metadata: body.metadata } : {}),
-  };
   return {
     request: comparable(body),
     from,
     to,
-    content,
+    content: {
+      from: from.sent,
+      to: to.sent,
+      ...(replyTo ? { replyTo: replyTo.sent } : {}),
+      ...textsOf(body),
+    },
+    autoText: body.auto_text ?? false,
     template:
       body.template_id === undefined
         ? null
@@ -236,6 +253,23 @@ export function sendRequest(
             versionId: body.template_version_id?.toLowerCase() ?? null,
           },
     attachments: (body.attachments ?? []).map(requestedAttachment),
+  };
+}
+
+function hasMembers<Value extends object>(value: Value | undefined): value is Value {
+  return value !== undefined && Object.keys(value).length > 0;
+}
+
+/** What of the content is no address. */
+function textsOf(body: SendEmailBody) {
+  return {
+    ...namesOf(body),
+    subject: body.subject ?? "",
+    ...(hasMembers(body.headers) ? { headers: body.headers } : {}),
+    ...(body.html ? { html: body.html } : {}),
+    ...(body.text ? { text: body.text } : {}),
+    ...(body.variables ? { variables: body.variables } : {}),
+    ...(body.metadata ? { metadata: body.metadata } : {}),
   };
 }
 
@@ -257,8 +291,13 @@ function requestedAttachment(attachment: Attachment): RequestedAttachment {
 }
 
 /** What a retry is compared by: the request as it was sent, with direct files by the digests of their text. */
-function comparable({ attachments = [], ...body }: SendEmailBody): JsonObject {
-  // No attachments is the same content whether it is said or left out.
+function comparable({ attachments = [], headers, auto_text: autoText, ...rest }: SendEmailBody): JsonObject {
+  // Nothing is the same content whether it is said or left out.
+  const body = {
+    ...rest,
+    ...(hasMembers(headers) ? { headers } : {}),
+    ...(autoText ? { auto_text: true } : {}),
+  };
   if (attachments.length === 0) return body as unknown as JsonObject;
   const digested = attachments.map((attachment) =>
     typeof attachment === "string"

@@ -1,6 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { testStores } from "../../support/stores/stores.ts";
-import { message, newKey, SENDER, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import {
+  message,
+  newKey,
+  SENDER,
+  startService,
+  type Tenant,
+  type TestService,
+} from "../../support/tenants.ts";
 
 const PATH = "/api/v1/emails";
 const NAMES = { from_name: "Bücher & Mehr", to_name: "Ana 👩‍💻 山田", reply_to_name: 'Desk, "the" <one>' };
@@ -32,7 +39,8 @@ describe.each(await testStores())("names beside addresses on $name", (store) => 
     expect(email).toMatchObject({ ...NAMES, from: SENDER, reply_to: REPLY_TO });
     const erased = await tenant.call("DELETE", `${PATH}/${email.id}/content`);
     expect(erased.json).toMatchObject({ from_name: null, to_name: null, reply_to_name: null });
-    expect(await service.log.store.read(`email-${email.id}`, 0, 1)).toEqual([]);
+    const left = JSON.stringify(await service.log.store.read(`email-${email.id}`, 0, 100));
+    for (const name of Object.values(NAMES)) expect(left).not.toContain(JSON.stringify(name).slice(1, -1));
   });
 
   test("are part of what a repeat is compared by", async () => {

@@ -51,6 +51,31 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   "a long word behind short ones": `Your order ${"x".repeat(900)}`,
 };
 
+/** Headers of the caller's own. */
+const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "one click": {
+    "List-Unsubscribe": `<https://example.com/u?${"t".repeat(300)}>, <mailto:leave@example.com?subject=1>`,
+    "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    "List-Id": "The news <news.example.com>",
+  },
+  "a thread": {
+    References: Array.from({ length: 20 }, (_, index) => `<${index}.${"a".repeat(30)}@example.com>`).join(
+      " ",
+    ),
+    "In-Reply-To": "<19@example.com>",
+  },
+  marks: {
+    "Auto-Submitted": "auto-replied",
+    Precedence: "bulk",
+    importance: "HIGH",
+    "Feedback-ID": "a:b:c:d",
+  },
+  JSON: { "X-Data": JSON.stringify({ a: "b", list: Array.from({ length: 40 }, (_, index) => index) }) },
+  "a name of 76 letters": { [`X-${"a".repeat(74)}`]: "ü".repeat(100) },
+  "a name of 75 letters": { [`X-${"a".repeat(73)}`]: "word ".repeat(40).trim() },
+  "many blanks": { "X-Blanks": `a${" ".repeat(200)}b` },
+};
+
 const BODIES: Readonly<Record<string, Partial<MailMessage>>> = {
   "text only": { text: "Hello Ana" },
   "html only": { html: "<p>Hello Ana</p>" },
@@ -142,8 +167,15 @@ export const MAIL_CORPUS: readonly Specimen[] = [
   ...each(TEXTS, "display name", (fromName) => ({ fromName })),
   ...each(TEXTS, "the recipient's name", (toName) => ({ toName })),
   ...each(TEXTS, "the reply name", (replyToName) => ({ replyTo: "help@example.com", replyToName })),
-  specimen("three names", { fromName: "Ana", toName: "Bücher & Mehr", replyTo: "a@example.com", replyToName: '"' }),
+  specimen("three names", {
+    fromName: "Ana",
+    toName: "Bücher & Mehr",
+    replyTo: "a@example.com",
+    replyToName: '"',
+  }),
   ...each({ ...TEXTS, ...SUBJECTS }, "subject", (subject) => ({ subject })),
+  ...each({ ...TEXTS, ...SUBJECTS }, "own header", (text) => ({ headers: { "X-Own": text } })),
+  ...each(HEADERS, "headers", (headers) => ({ headers })),
   ...each(BODIES, "body", (body) => body),
   ...each(FILES, "files", (attachments) => ({ attachments, html: "<p>a</p>" })),
   ...each(TEXTS, "file name", (text) => ({ attachments: [file(fileNameOf(text))] })),

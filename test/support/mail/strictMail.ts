@@ -32,10 +32,14 @@ interface Entity {
   readonly faults: readonly string[];
 }
 
-function lineFaults(line: string): readonly string[] {
+/** Values of the caller's own, of which programs read many: they are not encoded where a word is longer than a line. */
+const CALLERS_OWN = /^(?:x-(?!postledger)|list-|references|in-reply-to)/;
+
+function lineFaults(line: string, name: string): readonly string[] {
   const isFolded = /^[\t ]/.test(line);
   // An address has no place to fold it, and may be longer than a line should be.
-  const canFold = !/@/.test(line) || /\S[\t ]+\S/.test(isFolded ? line : line.replace(/^[^:]*: */, ""));
+  const isWhole = /@/.test(line) || CALLERS_OWN.test(name);
+  const canFold = !isWhole || /\S[\t ]+\S/.test(isFolded ? line : line.replace(/^[^:]*: */, ""));
   const length = [...line].length;
   const isEncoded = /=\?[^?]*\?[bq]\?/i.test(line);
   return [
@@ -44,6 +48,15 @@ function lineFaults(line: string): readonly string[] {
     ...(isEncoded && length > ENCODED_LINE_CHARS_MAX ? [`too long for its encoded-words: ${line}`] : []),
     ...(/^[\t ]*$/.test(line) ? ["a header line of white space alone"] : []),
   ];
+}
+
+/** The lines of headers, each with the name of its header in lower case. */
+function namedLines(lines: string): readonly (readonly [name: string, line: string])[] {
+  let name = "";
+  return lines.split("\r\n").map((line) => {
+    name = /^([!-9;-~]+):/.exec(line)?.[1]?.toLowerCase() ?? name;
+    return [name, line] as const;
+  });
 }
 
 function entityOf(source: string): Entity {
@@ -57,7 +70,7 @@ function entityOf(source: string): Entity {
   });
   const names = fields.map(({ name }) => name);
   const faults = [
-    ...(lines === "" ? [] : lines.split("\r\n").flatMap(lineFaults)),
+    ...(lines === "" ? [] : namedLines(lines).flatMap(([name, line]) => lineFaults(line, name))),
     ...(names.includes("") ? ["a header without a name"] : []),
     ...names
       .filter((name, index) => names.indexOf(name) !== index)

@@ -15,6 +15,13 @@ def addresses(header):
     return [[one.display_name, one.addr_spec] for one in header.addresses] if header is not None else []
 
 
+def own_header(message):
+    value = message["X-Own"]
+    # A first line that is empty leaves the blank of its fold: it belongs to no value (RFC 5322 §2.2.3).
+    is_folded_first = dict(message.raw_items()).get("X-Own", "").startswith("\r\n ")
+    return None if value is None else str(value)[1 if is_folded_first else 0 :]
+
+
 def read(source):
     message = email.message_from_bytes(source, policy=POLICY)
     defects = [repr(defect) for part in message.walk() for defect in part.defects]
@@ -30,6 +37,7 @@ def read(source):
         "to": addresses(message["To"]),
         "reply_to": addresses(message["Reply-To"]),
         "subject": str(message["Subject"]),
+        "own": own_header(message),
         "files": [part.get_filename() for part in message.walk() if part.get_filename() is not None],
     }
 

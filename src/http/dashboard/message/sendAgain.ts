@@ -39,7 +39,8 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
   if (content === null) return null;
   const files = await openAttachments(deps.content, folderOf(id, email), content.attachments ?? []);
   if (files === null) return null;
-  const { from, fromName, toName, replyTo, replyToName, subject, html, text, metadata } = content;
+  const { from, fromName, toName, replyTo, replyToName, subject, headers } = content;
+  const { html, text, metadata } = content;
   // The name is the person's: it does not go to somebody else.
   const isSameRecipient = to === null || to.toLowerCase() === content.to.toLowerCase();
   return {
@@ -50,6 +51,7 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
     ...(toName === undefined || !isSameRecipient ? {} : { to_name: toName }),
     ...(replyTo === undefined ? {} : { reply_to: replyTo }),
     ...(replyToName === undefined ? {} : { reply_to_name: replyToName }),
+    ...(headers === undefined ? {} : { headers }),
     ...(html === undefined ? {} : { html }),
     ...(text === undefined ? {} : { text }),
     ...(metadata === undefined ? {} : { metadata }),

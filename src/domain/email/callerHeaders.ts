@@ -1,0 +1,131 @@
+/** Headers of the caller's own that a message can carry. */
+export const HEADERS_MAX = 20;
+export const HEADER_VALUE_CHARACTERS_MAX = 998;
+const HEADER_NAME_CHARACTERS_MAX = 76;
+/** What stands between blanks is on one line with the name of the header; a line has 998 octets (RFC 5322 §2.1.1). */
+const UNBROKEN_CHARACTERS_MAX = 900;
+
+/** Field names of RFC 5322 §2.2, without the punctuation that relays stumble over. */
+const NAME = /^[A-Za-z][A-Za-z0-9_-]*$/;
+const ASCII = /^[ -~]+$/;
+/** RFC 5322 §3.6.4, as far as a reader needs it. */
+const MESSAGE_IDS = /^<[!-;=?A-~]+@[!-;=?A-~]+>(?: <[!-;=?A-~]+@[!-;=?A-~]+>)*$/;
+/** RFC 2369 §2: addresses in angle brackets, the one that is liked best first. */
+const LISTED_URIS = /^<[a-z][a-z0-9+.-]*:[!-;=?-~]+>(?:, ?<[a-z][a-z0-9+.-]*:[!-;=?-~]+>)*$/i;
+/** RFC 2919 §2. */
+const LIST_ID = /^(?:[ -;=?-~]+ )?<[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+>$/;
+const ONE_CLICK = "List-Unsubscribe=One-Click";
+
+/** What can stand in a header whose value is not free text: a pattern, and the end of a sentence about it. */
+interface Syntax {
+  readonly pattern: RegExp;
+  readonly words: string;
+}
+
+const URIS: Syntax = {
+  pattern: LISTED_URIS,
+  words: "must be addresses such as <https://example.com/list>, <mailto:list@example.com>",
+};
+const IDS: Syntax = {
+  pattern: MESSAGE_IDS,
+  words: "must be Message-IDs such as <1@example.com>, one space apart",
+};
+
+function words(...values: readonly string[]): Syntax {
+  return {
+    pattern: new RegExp(`^(?:${values.join("|")})$`, "i"),
+    words: `must be one of ${values.join(", ")}`,
+  };
+}
+
+/** The headers that have a syntax of their own, by their names in lower case. */
+const SYNTAX: ReadonlyMap<string, Syntax> = new Map(
+  Object.entries({
+    references: IDS,
+    "in-reply-to": IDS,
+    "list-help": URIS,
+    "list-unsubscribe": URIS,
+    "list-subscribe": URIS,
+    "list-owner": URIS,
+    "list-archive": URIS,
+    "list-post": { pattern: new RegExp(`${LISTED_URIS.source}|^NO$`, "i"), words: `${URIS.words}, or NO` },
+    "list-id": { pattern: LIST_ID, words: "must be an id such as News <news.example.com>, in ASCII" },
+    "list-unsubscribe-post": { pattern: new RegExp(`^${ONE_CLICK}$`), words: `must be ${ONE_CLICK}` },
+    "auto-submitted": words("no", "auto-generated", "auto-replied", "auto-notified"),
+    importance: words("low", "normal", "high"),
+    precedence: words("bulk", "list", "junk", "first-class"),
+    "feedback-id": { pattern: ASCII, words: "must be ASCII" },
+  }),
+);
+
+/** What the service writes, and the member of a send that decides what stands there, if any does. */
+const WRITTEN_BY_US: ReadonlyMap<string, string | null> = new Map(
+  Object.entries({
+    from: "from and from_name",
+    to: "to and to_name",
+    "reply-to": "reply_to and reply_to_name",
+    subject: "subject",
+    date: null,
+    "message-id": null,
+    "mime-version": null,
+  }),
+);
+/** From these some relays read further recipients: nobody gets a message who is not its `to`. */
+const RECIPIENTS_OF_RELAYS = ["x-smtpapi", "x-msys-api", "x-mc-bccaddress"];
+
+/** What is wrong with the name of a header; null: nothing. */
+function nameFault(name: string): string | null {
+  const lower = name.toLowerCase();
+  if (WRITTEN_BY_US.has(lower) || lower.startsWith("content-") || lower.startsWith("x-postledger-")) {
+    const member = WRITTEN_BY_US.get(lower) ?? null;
+    return `is written by the service${member === null ? "" : `, from ${member}`}`;
+  }
+  if (RECIPIENTS_OF_RELAYS.includes(lower)) return "may name further recipients, which a message has not";
+  const isKnown = SYNTAX.has(lower) || /^(?:x|list)-./.test(lower);
+  if (!isKnown) {
+    return "is not one that a send can set: X-…, List-…, References, In-Reply-To, Auto-Submitted, Feedback-ID, Importance, Precedence";
+  }
+  if (name.length <= HEADER_NAME_CHARACTERS_MAX && NAME.test(name)) return null;
+  return `must be a name of at most ${HEADER_NAME_CHARACTERS_MAX} letters, digits, - and _`;
+}
+
+function valueFault(name: string, value: string): string | null {
+  if (/\p{Cc}/u.test(value)) return "must hold no line break and no other control character";
+  if (value.trim() === "") return "must have visible characters";
+  const syntax = SYNTAX.get(name.toLowerCase());
+  if (syntax === undefined) return null;
+  if (!syntax.pattern.test(value)) return syntax.words;
+  const isFoldable = value.split(" ").every((part) => part.length <= UNBROKEN_CHARACTERS_MAX);
+  return isFoldable ? null : `must have a space after ${UNBROKEN_CHARACTERS_MAX} characters at the latest`;
+}
+
+/** RFC 8058 §3.1: the one click goes to an https address. */
+function oneClickFault(values: ReadonlyMap<string, string>): string | null {
+  if (!values.has("list-unsubscribe-post")) return null;
+  const isThere = /<https:/i.test(values.get("list-unsubscribe") ?? "");
+  return isThere ? null : "needs a List-Unsubscribe with an https address beside it (RFC 8058)";
+}
+
+/** What is wrong with a header, by its name as it was given; "" for all of them together. */
+export interface HeaderFault {
+  readonly name: string;
+  readonly message: string;
+}
+
+/** What is wrong with the headers of a send. Values are texts within their bound on length. */
+export function headerFaults(headers: Readonly<Record<string, string>>): readonly HeaderFault[] {
+  const entries = Object.entries(headers);
+  if (entries.length > HEADERS_MAX)
+    return [{ name: "", message: `must hold at most ${HEADERS_MAX} headers` }];
+  const values = new Map<string, string>();
+  const faults: HeaderFault[] = [];
+  for (const [name, value] of entries) {
+    const lower = name.toLowerCase();
+    const message = values.has(lower) ? "is there twice" : (nameFault(name) ?? valueFault(name, value));
+    if (message !== null) faults.push({ name, message });
+    values.set(lower, value);
+  }
+  const message = faults.length === 0 ? oneClickFault(values) : null;
+  const [post = ""] = entries.map(([name]) => name).filter((name) => /^list-unsubscribe-post$/i.test(name));
+  return message === null ? faults : [{ name: post, message }];
+}
