@@ -10,7 +10,7 @@ import type { Clock } from "../ports/clock.ts";
 import type { ContentStore } from "../ports/contentStore.ts";
 import type { DiskSpace } from "../ports/diskSpace.ts";
 import type { EventStore } from "../ports/eventStore.ts";
-import type { HtmlToText } from "../ports/htmlToText.ts";
+import type { HtmlToText } from "../ports/mail/htmlToText.ts";
 import type { OutboxCleanup } from "../ports/outboxCleanup.ts";
 import type { SuppressionList } from "../ports/suppressionList.ts";
 import type { TemplateEngine } from "../ports/templateEngine.ts";

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { threadedHtmlToText } from "../../src/adapters/htmlToText/threadedHtmlToText.ts";
-import type { HtmlToText } from "../../src/ports/htmlToText.ts";
+import type { HtmlToText } from "../../src/ports/mail/htmlToText.ts";
 
 const HTML_CHARACTERS_MAX = 500_000;
 const made: HtmlToText[] = [];

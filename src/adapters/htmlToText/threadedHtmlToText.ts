@@ -1,5 +1,5 @@
 import { SECOND_MS } from "../../kernel/time.ts";
-import type { HtmlReading, HtmlToText } from "../../ports/htmlToText.ts";
+import type { HtmlReading, HtmlToText } from "../../ports/mail/htmlToText.ts";
 import type { ConversionAnswer, ConversionRequest } from "./conversionThread.ts";
 
 /** The longest html that a message can have takes some tens of ms. */

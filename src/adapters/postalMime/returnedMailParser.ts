@@ -1,6 +1,6 @@
 import PostalMime, { type Email } from "postal-mime";
 import type { MailPart, MailParts } from "../../kernel/mail/mailParts.ts";
-import type { ReturnedMailParser } from "../../ports/returnedMailParser.ts";
+import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
 
 /** A report and the headers of what it returns fit many times over. */
 const PARSED_BYTES_MAX = 256 * 1_024;

@@ -1,4 +1,4 @@
-import type { MailParts } from "../kernel/mail/mailParts.ts";
+import type { MailParts } from "../../kernel/mail/mailParts.ts";
 
 /** Reads mail that comes back: its sender is a stranger. */
 export interface ReturnedMailParser {
