@@ -5,7 +5,7 @@ import { type Samples, sendSamples } from "../support/sampleMessages.ts";
 import { startTestApp } from "../support/service.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../support/tenants.ts";
-import { describeInBrowser, logInByKey, logInByLink } from "./browserFixture.ts";
+import { describeInBrowser, expectGoodLooks, logInByKey, logInByLink } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 
@@ -87,7 +87,7 @@ describeInBrowser("sessions", (browser) => {
       await tab.getByRole("button", { name: "Add", exact: true }).click();
       await tab.getByText(`${address} gets no more mail.`).waitFor();
     }
-    await second.getByRole("cell", { name: "one@example.org" }).waitFor();
+    await second.getByRole("cell", { name: "one@example.org", exact: true }).waitFor();
   });
 
   test("a key that may only read is shown nothing that it may not do, anywhere", async () => {
@@ -136,6 +136,17 @@ describeInBrowser("sessions", (browser) => {
     await page.keyboard.press("Enter");
     await page.getByText("Sending goes on.").waitFor();
   });
+
+  test.each(["workspace", "workspace/pause", "api-keys/new"])(
+    "%s looks well",
+    (path) =>
+      expectGoodLooks(browser, path.replace("/", "-"), async (page) => {
+        await logInByKey(page, service.url, tenant.apiKey);
+        await page.goto(at(`/${path}`));
+        await page.locator("main h1").waitFor();
+      }),
+    TEST_MS_MAX,
+  );
 
   test("Tab comes to the content past the navigation at once", async () => {
     const { page } = await browser.open();

@@ -172,7 +172,7 @@ function factsOf(attachment: ShownAttachment) {
   return [
     ["Id", <Copyable text={id} label="the id" />],
     ["Type", type],
-    ["Size", `${bytesText(bytes)} (${grouped(bytes)} bytes)`],
+    ["Size", bytes < 1_024 ? bytesText(bytes) : `${bytesText(bytes)} (${grouped(bytes)} bytes)`],
     ["Uploaded", <Time at={attachment.created_at} />],
     ["Kept until", <Time at={attachment.expires_at} />],
     ...(sha256 === null ? [] : [["SHA-256", <Copyable text={sha256} label="the digest" />] as const]),

@@ -1,8 +1,9 @@
 import type { FC } from "hono/jsx";
 import { AUDIT_TARGETS } from "../../../../projections/auditLog/auditActions.ts";
 import type { AuditRow } from "../../../../projections/auditLog/queries.ts";
-import type { Scope } from "../../../domain/apiKey/scopes.ts";
+import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
 import { excerpt } from "../../../kernel/text/text.ts";
+import { isRfc3339 } from "../../../kernel/time.ts";
 import { Field, FilterForm, Refusal, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
@@ -133,9 +134,9 @@ const Rows: FC<Pick<AuditLogProps, "visit" | "rows">> = ({ visit, rows }) => (
 );
 
 const ACTORS: Readonly<Record<string, string>> = {
-  command_line: "the command line",
-  verification_link: "a verification link",
-  system: "the service",
+  command_line: "Command line",
+  verification_link: "Verification link",
+  system: "Service",
 };
 
 /** Longer details are cut: the API has them whole. */
@@ -152,7 +153,9 @@ const Details: FC<Pick<AuditRow, "details">> = ({ details }) => {
 };
 
 function valueText(value: unknown): string {
-  if (Array.isArray(value)) return value.map(valueText).join(", ");
+  if (Array.isArray(value))
+    return SCOPES.every((scope) => value.includes(scope)) ? "all" : value.map(valueText).join(", ");
+  if (typeof value === "string" && isRfc3339(value)) return `${value.slice(0, 16).replace("T", " ")} UTC`;
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 

@@ -185,6 +185,12 @@ document.addEventListener("htmx:after:request", (event) => {
 });
 
 prepare(document);
+// Where the navigation goes on at the side, the page that is open is in sight.
+for (const nav of document.querySelectorAll(".side nav, .tabs")) {
+  const link = nav.querySelector("[aria-current]");
+  if (link !== null)
+    nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.clientWidth) / 2;
+}
 for (const element of document.querySelectorAll("[data-time-zone]")) {
   element.textContent = `Times are in your zone, ${zone}; point at one for UTC.`;
 }

@@ -160,10 +160,9 @@ const ErasureReport: FC<{ readonly visit: Visit; readonly report: Report }> = ({
       <Facts
         facts={[
           ["Messages", erasedText(report)],
-          ["With files", grouped(report.messages_with_files)],
-          ["Outbox files", grouped(report.outbox_messages)],
-          ["Uploads", grouped(report.uploads_erased)],
-          ["Suppressions", `${grouped(report.suppressions_erased)} lost the address, and stay in force`],
+          ...counts(report)
+            .filter(([, count]) => count > 0)
+            .map(([name, count]) => [name, grouped(count)] as const),
         ]}
       />
     </section>
@@ -173,6 +172,16 @@ const ErasureReport: FC<{ readonly visit: Visit; readonly report: Report }> = ({
     </section>
   </>
 );
+
+/** What is only worth a line where there was any. */
+function counts(report: Report): readonly (readonly [string, number])[] {
+  return [
+    ["Messages with files", report.messages_with_files],
+    ["Outbox files", report.outbox_messages],
+    ["Uploads", report.uploads_erased],
+    ["Addresses of suppressions, which stay in force", report.suppressions_erased],
+  ];
+}
 
 function erasedText(report: Report): string {
   const before = report.messages_erased_before;
