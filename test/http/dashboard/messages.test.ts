@@ -102,6 +102,17 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect((await visitor.get(`${at}/files/0`)).status).toBe(404);
   });
 
+  test("show the images that came with them, and ask nobody for others", async () => {
+    const png =
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
+    const file = { filename: "logo.png", content_type: "image/png", content_id: "logo", content: png };
+    const html = '<img src="cid:logo"><img src="cid:other"><img src="https://elsewhere.example/pixel.png">';
+    const { json } = await tenant.send(newKey(), message({ text: undefined, html, attachments: [file] }));
+    const body = await visitor.get(`/messages/${json.id}/body.html`);
+    expect(body.html).toContain(`<img src="data:image/png;base64,${png}"><img src="cid:other">`);
+    expect(body.headers.get("content-security-policy")).toContain("img-src data:");
+  });
+
   test("another workspace's are not there", async () => {
     const other = await service.tenant();
     const stranger = await logIn(service.url, other.apiKey);

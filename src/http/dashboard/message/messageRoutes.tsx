@@ -6,6 +6,7 @@ import { wholeNumber } from "../../../kernel/text/wholeNumber.ts";
 import { Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { type InlineImage, referredImages, withInlineImages } from "./inlineImages.ts";
 import { MessagePage, PARTS, type Part } from "./messagePage.tsx";
 import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./messageParts.tsx";
 import { bodyResponse, downloadResponse, fileAt } from "./messageResponses.ts";
@@ -25,9 +26,9 @@ export function messageRoutes(options: Options): readonly DashboardRoute[] {
       ...read,
       path: "/messages/:id/body.html",
       async answer(visit) {
-        const { content } = await messageOf(options, visit);
-        if (content?.html === undefined) throw new Problem("NOT_FOUND");
-        return bodyResponse(content.html);
+        const view = await messageOf(options, visit);
+        if (view.content?.html === undefined) throw new Problem("NOT_FOUND");
+        return bodyResponse(await htmlWithImages(options, view, view.content.html));
       },
     },
     {
@@ -122,6 +123,19 @@ async function mimeOf({ deps, buildMime }: Options, { id, email, content }: Emai
     throw new Problem("NOT_FOUND", { detail: "the content of the message, or a file of it, is gone" });
   }
   return buildMime(mailMessage(id, email, { ...content, files }));
+}
+
+/** The HTML of a message with the images that came with it. */
+async function htmlWithImages({ deps }: Options, view: EmailView, html: string): Promise<string> {
+  const wanted = referredImages(html);
+  const folder = folderOf(view.id, view.email);
+  const images = new Map<string, InlineImage>();
+  for (const { contentId, contentType, sha256 } of view.content?.attachments ?? []) {
+    if (contentId === undefined || !wanted.includes(contentId)) continue;
+    const bytes = await deps.content.get(folder, sha256);
+    if (bytes !== null) images.set(contentId, { contentType, bytes });
+  }
+  return images.size === 0 ? html : withInlineImages(html, images);
 }
 
 async function fileOf({ deps }: Options, visit: Visit): Promise<Response> {
