@@ -1,5 +1,7 @@
 import { ACCEPTANCE_REVISION, EMAIL_STATUS_EVENTS, emailCodec } from "../src/domain/email/events.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
+import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
+import { epochMs } from "../src/kernel/time.ts";
+import type { ProjectedEvent, ProjectedRows, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import {
   createdIn,
   equals,
@@ -11,25 +13,41 @@ import {
   placeOf,
   type RowPage,
 } from "./keysetList.ts";
+import {
+  holdAll,
+  LEASED,
+  NOT_QUEUED,
+  QUEUE_COLUMNS,
+  QUEUE_INDEXES,
+  READY_AGAIN,
+  releaseAll,
+  resume,
+} from "./mailQueue.ts";
 import type { Projection } from "./projection.ts";
-import { countAccepted, countBounced, countEnded, ENDED, type Ending, usageTables } from "./usage.ts";
+import {
+  type CountedMessage,
+  countAccepted,
+  countBounced,
+  countEnded,
+  ENDED,
+  type Ending,
+  usageTables,
+} from "./usage.ts";
 
 const INSERT = `INSERT INTO emails
   (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason,
-    is_retained, content_bytes)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?)`;
-const CONTENT_STORED = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
+    is_retained, content_bytes, authority_id, queue, due_at, revision, lease_ms, held)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 0, 0)`;
+const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`;
-/** Comes before the message's row is told of it; a repeat finds nothing there. */
-const CONTENT_ERASED = `UPDATE content SET bytes = bytes - erased.content_bytes
-  FROM (SELECT workspace_id, content_bytes FROM emails WHERE id = ?) erased
-  WHERE content.workspace_id = erased.workspace_id`;
-const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1
-  WHERE id = ? AND status NOT IN ${ENDED}`;
+/** A message ends once: what comes later finds nothing to change. */
+const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1, ${NOT_QUEUED}
+  WHERE id = ? AND status NOT IN ${ENDED} RETURNING workspace_id, sender_id, template_id`;
+const CONTENT_OF = "SELECT workspace_id, content_bytes FROM emails WHERE id = ?";
 const ERASED = "UPDATE emails SET is_retained = 0, content_bytes = 0 WHERE id = ?";
-const START = "UPDATE emails SET status = 'sending', attempts = ?, updated_at = ? WHERE id = ?";
+const START = `UPDATE emails SET status = 'sending', attempts = ?, updated_at = ?, ${LEASED} WHERE id = ?`;
 /** Only the attempt that holds the claim can send a message back to waiting. */
-const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
+const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?, ${READY_AGAIN}
   WHERE id = ? AND status = 'sending' AND attempts = ?`;
 
 /**
@@ -54,61 +72,83 @@ function atOf(event: ProjectedEvent): string {
   return event.metadata.at as string;
 }
 
-function accept(event: ProjectedEvent, db: ReadDatabase): void {
+function accept(event: ProjectedEvent, db: ProjectedRows): void {
   const { type, data } = emailCodec.decode(event);
   if (type !== "EmailQueued" && type !== "EmailSuppressed") return;
   const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
-  const isSuppressed = type === "EmailSuppressed";
-  const reason = type === "EmailSuppressed" ? data.reason : null;
   const { contentBytes = 0 } = data;
-  db.run(
-    INSERT,
-    messageId(event),
-    workspaceId,
-    isSuppressed ? "suppressed" : "queued",
-    senderId,
-    templateId,
-    recipientHash,
-    acceptedAt,
-    acceptedAt,
-    reason,
-    isSuppressed ? 1 : 0,
-    contentBytes,
-  );
-  db.run(CONTENT_STORED, workspaceId, contentBytes);
-  countAccepted(db, { workspaceId, senderId, templateId, acceptedAt, isSuppressed });
+  const place = [messageId(event), workspaceId] as const;
+  const whose = [senderId, templateId, recipientHash, acceptedAt] as const;
+  if (type === "EmailSuppressed") {
+    const queue = [null, null, null, null] as const;
+    db.run(INSERT, ...place, "suppressed", ...whose, data.reason, 1, contentBytes, ...queue);
+  } else {
+    const queue = [data.authorityId ?? senderId, "ready", epochMs(acceptedAt), event.revision] as const;
+    db.run(INSERT, ...place, "queued", ...whose, null, 0, contentBytes, ...queue);
+  }
+  db.add(CONTENT_BYTES, [workspaceId], [contentBytes]);
+  countAccepted(db, { workspaceId, senderId, templateId }, acceptedAt, type === "EmailSuppressed");
 }
 
-/** A message ends once, and its end is counted then: a later outcome leaves everything as it is. */
-function end(event: ProjectedEvent, db: ReadDatabase, ending: Ending, reason: string | null): void {
-  const id = messageId(event);
+/** The message, when it ends by this; undefined when it had ended before: then everything stays as it is. */
+function end(
+  event: ProjectedEvent,
+  db: ProjectedRows,
+  ending: Ending,
+  reason: string | null,
+): CountedMessage | undefined {
   const at = atOf(event);
-  countEnded(db, id, ending, at);
-  db.run(END, ending, reason, at, id);
+  const row = db.change(END, ending, reason, at, messageId(event));
+  if (row === undefined) return undefined;
+  const templateId = row.template_id === null ? null : String(row.template_id);
+  const message = { workspaceId: String(row.workspace_id), senderId: String(row.sender_id), templateId };
+  countEnded(db, message, at, ending);
+  return message;
 }
 
-function apply(event: ProjectedEvent, db: ReadDatabase): void {
-  if (event.revision === ACCEPTANCE_REVISION) accept(event, db);
+function bounce(
+  event: ProjectedEvent,
+  db: ProjectedRows,
+  { reason, recipientDomain }: { readonly reason: string; readonly recipientDomain?: string | undefined },
+): void {
+  const message = end(event, db, "bounced", reason);
+  if (message) countBounced(db, message, atOf(event), recipientDomain);
+}
+
+/** A repeat finds no bytes there any more. */
+function eraseContent(id: string, db: ProjectedRows): void {
+  const row = db.get(CONTENT_OF, id);
+  if (row === undefined) return;
+  db.add(CONTENT_BYTES, [String(row.workspace_id)], [-Number(row.content_bytes)]);
+  db.run(ERASED, id);
+}
+
+function apply(event: ProjectedEvent, db: ProjectedRows): void {
+  if (event.type === "InstanceRestored") holdAll(db);
+  else if (event.type === "InstanceResumed") releaseAll(db);
+  else if (event.revision === ACCEPTANCE_REVISION) accept(event, db);
   else applyLater(event, db);
 }
 
-function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
+function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
   const id = messageId(event);
   const at = atOf(event);
   const { type, data } = emailCodec.decode(event);
   switch (type) {
     case "EmailDeliveryStarted":
-      db.run(START, data.attempt, at, id);
+      db.run(START, data.attempt, at, event.revision, data.leaseMs, id);
       break;
-    case "EmailDeferred":
-      db.run(DEFER, data.reason, at, id, data.attempt);
+    case "EmailDeferred": {
+      const dueAt = epochMs(data.nextAttemptAt);
+      if (data.reason === "resumed") resume(db, id, dueAt, event.revision);
+      else db.run(DEFER, data.reason, at, dueAt, event.revision, id, data.attempt);
       break;
+    }
     case "EmailSent":
       end(event, db, "sent", null);
       break;
     case "EmailBounced":
-      countBounced(db, id, data.recipientDomain, at);
-      end(event, db, "bounced", data.reason);
+      bounce(event, db, data);
       break;
     case "EmailFailed":
       end(event, db, "failed", data.reason);
@@ -120,23 +160,26 @@ function applyLater(event: ProjectedEvent, db: ReadDatabase): void {
       end(event, db, "canceled", null);
       break;
     case "EmailContentErased":
-      db.run(CONTENT_ERASED, id);
-      db.run(ERASED, id);
+      eraseContent(id, db);
       break;
   }
 }
 
-/** One row a message: what lists and filters need, and no address; and how many there were, by hour. */
+/**
+ * One row a message: what lists, filters and the queue of delivery need, and no address; and how many there were, by
+ * hour.
+ */
 export const emails: Projection = {
   name: "emails",
-  version: 8,
-  events: [...EMAIL_STATUS_EVENTS, "EmailContentErased"],
+  version: 9,
+  events: [...EMAIL_STATUS_EVENTS, "EmailContentErased", ...HOLD_EVENTS],
   tables: [
     {
       name: "emails",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, sender_id TEXT NOT NULL,
         template_id TEXT, recipient_hash TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
-        attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL, content_bytes INTEGER NOT NULL`,
+        attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL, content_bytes INTEGER NOT NULL,
+        ${QUEUE_COLUMNS}`,
       key: ["id"],
       indexes: [
         "CREATE INDEX emails_by_time ON emails (workspace_id, created_at)",
@@ -144,6 +187,7 @@ export const emails: Projection = {
         `CREATE INDEX emails_by_rare_status ON emails (workspace_id, status, created_at) WHERE ${IS_RARE}`,
         // Those that have ended and whose content was not erased.
         "CREATE INDEX emails_retained ON emails (workspace_id, created_at) WHERE is_retained = 1",
+        ...QUEUE_INDEXES,
       ],
     },
     {

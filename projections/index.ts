@@ -4,7 +4,6 @@ import { attachmentUse } from "./attachmentUse.ts";
 import { auditLog } from "./auditLog/auditLog.ts";
 import { emails } from "./emails.ts";
 import { erasures } from "./erasures.ts";
-import { mailQueue } from "./mailQueue.ts";
 import type { Projection } from "./projection.ts";
 import { senders } from "./senders.ts";
 import { stopsAtNewerFormat } from "./stopAtNewerFormat.ts";
@@ -19,7 +18,6 @@ const all: readonly Projection[] = [
   webhookEndpoints,
   suppressions,
   senders,
-  mailQueue,
   webhookDeliveries,
   attachments,
   attachmentUse,

@@ -1,51 +1,50 @@
-import { EMAIL_STATUS_EVENTS, emailCodec } from "../src/domain/email/events.ts";
-import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
-import { type EpochMs, epochMs } from "../src/kernel/time.ts";
-import type { ProjectedEvent, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
-import type { Projection } from "./projection.ts";
+import { type EpochMs, epochMs, rfc3339 } from "../src/kernel/time.ts";
+import type { ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 
-const READY = `INSERT INTO mail_queue
-  (id, workspace_id, sender_id, authority_id, state, due_at, accepted_at, revision, attempt, lease_ms, held)
-  VALUES (?, ?, ?, ?, 'ready', ?, ?, ?, 0, 0, 0)`;
-const LEASED = "UPDATE mail_queue SET state = 'leased', revision = ?, attempt = ?, lease_ms = ? WHERE id = ?";
-/** Only the attempt that holds the lease can release it. */
-const DEFERRED = `UPDATE mail_queue SET state = iif(held, 'held', 'ready'), due_at = ?, revision = ?, lease_ms = 0
-  WHERE id = ? AND state = 'leased' AND attempt = ?`;
-const RESUMED = "UPDATE mail_queue SET due_at = ?, revision = ? WHERE id = ? AND state IN ('ready', 'held')";
-const DONE = "DELETE FROM mail_queue WHERE id = ?";
-const HOLD_ALL = "UPDATE mail_queue SET held = 1, state = iif(state = 'ready', 'held', state)";
-const RELEASE_ALL =
-  "UPDATE mail_queue SET held = 0, state = iif(state = 'held', 'ready', state) WHERE held = 1";
+/**
+ * The queue of mail delivery: the columns by which a message's row says that it waits. `queue` is `ready` or `leased`,
+ * and null when the message has ended. After a restoration of the log, messages from before it are `held` in place of
+ * `ready` until the operator resumes them; `held` is 1 for those that were claimed then, too. `revision` is the event
+ * that made it so. A message counts as waiting since `created_at`.
+ */
+export const QUEUE_COLUMNS = `authority_id TEXT, queue TEXT, due_at INTEGER, revision INTEGER,
+  lease_ms INTEGER NOT NULL, held INTEGER NOT NULL`;
 
-function applyToEmail(event: ProjectedEvent, db: ReadDatabase): void {
-  const id = event.stream.slice("email-".length);
-  const { type, data } = emailCodec.decode(event);
-  switch (type) {
-    case "EmailQueued": {
-      const acceptedAt = epochMs(data.acceptedAt);
-      const { workspaceId, senderId, authorityId = senderId } = data;
-      db.run(READY, id, workspaceId, senderId, authorityId, acceptedAt, acceptedAt, event.revision);
-      break;
-    }
-    case "EmailDeliveryStarted":
-      db.run(LEASED, event.revision, data.attempt, data.leaseMs, id);
-      break;
-    case "EmailDeferred": {
-      const dueAt = epochMs(data.nextAttemptAt);
-      if (data.reason === "resumed") db.run(RESUMED, dueAt, event.revision, id);
-      else db.run(DEFERRED, dueAt, event.revision, id, data.attempt);
-      break;
-    }
-    default:
-      db.run(DONE, id);
-      break;
-  }
+export const QUEUE_INDEXES: readonly string[] = [
+  "CREATE INDEX mail_queue_ready ON emails (due_at) WHERE queue = 'ready'",
+  // Steps from sender to sender and from workspace to workspace, over whatever one of them has waiting.
+  "CREATE INDEX mail_queue_by_sender ON emails (workspace_id, authority_id, sender_id, due_at) WHERE queue = 'ready'",
+  "CREATE INDEX mail_queue_by_age ON emails (workspace_id, created_at) WHERE queue = 'ready'",
+  "CREATE INDEX mail_queue_leased ON emails (queue) WHERE queue = 'leased'",
+  "CREATE INDEX mail_queue_held ON emails (held, due_at) WHERE held = 1",
+];
+
+/** What a claim, the end of a claim and the end of a message set beside its status. */
+export const LEASED = "queue = 'leased', revision = ?, lease_ms = ?";
+export const READY_AGAIN = "queue = iif(held, 'held', 'ready'), due_at = ?, revision = ?, lease_ms = 0";
+export const NOT_QUEUED = "queue = NULL, due_at = NULL, revision = NULL, lease_ms = 0, held = 0";
+
+const RESUMED = "UPDATE emails SET due_at = ?, revision = ? WHERE id = ? AND queue IN ('ready', 'held')";
+/** Each goes by an index of what has not ended. */
+const HOLD_ALL = [
+  "UPDATE emails SET held = 1 WHERE queue = 'leased'",
+  "UPDATE emails SET held = 1, queue = 'held' WHERE queue = 'ready'",
+];
+const RELEASE_ALL = "UPDATE emails SET held = 0, queue = iif(queue = 'held', 'ready', queue) WHERE held = 1";
+
+/** An operator lets a message go on that waits. */
+export function resume(db: ReadDatabase, id: string, dueAt: EpochMs, revision: number): void {
+  db.run(RESUMED, dueAt, revision, id);
 }
 
-function apply(event: ProjectedEvent, db: ReadDatabase): void {
-  if (event.type === "InstanceRestored") db.run(HOLD_ALL);
-  else if (event.type === "InstanceResumed") db.run(RELEASE_ALL);
-  else applyToEmail(event, db);
+/** The log was restored: nothing from before goes out by itself. */
+export function holdAll(db: ReadDatabase): void {
+  for (const sql of HOLD_ALL) db.run(sql);
+}
+
+/** The operator lets go on what was held. */
+export function releaseAll(db: ReadDatabase): void {
+  db.run(RELEASE_ALL);
 }
 
 /** How one message follows another in an index by time: rows that are due at once follow in the order of the log. */
@@ -53,35 +52,6 @@ interface QueuePlace {
   readonly dueAt: EpochMs;
   readonly row: number;
 }
-
-/**
- * The queue of mail delivery: one row for each message that has not ended. After a restoration of the log, messages
- * from before it are `held` instead of `ready`, until the operator resumes them.
- */
-export const mailQueue: Projection = {
-  name: "mail-queue",
-  version: 1,
-  events: [...EMAIL_STATUS_EVENTS, ...HOLD_EVENTS],
-  tables: [
-    {
-      name: "mail_queue",
-      columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, sender_id TEXT NOT NULL,
-        authority_id TEXT NOT NULL, state TEXT NOT NULL, due_at INTEGER NOT NULL,
-        accepted_at INTEGER NOT NULL, revision INTEGER NOT NULL, attempt INTEGER NOT NULL, lease_ms INTEGER NOT NULL,
-        held INTEGER NOT NULL`,
-      key: ["id"],
-      indexes: [
-        "CREATE INDEX mail_queue_ready ON mail_queue (due_at) WHERE state = 'ready'",
-        // Steps from sender to sender and from workspace to workspace, over whatever one of them has waiting.
-        "CREATE INDEX mail_queue_by_sender ON mail_queue (workspace_id, authority_id, sender_id, due_at) WHERE state = 'ready'",
-        "CREATE INDEX mail_queue_by_age ON mail_queue (workspace_id, accepted_at) WHERE state = 'ready'",
-        "CREATE INDEX mail_queue_leased ON mail_queue (state) WHERE state = 'leased'",
-        "CREATE INDEX mail_queue_held ON mail_queue (held, due_at) WHERE held = 1",
-      ],
-    },
-  ],
-  apply,
-};
 
 /** A message that can be claimed, as far as this read model knows. `revision` is the event that made it so. */
 export interface DueEmail {
@@ -105,20 +75,20 @@ function dueEmail(row: SqlRow): DueEmail {
 
 /** Whether more than so many messages are ready. Looks at one row more than that. */
 export function hasMoreReadyThan(db: ReadDatabase, now: EpochMs, count: number): boolean {
-  const sql = "SELECT 1 AS found FROM mail_queue WHERE state = 'ready' AND due_at <= ? LIMIT 1 OFFSET ?";
+  const sql = "SELECT 1 AS found FROM emails WHERE queue = 'ready' AND due_at <= ? LIMIT 1 OFFSET ?";
   return db.get(sql, now, count) !== undefined;
 }
 
 /** The messages that have been ready longest. Looks at `limit` rows. */
 export function readyEmails(db: ReadDatabase, now: EpochMs, limit: number): readonly DueEmail[] {
-  const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM mail_queue
-    WHERE state = 'ready' AND due_at <= ? ORDER BY due_at LIMIT ?`;
+  const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM emails
+    WHERE queue = 'ready' AND due_at <= ? ORDER BY due_at LIMIT ?`;
   return db.all(sql, now, limit).map(dueEmail);
 }
 
 /** The first workspace behind `after`, by id, that has a message ready or deferred; null behind the last. One row. */
 export function nextWaitingWorkspace(db: ReadDatabase, after: string): string | null {
-  const sql = `SELECT workspace_id FROM mail_queue INDEXED BY mail_queue_by_sender WHERE state = 'ready' AND workspace_id > ?
+  const sql = `SELECT workspace_id FROM emails INDEXED BY mail_queue_by_sender WHERE queue = 'ready' AND workspace_id > ?
     ORDER BY workspace_id LIMIT 1`;
   const row = db.get(sql, after);
   return row === undefined ? null : String(row.workspace_id);
@@ -145,8 +115,8 @@ export function nextSenderQueue(
   workspaceId: string,
   after: MailQueueKey,
 ): SenderQueue | null {
-  const sql = `SELECT authority_id, sender_id, due_at FROM mail_queue INDEXED BY mail_queue_by_sender
-    WHERE state = 'ready' AND workspace_id = ? AND (authority_id, sender_id, due_at) > (?, ?, ?)
+  const sql = `SELECT authority_id, sender_id, due_at FROM emails INDEXED BY mail_queue_by_sender
+    WHERE queue = 'ready' AND workspace_id = ? AND (authority_id, sender_id, due_at) > (?, ?, ?)
     ORDER BY authority_id, sender_id, due_at LIMIT 1`;
   // With the time, which is behind all there are: without it SQLite would step over the whole queue before.
   const row = db.get(sql, workspaceId, after.authorityId, after.senderId, Number.MAX_SAFE_INTEGER);
@@ -170,8 +140,8 @@ export function readyEmailsOf(
 ): readonly QueuedEmail[] {
   const { dueAt, row } = page.after ?? { dueAt: Number.MIN_SAFE_INTEGER, row: 0 };
   const sql = `SELECT rowid, id, workspace_id, sender_id, authority_id, revision, due_at
-    FROM mail_queue INDEXED BY mail_queue_by_sender
-    WHERE state = 'ready' AND workspace_id = ? AND authority_id = ? AND sender_id = ? AND due_at <= ?
+    FROM emails INDEXED BY mail_queue_by_sender
+    WHERE queue = 'ready' AND workspace_id = ? AND authority_id = ? AND sender_id = ? AND due_at <= ?
       AND (due_at, rowid) > (?, ?) ORDER BY due_at, rowid LIMIT ?`;
   return db
     .all(sql, workspaceId, authorityId, senderId, page.now, dueAt, row, page.limit)
@@ -186,11 +156,11 @@ export interface WaitingWorkspace {
 
 /** The first workspace behind `after`, by id, that has a message ready or deferred; null behind the last. One row. */
 export function nextWorkspaceByAge(db: ReadDatabase, after: string): WaitingWorkspace | null {
-  const sql = `SELECT workspace_id, accepted_at FROM mail_queue INDEXED BY mail_queue_by_age
-    WHERE state = 'ready' AND workspace_id > ? ORDER BY workspace_id, accepted_at LIMIT 1`;
+  const sql = `SELECT workspace_id, created_at FROM emails INDEXED BY mail_queue_by_age
+    WHERE queue = 'ready' AND workspace_id > ? ORDER BY workspace_id, created_at LIMIT 1`;
   const row = db.get(sql, after);
   if (row === undefined) return null;
-  return { workspaceId: String(row.workspace_id), acceptedAt: Number(row.accepted_at) };
+  return { workspaceId: String(row.workspace_id), acceptedAt: epochMs(String(row.created_at)) };
 }
 
 /** The oldest messages of a workspace that wait since before `acceptedBefore`, due or not. Looks at `limit` rows. */
@@ -200,27 +170,27 @@ export function agedEmailsOf(
   acceptedBefore: EpochMs,
   limit: number,
 ): readonly DueEmail[] {
-  const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM mail_queue INDEXED BY mail_queue_by_age
-    WHERE state = 'ready' AND workspace_id = ? AND accepted_at <= ? ORDER BY accepted_at LIMIT ?`;
-  return db.all(sql, workspaceId, acceptedBefore, limit).map(dueEmail);
+  const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM emails INDEXED BY mail_queue_by_age
+    WHERE queue = 'ready' AND workspace_id = ? AND created_at <= ? ORDER BY created_at LIMIT ?`;
+  return db.all(sql, workspaceId, rfc3339(acceptedBefore), limit).map(dueEmail);
 }
 
 /** When the next message becomes due after `now`; null when none waits. */
 export function nextReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | null {
-  const row = db.get("SELECT min(due_at) AS at FROM mail_queue WHERE state = 'ready' AND due_at > ?", now);
+  const row = db.get("SELECT min(due_at) AS at FROM emails WHERE queue = 'ready' AND due_at > ?", now);
   return row === undefined || row.at === null ? null : Number(row.at);
 }
 
 /** How many messages are due at `now`, counted up to `max`. */
 export function countReady(db: ReadDatabase, now: EpochMs, max: number): number {
   const sql =
-    "SELECT count(*) AS waiting FROM (SELECT 1 FROM mail_queue WHERE state = 'ready' AND due_at <= ? LIMIT ?)";
+    "SELECT count(*) AS waiting FROM (SELECT 1 FROM emails WHERE queue = 'ready' AND due_at <= ? LIMIT ?)";
   return Number(db.get(sql, now, max)?.waiting);
 }
 
 /** Whether a message is held since a restoration of the log. */
 export function isHeld(db: ReadDatabase, id: string): boolean {
-  return db.get("SELECT held FROM mail_queue WHERE id = ?", id)?.held === 1;
+  return db.get("SELECT held FROM emails WHERE id = ?", id)?.held === 1;
 }
 
 /** A claim that has no outcome yet. */
@@ -233,8 +203,8 @@ export interface LeasedEmail {
 /** The open claims of all instances: about as many as there are connections, unless workers have crashed. */
 export function leasedEmails(db: ReadDatabase, limit: number): readonly LeasedEmail[] {
   return db
-    .all("SELECT id, attempt, lease_ms FROM mail_queue WHERE state = 'leased' LIMIT ?", limit)
-    .map((row) => ({ id: String(row.id), attempt: Number(row.attempt), leaseMs: Number(row.lease_ms) }));
+    .all("SELECT id, attempts, lease_ms FROM emails WHERE queue = 'leased' LIMIT ?", limit)
+    .map((row) => ({ id: String(row.id), attempt: Number(row.attempts), leaseMs: Number(row.lease_ms) }));
 }
 
 /** A message that waits, whose it is, and its place among those that wait. */
@@ -248,11 +218,9 @@ export interface WaitingEmail extends QueuePlace {
  * rows of each kind, and at those that were claimed when the log was restored.
  */
 export function waitingEmails(db: ReadDatabase, after: QueuePlace, limit: number): readonly WaitingEmail[] {
-  const page = (
-    where: string,
-  ) => `SELECT * FROM (SELECT rowid AS place, id, workspace_id, due_at FROM mail_queue
+  const page = (where: string) => `SELECT * FROM (SELECT rowid AS place, id, workspace_id, due_at FROM emails
     WHERE ${where} AND (due_at, rowid) > (?1, ?2) ORDER BY due_at, rowid LIMIT ?3)`;
-  const sql = `${page("state = 'ready'")} UNION ALL ${page("held = 1 AND state = 'held'")}
+  const sql = `${page("queue = 'ready'")} UNION ALL ${page("held = 1 AND queue = 'held'")}
     ORDER BY due_at, place LIMIT ?3`;
   return db.all(sql, after.dueAt, after.row, limit).map((row) => ({
     dueAt: Number(row.due_at),
@@ -270,7 +238,7 @@ export function allDueAt(now: EpochMs): QueuePlace {
 /** How many messages are held since a restoration, and how many of them were claimed at that time. */
 export function heldEmails(db: ReadDatabase): { readonly held: number; readonly claimed: number } {
   const row = db.get(
-    "SELECT count(*) AS held, total(state = 'leased') AS claimed FROM mail_queue WHERE held = 1",
+    "SELECT count(*) AS held, total(queue = 'leased') AS claimed FROM emails WHERE held = 1",
   );
   return { held: Number(row?.held), claimed: Number(row?.claimed) };
 }
@@ -280,15 +248,15 @@ export function oldestWaiting(
   db: ReadDatabase,
   workspaceId: string,
 ): { readonly id: string; readonly acceptedAt: EpochMs } | null {
-  const sql = `SELECT id, accepted_at FROM mail_queue INDEXED BY mail_queue_by_age
-    WHERE state = 'ready' AND workspace_id = ? ORDER BY accepted_at LIMIT 1`;
+  const sql = `SELECT id, created_at FROM emails INDEXED BY mail_queue_by_age
+    WHERE queue = 'ready' AND workspace_id = ? ORDER BY created_at LIMIT 1`;
   const row = db.get(sql, workspaceId);
-  return row === undefined ? null : { id: String(row.id), acceptedAt: Number(row.accepted_at) };
+  return row === undefined ? null : { id: String(row.id), acceptedAt: epochMs(String(row.created_at)) };
 }
 
 /** How many messages of a workspace wait for their delivery, due or not; `limit` stands for that many and more. */
 export function countWaiting(db: ReadDatabase, workspaceId: string, limit: number): number {
-  const sql = `SELECT count(*) AS waiting FROM (SELECT 1 FROM mail_queue INDEXED BY mail_queue_by_age
-    WHERE state = 'ready' AND workspace_id = ? LIMIT ?)`;
+  const sql = `SELECT count(*) AS waiting FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
+    WHERE queue = 'ready' AND workspace_id = ? LIMIT ?)`;
   return Number(db.get(sql, workspaceId, limit)?.waiting ?? 0);
 }

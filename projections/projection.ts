@@ -1,4 +1,4 @@
-import type { ProjectedEvent, ReadDatabase } from "../src/ports/readDatabase.ts";
+import type { ProjectedEvent, ProjectedRows } from "../src/ports/readDatabase.ts";
 
 /** One table of a read model. `columns` is what stands between the parentheses of CREATE TABLE. */
 export interface ProjectionTable {
@@ -23,5 +23,5 @@ export interface Projection {
   /** The event types that `apply` wants; others are not shown to it. */
   readonly events: readonly string[];
   readonly tables: readonly ProjectionTable[];
-  apply(event: ProjectedEvent, db: ReadDatabase): void;
+  apply(event: ProjectedEvent, db: ProjectedRows): void;
 }

@@ -1,5 +1,5 @@
 import { DAY_MS, epochMs, HOUR_MS, rfc3339 } from "../src/kernel/time.ts";
-import type { ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
+import type { ProjectedRows, ReadDatabase, SqlRow, SqlValue } from "../src/ports/readDatabase.ts";
 import { ROWS_LOOKED_AT_MAX } from "./keysetList.ts";
 import type { ProjectionTable } from "./projection.ts";
 
@@ -44,33 +44,29 @@ export const usageTables: readonly ProjectionTable[] = [
   },
 ];
 
-const ADD = "ON CONFLICT DO UPDATE SET";
-const ACCEPTED = `INSERT INTO usage (workspace_id, day, hour, sender_id, template_id, accepted)
-  VALUES (?, ?, ?, ?, ?, 1) ${ADD} accepted = accepted + 1`;
-const ACCEPTED_SUPPRESSED = `INSERT INTO usage
-  (workspace_id, day, hour, sender_id, template_id, accepted, suppressed) VALUES (?, ?, ?, ?, ?, 1, 1)
-  ${ADD} accepted = accepted + 1, suppressed = suppressed + 1`;
-const ACCEPTED_IN_ALL = `INSERT INTO usage_totals (workspace_id, day, hour, accepted, suppressed)
-  VALUES (?, ?, ?, 1, ?) ${ADD} accepted = accepted + 1, suppressed = suppressed + excluded.suppressed`;
-
-/** A statement for each ending, by the statement for one. */
-function byEnding(sql: (ending: Ending) => string): Readonly<Record<Ending, string>> {
-  return Object.fromEntries(ENDINGS.map((ending) => [ending, sql(ending)])) as Record<Ending, string>;
+/** A statement that adds counts to a row: its key first, then an amount for each count. */
+function addTo(table: string, key: readonly string[], counts: readonly string[]): string {
+  const columns = [...key, ...counts];
+  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})
+    ON CONFLICT DO UPDATE SET ${counts.map((count) => `${count} = ${count} + excluded.${count}`).join(", ")}`;
 }
 
-/** A message ends once: one that has ended already is not found. */
-const ENDED_AS = byEnding(
-  (ending) => `INSERT INTO usage (workspace_id, day, hour, sender_id, template_id, ${ending})
-    SELECT workspace_id, ?, ?, sender_id, ifnull(template_id, '${NONE}'), 1 FROM emails
-    WHERE id = ? AND status NOT IN ${ENDED} ${ADD} ${ending} = ${ending} + 1`,
-);
-const ENDED_IN_ALL = byEnding(
-  (ending) => `INSERT INTO usage_totals (workspace_id, day, hour, ${ending})
-    SELECT workspace_id, ?, ?, 1 FROM emails WHERE id = ? AND status NOT IN ${ENDED} ${ADD} ${ending} = ${ending} + 1`,
-);
-const BOUNCED = `INSERT INTO bounces (workspace_id, day, hour, domain, bounced)
-  SELECT workspace_id, ?, ?, ?, 1 FROM emails WHERE id = ? AND status NOT IN ${ENDED}
-  ${ADD} bounced = bounced + 1`;
+const HOUR_KEY = ["workspace_id", "day", "hour"];
+const COUNT = addTo("usage", [...HOUR_KEY, "sender_id", "template_id"], COUNTS);
+const COUNT_IN_ALL = addTo("usage_totals", HOUR_KEY, COUNTS);
+const COUNT_BOUNCE = addTo("bounces", [...HOUR_KEY, "domain"], ["bounced"]);
+
+const ACCEPTED = amountsOf("accepted");
+const ACCEPTED_SUPPRESSED = amountsOf("accepted", "suppressed");
+const ENDED_AS = Object.fromEntries(ENDINGS.map((ending) => [ending, amountsOf(ending)])) as Record<
+  Ending,
+  readonly number[]
+>;
+
+/** One of each of these counts, none of the others. */
+function amountsOf(...counted: readonly (typeof COUNTS)[number][]): readonly number[] {
+  return COUNTS.map((name) => (counted.includes(name) ? 1 : 0));
+}
 
 /** The day of an RFC 3339 time in UTC. */
 export function utcDay(time: string): string {
@@ -81,33 +77,44 @@ function utcHour(time: string): number {
   return Number(time.slice("yyyy-mm-ddT".length, "yyyy-mm-ddThh".length));
 }
 
-/** A message that was accepted. */
-export interface AcceptedMessage {
+/** Whose message it is, and by which template it was made. */
+export interface CountedMessage {
   readonly workspaceId: string;
   readonly senderId: string;
   readonly templateId: string | null;
-  readonly acceptedAt: string;
-  /** Its recipient was suppressed: it ended with its acceptance. */
-  readonly isSuppressed: boolean;
 }
 
-export function countAccepted(db: ReadDatabase, message: AcceptedMessage): void {
-  const { workspaceId, senderId, templateId, acceptedAt, isSuppressed } = message;
-  const sql = isSuppressed ? ACCEPTED_SUPPRESSED : ACCEPTED;
-  const hour = [utcDay(acceptedAt), utcHour(acceptedAt)] as const;
-  db.run(sql, workspaceId, ...hour, senderId, templateId ?? NONE);
-  db.run(ACCEPTED_IN_ALL, workspaceId, ...hour, isSuppressed ? 1 : 0);
+function count(db: ProjectedRows, message: CountedMessage, at: string, amounts: readonly number[]): void {
+  const { workspaceId, senderId, templateId } = message;
+  const day = utcDay(at);
+  const hour = utcHour(at);
+  db.add(COUNT, [workspaceId, day, hour, senderId, templateId ?? NONE], amounts);
+  db.add(COUNT_IN_ALL, [workspaceId, day, hour], amounts);
 }
 
-/** Counts the end of a message, unless it has ended before. Comes before its row is told of it. */
-export function countEnded(db: ReadDatabase, id: string, ending: Ending, at: string): void {
-  db.run(ENDED_AS[ending], utcDay(at), utcHour(at), id);
-  db.run(ENDED_IN_ALL[ending], utcDay(at), utcHour(at), id);
+/** Counts a message that was accepted at `at`; one whose recipient was suppressed ended with its acceptance. */
+export function countAccepted(
+  db: ProjectedRows,
+  message: CountedMessage,
+  at: string,
+  isSuppressed: boolean,
+): void {
+  count(db, message, at, isSuppressed ? ACCEPTED_SUPPRESSED : ACCEPTED);
 }
 
-/** Counts a bounce at a domain, beside {@link countEnded} and as it does; undefined: which one is not known. */
-export function countBounced(db: ReadDatabase, id: string, domain: string | undefined, at: string): void {
-  db.run(BOUNCED, utcDay(at), utcHour(at), domain ?? NONE, id);
+/** Counts the end of a message, which has one. */
+export function countEnded(db: ProjectedRows, message: CountedMessage, at: string, ending: Ending): void {
+  count(db, message, at, ENDED_AS[ending]);
+}
+
+/** Counts a bounce at a domain, beside {@link countEnded}; undefined: which one is not known. */
+export function countBounced(
+  db: ProjectedRows,
+  { workspaceId }: CountedMessage,
+  at: string,
+  domain: string | undefined,
+): void {
+  db.add(COUNT_BOUNCE, [workspaceId, utcDay(at), utcHour(at), domain ?? NONE], [1]);
 }
 
 /** How many messages the workspace was given on the UTC day of `at` (RFC 3339), suppressed ones as well. */

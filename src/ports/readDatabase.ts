@@ -16,6 +16,18 @@ export interface ReadDatabase {
   all(sql: string, ...values: readonly SqlValue[]): readonly SqlRow[];
 }
 
+/** The rows of a read model as `apply` sees them, within the transaction of the events around it. */
+export interface ProjectedRows extends ReadDatabase {
+  /** Changes rows by a statement that ends in RETURNING; the first row that it answers. */
+  change(sql: string, ...values: readonly SqlValue[]): SqlRow | undefined;
+  /**
+   * Adds amounts to sums. The values of `sql` are the key of their row and then the amounts, and it adds what it is
+   * given to what there is. It may run later, once for all amounts of one key, but before the transaction ends; so
+   * `apply` must not read these sums.
+   */
+  add(sql: string, key: readonly SqlValue[], amounts: readonly number[]): void;
+}
+
 /** An event of the log as a read model sees it: without its position, which no row may hold. */
 export interface ProjectedEvent {
   readonly stream: string;
@@ -48,7 +60,7 @@ export class ReadDatabaseError extends Error {
 }
 
 /** A read model's database as the runners see it: one connection, which is theirs alone. */
-export interface ReadDatabaseFile extends ReadDatabase {
+export interface ReadDatabaseFile extends ProjectedRows {
   /** The rows one by one, for walks that memory could not hold. */
   rows(sql: string, ...values: readonly SqlValue[]): Iterable<SqlRow>;
   /** Starts a transaction that writes; waits a bounded time for another one's end. */

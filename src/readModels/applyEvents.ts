@@ -1,8 +1,9 @@
 import type { Projection } from "../../projections/projection.ts";
 import { UnreadableEventError } from "../kernel/event/codec.ts";
 import type { EventStore, LogBatch, Position, RecordedEvent } from "../ports/eventStore.ts";
-import { type ReadDatabase, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
+import { type ProjectedRows, ReadDatabaseError, type ReadDatabaseFile } from "../ports/readDatabase.ts";
 import { writeCheckpoint } from "./generations.ts";
+import { PendingSums } from "./pendingSums.ts";
 
 /** So many events may share one transaction: more gains no speed and only makes a crash dearer. */
 export const TRANSACTION_EVENTS_MAX = 2_000;
@@ -28,7 +29,9 @@ export interface Applier {
   readonly projection: Projection;
   readonly db: ReadDatabaseFile;
   /** The same as the projection sees it: the first write begins a transaction. */
-  readonly rows: ReadDatabase;
+  readonly rows: ProjectedRows;
+  /** What the open transaction has yet to add to its sums. */
+  readonly sums: PendingSums;
   /** Events after this position are left alone: verify stops at another generation's checkpoint. */
   readonly limit: Position;
   /** Everything up to here is applied, though perhaps not yet committed. */
@@ -58,7 +61,16 @@ export function makeApplier(
       },
       get: (sql, ...values) => db.get(sql, ...values),
       all: (sql, ...values) => db.all(sql, ...values),
+      change(sql, ...values) {
+        beginWriting(applier);
+        return db.change(sql, ...values);
+      },
+      add(sql, key, amounts) {
+        beginWriting(applier);
+        applier.sums.add(sql, key, amounts);
+      },
     },
+    sums: new PendingSums(),
     limit,
     position: checkpoint,
     checkpoint,
@@ -102,6 +114,7 @@ function eventPlace(projection: Projection, event: RecordedEvent): string {
 function stop(applier: Applier, failure: ApplyFailure): void {
   applier.failure = failure;
   applier.isWriting = false;
+  applier.sums.clear();
   try {
     applier.db.rollback();
   } catch {
@@ -169,6 +182,7 @@ export function commit(applier: Applier): void {
   if (applier.failure || (!applier.isWriting && applier.position === applier.checkpoint)) return;
   try {
     beginWriting(applier);
+    applier.sums.writeTo(applier.db);
     writeCheckpoint(applier.db, applier.position);
     applier.db.commit();
     applier.isWriting = false;

@@ -32,6 +32,13 @@ const CLEAR_BUILDS_MS = HOUR_MS;
 const TICK_MS = 200;
 /** How long a projection whose database failed, or a reading that the store refused, rests by default. */
 const RETRY_MS = 2_000;
+/**
+ * While events come so many at a time, what comes in this time is applied together: a transaction costs as much as
+ * several rows, and a page that is written once needs no second copy in the write-ahead log. An event that comes alone
+ * is applied at once.
+ */
+const BUSY_BATCH_EVENTS = 8;
+const BUSY_REST_MS = 25;
 /** A round of catching up that is not at least this much shorter than the one before won't be outrun. */
 const CATCH_UP_SHRINKING = 0.8;
 
@@ -139,8 +146,10 @@ class Follower {
       this.#feed(batch);
       this.#position = batch.position;
       this.#uncommittedEvents += batch.events.length;
-      if (batch.caughtUp) this.#commitLive(true);
-      else if (this.#uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
+      if (batch.caughtUp) {
+        this.#commitLive(true);
+        if (batch.events.length >= BUSY_BATCH_EVENTS) await waitMs(BUSY_REST_MS, this.#signal);
+      } else if (this.#uncommittedEvents >= TRANSACTION_EVENTS_MAX) {
         this.#commitLive(false);
         await yieldToTimers();
       }

@@ -60,7 +60,10 @@ export function watchRows(
     projection: {
       ...projection,
       apply(event, rowsOf) {
-        projection.apply(event, rowsOf);
+        // Sums that were written later would be put down to another event.
+        const add = (sql: string, key: readonly SqlValue[], amounts: readonly number[]) =>
+          rowsOf.run(sql, ...key, ...amounts);
+        projection.apply(event, { ...rowsOf, add });
         noteHits(db, watches, event);
       },
     },

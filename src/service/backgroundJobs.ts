@@ -71,7 +71,7 @@ export function makeBackgroundJobs(
   const transport = openMailTransport(config);
   const relayOutageReports = new RelayOutageReports(
     deps.clock,
-    relayLog(config, logger, readers.reader("mail-queue")),
+    relayLog(config, logger, readers.reader("emails")),
   );
   const mailing = { deps, readers, transport, relayOutageReports };
   const delivery = mailDelivery(config, logger, mailing);
@@ -150,8 +150,8 @@ function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: M
   return new MailDelivery({
     ...mailing,
     refusalReports: new RefusalReports(mailing.deps.clock, refusalLog(config, logger)),
-    mailQueue: readers.reader("mail-queue"),
-    isCaughtUp: caughtUpCheckOf(readers, "mail-queue"),
+    emails: readers.reader("emails"),
+    isCaughtUp: caughtUpCheckOf(readers, "emails"),
     policy: config.deliveryPolicy,
     bounceDomains: config.bounceDomains,
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,

@@ -62,15 +62,15 @@ export function refusalLog(config: Config, logger: Logger): (report: RefusalRepo
 /** Messages that are counted for a line; more are told as this many. */
 const WAITING_MAX = 10_000;
 
-/** Writes what an operator should know of the relay to the log. `mailQueue` says how much mail waits for it. */
+/** Writes what an operator should know of the relay to the log. `emails` says how much mail waits for it. */
 export function relayLog(
   config: Config,
   logger: Logger,
-  mailQueue: ReadDatabase,
+  emails: ReadDatabase,
 ): (report: RelayReport) => void {
   const relay = mailDestination(config);
   return (report) => {
-    const waiting = waitingNow(mailQueue);
+    const waiting = waitingNow(emails);
     if (report.kind === "began") {
       const { trouble, reason } = report.fault;
       logger.warn(
@@ -91,9 +91,9 @@ export function relayLog(
 }
 
 /** Null while the read model cannot be asked. */
-function waitingNow(mailQueue: ReadDatabase): number | null {
+function waitingNow(emails: ReadDatabase): number | null {
   try {
-    return countReady(mailQueue, systemClock.now(), WAITING_MAX);
+    return countReady(emails, systemClock.now(), WAITING_MAX);
   } catch (error) {
     if (error instanceof ReadDatabaseError) return null;
     throw error;

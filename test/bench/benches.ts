@@ -125,6 +125,7 @@ export const project: Bench = async (store, report) => {
       value: readPerSecond,
     });
     const startedAt = performance.now();
+    const before = process.cpuUsage();
     await rebuildReadModels({
       databases: sqliteReadDatabases,
       directory: join(fresh.env.DATA_DIR as string, "projections"),
@@ -136,6 +137,9 @@ export const project: Bench = async (store, report) => {
     });
     const perSecond = events / ((performance.now() - startedAt) / 1_000);
     add(report, { name: "project", store: store.name, unit: "events/s", value: perSecond });
+    const { user, system } = process.cpuUsage(before);
+    const unit = "µs of processor time/send";
+    add(report, { name: "project", store: store.name, unit, value: (2 * (user + system)) / events });
     addRatio(report, `project_vs_read_${store.name}`, perSecond / read);
     await log.close();
   });

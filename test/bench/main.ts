@@ -4,6 +4,7 @@ import { append, type Bench, deliver, memory, project, template } from "./benche
 import { benchStores } from "./benchStores.ts";
 import { dashboard } from "./dashboardPages.ts";
 import { nodes } from "./eventStoreNodes.ts";
+import { follow } from "./follow.ts";
 import { growth } from "./growth.ts";
 import { queries } from "./queries.ts";
 import { newReport } from "./report.ts";
@@ -16,6 +17,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   send,
   template,
   project,
+  follow,
   deliver,
   memory,
   webhooks,

@@ -67,7 +67,7 @@ describe.each(await testStores())("doctor, on $name", (store) => {
           "log",
           "log format",
           "master key",
-          "read model mail-queue",
+          "read model emails",
           "disk",
           "delivery workers",
         ])
@@ -133,13 +133,13 @@ describe.each(await testStores())("doctor, on $name", (store) => {
 describe("a read model's lag", () => {
   test("is a warning only where something follows the log and does not keep up", () => {
     const secondsAgo = (seconds: number) => Date.now() - seconds * 1_000;
-    expect(readModelLag("mail-queue", secondsAgo(60), true)).toMatchObject({
+    expect(readModelLag("emails", secondsAgo(60), true)).toMatchObject({
       status: "warning",
       detail: expect.stringMatching(/^60\.\d s behind the log: it lacks what was written since 2\S+Z$/),
     });
-    expect(readModelLag("mail-queue", secondsAgo(1), true).status).toBe("ok");
-    expect(readModelLag("mail-queue", secondsAgo(60), false).status).toBe("ok");
-    expect(readModelLag("mail-queue", "unknown", true).status).toBe("warning");
+    expect(readModelLag("emails", secondsAgo(1), true).status).toBe("ok");
+    expect(readModelLag("emails", secondsAgo(60), false).status).toBe("ok");
+    expect(readModelLag("emails", "unknown", true).status).toBe("warning");
   });
 });
 

@@ -263,10 +263,10 @@ describe("as-of", () => {
     ],
     [
       "a folder that is not there",
-      ["projection", "as-of", "1h", "mail-queue", "--out", "/nowhere/x"],
+      ["projection", "as-of", "1h", "emails", "--out", "/nowhere/x"],
       "cannot be written",
     ],
-    ["one moment to compare", ["projection", "diff", "1h", "mail-queue"], "missing required argument 'name'"],
+    ["one moment to compare", ["projection", "diff", "1h", "emails"], "missing required argument 'name'"],
     ["an unknown one to verify", ["projection", "verify", "mails"], "there is no projection mails"],
   ])("with %s is refused", async (_what, words, message) => {
     const command = allCommands.find(({ name }) => name === words.slice(0, 2).join(" "));
@@ -281,15 +281,24 @@ test(
   "diff tells what came, went and changed",
   async () => {
     const moments = [rfc3339(NOON), rfc3339(NOON + 60_000)];
-    const lines = await run("projection", "diff", ...moments, "mail-queue");
-    expect(lines.exitCode).toBe(0);
-    const told = lines.out
-      .trimEnd()
-      .split("\n")
-      .map((line) => JSON.parse(line));
-    expect(told.map(({ change, key, before, after }) => [change, key, before?.id, after?.id])).toEqual([
-      ["removed", [first], first, undefined],
-      ["added", [second], undefined, second],
+    const told = async (from: string, to: string) => {
+      const lines = await run("projection", "diff", from, to, "emails");
+      expect(lines.exitCode).toBe(0);
+      return lines.out
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+        .filter(({ table }) => table === "emails")
+        .map(({ change, key, before, after }) => [change, key, before?.status, after?.status]);
+    };
+    const [from = "", to = ""] = moments;
+    expect(await told(from, to)).toEqual([
+      ["changed", [first], "queued", "failed"],
+      ["added", [second], undefined, "queued"],
+    ]);
+    expect(await told(to, from)).toEqual([
+      ["changed", [first], "failed", "queued"],
+      ["removed", [second], "queued", undefined],
     ]);
     const path = join(directory, "changes.csv");
     const out = await run(

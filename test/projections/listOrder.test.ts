@@ -195,7 +195,7 @@ function withRows(list: ListCase, made: readonly Item[], check: (db: ReadDatabas
   }
 }
 
-function tell(db: ReadDatabase, { projection }: ListCase, event: Event, at: string): void {
+function tell(db: ReadDatabaseFile, { projection }: ListCase, event: Event, at: string): void {
   projection.apply({ revision: 0, id: crypto.randomUUID(), metadata: { at }, ...event }, db);
 }
 

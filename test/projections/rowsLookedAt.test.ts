@@ -39,7 +39,7 @@ function fill(
 }
 
 const email = `INSERT INTO emails (id, workspace_id, status, sender_id, recipient_hash, created_at, updated_at, attempts,
-  is_retained, content_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, 1, 0, 0)`;
+  is_retained, content_bytes, revision, lease_ms, held) VALUES (?, ?, ?, ?, ?, ?, ?, 1, 0, 0, 1, 0, 0)`;
 
 type Page = { readonly after?: ListPlace; readonly limit: number };
 

@@ -277,7 +277,7 @@ describe("a workspace with very many senders and templates", () => {
       for (let pair = 0; pair < DAYS * PAIRS; pair += 1) {
         const acceptedAt = rfc3339(ACCEPTED_AT + (pair % DAYS) * DAY_MS);
         const names = { workspaceId: "w", senderId: `s${pair % 7}`, templateId: `t${pair}` };
-        countAccepted(db, { ...names, acceptedAt, isSuppressed: pair % 2 === 0 });
+        countAccepted(db, names, acceptedAt, pair % 2 === 0);
       }
       db.commit();
       check(db);
@@ -332,7 +332,7 @@ test("a day with very many groups is told in pages, and no step of one works on 
       // Two hours of the day hold each, so the counts of a group come from rows that lie far apart.
       for (const hour of [0, 1]) {
         const acceptedAt = rfc3339(ACCEPTED_AT + hour * HOUR_MS);
-        countAccepted(db, { ...names, acceptedAt, isSuppressed: false });
+        countAccepted(db, names, acceptedAt, false);
       }
     }
     db.commit();
@@ -362,7 +362,7 @@ test("a page that has looked at enough ends with a bucket, and the next one goes
     for (let row = 0; row < HOURS * ROWS_LOOKED_AT_MAX; row += 1) {
       const acceptedAt = rfc3339(ACCEPTED_AT + (row % HOURS) * HOUR_MS);
       const names = { workspaceId: "w", senderId: `s${row}`, templateId: row < HOURS ? "t" : null };
-      countAccepted(db, { ...names, acceptedAt, isSuppressed: false });
+      countAccepted(db, names, acceptedAt, false);
     }
     db.commit();
     const range = { workspaceId: "w", from: rfc3339(ACCEPTED_AT), by: "hour", limit: 100 } as const;

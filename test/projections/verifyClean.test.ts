@@ -13,7 +13,7 @@ import { append, followOnce, newPlace, unsynced } from "./followFixtures.ts";
 
 const RUNS = 100;
 /** Those that the stories of messages move. */
-const MOVED = new Set(["emails", "mail-queue", "attachment-use", "webhook-deliveries", "webhook-endpoints"]);
+const MOVED = new Set(["emails", "attachment-use", "webhook-deliveries", "webhook-endpoints"]);
 const moved = projections.filter(({ name }) => MOVED.has(name));
 
 const stories = fc.array(fc.tuple(fc.uuid(), stepsArbitrary), { minLength: 1, maxLength: 6, size: "max" });

@@ -147,6 +147,8 @@ function open(path: string, mode: ReadDatabaseMode): ReadDatabaseFile {
     run: (sql, ...values) => guarded(() => void prepare(sql).run(...values)),
     get: (sql, ...values) => guarded(() => prepare(sql).get(...values) as SqlRow | undefined),
     all: (sql, ...values) => guarded(() => prepare(sql).all(...values) as SqlRow[]),
+    change: (sql, ...values) => guarded(() => prepare(sql).get(...values) as SqlRow | undefined),
+    add: (sql, key, amounts) => guarded(() => void prepare(sql).run(...key, ...amounts)),
     rows: (sql, ...values) => guarded(() => iterate(db.prepare(sql), values)),
     begin: () => guarded(() => void prepare("BEGIN IMMEDIATE").run()),
     beginSnapshot: () =>

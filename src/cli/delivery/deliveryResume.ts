@@ -49,7 +49,7 @@ function* waiting(
   }
 }
 
-const NEEDED: ReadonlySet<string> = new Set(["mail-queue", "senders", "webhook-deliveries"]);
+const NEEDED: ReadonlySet<string> = new Set(["emails", "senders", "webhook-deliveries"]);
 
 type Models = ReadonlyMap<string, ReadDatabaseFile>;
 
@@ -73,11 +73,11 @@ async function release(open: OpenForCommand, models: Models): Promise<Released |
   const { deps } = open;
   const { instance } = await deps.instanceStatus.get();
   if (!instance?.isHeld) return null;
-  const [mailQueue, senders, webhooks] = ["mail-queue", "senders", "webhook-deliveries"].map((name) =>
+  const [messages, senders, webhooks] = ["emails", "senders", "webhook-deliveries"].map((name) =>
     models.get(name),
   );
-  if (!mailQueue || !senders || !webhooks) return "notYetKnown";
-  const emails = heldEmails(mailQueue);
+  if (!messages || !senders || !webhooks) return "notYetKnown";
+  const emails = heldEmails(messages);
   const webhookDeliveries = heldWebhooks(webhooks);
   const verificationMails = heldVerificationMails(senders);
   const restored = await resumeLog(deps.store, systemCommandContext("cli"));
@@ -87,9 +87,9 @@ async function release(open: OpenForCommand, models: Models): Promise<Released |
   return { restored, emails: emails.held, webhookDeliveries, verificationMails, mayRepeat };
 }
 
-async function resumeDeferred({ deps }: OpenForCommand, mailQueue: ReadDatabase) {
+async function resumeDeferred({ deps }: OpenForCommand, emails: ReadDatabase) {
   const total = { resumed: 0, mayRepeat: 0 };
-  for (const { id, workspaceId } of waiting(mailQueue, deps.clock.now())) {
+  for (const { id, workspaceId } of waiting(emails, deps.clock.now())) {
     const context = { ...systemCommandContext("cli"), workspaceId };
     const { outcome, ambiguous } = await resumeEmail(deps.store, id, context);
     if (outcome === "resumed") total.resumed += 1;
@@ -104,9 +104,8 @@ async function resumeAll(open: OpenForCommand): Promise<Resumed | "notYetKnown">
   try {
     const released = await release(open, models);
     if (released === "notYetKnown") return released;
-    const mailQueue = models.get("mail-queue");
-    const total =
-      mailQueue === undefined ? { resumed: 0, mayRepeat: 0 } : await resumeDeferred(open, mailQueue);
+    const emails = models.get("emails");
+    const total = emails === undefined ? { resumed: 0, mayRepeat: 0 } : await resumeDeferred(open, emails);
     return { ...total, released };
   } finally {
     for (const db of models.values()) db.close();

@@ -71,8 +71,8 @@ export const projectionAsOf: Command = {
   summary: "Show a read model as it was at a moment",
   description: "Events count by their own time. What was erased since stays erased.",
   examples: [
-    "postledger projection as-of 2h mail-queue",
-    "postledger projection as-of 2026-11-01 mail-queue --format csv --out queue.csv",
+    "postledger projection as-of 2h suppressions",
+    "postledger projection as-of 2026-11-01 emails --table emails --format csv --out emails.csv",
   ],
   options: [OUT, FORMAT, TABLE],
   run(invocation) {

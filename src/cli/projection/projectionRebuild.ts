@@ -43,7 +43,7 @@ export const projectionRebuild: Command = {
       help: "begin at the start of the log (default: go on with what an interrupted rebuild has left)",
     },
   ],
-  examples: ["postledger projection rebuild", "postledger projection rebuild emails mail-queue"],
+  examples: ["postledger projection rebuild", "postledger projection rebuild emails suppressions"],
   run: (invocation) =>
     interruptible("the same command goes on from here within a day", async (signal) => {
       const bar = readingBar("rebuild");

@@ -40,8 +40,8 @@ import { whyWaiting } from "./waitingFacts.ts";
 export interface MailDeliveryOptions {
   readonly deps: Dependencies;
   readonly transport: MailTransport;
-  /** The read model `mail-queue`. */
-  readonly mailQueue: ReadDatabase;
+  /** The read model `emails`. */
+  readonly emails: ReadDatabase;
   /** See {@link SendGateOptions.isCaughtUp}. */
   readonly isCaughtUp: SendGateOptions["isCaughtUp"];
   readonly policy: DeliveryPolicy;
@@ -140,10 +140,10 @@ export class MailDelivery {
 
   /** Why a message has not ended, as far as this instance knows. `delivers`: whether it was started. */
   whyWaiting(delivers: boolean): (view: EmailView) => Promise<Waiting | null> {
-    const { deps, mailQueue, policy } = this.options;
+    const { deps, emails, policy } = this.options;
     return whyWaiting({
       deps,
-      mailQueue,
+      emails,
       policy,
       delivers,
       hasRoom: () => this.hasRoom(),
@@ -244,7 +244,7 @@ export class MailDelivery {
 
   /** What the read model says; null while it cannot be read or is damaged: its follower sees to that. */
   private readDue<Result>(query: (db: ReadDatabase) => Result): Result | null {
-    return readRows(() => query(this.options.mailQueue), this.context.onTrouble);
+    return readRows(() => query(this.options.emails), this.context.onTrouble);
   }
 
   /** Ends leases that ran out and messages whose time is over: needs no relay, so it goes on without one. */

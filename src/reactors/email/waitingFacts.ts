@@ -11,8 +11,8 @@ import { type ReadDatabase, ReadDatabaseError } from "../../ports/readDatabase.t
 
 interface WhyWaitingOptions {
   readonly deps: Dependencies;
-  /** The read model `mail-queue`. */
-  readonly mailQueue: ReadDatabase;
+  /** The read model `emails`. */
+  readonly emails: ReadDatabase;
   readonly policy: DeliveryPolicy;
   readonly delivers: boolean;
   readonly hasRoom: () => boolean;
@@ -36,7 +36,7 @@ export function whyWaiting(options: WhyWaitingOptions): (view: EmailView) => Pro
     const paused = pausedMs(workspace, email.acceptedAt, now, instance?.downtimes ?? []);
     return waitingOf(email, {
       now,
-      isHeld: instance?.isHeld === true && isKnownAsHeld(options.mailQueue, id),
+      isHeld: instance?.isHeld === true && isKnownAsHeld(options.emails, id),
       isPaused: workspace?.paused === true,
       mayLeave: authorityOf(sender, domain) !== null,
       delivers: options.delivers,
@@ -51,9 +51,9 @@ export function whyWaiting(options: WhyWaitingOptions): (view: EmailView) => Pro
 }
 
 /** False while the read model cannot be asked: it is the only one to know. */
-function isKnownAsHeld(mailQueue: ReadDatabase, id: string): boolean {
+function isKnownAsHeld(emails: ReadDatabase, id: string): boolean {
   try {
-    return isHeld(mailQueue, id);
+    return isHeld(emails, id);
   } catch (error) {
     if (error instanceof ReadDatabaseError) return false;
     throw error;

@@ -119,8 +119,7 @@ function workersCheck({ config, readers, deps, delivery, inFlight }: StatusOptio
   if (!config.deliveryEnabled) {
     return warning(name, "off: mail is accepted and not delivered here", "set DELIVERY=on where it is to be");
   }
-  const mailQueue = readers.reader("mail-queue");
-  const waiting = countReady(mailQueue, deps.clock.now(), WAITING_MAX);
+  const waiting = countReady(readers.reader("emails"), deps.clock.now(), WAITING_MAX);
   const detail = `${counted(inFlight().deliveries, "delivery", "deliveries")} under way, ${counted(waiting, "message", "messages")} due`;
   const fault = delivery.relayFault;
   const refusal = delivery.recentRefusal;

@@ -8,7 +8,7 @@ import { INSTANCE_STREAM } from "../../../src/domain/instance/events.ts";
 import { UnreadableEventError } from "../../../src/kernel/event/codec.ts";
 import { LOG_FORMAT, LOG_FORMAT_RAISED } from "../../../src/kernel/event/logFormat.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
-import type { ProjectedEvent, ReadDatabase } from "../../../src/ports/readDatabase.ts";
+import type { ProjectedEvent, ProjectedRows } from "../../../src/ports/readDatabase.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 
 const context = { at: Date.now(), correlationId: "test", actor: "system" };
@@ -58,7 +58,7 @@ describe("the format of a log", () => {
 describe("a read model", () => {
   const shown: string[] = [];
   const projection = { ...emails, apply: ({ type }: ProjectedEvent) => shown.push(type) };
-  const db = {} as ReadDatabase;
+  const db = {} as ProjectedRows;
 
   async function apply(reads: number): Promise<void> {
     const events = await store.read(INSTANCE_STREAM, 0, 10);

@@ -230,11 +230,9 @@ describe.each(stores)("releases on one log on %s", (name) => {
         };
         // What a running service knows of the log's state may be a second old.
         await until(look, "doctor to know the log's format");
-        expect(findings.get("read model mail-queue")).toContain(told);
-        expect(findings.get("read model mail-queue")).toContain(
-          "LogFormatRaised, stream instance, revision 1",
-        );
-        expect(findings.get("read model mail-queue")).toContain("start the service again");
+        expect(findings.get("read model emails")).toContain(told);
+        expect(findings.get("read model emails")).toContain("LogFormatRaised, stream instance, revision 1");
+        expect(findings.get("read model emails")).toContain("start the service again");
       }
       const refusal = await start("old", ROOT, "off").catch(String);
       expect(refusal).toContain("the log holds events of a newer version of this program");

@@ -52,7 +52,7 @@ function expectNamed({ exitCode, text }: Awaited<ReturnType<typeof doctor>>): vo
   const findings = JSON.parse(text) as readonly Finding[];
   const stopped = findings.filter(({ status }) => status === "failed");
   const names = stopped.map(({ name }) => name);
-  expect(names).toEqual(expect.arrayContaining(["read model emails", "read model mail-queue"]));
+  expect(names).toEqual(expect.arrayContaining(["read model emails", "read model attachment-use"]));
   for (const { name, detail, action } of stopped) {
     expect(detail).toContain(`projection ${name.slice("read model ".length)} stopped at EmailSent`);
     expect(detail).toContain(`stream ${emailStream(id)}, revision 2`);
@@ -68,7 +68,7 @@ test(
   async () => {
     const stopped = async () => {
       const { status, json } = await app.call("GET", "/health/ready");
-      return status === 503 && /emails: .*mail-queue: /.test(json.checks.read_models.detail);
+      return status === 503 && /emails: .*attachment-use: /.test(json.checks.read_models.detail);
     };
     await until(stopped, "the read models to stop", TEST_MS_MAX / 2);
     expectNamed(await doctor());

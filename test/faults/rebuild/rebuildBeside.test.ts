@@ -133,7 +133,11 @@ describe.each(await testStores())("rebuilds, on $name", (store) => {
         expect((await run(where, "projection", "rebuild")).exitCode).toBe(0);
         expect((await run(where, "projection", "verify")).exitCode).toBe(0);
       }
-      const past = await runCommand(["projection", "as-of", "0s", "mail-queue"], offline, env);
+      const past = await runCommand(
+        ["projection", "as-of", "0s", "emails", "--table", "emails"],
+        offline,
+        env,
+      );
       expect(past.out.split(tenant.workspaceId).length - 1).toBe(ids.length);
       expect({ connections: sink.record.connections, calls: receiver.calls.length }).toEqual({
         connections: 0,

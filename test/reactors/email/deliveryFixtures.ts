@@ -1,4 +1,4 @@
-import { mailQueue } from "../../../projections/mailQueue.ts";
+import { emails } from "../../../projections/emails.ts";
 import { senderAggregate, workspaceAggregate } from "../../../src/commands/aggregates.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
 import { readEmailHistory } from "../../../src/commands/email/emailHistory.ts";
@@ -362,7 +362,7 @@ async function startInstance(
   const deliveries: MailDelivery[] = [];
   const instance = await startTestInstance({
     store: deps.store,
-    projections: [mailQueue],
+    projections: [emails],
     workOn(readers) {
       const delivery = new MailDelivery({
         relayOutageReports: new RelayOutageReports(deps.clock, (report) => reports.push(report)),
@@ -370,7 +370,7 @@ async function startInstance(
         isCaughtUp: () => true,
         deps,
         transport,
-        mailQueue: readers.reader("mail-queue"),
+        emails: readers.reader("emails"),
         policy,
         bounceDomains,
         readSpacingMs: 0,

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { emails } from "../../../projections/emails.ts";
 import {
   agedEmailsOf,
   allDueAt,
-  mailQueue,
   nextReadyAt,
   nextWorkspaceByAge,
   waitingEmails,
@@ -29,7 +29,7 @@ const LOOKS_MAX = 200;
 
 let db: CountedReads;
 beforeEach(() => {
-  db = countedReads(mailQueue);
+  db = countedReads(emails);
 });
 afterEach(() => db.close());
 
@@ -59,7 +59,7 @@ function accept({ workspace, sender = `${workspace}1`, domain = sender, at = STA
     authorityId: domain,
     acceptedAt: rfc3339(at),
   };
-  mailQueue.apply({ stream: `email-${id}`, revision: 1, id, type: "EmailQueued", data, metadata: {} }, db);
+  emails.apply({ stream: `email-${id}`, revision: 1, id, type: "EmailQueued", data, metadata: {} }, db);
   return id;
 }
 

@@ -1,9 +1,9 @@
 import { DatabaseSync } from "node:sqlite";
 import type { Projection } from "../../../projections/projection.ts";
-import type { ReadDatabase, SqlRow } from "../../../src/ports/readDatabase.ts";
+import type { ProjectedRows, SqlRow } from "../../../src/ports/readDatabase.ts";
 
 /** A read model in memory that counts the rows its queries step over, those too that they do not answer. */
-export interface CountedReads extends ReadDatabase {
+export interface CountedReads extends ProjectedRows {
   rowsLookedAt: number;
   close(): void;
 }
@@ -19,6 +19,8 @@ export function countedReads({ tables }: Projection): CountedReads {
     rowsLookedAt: 0,
     run: (sql, ...values) => void db.prepare(sql).run(...values),
     get: (sql, ...values) => prepared(sql).get(...values) as SqlRow | undefined,
+    change: (sql, ...values) => db.prepare(sql).get(...values) as SqlRow | undefined,
+    add: (sql, key, amounts) => void db.prepare(sql).run(...key, ...amounts),
     all: (sql, ...values) => prepared(sql).all(...values) as SqlRow[],
     close: () => db.close(),
   };

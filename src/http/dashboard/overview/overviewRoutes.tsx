@@ -53,7 +53,7 @@ async function messagesOf(
 }
 
 function queueOf({ readModel }: DashboardOptions, workspaceId: string): Promise<Queue> {
-  return scheduledRead(readModel("mail-queue"), (db) => {
+  return scheduledRead(readModel("emails"), (db) => {
     const waiting = countWaiting(db, workspaceId, WAITING_MAX + 1);
     const hasMore = waiting > WAITING_MAX;
     return { waiting: Math.min(waiting, WAITING_MAX), hasMore, oldest: oldestWaiting(db, workspaceId) };

@@ -1,0 +1,44 @@
+import type { ProjectedRows, SqlValue } from "../ports/readDatabase.ts";
+
+interface Sum {
+  readonly key: readonly SqlValue[];
+  readonly amounts: number[];
+}
+
+/** Stands in no value of a key. */
+const SEPARATOR = "\0";
+
+/**
+ * Amounts that one transaction adds to sums. Nearly every event adds to the same few rows, so each row is written once
+ * a transaction instead of once an event.
+ */
+export class PendingSums {
+  readonly #sums = new Map<string, Map<string, Sum>>();
+
+  add(sql: string, key: readonly SqlValue[], amounts: readonly number[]): void {
+    let sums = this.#sums.get(sql);
+    if (sums === undefined) {
+      sums = new Map();
+      this.#sums.set(sql, sums);
+    }
+    const name = key.join(SEPARATOR);
+    const sum = sums.get(name);
+    if (sum === undefined) sums.set(name, { key, amounts: [...amounts] });
+    else
+      amounts.forEach((amount, index) => {
+        sum.amounts[index] = (sum.amounts[index] ?? 0) + amount;
+      });
+  }
+
+  /** Writes all of them, in the order in which each was first added to, and forgets them. */
+  writeTo(db: Pick<ProjectedRows, "add">): void {
+    for (const [sql, sums] of this.#sums) {
+      for (const { key, amounts } of sums.values()) db.add(sql, key, amounts);
+    }
+    this.clear();
+  }
+
+  clear(): void {
+    this.#sums.clear();
+  }
+}
