@@ -1,4 +1,4 @@
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import type { Projection } from "../../../projections/projection.ts";
 import type { ProjectedRows, SqlRow } from "../../../src/ports/readDatabase.ts";
 
@@ -17,10 +17,10 @@ export function countedReads({ tables }: Projection): CountedReads {
   }
   const counted: CountedReads = {
     rowsLookedAt: 0,
-    run: (sql, ...values) => void db.prepare(sql).run(...values),
+    run: (sql, ...values) => void uncounted(sql).run(...values),
     get: (sql, ...values) => prepared(sql).get(...values) as SqlRow | undefined,
-    change: (sql, ...values) => db.prepare(sql).get(...values) as SqlRow | undefined,
-    add: (sql, key, amounts) => void db.prepare(sql).run(...key, ...amounts),
+    change: (sql, ...values) => uncounted(sql).get(...values) as SqlRow | undefined,
+    add: (sql, key, amounts) => void uncounted(sql).run(...key, ...amounts),
     all: (sql, ...values) => prepared(sql).all(...values) as SqlRow[],
     close: () => db.close(),
   };
@@ -28,7 +28,13 @@ export function countedReads({ tables }: Projection): CountedReads {
     counted.rowsLookedAt += 1;
     return 1;
   });
-  const statements = new Map<string, ReturnType<DatabaseSync["prepare"]>>();
+  const writing = new Map<string, StatementSync>();
+  const uncounted = (sql: string) => {
+    const statement = writing.get(sql) ?? db.prepare(sql);
+    writing.set(sql, statement);
+    return statement;
+  };
+  const statements = new Map<string, StatementSync>();
   const prepared = (sql: string) => {
     const statement = statements.get(sql) ?? db.prepare(sql.replaceAll("WHERE ", "WHERE looked_at() AND "));
     statements.set(sql, statement);
