@@ -6,6 +6,8 @@ import type { ParsedFile, ParsedMail } from "../ports/submission/mailParser.ts";
 /** Fields that a mail may have once (RFC 5322 §3.6): of two nobody knows which one counts. */
 const ONCE: readonly string[] = ["from", "reply-to", "subject", "message-id", "x-idempotency-key"];
 
+const EMPTY_TEXT = "\n";
+
 /** What `file` needs to know of formats. */
 type Formats = Pick<AttachmentInspector, "contentTypeOf" | "extensionOf">;
 
@@ -23,7 +25,8 @@ export function sendBody(mail: ParsedMail, formats: Formats): Omit<SendEmailBody
     ...(replyTo === null ? {} : { reply_to: replyTo }),
     ...(subject === "" ? {} : { subject }),
     ...(html === "" ? {} : { html }),
-    ...(text === "" ? {} : { text }),
+    // A mail may be its attachments alone.
+    ...(text === "" && html !== "" ? {} : { text: text === "" ? EMPTY_TEXT : text }),
     ...(files.length === 0 ? {} : { attachments: files.map((one, index) => file(one, index, formats)) }),
   };
 }

@@ -1,11 +1,14 @@
 import type { TestStore } from "../support/stores/stores.ts";
 import { startService } from "../support/tenants.ts";
+import { fuzzSubmission } from "./fuzzSubmission.ts";
 import { Lane } from "./lane.ts";
 import { type Result, Tally } from "./tally.ts";
 
 /** Requests under way at once; each lane waits for its answer. */
 const LANES = 16;
 const PROGRESS_MS = 250;
+/** For each session over SMTP so many requests are made over HTTP. */
+const REQUESTS_PER_SESSION = 50;
 /** A run that ends at its first finding still makes so many, so that what else it would call a fault shows too. */
 const REQUESTS_MIN = 1_000;
 
@@ -27,7 +30,7 @@ export async function fuzz({
   onProgress,
 }: FuzzOptions): Promise<Result> {
   // The endpoints that requests register are never called.
-  const service = await startService(store, { DELIVERY: "off" });
+  const service = await startService(store, { DELIVERY: "off", SUBMISSION_PORT: "0" });
   const tally = new Tally();
   const timer = setInterval(() => onProgress?.(tally.total), PROGRESS_MS);
   try {
@@ -40,7 +43,9 @@ export async function fuzz({
         await opened.run();
       }),
     );
-    return tally.result();
+    const sessions = Math.ceil(requests / REQUESTS_PER_SESSION);
+    const submission = await fuzzSubmission(service, { sessions, seed });
+    return { ...tally.result(), submission };
   } finally {
     clearInterval(timer);
     await service.remove();

@@ -1,5 +1,6 @@
 import type { RouteName } from "../../src/http/server/routes.ts";
 import type { SeenAnswer } from "../gate/documentedAnswers.ts";
+import type { SubmissionResult } from "./fuzzSubmission.ts";
 import { hints } from "./hints.ts";
 import type { Fault, Kind } from "./judge.ts";
 import type { FuzzRequest } from "./request.ts";
@@ -31,8 +32,8 @@ function shown({ mode, what, method, target, headers, body }: FuzzRequest): stri
   return `${mode} (${what}): ${method} ${target.slice(0, 200)} [${fields.join("; ")}] ${text.slice(0, BODY_CHARACTERS_MAX)}`;
 }
 
-/** What a run came to. */
-export interface Result {
+/** What the requests of a run came to. */
+export interface Requested {
   readonly requests: number;
   readonly counts: Readonly<Record<Kind, number>>;
   readonly findings: readonly Finding[];
@@ -46,6 +47,11 @@ export interface Result {
   }[];
   /** Operations with too small a share of successes. */
   readonly starved: readonly string[];
+}
+
+/** What a run came to, its sessions over SMTP included. */
+export interface Result extends Requested {
+  readonly submission: SubmissionResult;
 }
 
 /** Counts what a run sees. */
@@ -87,7 +93,7 @@ export class Tally {
     }
   }
 
-  result(): Result {
+  result(): Requested {
     const routes = [...this.routes].map(([route, { requests, successes, answers }]) => ({
       route,
       requests,

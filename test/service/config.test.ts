@@ -7,6 +7,7 @@ import { readConfig } from "../../src/service/config/config.ts";
 import { ConfigError } from "../../src/service/config/configError.ts";
 import { runCommand } from "../support/process/commandProcess.ts";
 import { ROOT } from "../support/service.ts";
+import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
 
 type Environment = Readonly<Record<string, string>>;
 
@@ -44,6 +45,35 @@ describe("settings", () => {
     expect(config.masterKey).toBeNull();
   });
 
+  test("take mail over SMTP in clear text on loopback alone", () => {
+    expect(readConfig({}).submission).toBeNull();
+    const open = { SUBMISSION_PORT: "587", SUBMISSION_HOST: "0.0.0.0" };
+    expect(errorsOf(open)).toEqual([expect.stringContaining("SUBMISSION_TLS_CERT_FILE")]);
+    expect(readConfig({ SUBMISSION_PORT: "587" }).submission).toEqual({
+      host: "127.0.0.1",
+      port: 587,
+      tls: null,
+    });
+    const [cert, key] = [RECEIVER_CERTIFICATE, RECEIVER_KEY];
+    withFile(cert, (SUBMISSION_TLS_CERT_FILE) => {
+      expect(errorsOf({ ...open, SUBMISSION_TLS_CERT_FILE })).toContainEqual(
+        "SUBMISSION_TLS_CERT_FILE and SUBMISSION_TLS_KEY_FILE must be set together",
+      );
+      withFile(key, (SUBMISSION_TLS_KEY_FILE) => {
+        const files = { SUBMISSION_TLS_CERT_FILE, SUBMISSION_TLS_KEY_FILE };
+        expect(readConfig({ ...open, ...files, SUBMISSION_TLS: "implicit" }).submission).toEqual({
+          host: "0.0.0.0",
+          port: 587,
+          tls: { cert: cert.trim(), key: key.trim(), isImplicit: true },
+        });
+        const swapped = { SUBMISSION_TLS_CERT_FILE: SUBMISSION_TLS_KEY_FILE, SUBMISSION_TLS_KEY_FILE };
+        expect(errorsOf({ ...open, ...swapped })).toEqual([
+          expect.stringContaining("must hold a certificate"),
+        ]);
+      });
+    });
+  });
+
   test("name a malware scanner in either of its forms", () => {
     for (const url of ["tcp://clamav:3310", "tcp://[::1]:3310", "unix:/run/clamav/clamd.ctl"])
       expect(readConfig({ CLAMAV_URL: url }).clamavUrl).toBe(url);
@@ -63,6 +93,11 @@ describe("settings", () => {
     ["PORT", "3000.5"],
     ["PORT", "0x10"],
     ["PORT", " 80"],
+    ["SUBMISSION_PORT", "on"],
+    ["SUBMISSION_PORT", "65536"],
+    ["SUBMISSION_TLS", "yes"],
+    ["SUBMISSION_TLS", "implicit"],
+    ["SUBMISSION_HOST", "http://mail.example.com"],
     ["BASE_URL", "mail.example.com"],
     ["BASE_URL", "ftp://mail.example.com"],
     ["BASE_URL", "http://"],

@@ -129,6 +129,19 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     });
   });
 
+  test("a mail of attachments alone arrives, with an empty text", async () => {
+    const client = transport();
+    const attachments = [{ filename: "note.txt", content: "Hello" }];
+    const { response } = await client.sendMail({
+      from: SENDER,
+      to: "a@example.com",
+      subject: "x",
+      attachments,
+    });
+    client.close();
+    expect(await read(idIn(response))).toMatchObject({ text: "\n", attachments: [{ filename: "note.txt" }] });
+  });
+
   describe("a recipient", () => {
     test("is of the envelope, whatever the header says", async () => {
       const reply = await replyTo(mail({ To: "other@example.com", Bcc: "hidden@example.com" }));
@@ -292,10 +305,9 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
       expect(await replyTo(mail(), undefined, own.apiKey)).toMatch(/^451 4\.7\.1 .*SENDING_PAUSED/);
     });
 
-    test("no subject, no text, no From, two of them", async () => {
+    test("no subject, no From, two of them", async () => {
       const refusal = /^554 5\.6\.0 .*INVALID_REQUEST/;
       expect(await replyTo(`From: ${SENDER}\r\n\r\nHello\r\n`)).toMatch(refusal);
-      expect(await replyTo(mail({}, ""))).toMatch(refusal);
       expect(await replyTo("Subject: Hello\r\n\r\nHello\r\n")).toMatch(refusal);
       expect(await replyTo(mail({ From: `${SENDER}, other@example.com` }))).toMatch(refusal);
       expect(await replyTo(`From: other@example.com\r\n${mail()}`)).toMatch(refusal);

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { createServer } from "node:net";
+import { submissionListenError } from "../../src/service/startupErrors.ts";
+import { smtpClient } from "../support/mail/smtpClient.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
+import { SENDER, startService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+
+test("a service that stops takes the mail that is on its way in, and no other", async () => {
+  const service = await startService(sqliteStore, { SUBMISSION_PORT: "0" });
+  const { app } = service.app;
+  const port = app.submission?.port ?? 0;
+  const { apiKey } = await service.tenant();
+  const busy = await smtpClient(port);
+  const idle = await smtpClient(port);
+  await busy.logIn(apiKey);
+  await idle.logIn(apiKey);
+  for (const line of ["MAIL FROM:<a@example.com>", "RCPT TO:<ana@example.com>", "DATA"])
+    await busy.command(line);
+  busy.write(`From: ${SENDER}\r\nSubject: Hello\r\n\r\nThe first half`);
+  await until(() => app.inFlight().requests === 1, "the mail to be on its way in");
+  const stopped = app.stop();
+  expect(await idle.reply()).toStartWith("421 4.3.2 ");
+  await until(() => idle.isClosed(), "the end of the idle session");
+  busy.write(" and the second.\r\n.\r\n");
+  expect(await busy.reply()).toStartWith("250 2.6.0 accepted as ");
+  expect(await busy.reply()).toStartWith("421 4.3.2 ");
+  await stopped;
+  await until(() => busy.isClosed(), "the end of the busy session");
+  const late = await smtpClient(port);
+  expect(late.isClosed()).toBe(true);
+  await service.log.store.close();
+});
+
+test("a port that is taken is told by its setting", async () => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const { port } = other.address() as { port: number };
+  const start = startService(sqliteStore, { SUBMISSION_PORT: String(port) });
+  await expect(start).rejects.toThrow(`SUBMISSION_PORT ${port} on 127.0.0.1 is in use by another program`);
+  other.close();
+  const gone = Object.assign(new Error("x"), { code: "EADDRNOTAVAIL" });
+  expect(String(submissionListenError({ host: "192.0.2.1", port, tls: null }, gone))).toContain(
+    "SUBMISSION_HOST 192.0.2.1 is no address of this machine",
+  );
+});
