@@ -1,7 +1,9 @@
 import type { SendEmailBody } from "../http/email/sendEmailRequest.ts";
 import { refusedFor } from "../http/server/problem.ts";
+import { parseAddress } from "../kernel/text/emailAddress.ts";
 import type { AttachmentInspector } from "../ports/attachmentInspector.ts";
-import type { ParsedFile, ParsedMail } from "../ports/submission/mailParser.ts";
+import type { ParsedFile, ParsedMail, ParsedMailbox } from "../ports/submission/mailParser.ts";
+import { mailHeaders } from "./mailHeaders.ts";
 
 /** Fields that a mail may have once (RFC 5322 §3.6): of two nobody knows which one counts. */
 const ONCE: readonly string[] = ["from", "reply-to", "subject", "message-id", "x-idempotency-key"];
@@ -19,16 +21,32 @@ type Formats = Pick<AttachmentInspector, "contentTypeOf" | "extensionOf">;
 export function sendBody(mail: ParsedMail, formats: Formats): Omit<SendEmailBody, "to"> {
   requireOnce(mail);
   const { subject, text, html, files } = mail;
+  const from = onlyMailbox(mail, "from") ?? { name: "", address: "" };
   const replyTo = onlyMailbox(mail, "replyTo");
+  const headers = mailHeaders(mail);
   return {
-    from: onlyMailbox(mail, "from") ?? "",
-    ...(replyTo === null ? {} : { reply_to: replyTo }),
+    from: from.address,
+    ...(from.name === "" ? {} : { from_name: from.name }),
+    ...(replyTo === null ? {} : { reply_to: replyTo.address }),
+    ...(replyTo === null || replyTo.name === "" ? {} : { reply_to_name: replyTo.name }),
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
     ...(subject === "" ? {} : { subject }),
     ...(html === "" ? {} : { html }),
     // A mail may be its attachments alone.
     ...(text === "" && html !== "" ? {} : { text: text === "" ? EMPTY_TEXT : text }),
     ...(files.length === 0 ? {} : { attachments: files.map((one, index) => file(one, index, formats)) }),
   };
+}
+
+/** The name that To or Cc gives a recipient; "" where there is none. */
+export function nameOf({ shownRecipients }: ParsedMail, recipient: string): string {
+  const wanted = comparable(recipient);
+  return shownRecipients.find(({ address }) => comparable(address) === wanted)?.name ?? "";
+}
+
+function comparable(address: string): string {
+  const parsed = parseAddress(address);
+  return "invalid" in parsed ? address : parsed.canonical;
 }
 
 /** The value of a field that stands once at most; null where it is not there. */
@@ -46,14 +64,14 @@ function requireOnce({ headers }: ParsedMail): void {
 
 const FIELDS = { from: "from", replyTo: "reply-to" } as const;
 
-/** The address of a field that names one mailbox; null where it names none. */
-function onlyMailbox(mail: ParsedMail, member: keyof typeof FIELDS): string | null {
+/** The mailbox of a field that names one; null where it names none. */
+function onlyMailbox(mail: ParsedMail, member: keyof typeof FIELDS): ParsedMailbox | null {
   const [first, ...others] = mail[member];
   if (others.length > 0) {
     const message = "must name one mailbox, not several";
     throw refusedFor("INVALID_REQUEST", [{ pointer: `/${FIELDS[member]}`, message }]);
   }
-  return first?.address ?? null;
+  return first ?? null;
 }
 
 /**

@@ -13,7 +13,7 @@ import type { WorkspaceCommandContext } from "../kernel/event/eventMetadata.ts";
 import type { Address } from "../kernel/text/emailAddress.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readContent.ts";
-import { sendBody } from "./sendBody.ts";
+import { nameOf, sendBody } from "./sendBody.ts";
 import { submissionKeys } from "./submissionKeys.ts";
 
 interface Submitting {
@@ -80,7 +80,8 @@ interface Sending {
 function sendsOf({ deps, principal, recipients, context }: Sending, mail: ParsedMail): readonly SendEmail[] {
   const body = sendBody(mail, deps.inspector);
   const requests = recipients.map((to) => {
-    const one = { ...body, to };
+    const name = nameOf(mail, to);
+    const one = { ...body, to, ...(name === "" ? {} : { to_name: name }) };
     checkBody(one);
     return sendRequest(one);
   });

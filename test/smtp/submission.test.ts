@@ -142,6 +142,53 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     expect(await read(idIn(response))).toMatchObject({ text: "\n", attachments: [{ filename: "note.txt" }] });
   });
 
+  test("names and headers arrive with the mail, and what is meant for others does not", async () => {
+    const client = transport();
+    const { response } = await client.sendMail({
+      from: { name: "Bücher & Söhne", address: SENDER },
+      to: [{ name: "Doe, Ana", address: "Ana@Example.com" }],
+      replyTo: { name: "Hilfe", address: "help@example.com" },
+      subject: "Named",
+      text: "Hello",
+      inReplyTo: "<1@client.example>",
+      references: ["<0@client.example>", "<1@client.example>"],
+      list: { unsubscribe: "https://example.com/u?id=1" },
+      headers: {
+        "X-Order": "4711",
+        "X-Long": "ein sehr langer Wert mit Umlauten äöü ".repeat(5).trim(),
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+        "X-PM-Message-Stream": "outbound",
+        "X-SMTPAPI": '{"to":["eve@example.com"]}',
+        Sender: "other@example.com",
+        "X-Postledger-Id": "forged",
+      },
+    });
+    client.close();
+    const { to, from_name, to_name, reply_to_name, headers } = await read(idIn(response));
+    expect({ to, from_name, to_name, reply_to_name }).toEqual({
+      to: "Ana@example.com",
+      from_name: "Bücher & Söhne",
+      to_name: "Doe, Ana",
+      reply_to_name: "Hilfe",
+    });
+    expect(headers).toEqual({
+      "In-Reply-To": "<1@client.example>",
+      References: "<0@client.example> <1@client.example>",
+      "List-Unsubscribe": "<https://example.com/u?id=1>",
+      "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+      "X-Order": "4711",
+      "X-Long": "ein sehr langer Wert mit Umlauten äöü ".repeat(5).trim(),
+    });
+  });
+
+  test("a header that a send cannot have is refused", async () => {
+    const refused = /^554 5\.6\.0 .*INVALID_REQUEST/;
+    expect(await replyTo(mail({ References: "nothing" }))).toMatch(refused);
+    expect(await replyTo(mail({ "X-Ok": "1", "x-ok": "2" }))).toMatch(refused);
+    const many = Array.from({ length: 21 }, (_, index) => [`X-${index}`, "1"]);
+    expect(await replyTo(mail(Object.fromEntries(many)))).toMatch(refused);
+  });
+
   describe("a recipient", () => {
     test("is of the envelope, whatever the header says", async () => {
       const reply = await replyTo(mail({ To: "other@example.com", Bcc: "hidden@example.com" }));

@@ -2,6 +2,7 @@ import PostalMime, {
   type Address,
   type Attachment,
   addressParser,
+  decodeWords,
   type Email,
   type Mailbox,
 } from "postal-mime";
@@ -53,7 +54,7 @@ function parsed(email: Email): ParsedMail {
   const { headers, replyTo = [], to = [], cc = [], subject = "", text = "", html = "" } = email;
   const from = headers.flatMap(({ key, value }) => (key === "from" ? addressParser(value) : []));
   return {
-    headers: headers.map(({ originalKey, value }) => ({ name: originalKey, value })),
+    headers: headers.map(({ originalKey, value }) => ({ name: originalKey, value: decodeWords(value) })),
     from: mailboxes(from),
     replyTo: mailboxes(replyTo),
     shownRecipients: mailboxes([...to, ...cc]),

@@ -4,7 +4,7 @@ export interface ParsedMailbox {
   readonly address: string;
 }
 
-/** A header field as it was written: unfolded, not decoded. */
+/** A header field, unfolded, with its encoded words decoded (RFC 2047). */
 export interface ParsedHeader {
   readonly name: string;
   readonly value: string;
