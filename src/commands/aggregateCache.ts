@@ -9,6 +9,8 @@ const ENTRIES_MAX = 10_000;
 
 /** States that decisions look at, folded from their own streams and no older than a second. */
 export interface AggregateCache<State> {
+  /** What {@link get} would say, where no waiting is needed for it; else null. */
+  known(id: string): Loaded<State> | null;
   /** The state of `id`. Throws `StoreError` when it is not fresh and the store cannot be read. */
   get(id: string): Promise<State>;
   /** The same with its revision: from where on to read what is newer. */
@@ -25,6 +27,8 @@ interface Entry<State> {
   readonly freshUntil: number;
   /** What is too old is still a fold of the stream's beginning: only what is new since is read. */
   loaded: Loaded<State> | undefined;
+  /** Whether `loaded` is what `loading` came to. */
+  isLoaded: boolean;
 }
 
 /** Unknown ids are kept too, within the same bound, so that guessing at ids costs no reads of the store. */
@@ -42,11 +46,13 @@ export function aggregateCache<State, Event extends DomainEvent>(
       loading,
       freshUntil: performance.now() + AGE_MS_MAX,
       loaded: known,
+      isLoaded: false,
     };
     entries.set(id, entry);
     loading.then(
       (loaded) => {
         entry.loaded = loaded;
+        entry.isLoaded = true;
       },
       () => {
         if (entries.peek(id) === entry) entries.delete(id);
@@ -61,6 +67,11 @@ export function aggregateCache<State, Event extends DomainEvent>(
   };
 
   return {
+    known(id) {
+      const entry = entries.get(id);
+      if (!entry?.isLoaded || performance.now() >= entry.freshUntil) return null;
+      return entry.loaded ?? null;
+    },
     get: (id) => fresh(id).state,
     loaded: (id) => fresh(id).loading,
     forget(id) {
@@ -68,7 +79,7 @@ export function aggregateCache<State, Event extends DomainEvent>(
       if (loaded === undefined) entries.delete(id);
       else {
         const state = Promise.resolve(loaded.state);
-        entries.set(id, { state, loading: Promise.resolve(loaded), freshUntil: 0, loaded });
+        entries.set(id, { state, loading: Promise.resolve(loaded), freshUntil: 0, loaded, isLoaded: false });
       }
     },
   };

@@ -19,7 +19,7 @@ interface Answering {
   readonly controllers: readonly AnyElysia[];
   readonly requests: RequestsInFlight;
   /** Whether the log goes on elsewhere. */
-  readonly isClosed: () => Promise<boolean>;
+  readonly isClosed: () => boolean | Promise<boolean>;
 }
 
 /** The ports of the service: HTTP, and SMTP where that is set. */

@@ -35,7 +35,7 @@ export interface SubmissionOptions {
   readonly bodies: BodyAdmissionControl;
   readonly requests: RequestsInFlight;
   /** Whether the log goes on elsewhere. */
-  readonly isClosed: () => Promise<boolean>;
+  readonly isClosed: () => boolean | Promise<boolean>;
   readonly log: RequestLog;
   /** A mail whose content has come is answered within this time, in ms. */
   readonly requestTimeoutMs: number;

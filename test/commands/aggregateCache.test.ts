@@ -74,6 +74,25 @@ describe("a cache of folded states", () => {
     expect(reads()).toBe(2);
   });
 
+  test("knows without waiting what it has read, until that is forgotten", async () => {
+    const { cache, answerAll, append } = slowStore();
+    await append("WorkspaceCreated", { name: "shop" });
+    expect(cache.known(ID)).toBeNull();
+    const asked = cache.get(ID);
+    expect(cache.known(ID)).toBeNull();
+    await answerAll();
+    await asked;
+    expect(cache.known(ID)).toMatchObject({ state: { name: "shop", paused: false }, revision: 0 });
+    await append(...PAUSED);
+    cache.forget(ID);
+    expect(cache.known(ID)).toBeNull();
+    const anew = cache.get(ID);
+    expect(cache.known(ID)).toBeNull();
+    await answerAll();
+    await anew;
+    expect(cache.known(ID)).toMatchObject({ state: { paused: true }, revision: 1 });
+  });
+
   test("keeps no failure, and one that comes late takes nothing from who was luckier", async () => {
     const { cache, reads, answerAll, append, fail } = slowStore();
     await append("WorkspaceCreated", { name: "shop" });

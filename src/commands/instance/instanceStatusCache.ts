@@ -33,6 +33,8 @@ const instanceStatusAggregate: Aggregate<InstanceStatus, PlacedEvent> = {
 
 /** How the log stands, no older than a second. */
 export interface InstanceStatusCache {
+  /** What {@link get} would say, where no waiting is needed for it; else null. */
+  known(): InstanceStatus | null;
   /** Throws `StoreError` when it is not known that freshly, and the store cannot be read. */
   get(): Promise<InstanceStatus>;
 }
@@ -43,5 +45,8 @@ export function instanceStatusCache(store: EventStore): InstanceStatusCache {
     instanceStatusAggregate,
     (stream) => stream,
   );
-  return { get: () => folds.get(INSTANCE_STREAM) };
+  return {
+    known: () => folds.known(INSTANCE_STREAM)?.state ?? null,
+    get: () => folds.get(INSTANCE_STREAM),
+  };
 }

@@ -113,8 +113,8 @@ function readUpload(deps: Dependencies) {
   });
   const check = authorize(deps, routes.uploadAttachment);
   return async ({ request }: { request: Request }) => {
-    if (!isForm(request.headers)) return readJson({ request });
-    await check({ request });
+    if (!isForm(request.headers)) return readJson(request);
+    await check(request);
     requireIdentity(request.headers);
     return null;
   };

@@ -255,15 +255,13 @@ function parsed(text: string): Json {
 export interface JsonBodyRules {
   /** The longest encoded body, in bytes. */
   readonly bytesMax: number;
-  /** Throws for a large body that the route's schema refuses. */
-  readonly checkLarge?: (value: unknown) => void;
 }
 
 /** The JSON body of a request, within every bound and with nothing in it that would be stored otherwise than sent. */
 export async function readJsonBody(
   request: Request,
   body: IncomingBody,
-  { bytesMax, checkLarge }: JsonBodyRules,
+  { bytesMax }: JsonBodyRules,
 ): Promise<Json> {
   const bytes = await readBytes(request, body, bytesMax);
   if (bytes.length === 0) throw invalid("", "is empty");
@@ -276,7 +274,6 @@ export async function readJsonBody(
   const value = parsed(textOf(bytes));
   if (isLarge) await nextTurn();
   checkValue(value);
-  if (isLarge) checkLarge?.(value);
   return value;
 }
 

@@ -12,7 +12,6 @@ import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { checkBy } from "../body/validation.ts";
 import { caughtUpRowsIfInTime, findPage, type ReadModel } from "../lists/caughtUpReads.ts";
 import { createdRange, pageRequest } from "../lists/cursorPaging.ts";
 import { requireSender } from "../server/authorization.ts";
@@ -23,7 +22,7 @@ import { routes } from "../server/routes.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
 import { emailJson, emailSummaryJson, receiptJson, rowSummaryJson } from "./emailResource.ts";
 import { idempotencyKeyOf } from "./idempotencyKey.ts";
-import { SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
+import { sendRequest } from "./sendEmailRequest.ts";
 import { sendProblem } from "./sendProblem.ts";
 
 interface EmailsOptions {
@@ -42,8 +41,7 @@ export function emailsController(options: EmailsOptions) {
 }
 
 function sending({ deps, basePath }: EmailsOptions) {
-  const rules = { checkHeaders: idempotencyKeyOf, checkLarge: checkBy(SendEmailBody) };
-  const send = hooksOf(deps, emailOperations)("sendEmail", rules);
+  const send = hooksOf(deps, emailOperations)("sendEmail", { checkHeaders: idempotencyKeyOf });
   return new Elysia({ normalize: false }).post(
     routes.sendEmail.path,
     async ({ body, request, set }) => {

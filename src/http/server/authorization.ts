@@ -7,7 +7,6 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { Json } from "../../kernel/text/json.ts";
 import {
   contentLengthOf,
-  type JsonBodyRules,
   readJsonBody,
   readOptionalJsonBody,
   requireJson,
@@ -22,7 +21,7 @@ import type { Route } from "./routes.ts";
  * looked at. What is forbidden counts like any other request of its key.
  */
 export function authorize(deps: Dependencies, route: Route) {
-  return async ({ request }: { request: Request }): Promise<void> => {
+  return async (request: Request): Promise<void> => {
     const principal = await authenticate(deps, request.headers.get("authorization"));
     if (typeof principal === "string") throw await unauthorized(request, principal);
     const context = requestContextOf(request);
@@ -82,37 +81,33 @@ async function unauthorized(request: Request, fault: AuthenticationFault): Promi
 /** For an operation that takes no body: one that says anything is refused. */
 export function authorizeUnread(deps: Dependencies, route: Route) {
   const check = authorize(deps, route);
-  return async ({ request }: { request: Request }): Promise<null> => {
-    await check({ request });
+  return async (request: Request): Promise<void> => {
+    await check(request);
     await requireNoBody(request, bodyOf(request));
-    return null;
   };
 }
 
 /** For an operation whose body may be left out. */
 export function authorizeThenReadOptional(deps: Dependencies, route: Route) {
   const check = authorize(deps, route);
-  return async ({ request }: { request: Request }): Promise<Json> => {
-    await check({ request });
+  return async (request: Request): Promise<Json> => {
+    await check(request);
     return readOptionalJsonBody(request, bodyOf(request), { bytesMax: route.bodyBytesMax });
   };
 }
 
 /** What a route with a JSON body asks for beside its scope. */
-export interface ReadRules extends Pick<JsonBodyRules, "checkLarge"> {
+export interface ReadRules {
   /** Comes before the body is read. */
   readonly checkHeaders?: (headers: Headers) => void;
 }
 
-/**
- * Everything that comes before a body is looked at, and then the body: Elysia validates before `beforeHandle`,
- * so the checks that come first in the order of answers are done where the body is parsed.
- */
+/** Everything that comes before a body is looked at, and then the body. */
 export function authorizeThenRead(deps: Dependencies, route: Route, rules: ReadRules = {}) {
   const check = authorize(deps, route);
-  const jsonRules = { ...rules, bytesMax: route.bodyBytesMax };
-  return async ({ request }: { request: Request }): Promise<Json> => {
-    await check({ request });
+  const jsonRules = { bytesMax: route.bodyBytesMax };
+  return async (request: Request): Promise<Json> => {
+    await check(request);
     rules.checkHeaders?.(request.headers);
     requireJson(request.headers);
     return readJsonBody(request, bodyOf(request), jsonRules);

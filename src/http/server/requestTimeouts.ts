@@ -35,7 +35,16 @@ export function makeRequestTimeouts(timeoutMs: number): RequestTimeouts {
           },
         };
         waiting.add(one);
-        answer.then(resolve, reject).finally(() => waiting.delete(one));
+        answer.then(
+          (value) => {
+            waiting.delete(one);
+            resolve(value);
+          },
+          (error) => {
+            waiting.delete(one);
+            reject(error);
+          },
+        );
       });
     },
     stop: () => clearInterval(timer),

@@ -43,7 +43,7 @@ export interface ServerOptions {
   readonly controllers: readonly AnyElysia[];
   readonly requests: RequestsInFlight;
   /** Whether the log goes on elsewhere: then nothing is answered but who asks how the service is. */
-  readonly isClosed: () => Promise<boolean>;
+  readonly isClosed: () => boolean | Promise<boolean>;
   readonly log: RequestLog;
 }
 

@@ -5,14 +5,13 @@ import { deleteTemplate } from "../../commands/template/deleteTemplate.ts";
 import { type TemplateLocation, viewVersion } from "../../commands/template/manageTemplates.ts";
 import { renderVersion } from "../../commands/template/renderForSend.ts";
 import { templateStatus } from "../../domain/template/state.ts";
-import { checkBy, checkRules } from "../body/validation.ts";
+import { checkRules } from "../body/validation.ts";
 import { caughtUpRows, type ReadModel } from "../lists/caughtUpReads.ts";
 import { pageJson, pageOf, pageRequest } from "../lists/cursorPaging.ts";
 import { hooksOf } from "../server/operationHooks.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { DraftVersionBody } from "./draftVersionRequest.ts";
 import { type ListVersionsQuery, PreviewBody, templateOperations } from "./templateOperations.ts";
 import {
   archiveOrRefuse,
@@ -102,7 +101,7 @@ function versionsController(deps: Dependencies, basePath: string) {
         set.headers.location = `${basePath}/api/v1/templates/${place.templateId}/versions/${versionId}`;
         return versionJson(place, await existingVersion(deps, place, versionId));
       },
-      hooks("draftTemplateVersion", { checkLarge: checkBy(DraftVersionBody) }),
+      hooks("draftTemplateVersion"),
     )
     .get(
       routes.listTemplateVersions.path,
@@ -141,7 +140,7 @@ function versionsController(deps: Dependencies, basePath: string) {
         const { subject, html = null, text = null } = output;
         return { object: "template_preview", subject, html, text };
       },
-      hooks("previewTemplateVersion", { checkLarge: checkBy(PreviewBody) }),
+      hooks("previewTemplateVersion"),
     );
 }
 

@@ -6,7 +6,7 @@ import { type PeriodicWorker, periodicWorker, type Round } from "../worker/perio
 
 export interface AuditSealingOptions {
   readonly sealer: AuditSealer;
-  readonly instanceStatus: InstanceStatusCache;
+  readonly instanceStatus: Pick<InstanceStatusCache, "get">;
   readonly clock: Clock;
   /** An event is sealed so long after it was first seen, at the latest. A full seal does not wait. */
   readonly intervalMs: number;

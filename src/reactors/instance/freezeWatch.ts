@@ -1,9 +1,9 @@
-import type { InstanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
+import type { InstanceStatus, InstanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 
 /** Tells whether the log was frozen while this process works on it. */
 export interface FreezeWatch {
-  /** True once the log was seen frozen, until the process ends. */
-  isFrozen(): Promise<boolean>;
+  /** True once the log was seen frozen, until the process ends. A promise where that must be looked up. */
+  isFrozen(): boolean | Promise<boolean>;
   stop(): void;
 }
 
@@ -15,18 +15,25 @@ const LOOK_MS = 500;
  */
 export function watchFreeze(instanceStatus: InstanceStatusCache, onFrozen: () => void): FreezeWatch {
   let wasFrozen = false;
-  const look = async () => {
-    const { instance } = await instanceStatus.get();
+  const note = ({ instance }: InstanceStatus) => {
     if (wasFrozen || (instance?.frozenAt ?? null) === null) return;
     wasFrozen = true;
     clearInterval(timer);
     onFrozen();
   };
+  const look = async () => note(await instanceStatus.get());
+  const lookForAnswer = async () => {
+    await look().catch(() => {});
+    return wasFrozen;
+  };
   // While the store is away nothing can be written here either.
   const timer = setInterval(() => look().catch(() => {}), LOOK_MS);
   return {
-    async isFrozen() {
-      if (!wasFrozen) await look().catch(() => {});
+    isFrozen() {
+      if (wasFrozen) return true;
+      const known = instanceStatus.known();
+      if (known === null) return lookForAnswer();
+      note(known);
       return wasFrozen;
     },
     stop: () => clearInterval(timer),

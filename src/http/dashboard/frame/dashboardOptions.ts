@@ -27,7 +27,7 @@ export interface DashboardOptions {
   readonly version: string;
   readonly readiness: () => Promise<Checks>;
   /** Whether the log goes on elsewhere: then nothing of it is shown or changed here. */
-  readonly isFrozen: () => Promise<boolean>;
+  readonly isFrozen: () => boolean | Promise<boolean>;
   /** Whether mail is written to files and goes nowhere else. */
   readonly isOutbox: boolean;
   /** Why a message has not ended; null when it has. */
