@@ -117,7 +117,7 @@ describeInBrowser("sessions", (browser) => {
     expect(addresses.length).toBeGreaterThan(9);
     for (const address of addresses) {
       await page.goto(new URL(address, service.url).href);
-      expect(await page.locator("main").innerText()).toMatch(/\w{4}/);
+      expect(await page.locator("main").textContent()).toMatch(/\w{4}/);
     }
   });
 

@@ -159,7 +159,7 @@ const QueueFigure: FC<{ readonly visit: Visit; readonly queue: Queue; readonly n
         {hasMore ? "+" : ""}
       </strong>
       <span class="soft">
-        {oldest === null ? "" : <>oldest from {<Ago at={oldest.acceptedAt} now={now} />}</>}
+        {oldest === null ? "" : <>oldest {<Ago at={oldest.acceptedAt} now={now} />}</>}
       </span>
     </>
   );
