@@ -17,6 +17,8 @@ export interface MailMessage {
   readonly messageId: string;
   readonly date: EpochMs;
   readonly from: string;
+  /** The sender of the envelope, where the relay keeps one (RFC 5321 §4.4); `from` unless given. */
+  readonly returnPath?: string;
   /** The display name beside `from`. */
   readonly fromName?: string;
   readonly to: string;

@@ -154,7 +154,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const inFlight = () => ({ requests: doors.inFlightCount(), deliveries: workers.inFlightCount() });
   const { delivery } = workers;
   const { url, submission } = doors;
-  const status = serviceStatus({ config, deps, readers, delivery, logId, url, submission, inFlight });
+  const status = serviceStatus({ ...doors, config, deps, readers, delivery, logId, inFlight });
   const settled = async () => (await freezeWatch.isFrozen()) && isSettled;
   const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
   const control = await openLocalControl(config.dataDir, { status, settled, dashboardLink: makeLink });

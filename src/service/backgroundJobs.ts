@@ -154,6 +154,7 @@ function mailDelivery(config: Config, logger: Logger, { readers, ...mailing }: M
     isCaughtUp: caughtUpCheckOf(readers, "emails"),
     policy: config.deliveryPolicy,
     bounceDomains: config.bounceDomains,
+    returnPathDomain: config.returnPathDomain,
     readSpacingMs: isEmbedded(config) ? 0 : REMOTE_READ_SPACING_MS,
     worker: newId(),
     random: Math.random,

@@ -10,6 +10,7 @@ import { type OpenPort, openPort } from "../http/server/server.ts";
 import type { SubmissionPort } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
 import { basePathOf } from "./httpControllers.ts";
+import { type InboundMail, openInboundMail } from "./inboundMail.ts";
 import { listenError } from "./startupErrors.ts";
 import { openSubmission } from "./submissionServer.ts";
 
@@ -27,6 +28,8 @@ export interface Doors {
   readonly url: URL;
   /** Null where nothing is taken over SMTP. */
   readonly submission: SubmissionPort<Principal> | null;
+  /** Null where nothing that comes back is taken. */
+  readonly inbound: InboundMail | null;
   /** From now on requests are answered; those that have come before have waited for it. */
   answer(answering: Answering): void;
   /** Requests and mails that have no whole answer yet. */
@@ -45,6 +48,11 @@ export async function openDoors(config: Config, logger: Logger): Promise<Doors> 
     await port.kill();
     throw error;
   });
+  const inbound = await openInboundMail(config, logger).catch(async (error: unknown) => {
+    submission?.kill();
+    await port.kill();
+    throw error;
+  });
   // What callers use up is one for both.
   const rateLimits = makeRateLimits(config.authFailuresPerMinute);
   const bodies = new BodyAdmissionControl(config.bodyBytesInFlightMax);
@@ -52,6 +60,7 @@ export async function openDoors(config: Config, logger: Logger): Promise<Doors> 
   return {
     url: port.url,
     submission: submission?.port ?? null,
+    inbound,
     answer({ deps, controllers, requests, isClosed }) {
       port.answer({
         ...shared,
@@ -62,14 +71,15 @@ export async function openDoors(config: Config, logger: Logger): Promise<Doors> 
         isClosed,
       });
       submission?.answer({ ...shared, deps, requests, isClosed });
+      inbound?.answer(deps, isClosed);
     },
     inFlightCount: () => port.pending() + (submission?.port.taking() ?? 0),
     async stop() {
-      await Promise.all([port.stop(), submission?.stop()]);
+      await Promise.all([port.stop(), submission?.stop(), inbound?.stop(config.drainTimeoutMs)]);
     },
     async kill() {
       submission?.kill();
-      await port.kill();
+      await Promise.all([port.kill(), inbound?.stop(0)]);
     },
   };
 }

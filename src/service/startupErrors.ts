@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { StoreError } from "../ports/eventStore.ts";
 import type { Config } from "./config/config.ts";
 import { ConfigError } from "./config/configError.ts";
+import type { InboundPlace } from "./config/inboundConfig.ts";
 import type { SubmissionConfig } from "./config/submissionConfig.ts";
 
 /** What the operating system says, for somebody who reads it for the first time. */
@@ -52,6 +53,11 @@ export function listenError({ host, port }: Pick<Config, "host" | "port">, error
 /** As {@link listenError}, of where mail is taken over SMTP. */
 export function submissionListenError({ host, port }: SubmissionConfig, error: unknown): unknown {
   return placeError({ host, port, settings: { host: "SUBMISSION_HOST", port: "SUBMISSION_PORT" } }, error);
+}
+
+/** As {@link listenError}, of where mail that comes back is taken. */
+export function inboundListenError({ host, port }: InboundPlace, error: unknown): unknown {
+  return placeError({ host, port, settings: { host: "INBOUND_HOST", port: "INBOUND_PORT" } }, error);
 }
 
 function placeError({ host, port, settings }: Place, error: unknown): unknown {

@@ -13,6 +13,8 @@ export interface SmtpRelay {
   readonly starttls: "required" | "opportunistic" | "none";
   /** Whether the relay's certificate must be valid for its host name. */
   readonly verifyCertificate: boolean;
+  /** Set where it puts an envelope sender of its own in the place of ours. */
+  readonly replacesReturnPath?: true;
   readonly credentials?: { readonly user: string; readonly password: string };
 }
 
@@ -62,7 +64,8 @@ const DEFAULT_PORTS = { "smtp:": 587, "smtps:": 465 } as const;
  * Reads `smtp://user:pass@host:port` or `smtps://…`, credentials percent-encoded. STARTTLS is required for
  * `smtp:` except on loopback, where it is taken when offered and the certificate is not verified;
  * `?tls=required` requires it on loopback too, `?tls=none` gives it up (a relay in the same private network).
- * Throws an Error that never holds the password.
+ * `?return_path=off` is for relays that put an envelope sender of their own in the place of ours. Throws an Error that
+ * never holds the password.
  */
 export function smtpOptionsFromUrl(text: string): SmtpRelay {
   const url = URL.parse(text);
@@ -80,6 +83,7 @@ export function smtpOptionsFromUrl(text: string): SmtpRelay {
     implicitTls,
     starttls: starttlsOf(url, loopback, implicitTls),
     verifyCertificate: !loopback,
+    ...(replacesReturnPath(url) ? { replacesReturnPath: true } : {}),
     ...(credentials === undefined ? {} : { credentials }),
   };
 }
@@ -128,15 +132,22 @@ function percentDecoded(text: string): string {
   }
 }
 
-const PARAMETERS = "the parameters are tls=required and tls=none";
+const PARAMETERS = "the parameters are tls=required, tls=none and return_path=off";
 
 /** What is wrong, unless it may be a part of a password with a `?` in it. */
 function quoted(text: string): string {
   return /^[a-z]{1,20}$/i.test(text) ? ` ${JSON.stringify(text)}` : "";
 }
 
+function replacesReturnPath(url: URL): boolean {
+  const values = url.searchParams.getAll("return_path");
+  if (values.length === 0) return false;
+  if (values.length === 1 && values[0] === "off") return true;
+  throw malformed(`return_path can only be off; ${PARAMETERS}`);
+}
+
 function starttlsOf(url: URL, loopback: boolean, implicitTls: boolean): SmtpRelay["starttls"] {
-  const unknown = [...url.searchParams.keys()].find((key) => key !== "tls");
+  const unknown = [...url.searchParams.keys()].find((key) => key !== "tls" && key !== "return_path");
   if (unknown !== undefined) throw malformed(`it has an unknown parameter${quoted(unknown)}; ${PARAMETERS}`);
   const values = url.searchParams.getAll("tls");
   const [tls = loopback ? "opportunistic" : "required"] = values;

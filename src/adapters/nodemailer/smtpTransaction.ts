@@ -15,6 +15,8 @@ export interface Outgoing {
   readonly from: string;
   readonly to: string;
   readonly bytes: Buffer;
+  /** Whether what comes back to `from` is read: then reports of failures alone, with the headers of the message. */
+  readonly wantsReports?: true;
 }
 
 /** How long one transmission may take, and by which clock. */
@@ -99,7 +101,10 @@ export function transmit(
     connection.messages += 1;
     smtp.once("end", onEnd);
     setSilenceMax(connection, patience.commandTimeoutMs);
-    const envelope = { from: outgoing.from, to: outgoing.to, size: outgoing.bytes.length };
+    const { from, to, bytes, wantsReports } = outgoing;
+    // RFC 3461, said to relays that offer it.
+    const dsn = wantsReports ? { dsn: { ret: "HDRS" as const, notify: "FAILURE" as const } } : {};
+    const envelope = { from, to, size: bytes.length, ...dsn };
     smtp.send(envelope, content, (error, info) => {
       if (error) settle(outcomeOfError(error, transcript.replies, content));
       else if (content.dotMayBeOut) settle({ kind: "accepted", reply: oneLine(info?.response ?? "") });

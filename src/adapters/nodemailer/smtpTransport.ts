@@ -115,7 +115,7 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
     async send(message, deadline) {
       if (clock.now() >= deadline) return { kind: "outOfTime" };
       try {
-        return await attempt(outgoingOf(message), deadline);
+        return await attempt(outgoingOf(message, settings), deadline);
       } catch (error) {
         // Only a bug comes here, and only before anything was sent: `transmit` does not throw.
         connection?.smtp.close();
@@ -132,8 +132,11 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
   };
 }
 
-function outgoingOf(message: MailMessage): Outgoing {
-  return { from: message.from, to: message.to, bytes: buildMime(message) };
+function outgoingOf(message: MailMessage, { replacesReturnPath }: RelaySettings): Outgoing {
+  const { from, to, returnPath } = message;
+  const bytes = buildMime(message);
+  if (returnPath === undefined || replacesReturnPath) return { from, to, bytes };
+  return { from: returnPath, to, bytes, wantsReports: true };
 }
 
 /**

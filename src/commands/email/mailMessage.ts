@@ -14,6 +14,7 @@ export function mailMessage(
   id: string,
   { acceptedAt }: Pick<Email, "acceptedAt">,
   content: WholeContent,
+  returnPath?: string,
 ): MailMessage {
   const { from, fromName, to, toName, subject, replyTo, replyToName, html, text, files, headers } = content;
   return {
@@ -24,6 +25,7 @@ export function mailMessage(
     from,
     to,
     subject,
+    ...(returnPath === undefined ? {} : { returnPath }),
     ...(fromName === undefined ? {} : { fromName }),
     ...(toName === undefined ? {} : { toName }),
     ...(replyTo === undefined ? {} : { replyTo }),

@@ -89,6 +89,8 @@ export interface InstanceKeys {
   encryptForBrowser(purpose: string, text: string): string;
   /** The inverse of {@link InstanceKeys.encryptForBrowser}; null when it was altered or is of another installation. */
   decryptFromBrowser(purpose: string, encrypted: string): string | null;
+  /** The tag of an envelope sender: {@link returnPathAddress}. */
+  returnPathTag(text: string): string;
   /** What proves that a form was made for one session of the dashboard. */
   formToken(sessionId: string): string;
 }
@@ -119,6 +121,7 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
   const secretKey = deriveKey(dataKey, "secret");
   const erasableKey = deriveKey(dataKey, "erasable text");
   const browserKey = deriveKey(dataKey, "browser");
+  const returnPathKey = deriveKey(dataKey, "return path");
   const formKey = deriveKey(dataKey, "dashboard form");
   const saltedKey = (salt: string) => new Bun.CryptoHasher("sha256", erasableKey).update(salt).digest();
   const hmac = (key: Uint8Array, text: string) =>
@@ -149,6 +152,7 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
       const plain = decrypt(browserKey, encrypted, purpose);
       return plain === null ? null : new TextDecoder().decode(plain);
     },
+    returnPathTag: (text) => hmac(returnPathKey, text),
     formToken: (sessionId) => hmac(formKey, sessionId),
   };
 }

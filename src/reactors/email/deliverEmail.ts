@@ -28,6 +28,7 @@ import { workspaceStream } from "../../domain/workspace/events.ts";
 import { pausedMs, type WorkspaceState } from "../../domain/workspace/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import { returnPathLocalPart } from "../../kernel/crypto/returnPath.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
@@ -47,7 +48,9 @@ export interface DeliveryContext {
   readonly store: EventStore;
   readonly content: ContentStore;
   readonly clock: Clock;
-  readonly keys: Pick<InstanceKeys, "encryptWithSalt">;
+  readonly keys: Pick<InstanceKeys, "encryptWithSalt" | "returnPathTag">;
+  /** The domain of envelope senders; null: they are the messages' own. */
+  readonly returnPathDomain: string | null;
   readonly suppressions: SuppressionList;
   /** The least time between two reads of one workspace or sender: a claim may wait for that long. */
   readonly readSpacingMs: number;
@@ -210,12 +213,20 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     return { kind: isHeld ? "held" : "notAttempted", claimRevision };
   }
   invariant(on.story.state, "a claimed message was accepted");
-  const outcome = await on.session.send(mailMessage(on.due.id, on.story.state, content), on.deadline);
+  const message = mailMessage(on.due.id, on.story.state, content, returnPathOf(context, on));
+  const outcome = await on.session.send(message, on.deadline);
   const said = classifyOutcome(outcome);
   const verdict = placed(context, lasting(context, on, said, content), content);
   await recordVerdict(context, on, { workspace, content, verdict });
   const relayFault = relayFaultOf(context, said);
   return { kind: "attempted", claimRevision, relayFault, refusal: refusalFor(on.due.id, said) };
+}
+
+/** What names this attempt in mail that comes back. */
+function returnPathOf({ keys, clock, returnPathDomain }: DeliveryContext, { due, claimed }: Attempt) {
+  if (returnPathDomain === null) return undefined;
+  const named = { emailId: due.id, attempt: claimed.attempt };
+  return `${returnPathLocalPart(keys, named, clock.now())}@${returnPathDomain}`;
 }
 
 /** A failure that is neither the message's nor its recipient's. */

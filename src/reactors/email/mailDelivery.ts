@@ -47,6 +47,8 @@ export interface MailDeliveryOptions {
   readonly policy: DeliveryPolicy;
   /** See {@link DeliveryContext.bounceDomains}. */
   readonly bounceDomains: boolean;
+  /** See {@link DeliveryContext.returnPathDomain}. */
+  readonly returnPathDomain?: string | null;
   /** See {@link DeliveryContext.readSpacingMs}. */
   readonly readSpacingMs: number;
   readonly worker: string;
@@ -110,6 +112,7 @@ export class MailDelivery {
       readSpacingMs: options.readSpacingMs,
       policy,
       bounceDomains: options.bounceDomains,
+      returnPathDomain: options.returnPathDomain ?? null,
       sendGate: new SendGate({ ...deps, isCaughtUp: options.isCaughtUp }),
       worker,
       random,

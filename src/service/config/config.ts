@@ -3,6 +3,7 @@ import { type IntegrityConfig, readIntegrityConfig } from "./auditAndVerifyConfi
 import { ConfigError } from "./configError.ts";
 import { type ContentConfig, readContentConfig } from "./contentConfig.ts";
 import { type Environment, EnvironmentReader } from "./environmentReader.ts";
+import { type InboundConfig, readInboundConfig } from "./inboundConfig.ts";
 import { readLimitsDefault } from "./limitsConfig.ts";
 import { type LoggingConfig, readLoggingConfig } from "./loggingConfig.ts";
 import { isLoopbackUrl } from "./loopback.ts";
@@ -23,7 +24,8 @@ export interface Config
     RelayConfig,
     SenderConfig,
     IntegrityConfig,
-    LoggingConfig {
+    LoggingConfig,
+    InboundConfig {
   /** Null: nothing is taken over SMTP. */
   readonly submission: SubmissionConfig | null;
   readonly webhooks: WebhookConfig;
@@ -47,6 +49,7 @@ export function readConfig(env: Environment): Config {
     ...readSenderConfig(reader),
     ...readIntegrityConfig(reader),
     ...readLoggingConfig(reader),
+    ...readInboundConfig(reader, server.host),
     submission: readSubmissionConfig(reader, server.host),
     webhooks: readWebhookConfig(reader),
     limitsDefault: readLimitsDefault(reader),

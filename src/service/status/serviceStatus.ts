@@ -13,6 +13,7 @@ import { mailDestination } from "../adapters/openMailTransport.ts";
 import { isEmbedded } from "../adapters/openStore.ts";
 import type { Config } from "../config/config.ts";
 import { hostInUrl } from "../config/loopback.ts";
+import type { InboundMail } from "../inboundMail.ts";
 import { refusalRemedy, relayRemedy } from "../relayLogLines.ts";
 import { allChecks } from "./allChecks.ts";
 import {
@@ -28,6 +29,15 @@ import {
 
 /** How long the store may take before it counts as not answering. */
 const STORE_MS_MAX = 5_000;
+/** What mail that comes back was read as, for people. */
+const RETURNED: Readonly<Record<string, string>> = {
+  bounced: "bounces",
+  delivered: "deliveries",
+  underway: "delays",
+  reported: "complaints",
+  autoReply: "automatic replies",
+  unknown: "something else",
+};
 /** Messages that are counted; more are told as this many. */
 const WAITING_MAX = 10_000;
 
@@ -40,6 +50,7 @@ interface StatusOptions {
   readonly url: URL;
   /** Where mail is taken over SMTP; null where it is not. */
   readonly submission: Pick<SubmissionPort<unknown>, "host" | "port" | "connections"> | null;
+  readonly inbound: Pick<InboundMail, "port" | "counts"> | null;
   inFlight(): { readonly requests: number; readonly deliveries: number };
 }
 
@@ -50,7 +61,12 @@ export function serviceStatus(options: StatusOptions): () => Promise<readonly Ch
   return () =>
     allChecks({
       config,
-      service: [serviceCheck(options, startedAt), configurationCheck(config), ...submissionChecks(options)],
+      service: [
+        serviceCheck(options, startedAt),
+        configurationCheck(config),
+        ...submissionChecks(options),
+        ...returnedMailChecks(options),
+      ],
       log: async () => {
         const [log, readModels] = await Promise.all([logChecksOf(options), readModelChecks(options)]);
         return { log, readModels, disk: [diskCheck(deps.disk.freeBytes(), config)] };
@@ -86,6 +102,14 @@ function submissionChecks({ config, submission }: StatusOptions): readonly Check
   return [
     ok("submission", `mail is taken over SMTP at ${hostInUrl(host)}:${port}, ${secured}, ${open} open`),
   ];
+}
+
+/** What has come back since the start. */
+function returnedMailChecks({ inbound }: StatusOptions): readonly Check[] {
+  if (inbound === null) return [];
+  const read = [...inbound.counts].map(([kind, count]) => `${count} ${RETURNED[kind] ?? kind}`);
+  const what = read.length === 0 ? "nothing came back yet" : `read as ${read.join(", ")}`;
+  return [ok("returned mail", `taken on port ${inbound.port}; ${what}`)];
 }
 
 /** A store that does not answer is all that there is to say of the log. */

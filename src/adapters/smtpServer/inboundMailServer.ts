@@ -1,0 +1,137 @@
+import type { AddressInfo, Socket } from "node:net";
+import { SMTPServer, type SMTPServerDataStream, type SMTPServerOptions } from "smtp-server";
+import { MINUTE_MS } from "../../kernel/time.ts";
+import type { InboundMailHandler, InboundMailServer, InboundReply } from "../../ports/mail/inboundMail.ts";
+
+interface InboundOptions {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+  /** What the greeting says that we are. */
+  readonly name: string;
+  readonly onTrouble: (error: Error) => void;
+}
+
+/** Connections at once, and of one client: servers that return mail open few. */
+const CONNECTIONS_MAX = 50;
+const CONNECTIONS_PER_CLIENT_MAX = 10;
+/** Of one mail. Reports go to one address. */
+const RECIPIENTS_MAX = 10;
+/** The largest mail that is taken: a report may return the whole message, encoded once more. */
+const MAIL_BYTES_MAX = 40 * 1_024 * 1_024;
+/** What is kept of it: the report stands before what it returns. */
+const KEPT_BYTES_MAX = 256 * 1_024;
+/** How long one connection may last in all: the library ends only those that are silent. */
+const CONNECTION_MS_MAX = 10 * MINUTE_MS;
+const SILENCE_MS_MAX = MINUTE_MS;
+
+const TOO_MANY: InboundReply = { code: 421, text: "4.7.0 too many connections" };
+const TOO_MANY_RECIPIENTS: InboundReply = { code: 452, text: "4.5.3 too many recipients" };
+const TOO_LARGE: InboundReply = { code: 552, text: "5.3.4 the message is too large" };
+const BROKEN: InboundReply = { code: 451, text: "4.3.0 try again later" };
+
+/** An error as smtp-server answers it. */
+function refusal({ code, text }: InboundReply): Error {
+  return Object.assign(new Error(text), { responseCode: code });
+}
+
+/**
+ * Takes mail over SMTP (RFC 5321) from anybody, for the addresses that the handler names. No log-in, and no TLS of its
+ * own. Rejects with the system's error when the port cannot be had.
+ */
+export async function openInboundMailServer(
+  options: InboundOptions,
+  handler: InboundMailHandler,
+): Promise<InboundMailServer> {
+  const sockets = new Set<Socket>();
+  const server = new SMTPServer(serverOptions(options, handler, sockets));
+  server.on("error", options.onTrouble);
+  server.server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    const timer = setTimeout(() => socket.destroy(), CONNECTION_MS_MAX);
+    socket.on("close", () => {
+      clearTimeout(timer);
+      sockets.delete(socket);
+    });
+  });
+  await listen(server, options);
+  return {
+    port: (server.server.address() as AddressInfo).port,
+    async close(graceMs) {
+      const closed = Promise.withResolvers<void>();
+      server.close(() => closed.resolve());
+      const timer = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, graceMs);
+      await closed.promise;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function listen(server: SMTPServer, { host, port }: InboundOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.server.once("error", reject);
+    server.listen(port, host, () => {
+      server.server.off("error", reject);
+      resolve();
+    });
+  });
+}
+
+function serverOptions(
+  { name }: InboundOptions,
+  handler: InboundMailHandler,
+  sockets: ReadonlySet<Socket>,
+): SMTPServerOptions {
+  return {
+    name,
+    banner: "returned mail only",
+    // AUTH: there is nobody to log in. STARTTLS: without a certificate the library uses one that everybody knows.
+    disabledCommands: ["AUTH", "STARTTLS", "WIZ", "SHELL", "KILL", "XCLIENT", "XFORWARD", "VRFY", "HELP"],
+    authOptional: true,
+    disableReverseLookup: true,
+    // The library's codes would stand before ours.
+    hideENHANCEDSTATUSCODES: true,
+    size: MAIL_BYTES_MAX,
+    maxClients: CONNECTIONS_MAX,
+    socketTimeout: SILENCE_MS_MAX,
+    logger: false,
+    onConnect({ remoteAddress }, done) {
+      const ofClient = [...sockets].filter((socket) => socket.remoteAddress?.endsWith(remoteAddress));
+      done(ofClient.length > CONNECTIONS_PER_CLIENT_MAX ? refusal(TOO_MANY) : null);
+    },
+    onRcptTo({ address }, { envelope }, done) {
+      const refused =
+        handler.refusalOf(address) ?? (envelope.rcptTo.length >= RECIPIENTS_MAX ? TOO_MANY_RECIPIENTS : null);
+      done(refused === null ? null : refusal(refused));
+    },
+    onData(stream, { envelope }, done) {
+      const recipients = envelope.rcptTo.map(({ address }) => address);
+      take(stream, recipients, handler).then(
+        (reply) => (reply.code < 300 ? done(null, reply.text) : done(refusal(reply))),
+        // The client has gone: nobody hears an answer.
+        () => done(refusal(BROKEN)),
+      );
+    },
+  };
+}
+
+/** Reads a mail to its end and hands over the beginning of it. Rejects when the client leaves before the end. */
+async function take(
+  stream: SMTPServerDataStream,
+  recipients: readonly string[],
+  handler: InboundMailHandler,
+): Promise<InboundReply> {
+  const kept: Uint8Array[] = [];
+  let keptBytes = 0;
+  let bytes = 0;
+  for await (const chunk of stream as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    const rest = chunk.subarray(0, KEPT_BYTES_MAX - keptBytes);
+    if (rest.byteLength === 0) continue;
+    kept.push(rest);
+    keptBytes += rest.byteLength;
+  }
+  return bytes > MAIL_BYTES_MAX ? TOO_LARGE : handler.receive(recipients, Buffer.concat(kept));
+}

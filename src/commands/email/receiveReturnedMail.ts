@@ -1,0 +1,105 @@
+import { type ReturnedMail, readReturnedMail } from "../../domain/email/feedback/readReturnedMail.ts";
+import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
+import { type ReturnPath, readReturnPath } from "../../kernel/crypto/returnPath.ts";
+import { newRequestId } from "../../kernel/ids.ts";
+import { domainOf } from "../../kernel/text/emailAddress.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import type { ReturnedMailParser } from "../../ports/mail/returnedMailParser.ts";
+import { type FeedbackContext, recordEmailFeedback, type ToldOfEmail } from "./recordEmailFeedback.ts";
+
+/** Which addresses take mail, and what it is read with. */
+export interface ReturnedMailContext extends FeedbackContext {
+  readonly keys: InstanceKeys;
+  readonly parser: ReturnedMailParser;
+  /** The domain of envelope senders, in lower case. */
+  readonly domain: string;
+  /** The local part that is registered with providers for complaints, in lower case; null: there is none. */
+  readonly complaintLocalPart: string | null;
+  readonly actor: string;
+  readonly now: () => EpochMs;
+}
+
+/** RFC 5321 §4.5.1: everybody who takes mail takes it for this one. */
+const POSTMASTER = "postmaster";
+
+/** What an address is here. */
+export type ReturnAddress =
+  | ({ readonly kind: "returnPath" } & ReturnPath)
+  | { readonly kind: "complaints" }
+  | { readonly kind: "postmaster" };
+
+/** What an address is here, in either case; null when it takes no mail. */
+export function returnAddress(
+  context: Pick<ReturnedMailContext, "keys" | "domain" | "complaintLocalPart" | "now">,
+  address: string,
+): ReturnAddress | null {
+  const lower = address.toLowerCase();
+  // RFC 5321 §4.5.1 has it without a domain as well.
+  if (lower === POSTMASTER) return { kind: "postmaster" };
+  const at = lower.lastIndexOf("@");
+  if (at < 0 || domainOf(lower) !== context.domain) return null;
+  const localPart = lower.slice(0, at);
+  if (localPart === POSTMASTER) return { kind: "postmaster" };
+  if (localPart === context.complaintLocalPart) return { kind: "complaints" };
+  const path = readReturnPath(context.keys, localPart, context.now());
+  return path && { kind: "returnPath", ...path };
+}
+
+/** What became of a mail that came in: what it was read as, and whether it changed anything. */
+export interface Received {
+  readonly reading: ReturnedMail["kind"];
+  readonly recorded: number;
+}
+
+/** What the mail tells of the message whose envelope it was sent back to; null when nothing. */
+function toldBy(reading: ReturnedMail): ToldOfEmail | null {
+  switch (reading.kind) {
+    case "bounced":
+      return { kind: "bounced", bounce: reading.bounce, diagnostic: reading.diagnostic };
+    case "delivered":
+      return { kind: "delivered" };
+    case "reported":
+      return reading.isComplaint ? { kind: "complained", feedbackType: reading.feedbackType } : null;
+    default:
+      return null;
+  }
+}
+
+/** The messages that the mail is about: by the address that it came to, or by one of ours that a complaint gives. */
+function messagesOf(
+  context: ReturnedMailContext,
+  address: ReturnAddress,
+  reading: ReturnedMail,
+): readonly string[] {
+  if (address.kind === "returnPath") return [address.emailId];
+  if (reading.kind !== "reported") return [];
+  const named = reading.mailFrom.map((from) => returnAddress(context, from));
+  return named.flatMap((one) => (one?.kind === "returnPath" ? one.emailId : []));
+}
+
+/**
+ * Reads a mail that came back to one of {@link returnAddress}' addresses, and records what it says. Whoever writes it
+ * can be wrong only about the message whose address they have. Durable when it returns. Throws `StoreError`.
+ */
+export async function receiveReturnedMail(
+  context: ReturnedMailContext,
+  address: ReturnAddress,
+  bytes: Uint8Array,
+): Promise<Received> {
+  const parsed = await context.parser.parse(bytes);
+  const reading: ReturnedMail = parsed === null ? { kind: "unknown" } : readReturnedMail(parsed);
+  const told = toldBy(reading);
+  if (told === null) return { reading: reading.kind, recorded: 0 };
+  const source = address.kind === "returnPath" ? "return_path" : "complaint_address";
+  let recorded = 0;
+  for (const id of new Set(messagesOf(context, address, reading))) {
+    const origin = {
+      source,
+      at: context.now(),
+      actor: context.actor,
+      correlationId: newRequestId(),
+    } as const;
+    if ((await recordEmailFeedback(context, id, told, origin)) === "recorded") recorded += 1;
+  }
+  return { reading: reading.kind, recorded };
+}

@@ -1,0 +1,62 @@
+import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
+import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import type { EnvironmentReader } from "./environmentReader.ts";
+
+/** Which sender envelopes have, and where mail that comes back is taken. */
+export interface InboundConfig {
+  /** The domain of envelope senders, in lower-case ASCII; null: envelopes have the message's own sender. */
+  readonly returnPathDomain: string | null;
+  /** Null: nothing that comes back is taken here. */
+  readonly inbound: InboundPlace | null;
+}
+
+/** Where mail that comes back is taken. */
+export interface InboundPlace {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** The domain of envelope senders. */
+  readonly domain: string;
+  /** The local part at that domain that is registered with providers for complaints, in lower case; null: none. */
+  readonly complaintLocalPart: string | null;
+}
+
+/** `host` is what HTTP listens on. */
+export function readInboundConfig(reader: EnvironmentReader, host: string): InboundConfig {
+  const returnPathDomain = domainOf(reader);
+  const text = reader.text("INBOUND_PORT", "off");
+  const port = wholeNumber(text, { max: 65_535 });
+  if (text !== "off" && port === null) {
+    reader.errors.push("INBOUND_PORT must be off, or a whole number from 0 to 65535");
+  }
+  const listening = reader.host("INBOUND_HOST", host);
+  const complaintLocalPart = complaintLocalPartOf(reader, returnPathDomain);
+  if (port !== null && returnPathDomain === null) {
+    reader.errors.push(
+      "RETURN_PATH_DOMAIN must be set with INBOUND_PORT: it is the domain that mail comes back to",
+    );
+  }
+  const isOpen = port !== null && returnPathDomain !== null;
+  const inbound = isOpen ? { host: listening, port, domain: returnPathDomain, complaintLocalPart } : null;
+  return { returnPathDomain, inbound };
+}
+
+function domainOf(reader: EnvironmentReader): string | null {
+  const text = reader.text("RETURN_PATH_DOMAIN", "");
+  if (text === "") return null;
+  const domain = parseDomain(text);
+  if (domain === null) reader.errors.push("RETURN_PATH_DOMAIN must be a domain such as bounce.shop.example");
+  return domain;
+}
+
+function complaintLocalPartOf(reader: EnvironmentReader, domain: string | null): string | null {
+  const text = reader.text("COMPLAINT_ADDRESS", "");
+  if (text === "") return null;
+  const address = parseAddress(text);
+  const local = "canonical" in address ? address.canonical.slice(0, address.canonical.lastIndexOf("@")) : "";
+  if ("canonical" in address && address.canonical === `${local}@${domain}`) return local;
+  reader.errors.push(
+    "COMPLAINT_ADDRESS must be one address at RETURN_PATH_DOMAIN: complaints@bounce.shop.example",
+  );
+  return null;
+}

@@ -1,0 +1,100 @@
+import type { Logger } from "pino";
+import { returnedMailParser } from "../adapters/postalMime/returnedMailParser.ts";
+import { openInboundMailServer } from "../adapters/smtpServer/inboundMailServer.ts";
+import type { Dependencies } from "../commands/dependencies.ts";
+import {
+  type ReturnAddress,
+  type ReturnedMailContext,
+  receiveReturnedMail,
+  returnAddress,
+} from "../commands/email/receiveReturnedMail.ts";
+import { newId } from "../kernel/ids.ts";
+import { reasonOf } from "../kernel/text/errorReason.ts";
+import type { InboundReply } from "../ports/mail/inboundMail.ts";
+import type { Config } from "./config/config.ts";
+import { inboundListenError } from "./startupErrors.ts";
+
+/** Where mail that comes back is taken, once it is answered. */
+export interface InboundMail {
+  readonly port: number;
+  /** How many mails were read as what, since the start. */
+  readonly counts: ReadonlyMap<string, number>;
+  answer(deps: Dependencies, isClosed: () => boolean | Promise<boolean>): void;
+  stop(graceMs: number): Promise<void>;
+}
+
+const TAKEN: InboundReply = { code: 250, text: "2.0.0 taken" };
+const NO_SUCH_ADDRESS: InboundReply = { code: 550, text: "5.1.1 no such address" };
+const LATER: InboundReply = { code: 451, text: "4.3.0 try again later" };
+
+/** How mail is answered while the service runs. */
+interface Answering {
+  readonly context: ReturnedMailContext;
+  readonly isClosed: () => boolean | Promise<boolean>;
+}
+
+/** Takes the port that INBOUND_PORT names; null where none is. Throws what says why it cannot be had. */
+export async function openInboundMail(
+  config: Pick<Config, "inbound" | "bounceDomains">,
+  logger: Logger,
+): Promise<InboundMail | null> {
+  const { inbound: place, bounceDomains } = config;
+  if (place === null) return null;
+  const counts = new Map<string, number>();
+  let answering: Answering | null = null;
+  const server = await openInboundMailServer(
+    {
+      ...place,
+      name: place.domain,
+      onTrouble: (error) =>
+        logger.debug({ reason: reasonOf(error) }, "a connection with returned mail failed"),
+    },
+    {
+      refusalOf(address) {
+        if (answering === null) return LATER;
+        return returnAddress(answering.context, address) === null ? NO_SUCH_ADDRESS : null;
+      },
+      async receive(recipients, bytes) {
+        if (answering === null || (await answering.isClosed())) return LATER;
+        try {
+          await receiveForAll(answering.context, recipients, bytes, counts);
+          return TAKEN;
+        } catch (error) {
+          logger.warn(
+            { reason: reasonOf(error) },
+            "a mail that came back could not be recorded; it comes again",
+          );
+          return LATER;
+        }
+      },
+    },
+  ).catch((error: unknown) => {
+    throw inboundListenError(place, error);
+  });
+  return {
+    port: server.port,
+    counts,
+    answer(deps, isClosed) {
+      const { store, content, keys, clock } = deps;
+      const shared = { store, content, keys, bounceDomains, parser: returnedMailParser };
+      const actor = `worker:${newId()}`;
+      answering = { context: { ...shared, ...place, actor, now: () => clock.now() }, isClosed };
+    },
+    stop: (graceMs) => server.close(graceMs),
+  };
+}
+
+async function receiveForAll(
+  context: ReturnedMailContext,
+  recipients: readonly string[],
+  bytes: Uint8Array,
+  counts: Map<string, number>,
+): Promise<void> {
+  const addresses = recipients
+    .map((one) => returnAddress(context, one))
+    .filter((address): address is ReturnAddress => address !== null);
+  for (const address of addresses) {
+    const { reading } = await receiveReturnedMail(context, address, bytes);
+    counts.set(reading, (counts.get(reading) ?? 0) + 1);
+  }
+}

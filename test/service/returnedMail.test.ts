@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createServer } from "node:net";
+import nodemailer from "nodemailer";
+import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
+import { type TestStore, testStores } from "../support/stores/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+
+const DOMAIN = "bounce.shop.example";
+const COMPLAINTS = `complaints@${DOMAIN}`;
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function report(status: string, reply: string): string {
+  return [
+    "From: MAILER-DAEMON@relay.example",
+    "Subject: Undelivered Mail Returned to Sender",
+    "MIME-Version: 1.0",
+    'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+    "",
+    "--b",
+    "Content-Type: message/delivery-status",
+    "",
+    "Reporting-MTA: dns; relay.example",
+    "",
+    "Final-Recipient: rfc822; somebody.else@example.org",
+    "Action: failed",
+    `Status: ${status}`,
+    `Diagnostic-Code: smtp; ${reply}`,
+    "",
+    "--b--",
+    "",
+  ].join("\r\n");
+}
+
+function complaint(mailFrom: string): string {
+  return [
+    "From: feedback@provider.example",
+    "Subject: complaint",
+    "MIME-Version: 1.0",
+    'Content-Type: multipart/report; report-type=feedback-report; boundary="b"',
+    "",
+    "--b",
+    "Content-Type: message/feedback-report",
+    "",
+    "Feedback-Type: abuse",
+    "Version: 1",
+    `Original-Mail-From: <${mailFrom}>`,
+    "",
+    "--b--",
+    "",
+  ].join("\r\n");
+}
+
+describe.each(await testStores())("mail that comes back to $name", (store: TestStore) => {
+  let sink: Sink;
+  let service: TestService;
+  let tenant: Tenant;
+  let port: number;
+  beforeAll(async () => {
+    sink = await startSmtpSink();
+    port = await freePort();
+    service = await startService(store, {
+      DELIVERY: "on",
+      SMTP_URL: `smtp://127.0.0.1:${sink.port}`,
+      RETURN_PATH_DOMAIN: DOMAIN,
+      INBOUND_PORT: String(port),
+      COMPLAINT_ADDRESS: COMPLAINTS,
+    });
+    tenant = await service.tenant();
+  });
+  afterAll(async () => {
+    await service.remove();
+    await sink.close();
+  });
+
+  async function emailOf(id: string) {
+    return (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
+  }
+
+  /** A message that the sink took, and the envelope sender that it got. */
+  async function sent(to: string): Promise<{ readonly id: string; readonly returnPath: string }> {
+    const { json } = await tenant.send(newKey(), message({ to }));
+    await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
+    const taken = sink.record.messages.find((one) => one.to.includes(to));
+    return { id: json.id, returnPath: taken?.from ?? "" };
+  }
+
+  async function comesBack(to: string, raw: string): Promise<string> {
+    const transport = nodemailer.createTransport({ host: "127.0.0.1", port, ignoreTLS: true });
+    try {
+      const { response } = await transport.sendMail({ envelope: { from: "", to }, raw });
+      return response;
+    } catch (error) {
+      return (error as { response: string }).response;
+    } finally {
+      transport.close();
+    }
+  }
+
+  test("names its message: a bounce suppresses the address that was sent to, not the one in the report", async () => {
+    const to = "gone@example.net";
+    const { id, returnPath } = await sent(to);
+    expect(returnPath).toMatch(/^[a-z2-7]{48}@bounce\.shop\.example$/);
+    const raw = report("5.1.1", "550 5.1.1 user unknown");
+    expect(await comesBack(returnPath.toUpperCase(), raw)).toBe("250 2.0.0 taken");
+    const email = await emailOf(id);
+    expect(email.status).toBe("bounced");
+    expect(email.timeline.at(-1)).toMatchObject({ type: "bounced", source: "return_path", code: 550 });
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({ email_id: id });
+    expect((await tenant.call("GET", "/api/v1/suppressions/somebody.else@example.org")).status).toBe(404);
+    // The same report once more changes nothing.
+    expect(await comesBack(returnPath, raw)).toBe("250 2.0.0 taken");
+    expect((await emailOf(id)).timeline).toHaveLength(email.timeline.length);
+  });
+
+  test("changes nothing when it is an automatic reply", async () => {
+    const { id, returnPath } = await sent("away@example.net");
+    const reply =
+      "From: away@example.net\r\nSubject: Out of office\r\nAuto-Submitted: auto-replied\r\n\r\n550 5.1.1";
+    expect(await comesBack(returnPath, reply)).toBe("250 2.0.0 taken");
+    expect((await emailOf(id)).status).toBe("sent");
+  });
+
+  test("is refused at RCPT for every address but ours", async () => {
+    const { returnPath } = await sent("ok@example.net");
+    const [local = ""] = returnPath.split("@");
+    const forged = local.slice(0, -1) + (local.endsWith("a") ? "b" : "a");
+    for (const to of [`${forged}@${DOMAIN}`, `nobody@${DOMAIN}`, `${local}@else.example`, "ana@example.net"])
+      expect(await comesBack(to, report("5.1.1", "550"))).toBe("550 5.1.1 no such address");
+    expect(await comesBack(`postmaster@${DOMAIN}`, "Subject: hello\r\n\r\nhello")).toBe("250 2.0.0 taken");
+  });
+
+  test("is believed as a complaint with a signed address of ours alone", async () => {
+    const to = "annoyed@example.net";
+    const { id, returnPath } = await sent(to);
+    expect(await comesBack(COMPLAINTS, complaint("someone@else.example"))).toBe("250 2.0.0 taken");
+    expect((await emailOf(id)).status).toBe("sent");
+    expect(await comesBack(COMPLAINTS, complaint(returnPath))).toBe("250 2.0.0 taken");
+    expect((await emailOf(id)).timeline.at(-1)).toMatchObject({
+      type: "complained",
+      source: "complaint_address",
+    });
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
+      reason: "complaint",
+    });
+  });
+});
