@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { domainToASCII } from "node:url";
 import fc from "fast-check";
 import { type EmailContent, emailCodec } from "../../src/domain/email/events.ts";
 import { emailId } from "../../src/domain/email/idempotency.ts";
@@ -13,7 +14,7 @@ import {
 } from "../../src/kernel/crypto/derivedKeys.ts";
 import { COMPRESS_ABOVE_BYTES, encodeData, UnreadableEventError } from "../../src/kernel/event/codec.ts";
 import { isUuid, newId, newRequestId } from "../../src/kernel/ids.ts";
-import { parseAddress } from "../../src/kernel/text/emailAddress.ts";
+import { parseAddress, parseDomain } from "../../src/kernel/text/emailAddress.ts";
 import { canonicalJson, type Json } from "../../src/kernel/text/json.ts";
 import { nearestName } from "../../src/kernel/text/nearestName.ts";
 import {
@@ -167,6 +168,31 @@ describe("texts", () => {
   test("times are RFC 3339 in UTC, and come back", () => {
     expect(rfc3339(0)).toBe("1970-01-01T00:00:00.000Z");
     expect(epochMs(rfc3339(1_900_000_000_123))).toBe(1_900_000_000_123);
+  });
+});
+
+describe("domains", () => {
+  const labels = fc.string({ unit: fc.constantFrom("a", "b", "x", "n", "0", "1", "-", "é"), maxLength: 6 });
+  const domains = fc.array(labels, { minLength: 1, maxLength: 4 }).map((parts) => parts.join("."));
+
+  test("that are in ASCII already are what the whole conversion makes of them", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          domains,
+          domains.map((domain) => `xn--${domain}`),
+        ),
+        (domain) => {
+          const parsed = parseDomain(domain);
+          if (parsed !== null) expect(parsed).toBe(domainToASCII(domain));
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+    for (const domain of ["a.xn--a", "xn--a.b", "a.0x1", "a.1", "a.b-", "a", "a..b", `${"a".repeat(64)}.b`])
+      expect(parseDomain(domain)).toBeNull();
+    expect(parseDomain("ab--c.d")).toBe("ab--c.d");
+    expect(parseDomain("MÜNCHEN.example")).toBe("xn--mnchen-3ya.example");
   });
 });
 

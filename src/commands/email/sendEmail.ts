@@ -26,6 +26,7 @@ import { directBytes, type FileFacts, fileFacts } from "./attachmentFacts.ts";
 import { NO_AUTO_TEXT, withAutoText } from "./autoText.ts";
 import { contentDeadline } from "./contentWriteDeadline.ts";
 import {
+  type AttachmentsOutcome,
   type RequestedAttachment,
   type ResolvedAttachment,
   resolveAttachments,
@@ -139,6 +140,8 @@ const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
   domainDisabled: "is of a domain that is disabled: enable it again (POST /api/v1/senders/{id}/enable)",
 };
 
+const NO_FILES: AttachmentsOutcome = { kind: "resolved", attachments: [] };
+
 /** Everything that depends on state but takes nothing, in the order of answers. */
 async function prepare(deps: Dependencies, send: SendEmail): Promise<Prepared | SendRefusal> {
   const { workspaceId } = send;
@@ -146,23 +149,25 @@ async function prepare(deps: Dependencies, send: SendEmail): Promise<Prepared | 
   if (typeof sender === "string") {
     return refused("SENDER_UNAVAILABLE", [{ pointer: "/from", message: SENDER_FAULTS[sender] }]);
   }
-  const workspace = await deps.workspaces.get(workspaceId);
+  const { state: workspace } =
+    deps.workspaces.known(workspaceId) ?? (await deps.workspaces.loaded(workspaceId));
   if (workspace?.paused) return refused("SENDING_PAUSED");
-  const rendered = await renderedContent(deps, send);
+  const rendered =
+    send.template === null ? asItIs(send.content) : await renderedContent(deps, send, send.template);
   if (rendered.kind === "refused") return rendered;
   const content = send.autoText ? await withAutoText(deps, rendered.content) : rendered.content;
   if (content === null) return refused("INVALID_REQUEST", [NO_AUTO_TEXT]);
-  const files = await resolveAttachments(deps, workspaceId, send.attachments);
+  const files =
+    send.attachments.length === 0 ? NO_FILES : await resolveAttachments(deps, workspaceId, send.attachments);
   if (files.kind === "refused") {
     return refused(files.code, [{ pointer: files.pointer, message: files.message }]);
   }
   const contentBytesMax = workspace?.limits.contentBytes ?? deps.limitsDefault.contentBytes;
   if (deps.contentAllowance.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
-  const defaultName = sender.displayName === null ? {} : { fromName: sender.displayName };
   return {
     kind: "prepared",
     sender,
-    content: { ...defaultName, ...content },
+    content: sender.displayName === null ? content : { fromName: sender.displayName, ...content },
     templateVersionId: rendered.versionId,
     resolved: files.attachments,
   };
@@ -174,9 +179,15 @@ interface Rendered {
   readonly versionId: string | null;
 }
 
-async function renderedContent(deps: Dependencies, send: SendEmail): Promise<Rendered | SendRefusal> {
-  const { content, template, workspaceId } = send;
-  if (template === null) return { kind: "rendered", content, versionId: null };
+function asItIs(content: EmailContent): Rendered {
+  return { kind: "rendered", content, versionId: null };
+}
+
+async function renderedContent(
+  deps: Dependencies,
+  { content, workspaceId }: SendEmail,
+  template: NonNullable<SendEmail["template"]>,
+): Promise<Rendered | SendRefusal> {
   const { variables = {} } = content;
   const outcome = await renderForSend(deps, {
     workspaceId,

@@ -1,5 +1,5 @@
 import { quotaDay, quotaStream } from "../../domain/quota/events.ts";
-import { limitsOf, type WorkspaceLimits } from "../../domain/workspace/limits.ts";
+import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, SECOND_MS } from "../../kernel/time.ts";
@@ -75,7 +75,8 @@ export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
 
   return {
     async take(workspaceId, messageId, at) {
-      const { messagesPerDay } = limitsOf(await workspaces.get(workspaceId), limitsDefault);
+      const { state: workspace } = workspaces.known(workspaceId) ?? (await workspaces.loaded(workspaceId));
+      const messagesPerDay = workspace?.limits.messagesPerDay ?? limitsDefault.messagesPerDay;
       const isSingle = await keptBlockOf(workspaceId, at).take(messagesPerDay, messageId);
       return isSingle === null ? null : { at, messageId: isSingle ? messageId : null };
     },

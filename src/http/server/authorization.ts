@@ -25,7 +25,10 @@ export function authorize(deps: Dependencies, route: Route) {
     const principal = await authenticate(deps, request.headers.get("authorization"));
     if (typeof principal === "string") throw await unauthorized(request, principal);
     const context = requestContextOf(request);
-    const limits = limitsOf(await deps.workspaces.get(principal.workspaceId), deps.limitsDefault);
+    const { workspaceId } = principal;
+    const { state: workspace } =
+      deps.workspaces.known(workspaceId) ?? (await deps.workspaces.loaded(workspaceId));
+    const limits = limitsOf(workspace, deps.limitsDefault);
     const { headers, retryAfterSeconds } = await context.server.rateLimits.count(principal, limits);
     Object.assign(context.answerHeaders, headers);
     if (route.scope !== null && !principal.scopes.has(route.scope)) {

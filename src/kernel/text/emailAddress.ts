@@ -13,8 +13,16 @@ const DOMAIN = /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+(?!\d+$)[a-z0-9]([a-z0-9
 /** ASCII that no domain holds. `domainToASCII` would cut at `/`, `?` and `#` and decode `%`: another domain. */
 const NOT_IN_DOMAIN = /[\0-,/:-@[-`{-\x7f]/;
 
+/**
+ * A domain that is in its ASCII form already. The last label begins with a letter, because one that looks like a number
+ * may be that of an address; none begins with `xn--`, because what stands behind that has rules of its own.
+ */
+const PLAIN_DOMAIN =
+  /^(?!(?:.*\.)?xn--)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
+
 /** A domain in lower-case ASCII (RFC 5891); null when it is not a fully qualified name. */
 export function parseDomain(text: string): string | null {
+  if (text.length <= DOMAIN_OCTETS_MAX && PLAIN_DOMAIN.test(text)) return text;
   const domain = NOT_IN_DOMAIN.test(text) ? "" : domainToASCII(text).toLowerCase();
   return DOMAIN.test(domain) && domain.length <= DOMAIN_OCTETS_MAX ? domain : null;
 }

@@ -9,15 +9,32 @@ export type JsonObject = { readonly [key: string]: Json };
  * `undefined` members are left out, as `JSON.stringify` does.
  */
 export function canonicalJson(value: Json | undefined): string {
-  if (Array.isArray(value)) return `[${value.map((item: Json) => canonicalJson(item)).join(",")}]`;
+  if (typeof value === "string") return JSON.stringify(value);
   // A number that is too large for one is read as infinite, and must not look like null.
   if (typeof value === "number" && !Number.isFinite(value)) return String(value);
   if (value === null || typeof value !== "object") return JSON.stringify(value ?? null);
-  const object = value as JsonObject;
-  const members: string[] = [];
+  return Array.isArray(value) ? canonicalItems(value) : canonicalMembers(value as JsonObject);
+}
+
+function canonicalItems(items: readonly Json[]): string {
+  let text = "";
+  for (const item of items) text += (text === "" ? "" : ",") + canonicalJson(item);
+  return `[${text}]`;
+}
+
+function canonicalMembers(object: JsonObject): string {
+  let text = "";
   for (const key of Object.keys(object).sort()) {
     const member = object[key];
-    if (member !== undefined) members.push(`${JSON.stringify(key)}:${canonicalJson(member)}`);
+    if (member === undefined) continue;
+    text += `${text === "" ? "" : ","}${canonicalName(key)}:${canonicalJson(member)}`;
   }
-  return `{${members.join(",")}}`;
+  return `{${text}}`;
+}
+
+/** What needs no escape costs less without a look for one. */
+const PLAIN_NAME = /^\w+$/;
+
+function canonicalName(key: string): string {
+  return PLAIN_NAME.test(key) ? `"${key}"` : JSON.stringify(key);
 }
