@@ -1,4 +1,9 @@
-import { ACCEPTANCE_REVISION, EMAIL_STATUS_EVENTS, emailCodec } from "../src/domain/email/events.ts";
+import {
+  ACCEPTANCE_REVISION,
+  EMAIL_STATUS_EVENTS,
+  type EmailEvent,
+  emailCodec,
+} from "../src/domain/email/events.ts";
 import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
 import { epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
@@ -31,6 +36,7 @@ import {
   countEnded,
   ENDED,
   type Ending,
+  type Told,
   usageTables,
 } from "./usage.ts";
 
@@ -43,6 +49,16 @@ const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
 /** A message ends once: what comes later finds nothing to change. */
 const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1, ${NOT_QUEUED}
   WHERE id = ? AND status NOT IN ${ENDED} RETURNING workspace_id, sender_id, template_id`;
+/** What is told of a message after a relay had it; `from` are the statuses that it says more than. */
+const tellFrom = (from: readonly string[]) => `UPDATE emails SET status = ?, reason = ?, updated_at = ?,
+  is_retained = iif(status IN ('sending', 'deferred'), 1, is_retained), ${NOT_QUEUED} WHERE id = ? AND status IN (${from.map((status) => `'${status}'`).join(", ")})
+  RETURNING workspace_id, sender_id, template_id`;
+const BEFORE_DELIVERED = ["sending", "deferred", "sent"];
+const TELL: Readonly<Record<Told, string>> = {
+  delivered: tellFrom(BEFORE_DELIVERED),
+  bounced: tellFrom([...BEFORE_DELIVERED, "delivered"]),
+  complained: tellFrom([...BEFORE_DELIVERED, "delivered"]),
+};
 const CONTENT_OF = "SELECT workspace_id, content_bytes FROM emails WHERE id = ?";
 const ERASED = "UPDATE emails SET is_retained = 0, content_bytes = 0 WHERE id = ?";
 const START = `UPDATE emails SET status = 'sending', attempts = ?, updated_at = ?, ${LEASED} WHERE id = ?`;
@@ -51,10 +67,17 @@ const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
   WHERE id = ? AND status = 'sending' AND attempts = ?`;
 
 /**
- * Statuses that few messages have: those are found by an index that the others do not pay for. Of the rest, `sent` is
- * found anywhere, and what is under way is found among the newest.
+ * Statuses that few messages have: those are found by an index that the others do not pay for. Of the rest, `sent` and
+ * `delivered` are found anywhere, and what is under way is found among the newest.
  */
-const RARE_STATUSES: readonly string[] = ["deferred", "bounced", "failed", "suppressed", "canceled"];
+const RARE_STATUSES: readonly string[] = [
+  "deferred",
+  "bounced",
+  "complained",
+  "failed",
+  "suppressed",
+  "canceled",
+];
 const IS_RARE = `status IN (${RARE_STATUSES.map((status) => `'${status}'`).join(", ")})`;
 /** The beginning of the hash is enough to find few others beside, and makes an index half as large. */
 const RECIPIENT_KEY_CHARACTERS = 12;
@@ -97,21 +120,40 @@ function end(
   ending: Ending,
   reason: string | null,
 ): CountedMessage | undefined {
-  const at = atOf(event);
-  const row = db.change(END, ending, reason, at, messageId(event));
+  return count(event, db, ending, db.change(END, ending, reason, atOf(event), messageId(event)));
+}
+
+/** As {@link end}, of what somebody tells later. */
+function tell(
+  event: ProjectedEvent,
+  db: ProjectedRows,
+  told: Told,
+  reason: string | null,
+): CountedMessage | undefined {
+  return count(event, db, told, db.change(TELL[told], told, reason, atOf(event), messageId(event)));
+}
+
+/** Counts what has become of the message of this row. */
+function count(
+  event: ProjectedEvent,
+  db: ProjectedRows,
+  ending: Ending | Told,
+  row: SqlRow | undefined,
+): CountedMessage | undefined {
   if (row === undefined) return undefined;
   const templateId = row.template_id === null ? null : String(row.template_id);
   const message = { workspaceId: String(row.workspace_id), senderId: String(row.sender_id), templateId };
-  countEnded(db, message, at, ending);
+  countEnded(db, message, atOf(event), ending);
   return message;
 }
 
 function bounce(
   event: ProjectedEvent,
   db: ProjectedRows,
-  { reason, recipientDomain }: { readonly reason: string; readonly recipientDomain?: string | undefined },
+  { reason, recipientDomain, source }: Extract<EmailEvent, { type: "EmailBounced" }>["data"],
 ): void {
-  const message = end(event, db, "bounced", reason);
+  const message =
+    source === undefined ? end(event, db, "bounced", reason) : tell(event, db, "bounced", reason);
   if (message) countBounced(db, message, atOf(event), recipientDomain);
 }
 
@@ -150,6 +192,12 @@ function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
     case "EmailBounced":
       bounce(event, db, data);
       break;
+    case "EmailDelivered":
+      tell(event, db, "delivered", null);
+      break;
+    case "EmailComplained":
+      tell(event, db, "complained", null);
+      break;
     case "EmailFailed":
       end(event, db, "failed", data.reason);
       break;
@@ -171,7 +219,7 @@ function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
  */
 export const emails: Projection = {
   name: "emails",
-  version: 9,
+  version: 10,
   events: [...EMAIL_STATUS_EVENTS, "EmailContentErased", ...HOLD_EVENTS],
   tables: [
     {

@@ -7,10 +7,15 @@ import type { ProjectionTable } from "./projection.ts";
 export const ENDINGS = ["sent", "bounced", "failed", "suppressed", "canceled"] as const;
 export type Ending = (typeof ENDINGS)[number];
 
-/** The statuses after which a message moves no more, for use in SQL. */
-export const ENDED = `(${ENDINGS.map((ending) => `'${ending}'`).join(", ")})`;
+/** What may become known of a message after its delivery has ended, beside a bounce. */
+export const TOLD_LATER = ["delivered", "complained"] as const;
+/** What is told of a message later: it counts then, beside how the delivery ended. */
+export type Told = "bounced" | (typeof TOLD_LATER)[number];
 
-const COUNTS = ["accepted", ...ENDINGS] as const;
+/** The statuses after which no delivery goes on, for use in SQL. */
+export const ENDED = `(${[...ENDINGS, ...TOLD_LATER].map((ending) => `'${ending}'`).join(", ")})`;
+
+const COUNTS = ["accepted", ...ENDINGS, ...TOLD_LATER] as const;
 
 /** Stands for "none" in a key, which holds no nulls. No template has this id, and no domain is called so. */
 const NONE = "";
@@ -58,10 +63,9 @@ const COUNT_BOUNCE = addTo("bounces", [...HOUR_KEY, "domain"], ["bounced"]);
 
 const ACCEPTED = amountsOf("accepted");
 const ACCEPTED_SUPPRESSED = amountsOf("accepted", "suppressed");
-const ENDED_AS = Object.fromEntries(ENDINGS.map((ending) => [ending, amountsOf(ending)])) as Record<
-  Ending,
-  readonly number[]
->;
+const ENDED_AS = Object.fromEntries(
+  [...ENDINGS, ...TOLD_LATER].map((ending) => [ending, amountsOf(ending)]),
+) as Record<Ending | Told, readonly number[]>;
 
 /** One of each of these counts, none of the others. */
 function amountsOf(...counted: readonly (typeof COUNTS)[number][]): readonly number[] {
@@ -102,8 +106,13 @@ export function countAccepted(
   count(db, message, at, isSuppressed ? ACCEPTED_SUPPRESSED : ACCEPTED);
 }
 
-/** Counts the end of a message, which has one. */
-export function countEnded(db: ProjectedRows, message: CountedMessage, at: string, ending: Ending): void {
+/** Counts the end of a message's delivery, which has one, or what was told of it later. */
+export function countEnded(
+  db: ProjectedRows,
+  message: CountedMessage,
+  at: string,
+  ending: Ending | Told,
+): void {
   count(db, message, at, ENDED_AS[ending]);
 }
 

@@ -42,6 +42,8 @@ import {
   type History,
   play,
   stepsArbitrary,
+  tellings,
+  withTold,
 } from "../support/emailHistories.ts";
 
 const RUNS = { numRuns: 60 };
@@ -118,10 +120,11 @@ const acceptings: fc.Arbitrary<Required<Accepting>> = fc.record({
 const policies = fc.constantFrom(DELIVERY_POLICY, { ...DELIVERY_POLICY, onAmbiguous: "hold" as const });
 
 const told: fc.Arbitrary<readonly Told[]> = fc
-  .array(fc.tuple(fc.uuid(), acceptings, stepsArbitrary, policies), { maxLength: 15, size: "max" })
+  .array(fc.tuple(fc.uuid(), acceptings, stepsArbitrary, policies, tellings), { maxLength: 15, size: "max" })
   .map((messages) =>
-    messages.map(([id, accepting, steps, policy]) => {
-      return { id, accepting, history: play(accepting.as === "queued" ? steps : [], policy, accepting) };
+    messages.map(([id, accepting, steps, policy, later]) => {
+      const history = play(accepting.as === "queued" ? steps : [], policy, accepting);
+      return { id, accepting, history: withTold(history, later) };
     }),
   );
 

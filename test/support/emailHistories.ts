@@ -11,6 +11,7 @@ import {
   startDelivery,
 } from "../../src/domain/email/decisions.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
+import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/recordFeedback.ts";
 import { lastingVerdict } from "../../src/domain/email/recordedVerdict.ts";
 import type { DeliveryPolicy, Moment } from "../../src/domain/email/retrySchedule.ts";
 import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";
@@ -18,7 +19,7 @@ import { pauseSending, resumeSending } from "../../src/domain/workspace/decision
 import { pausedMs, type WorkspaceState, workspaceDecider } from "../../src/domain/workspace/state.ts";
 import type { Decision } from "../../src/kernel/event/decider.ts";
 import type { MailOutcome, MailStage } from "../../src/kernel/outcome/mailOutcome.ts";
-import { type EpochMs, rfc3339 } from "../../src/kernel/time.ts";
+import { type EpochMs, rfc3339, SECOND_MS } from "../../src/kernel/time.ts";
 
 /** When the messages of histories are accepted. */
 /** What every message of these histories says of the size of its content. */
@@ -241,4 +242,31 @@ export function play(steps: readonly Step[], policy: DeliveryPolicy, accepting: 
     state = after;
   }
   return { events, steps: taken, state, workspace, now };
+}
+
+/** What somebody tells of a message when its own story is over; nothing more often than not. */
+export const tellings: fc.Arbitrary<readonly Feedback[]> = fc.oneof(
+  fc.constant([]),
+  fc.array(
+    fc.constantFrom<Feedback>(
+      { kind: "delivered" },
+      { kind: "bounced", reason: "mailbox_full" },
+      { kind: "complained", feedbackType: "abuse" },
+    ),
+    { maxLength: 3 },
+  ),
+);
+
+/** The history with what is told behind it, a second apart. */
+export function withTold(history: History, told: readonly Feedback[]): History {
+  const events = [...history.events];
+  let { state, now } = history;
+  for (const one of told) {
+    now += SECOND_MS;
+    for (const event of recordFeedback(state, one, "api").events) {
+      events.push({ at: now, event });
+      state = emailDecider.evolve(state, event);
+    }
+  }
+  return { ...history, events, state, now };
 }

@@ -13,10 +13,12 @@ export const Usage = Closed(
     template_id: Type.Optional(Nullable(Id("With `group_by=template`; null: of no template."))),
     accepted: Count("Messages accepted, suppressed ones as well."),
     sent: Count("Messages that the relay took."),
-    bounced: Count("Messages that the recipient's side refused for good."),
+    bounced: Count("Messages that the recipient's side refused for good, also after the relay took them."),
     failed: Count("Messages that could not be delivered for another reason."),
     suppressed: Count("Messages that ended because their recipient is suppressed."),
     canceled: Count("Messages that were called back."),
+    delivered: Count("Messages that are in the mailbox, as somebody told. They count as `sent` too."),
+    complained: Count("Messages that their recipient reported. They count as `sent` too."),
   },
   { $id: "Usage" },
 );

@@ -381,7 +381,7 @@ describe.each(await testStores())("reading on $name", (store) => {
       ["limit=1.5", "limit", "1.5"],
       ["limit=ten", "limit", "ten"],
       ["an empty limit", "limit", ""],
-      ["an unknown status", "status", "delivered"],
+      ["an unknown status", "status", "opened"],
       ["from that is no address", "from", "nobody"],
       ["to that is no address", "to", "Ana <ana@example.com>"],
       ["created_from in words", "created_from", "yesterday"],

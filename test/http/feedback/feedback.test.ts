@@ -71,6 +71,12 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
       source: "api",
     });
     expect((await tell({ email_id: id, type: "delivered" })).json.outcome).toBe("superseded");
+    const listed = async () => (await tenant.call("GET", "/api/v1/emails?status=delivered")).json.data;
+    await until(async () => (await listed()).length === 1, "the list to show it");
+    expect((await listed())[0]).toMatchObject({ id, status: "delivered" });
+    const usage = async () => (await tenant.call("GET", "/api/v1/usage?by=hour")).json.data[0];
+    await until(async () => (await usage())?.delivered === 1, "usage to count it");
+    expect(await usage()).toMatchObject({ sent: 1, delivered: 1, complained: 0 });
   });
 
   test("a bounce that is the address's fault suppresses the address that was sent to", async () => {

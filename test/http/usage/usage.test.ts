@@ -7,7 +7,16 @@ import { message, newKey, startService, type Tenant, type TestService } from "..
 
 const USAGE = "/api/v1/usage";
 const BOUNCES = "/api/v1/usage/bounces";
-const NOTHING = { accepted: 0, sent: 0, bounced: 0, failed: 0, suppressed: 0, canceled: 0 };
+const NOTHING = {
+  accepted: 0,
+  sent: 0,
+  bounced: 0,
+  failed: 0,
+  suppressed: 0,
+  canceled: 0,
+  delivered: 0,
+  complained: 0,
+};
 
 const started: EmailEvent = {
   type: "EmailDeliveryStarted",
