@@ -63,7 +63,21 @@ async function firstByteMs(url: string, { cookie }: Visitor, path: string): Prom
   return ms;
 }
 
-/** How long pages take to answer, one request after another, on a log of `messages` messages. */
+/** The times of {@link REQUESTS} requests for each page, one after another. */
+export async function measurePages(store: string, service: TestProcess, report: Report): Promise<void> {
+  const visitor = await logIn(service.url, service.apiKey);
+  for (const path of await pagesOf(service)) {
+    for (let nth = 0; nth < WARM_REQUESTS; nth += 1) await firstByteMs(service.url, visitor, path);
+    const times: number[] = [];
+    for (let nth = 0; nth < REQUESTS; nth += 1) times.push(await firstByteMs(service.url, visitor, path));
+    times.sort((one, other) => one - other);
+    const name = `dashboard: ${path.replace(/[0-9a-f-]{36}/, "…")}`;
+    add(report, { name: `${name}, p50`, store, unit: "ms", value: percentile(times, 0.5) });
+    add(report, { name: `${name}, p95`, store, unit: "ms", value: percentile(times, 0.95) });
+  }
+}
+
+/** How long pages take to answer on a log of `messages` messages. */
 export async function dashboard(
   store: BenchStore,
   report: Report,
@@ -75,16 +89,7 @@ export async function dashboard(
     await run([MAIN, "projection", "rebuild"], fresh.env);
     const { service } = await timedStart(fresh);
     try {
-      const visitor = await logIn(service.url, service.apiKey);
-      for (const path of await pagesOf(service)) {
-        for (let nth = 0; nth < WARM_REQUESTS; nth += 1) await firstByteMs(service.url, visitor, path);
-        const times: number[] = [];
-        for (let nth = 0; nth < REQUESTS; nth += 1) times.push(await firstByteMs(service.url, visitor, path));
-        times.sort((one, other) => one - other);
-        const name = `dashboard: ${path.replace(/[0-9a-f-]{36}/, "…")}`;
-        add(report, { name: `${name}, p50`, store: store.name, unit: "ms", value: percentile(times, 0.5) });
-        add(report, { name: `${name}, p95`, store: store.name, unit: "ms", value: percentile(times, 0.95) });
-      }
+      await measurePages(store.name, service, report);
     } finally {
       await service.kill("SIGTERM");
     }
