@@ -9,6 +9,7 @@ import { askDashboard, logIn, type Visitor } from "../../support/dashboard.ts";
 import { ROOT } from "../../support/service.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { unused } from "../../support/unused.ts";
 
 const COMPRESSED_BYTES_MAX = 60_000;
 const POLICY =
@@ -16,11 +17,6 @@ const POLICY =
 
 /** Every route, for tests that look at their method, path and scope alone: nothing of the service is asked. */
 const routes = dashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams);
-
-/** Stands for what is only used once a page is asked for. */
-function unused(): unknown {
-  return new Proxy(() => {}, { get: () => unused(), apply: () => unused() });
-}
 
 const pathOf = (path: string) => path.replace(/:[a-zA-Z]+/g, crypto.randomUUID());
 /** Streams go on until somebody ends them: they have tests of their own. */

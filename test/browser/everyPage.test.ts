@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { DashboardOptions } from "../../src/http/dashboard/frame/dashboardOptions.ts";
+import { dashboardRoutes } from "../../src/http/dashboard/frame/dashboardPages.ts";
+import type { LiveStreams } from "../../src/http/dashboard/live/liveStreams.ts";
+import { logIn } from "../support/dashboard.ts";
+import { crawlDashboard, plantHostileContent } from "../support/hostileContent.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
+import { startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+import { unused } from "../support/unused.ts";
+import {
+  describeInBrowser,
+  expectAccessible,
+  expectNoSideScroll,
+  keepScreenshot,
+  logInByKey,
+} from "./browserFixture.ts";
+
+const TEST_MS_MAX = 240_000;
+const REFUSED_IN_FRAME = /^Blocked script execution in .*sandboxed|violates .* directive: "img-src data:"/;
+/** Of what a browser shows as a page: files and parts of other pages are left out. */
+const routes = dashboardRoutes(unused() as DashboardOptions, unused() as LiveStreams).filter(
+  ({ method, path }) =>
+    method === "GET" &&
+    !path.startsWith("/live") &&
+    !/\.(csv|html|eml)$|\/files?(\/|$)|\/(story|rows|preview)$/.test(path),
+);
+
+describeInBrowser("every page with hostile content", (browser) => {
+  let service: TestService;
+  let tenant: Tenant;
+  let addresses: readonly string[];
+  beforeAll(async () => {
+    service = await startService(sqliteStore);
+    tenant = await service.tenant();
+    await plantHostileContent(service, tenant);
+    const visitor = await logIn(service.url, tenant.apiKey);
+    await until(async () => (await visitor.get("/messages")).html.includes("bounced"), "the message");
+    const found = [...(await crawlDashboard(visitor)).keys()];
+    addresses = routes.flatMap(({ path }) => {
+      const pattern = new RegExp(`^${path.replace(/:[a-zA-Z]+/g, "[^/?]+")}(\\?|$)`);
+      return found.find((address) => pattern.test(address)) ?? [];
+    });
+  }, TEST_MS_MAX);
+  afterAll(() => service.remove());
+
+  test("links lead to nearly every page", () => {
+    expect(addresses.length).toBeGreaterThan(routes.length * 0.7);
+  });
+
+  test.each([
+    ["light", { colorScheme: "light", width: 360 }],
+    ["dark", { colorScheme: "dark", width: 1280 }],
+  ] as const)(
+    "is accessible, keeps within the window and runs nothing, in %s",
+    async (look, options) => {
+      const { page, errors } = await browser.open(options);
+      await logInByKey(page, service.url, tenant.apiKey);
+      for (const address of addresses) {
+        await page.goto(`${service.url}/dashboard${address}`);
+        await page.locator("main h1").waitFor();
+        await keepScreenshot(page, `every${address.replaceAll(/[^a-z]+/g, "-").slice(0, 60)}-${look}`);
+        try {
+          await expectAccessible(page);
+          await expectNoSideScroll(page);
+        } catch (error) {
+          throw new Error(`${address}: ${error instanceof Error ? error.message : error}`);
+        }
+      }
+      // What a mail in its frame wants is refused, and the browser says so.
+      expect(errors.filter((error) => !REFUSED_IN_FRAME.test(error))).toEqual([]);
+      expect(errors.join()).not.toContain("run is not defined");
+    },
+    TEST_MS_MAX,
+  );
+});
