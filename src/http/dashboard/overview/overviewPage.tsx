@@ -212,7 +212,13 @@ const CHECK_NAMES: Readonly<Record<string, string>> = {
   seal: "Log",
 };
 
-const Health: FC<OverviewProps> = ({ checks, upkeep }) => (
+/** Where there is more to see of what somebody looks after, and to do about it. */
+const UPKEEP_PAGES: Readonly<Record<string, string>> = {
+  "last seal": "/audit/seals",
+  "verification of the read models": "/audit/read-models",
+};
+
+const Health: FC<OverviewProps> = ({ visit, checks, upkeep }) => (
   <section class="section" aria-labelledby="health">
     <h2 id="health">Service</h2>
     <Facts
@@ -230,6 +236,14 @@ const Health: FC<OverviewProps> = ({ checks, upkeep }) => (
             <>
               <Status status={status} /> <span class="soft">{detail}</span>
               {action === null ? null : <p>To do: {action}</p>}
+              {UPKEEP_PAGES[name] === undefined ? null : (
+                <>
+                  {" "}
+                  <a href={visit.to(UPKEEP_PAGES[name])} aria-label={`More about the ${name}`}>
+                    More
+                  </a>
+                </>
+              )}
             </>
           );
           return [name.charAt(0).toUpperCase() + name.slice(1), value] as const;
