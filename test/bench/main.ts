@@ -6,8 +6,10 @@ import { dashboard } from "./dashboardPages.ts";
 import { nodes } from "./eventStoreNodes.ts";
 import { follow } from "./follow.ts";
 import { growth } from "./growth.ts";
+import { guard } from "./guard.ts";
 import { queries } from "./queries.ts";
 import { newReport } from "./report.ts";
+import { steps } from "./sendSteps.ts";
 import { send } from "./sends.ts";
 import { isolation } from "./webhookIsolation.ts";
 import { webhooks } from "./webhooks.ts";
@@ -26,17 +28,26 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   queries,
   dashboard,
   nodes,
+  steps,
+  guard,
 };
 
-/** They take many minutes, so they are run only when they are named. */
-const ONLY_BY_NAME: ReadonlySet<string> = new Set(["growth", "queries", "dashboard", "nodes"]);
+/** They take many minutes, or repeat what others measure, so they are run only when they are named. */
+const ONLY_BY_NAME: ReadonlySet<string> = new Set([
+  "growth",
+  "queries",
+  "dashboard",
+  "nodes",
+  "steps",
+  "guard",
+]);
 const MESSAGES_DEFAULT = "1000000";
 const TURNS_DEFAULT = "5";
 
 /**
  * `bun run bench [name…] [--json] [--store NAME] [--messages N] [--turns N]`: with `--json` the last line is one JSON
  * object; `--store` names the only store to measure; `--messages` is for `growth`, `queries` and `dashboard`, `--turns`
- * for `send`.
+ * for `send`, `webhooks`, `steps` and `guard`. A run in which `guard` finds a fault ends with status 1.
  */
 async function main(words: readonly string[]): Promise<number> {
   const { values, positionals: names } = parseArgs({
@@ -74,8 +85,9 @@ async function main(words: readonly string[]): Promise<number> {
     for (const name of names.length > 0 ? names : usual)
       await BENCHES[name]?.(store, report, { messages, turns });
   }
+  for (const fault of report.faults) process.stderr.write(`${fault}\n`);
   if (values.json) process.stdout.write(`${JSON.stringify({ machine, ...report })}\n`);
-  return 0;
+  return report.faults.length === 0 ? 0 : 1;
 }
 
 process.exit(await main(process.argv.slice(2)));

@@ -46,3 +46,20 @@ function processes(): readonly number[] {
     .filter((name) => /^\d+$/.test(name))
     .map(Number);
 }
+
+/** The processor time of each thread of a process, in µs, by the thread's id; the first one's is that of the process. */
+export function cpuUsByThread(
+  pid: number,
+): ReadonlyMap<number, { readonly name: string; readonly cpuUs: number }> {
+  const threads = readdirSync(`/proc/${pid}/task`).map((id) => {
+    const place = `/proc/${pid}/task/${id}`;
+    const stat = readFileSync(`${place}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    return [
+      Number(id),
+      { name: readFileSync(`${place}/comm`, "utf8"), cpuUs: sumUs(stat, [USER, SYSTEM]) },
+    ] as const;
+  });
+  return new Map(threads);
+}

@@ -10,10 +10,12 @@ export interface Result {
 export interface Report {
   readonly results: Result[];
   readonly ratios: Record<string, number>;
+  /** What makes the run fail. */
+  readonly faults: string[];
 }
 
 export function newReport(): Report {
-  return { results: [], ratios: {} };
+  return { results: [], ratios: {}, faults: [] };
 }
 
 /** Adds a figure and tells it at once: a run takes minutes. Answers its value. */

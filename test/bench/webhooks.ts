@@ -9,8 +9,6 @@ import { type BedSize, makeBed, type WebhookBed } from "./webhookBed.ts";
 const SIZE: BedSize = { workspaces: 100, endpoints: 2, hanging: 0 };
 /** After so many the service is warm: caches have their size, code is compiled. */
 const WARM_DELIVERIES = 5_000;
-/** The service and the bare client take turns, so that both meet the same machine. */
-const TURNS = 5;
 const DELIVERIES_PER_TURN = { sqlite: 6_000, eventstoredb: 3_000 };
 const BARE_CALLS_PER_TURN = 4_000;
 const BARE_CALLERS = 32;
@@ -61,7 +59,7 @@ async function rssAtRestMb(pid: number): Promise<number> {
  * is claimed, resolved, signed and made on a connection of its own. In turns with it, a client that makes the same
  * calls and nothing else.
  */
-export const webhooks: Bench = async (store, report) => {
+export const webhooks: Bench = async (store, report, { turns }) => {
   const figure = (name: string, unit: string, value: number) =>
     add(report, { name, store: store.name, unit, value });
   const perTurn = DELIVERIES_PER_TURN[store.name];
@@ -76,18 +74,18 @@ export const webhooks: Bench = async (store, report) => {
         const deliver = deliverer(bed);
         await deliver(WARM_DELIVERIES);
         const rssWarm = figure(`RSS after ${WARM_DELIVERIES} deliveries`, "MB", await rssAtRestMb(pid));
-        for (let turn = 0; turn < TURNS; turn += 1) {
+        for (let turn = 0; turn < turns; turn += 1) {
           bareSeconds += await bareWebhookCalls(bare);
           seconds += await deliver(perTurn);
         }
-        const rssLast = figure(`RSS after ${TURNS * perTurn} more`, "MB", await rssAtRestMb(pid));
+        const rssLast = figure(`RSS after ${turns * perTurn} more`, "MB", await rssAtRestMb(pid));
         addRatio(report, `webhooks_rss_last_vs_warm_${store.name}`, rssLast / rssWarm);
       });
     } finally {
       await bed.stop();
     }
-    const bareRate = figure("bare HTTPS client", "calls/s", (TURNS * BARE_CALLS_PER_TURN) / bareSeconds);
-    const rate = figure("webhooks", "deliveries/s", (TURNS * perTurn) / seconds);
+    const bareRate = figure("bare HTTPS client", "calls/s", (turns * BARE_CALLS_PER_TURN) / bareSeconds);
+    const rate = figure("webhooks", "deliveries/s", (turns * perTurn) / seconds);
     addRatio(report, `webhooks_vs_bare_client_${store.name}`, rate / bareRate);
   });
 };

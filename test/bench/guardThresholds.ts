@@ -1,0 +1,37 @@
+/** What a ratio of a run may be: at least so much, or at most. */
+export interface Threshold {
+  readonly least?: number;
+  readonly most?: number;
+}
+
+/**
+ * The ratios that a release keeps, by the names under which benches tell them. Each leaves room for a machine that does
+ * other things as well: one that fails says that something costs a quarter more than it did.
+ */
+export const GUARD_THRESHOLDS: Readonly<Record<string, Threshold>> = {
+  send_vs_append_sqlite: { least: 0.28 },
+  send_cpu_vs_append_cpu_sqlite: { most: 6.5 },
+  send_cpu_vs_outbox_cpu_sqlite: { most: 1.7 },
+  replay_vs_send_sqlite: { least: 1 },
+  replay_of_another_vs_send_sqlite: { least: 1 },
+  project_vs_read_sqlite: { least: 0.1 },
+  webhooks_vs_bare_client_sqlite: { least: 0.4 },
+};
+
+/** Measured only where PostgreSQL is there. */
+export const NOT_EVERYWHERE: ReadonlySet<string> = new Set(["send_cpu_vs_outbox_cpu_sqlite"]);
+
+/** What is wrong with the ratios of a run, each in a line; a ratio that is missing is a fault, unless it is `optional`. */
+export function thresholdFaults(
+  ratios: Readonly<Record<string, number>>,
+  thresholds: Readonly<Record<string, Threshold>>,
+  optional: ReadonlySet<string>,
+): readonly string[] {
+  return Object.entries(thresholds).flatMap(([name, { least = 0, most = Number.POSITIVE_INFINITY }]) => {
+    const ratio = ratios[name];
+    if (ratio === undefined) return optional.has(name) ? [] : [`${name} was not measured`];
+    if (ratio >= least && ratio <= most) return [];
+    // NaN is neither.
+    return [`${name} is ${ratio}: ${ratio > most ? `at most ${most}` : `at least ${least}`} was wanted`];
+  });
+}
