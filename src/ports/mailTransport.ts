@@ -38,6 +38,8 @@ export interface MailMessage {
 export interface MailSession {
   /** Sends one message. Never throws. Stops before the content when `deadline` has passed. */
   send(message: MailMessage, deadline: EpochMs): Promise<MailOutcome>;
+  /** Of several relays the host and port of the one that the last message went to; left out where there is one. */
+  readonly relay?: string;
   /** Gives the place back. The session must not be used afterwards. */
   release(): void;
 }

@@ -37,6 +37,7 @@ import { bootstrap, hasBootstrapKey, hasWorkspace } from "./firstRun.ts";
 import { makeControllers } from "./httpControllers.ts";
 import { openLocalControl } from "./localControlServer.ts";
 import { openLogInstance } from "./openInstanceFromConfig.ts";
+import { requireDkimKeys } from "./requireDkimKeys.ts";
 import { directoryError } from "./startupErrors.ts";
 import { heldDetail } from "./status/readiness.ts";
 import { serviceStatus } from "./status/serviceStatus.ts";
@@ -71,6 +72,7 @@ const SERVICE_ID_FILE = "service.id";
 export async function startApp(config: Config, logger: Logger): Promise<RunningApp> {
   // What is to be undone, the last thing first, when the service cannot start after all.
   await using undo = new AsyncDisposableStack();
+  await requireDkimKeys(config);
   // Before anything is made: a HOST or PORT that cannot be had leaves no data behind.
   const doors = await openDoors(config, logger);
   undo.defer(() => doors.kill());

@@ -318,7 +318,7 @@ describe("keys and senders on the command line", () => {
 
 describe("where there is no data directory", () => {
   const MAKING = ["serve", "workspace create", "log import", "backup restore"];
-  const UNUSED = ["audit keygen", "backup verify", "dashboard link"];
+  const UNUSED = ["audit keygen", "backup verify", "dashboard link", "sender check"];
   const looking = commands.filter(({ name }) => ![...MAKING, ...UNUSED].includes(name));
 
   /** A call with everything that it must be given. */

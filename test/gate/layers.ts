@@ -86,6 +86,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   htmlToText: ["html-to-text"],
   https: [],
   liquidjs: ["liquidjs"],
+  mailauth: ["mailauth"],
   nodemailer: ["nodemailer"],
   pino: ["pino"],
   postalMime: ["postal-mime"],

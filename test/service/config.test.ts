@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,6 +44,27 @@ describe("settings", () => {
     expect(config).toMatchObject({ host: "127.0.0.1", port: 3000, bootstrap: true, smtpUrl: "outbox:" });
     expect(config.storeUrl).toBe(`file:${config.dataDir}`);
     expect(config.masterKey).toBeNull();
+  });
+
+  test("name keys for DKIM of either kind, each selector once", () => {
+    for (const [type, algorithm] of [
+      ["rsa", "rsa-sha256"],
+      ["ed25519", "ed25519-sha256"],
+    ] as const) {
+      const pair =
+        type === "rsa"
+          ? generateKeyPairSync("rsa", { modulusLength: 1_024 })
+          : generateKeyPairSync("ed25519");
+      withFile(pair.privateKey.export({ type: "pkcs8", format: "pem" }) as string, (path) => {
+        const entry = `Example.com:S1:${path}`;
+        expect(readConfig({ DKIM_KEYS: entry }).dkimKeys).toMatchObject([
+          { domain: "example.com", selector: "s1", algorithm },
+        ]);
+        expect(errorsOf({ DKIM_KEYS: `${entry},${entry}` })).toEqual([
+          "DKIM_KEYS must not name s1._domainkey.example.com twice",
+        ]);
+      });
+    }
   });
 
   test("take mail over SMTP in clear text on loopback alone", () => {
@@ -93,6 +115,15 @@ describe("settings", () => {
     ["PORT", "3000.5"],
     ["PORT", "0x10"],
     ["PORT", " 80"],
+    ["DKIM_KEYS", "example.com"],
+    ["DKIM_KEYS", "example.com:s1:/nowhere/key.pem"],
+    ["DKIM_KEYS", "example.com:_:package.json"],
+    ["DKIM_KEYS", "example.com:s1:package.json"],
+    ["SMTP_URL", "smtp://a.example outbox:"],
+    ["SMTP_URL", "smtp://a.example smtp://b.example?weight=0"],
+    ["SMTP_URL", "smtp://a.example?order=x"],
+    ["SMTP_URL", "smtp://a.example?dkim=on"],
+    ["SMTP_URL", Array.from({ length: 11 }, () => "smtp://a.example").join(" ")],
     ["SUBMISSION_PORT", "on"],
     ["SUBMISSION_PORT", "65536"],
     ["SUBMISSION_TLS", "yes"],

@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { isHeaderSafe } from "../../kernel/text/text.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
+import type { MailSigner } from "../../ports/mail/mailSigner.ts";
 
 /** Which relay, and how it is reached. */
 export interface SmtpRelay {
@@ -16,12 +17,19 @@ export interface SmtpRelay {
   /** Set where it puts an envelope sender of its own in the place of ours. */
   readonly replacesReturnPath?: true;
   readonly credentials?: { readonly user: string; readonly password: string };
+  /** Set where we do not sign: the relay does it, or changes what a signature is for. */
+  readonly isUnsigned?: true;
+  /** Of several relays those of the least order take mail as long as one of them does; 1 unless given. */
+  readonly order?: number;
+  /** The share of mail among relays of one order; 1 unless given. */
+  readonly weight?: number;
 }
 
 /** A relay and the bounds on its use. What is left out has the default of {@link SMTP_DEFAULTS}. */
 export interface SmtpOptions extends SmtpRelay, Partial<SmtpBounds> {
   /** What EHLO says we are: a host name or an address literal. Default: this machine's host name. */
   readonly clientName?: string;
+  readonly signer?: MailSigner | null;
 }
 
 export interface SmtpBounds {
@@ -77,13 +85,16 @@ export function smtpOptionsFromUrl(text: string): SmtpRelay {
   const loopback = isLoopback(host);
   const implicitTls = protocol === "smtps:";
   const credentials = credentialsOf(url);
+  requireKnown(url);
   return {
     host,
     port: portOf(url, DEFAULT_PORTS[protocol]),
     implicitTls,
     starttls: starttlsOf(url, loopback, implicitTls),
     verifyCertificate: !loopback,
-    ...(replacesReturnPath(url) ? { replacesReturnPath: true } : {}),
+    ...(choiceOf(url, "return_path", ["off"]) ? { replacesReturnPath: true } : {}),
+    ...(choiceOf(url, "dkim", ["off"]) ? { isUnsigned: true } : {}),
+    ...numbersOf(url),
     ...(credentials === undefined ? {} : { credentials }),
   };
 }
@@ -132,30 +143,67 @@ function percentDecoded(text: string): string {
   }
 }
 
-const PARAMETERS = "the parameters are tls=required, tls=none and return_path=off";
+const NAMES = ["tls", "return_path", "dkim", "order", "weight"] as const;
+const PARAMETERS =
+  "the parameters are tls=required, tls=none, return_path=off, dkim=off, order=1 to 99 and weight=1 to 99";
+const NUMBER_MAX = 99;
 
 /** What is wrong, unless it may be a part of a password with a `?` in it. */
 function quoted(text: string): string {
   return /^[a-z]{1,20}$/i.test(text) ? ` ${JSON.stringify(text)}` : "";
 }
 
-function replacesReturnPath(url: URL): boolean {
-  const values = url.searchParams.getAll("return_path");
-  if (values.length === 0) return false;
-  if (values.length === 1 && values[0] === "off") return true;
-  throw malformed(`return_path can only be off; ${PARAMETERS}`);
+function requireKnown(url: URL): void {
+  const unknown = [...url.searchParams.keys()].find((key) => !NAMES.some((name) => name === key));
+  if (unknown !== undefined) throw malformed(`it has an unknown parameter${quoted(unknown)}; ${PARAMETERS}`);
+}
+
+/** The value of a parameter; null without it. */
+function parameterOf(url: URL, name: (typeof NAMES)[number]): string | null {
+  const [value = null, ...others] = url.searchParams.getAll(name);
+  if (others.length > 0) throw malformed(`${name} stands there twice`);
+  return value;
+}
+
+function choiceOf<const Choice extends string>(
+  url: URL,
+  name: (typeof NAMES)[number],
+  choices: readonly Choice[],
+): Choice | null {
+  const value = parameterOf(url, name);
+  if (value === null) return null;
+  const found = choices.find((choice) => choice === value);
+  if (found !== undefined) return found;
+  throw malformed(`${name}${quoted(value)} is unknown; ${PARAMETERS}`);
+}
+
+/** Order and weight, as far as they are given. */
+function numbersOf(url: URL): Pick<SmtpRelay, "order" | "weight"> {
+  const given = (["order", "weight"] as const).flatMap((name) => {
+    const text = parameterOf(url, name);
+    if (text === null) return [];
+    const value = wholeNumber(text, { min: 1, max: NUMBER_MAX });
+    if (value === null) throw malformed(`${name} is no whole number from 1 to ${NUMBER_MAX}`);
+    return [[name, value] as const];
+  });
+  return Object.fromEntries(given);
 }
 
 function starttlsOf(url: URL, loopback: boolean, implicitTls: boolean): SmtpRelay["starttls"] {
-  const unknown = [...url.searchParams.keys()].find((key) => key !== "tls" && key !== "return_path");
-  if (unknown !== undefined) throw malformed(`it has an unknown parameter${quoted(unknown)}; ${PARAMETERS}`);
-  const values = url.searchParams.getAll("tls");
-  const [tls = loopback ? "opportunistic" : "required"] = values;
-  if (values.length > 1 || (values.length === 1 && tls !== "required" && tls !== "none")) {
-    throw malformed(
-      values.length > 1 ? "tls stands there twice" : `tls${quoted(tls)} is unknown; ${PARAMETERS}`,
-    );
-  }
+  const tls = choiceOf(url, "tls", ["required", "none"]);
   if (implicitTls && tls === "none") throw malformed("smtps cannot go without TLS");
-  return tls === "required" || tls === "none" ? tls : "opportunistic";
+  return tls ?? (loopback ? "opportunistic" : "required");
+}
+
+/** Reads relays as {@link smtpOptionsFromUrl} does, each behind white space, which no URL holds. */
+export function smtpRelaysFromUrls(text: string): readonly SmtpRelay[] {
+  return text
+    .split(/\s+/)
+    .filter((url) => url !== "")
+    .map(smtpOptionsFromUrl);
+}
+
+/** What a relay is called: its host and port, and nothing secret. */
+export function relayName({ host, port }: Pick<SmtpRelay, "host" | "port">): string {
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -115,7 +115,7 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
     async send(message, deadline) {
       if (clock.now() >= deadline) return { kind: "outOfTime" };
       try {
-        return await attempt(outgoingOf(message, settings), deadline);
+        return await attempt(await outgoingOf(message, settings), deadline);
       } catch (error) {
         // Only a bug comes here, and only before anything was sent: `transmit` does not throw.
         connection?.smtp.close();
@@ -132,9 +132,11 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
   };
 }
 
-function outgoingOf(message: MailMessage, { replacesReturnPath }: RelaySettings): Outgoing {
+async function outgoingOf(message: MailMessage, settings: RelaySettings): Promise<Outgoing> {
   const { from, to, returnPath } = message;
-  const bytes = buildMime(message);
+  const { replacesReturnPath, isUnsigned, signer } = settings;
+  const built = buildMime(message);
+  const bytes = signer && !isUnsigned ? await signer.sign(built, from) : built;
   if (returnPath === undefined || replacesReturnPath) return { from, to, bytes };
   return { from: returnPath, to, bytes, wantsReports: true };
 }

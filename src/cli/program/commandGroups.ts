@@ -23,6 +23,7 @@ import { projectionList } from "../projection/projectionList.ts";
 import { projectionRebuild } from "../projection/projectionRebuild.ts";
 import { projectionVerify } from "../projection/projectionVerify.ts";
 import { senderAdd } from "../sender/senderAdd.ts";
+import { senderCheck } from "../sender/senderCheck.ts";
 import { senderDisable } from "../sender/senderDisable.ts";
 import { senderEnable } from "../sender/senderEnable.ts";
 import { senderList } from "../sender/senderList.ts";
@@ -61,7 +62,7 @@ export const commandGroups: readonly CommandGroup[] = [
     noun: "sender",
     heading: USE,
     summary: "Addresses and domains that a workspace sends from",
-    commands: [senderAdd, senderVerify, senderList, senderRename, senderDisable, senderEnable],
+    commands: [senderAdd, senderVerify, senderCheck, senderList, senderRename, senderDisable, senderEnable],
   },
   {
     noun: "api-key",

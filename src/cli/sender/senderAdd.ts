@@ -1,5 +1,8 @@
+import { type MailRecord, mailRecords } from "../../commands/sender/mailRecords.ts";
 import { newSender } from "../../commands/sender/manageSender.ts";
 import { type DomainRecord, domainRecordOf } from "../../commands/sender/verifySenderDomain.ts";
+import { dkimKeysFor } from "../../kernel/crypto/dkimKeys.ts";
+import type { Config } from "../../service/config/config.ts";
 import { systemCommandContext } from "../../service/systemCommandContext.ts";
 import { type Command, notFound } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
@@ -29,17 +32,41 @@ export const senderAdd: Command = {
     }));
     if (added === null) notFound(`there is no workspace ${workspaceId}`);
     const { outcome } = added;
-    const json = record === null ? { outcome } : { outcome, dns_record: { type: "TXT", ...record } };
+    const shown = name.kind === "domain" ? recordsOf(invocation.config, name.domain) : [];
+    const json =
+      record === null
+        ? { outcome }
+        : { outcome, dns_record: { type: "TXT", ...record }, mail_records: shown.map(recordJson) };
     const verify = `postledger sender verify ${invocation.operand(SENDER_OPERAND.name)} --workspace ${workspaceId}`;
     invocation.print(
       json,
       outcome === "renamed"
         ? ["was there already, and has the new name"]
-        : addedLines(outcome === "added", record, verify),
+        : [...addedLines(outcome === "added", record, verify), ...recordLines(shown)],
     );
     return 0;
   },
 };
+
+/** What the domain should publish, so that receivers take its mail for its own. */
+function recordsOf({ dkimKeys, returnPathDomain }: Config, domain: string): readonly MailRecord[] {
+  const keys = dkimKeysFor(dkimKeys, domain);
+  return mailRecords({ domain, envelopeDomain: returnPathDomain ?? domain, keys });
+}
+
+function recordJson({ kind, name, value }: MailRecord) {
+  return { for: kind, type: "TXT", name, value };
+}
+
+function recordLines(records: readonly MailRecord[]): readonly string[] {
+  if (records.length === 0) return [];
+  const isSigned = records.some(({ kind }) => kind === "DKIM");
+  return [
+    "Receivers believe its mail by these TXT records; `postledger sender check` looks for them:",
+    ...records.map(({ name, value }) => `  ${name}  ${value}`),
+    ...(isSigned ? [] : ["and by a DKIM key, of your relay or of DKIM_KEYS"]),
+  ];
+}
 
 /** What was done, and what is still to be done before the sender can send. */
 function addedLines(isNew: boolean, record: DomainRecord | null, verify: string): readonly string[] {

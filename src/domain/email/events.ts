@@ -71,6 +71,8 @@ const Accepted = {
  * `EmailContentStored`: they go with the content. `reply` has them in what was recorded before that.
  */
 const RelayAnswer = {
+  /** Host and port of the relay, where there are several. */
+  relay: Type.Optional(Type.String()),
   code: Type.Optional(Type.Integer()),
   /** RFC 3463. */
   enhancedCode: Type.Optional(Type.String()),
@@ -113,6 +115,8 @@ const schemas = {
     reply: Type.String(),
     /** What the relay calls the message, where that cannot be anybody's name. */
     relayId: Type.Optional(Type.String()),
+    /** Host and port of the relay, where there are several. */
+    relay: Type.Optional(Type.String()),
     sealedReply: Type.Optional(Type.String()),
   }),
   EmailDeferred: Type.Object({

@@ -12,15 +12,16 @@ export interface LastingReply {
 
 type Kept<V> = V extends { readonly reply?: string } ? Omit<V, "reply" | "code"> & LastingReply : V;
 
-/** A verdict as it is recorded. */
-export type LastingVerdict =
+/** A verdict as it is recorded. `relay`: which one it is of, where there are several. */
+export type LastingVerdict = { readonly relay?: string } & (
   | Kept<Exclude<Verdict, { readonly kind: "sent" }>>
   | {
       readonly kind: "sent";
       readonly codes: string;
       readonly relayId?: string;
       readonly sealedReply?: string;
-    };
+    }
+);
 
 /** The codes that a reply begins with: all of it that can never name anybody. */
 export function replyCodes(reply: string): string {

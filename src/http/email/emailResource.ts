@@ -109,7 +109,12 @@ function entry<Name extends string, Facts extends TProperties>(type: Name, facts
 
 const attempt = Type.Integer({ minimum: 1 });
 const reason = Type.String();
+const relay = Type.Optional(
+  Type.String({ description: "Host and port of the relay, where SMTP_URL names several." }),
+);
+
 const relayAnswer = {
+  relay,
   code: Type.Optional(Type.Integer({ description: "The relay's reply code (RFC 5321)." })),
   enhanced_code: Type.Optional(
     Type.String({ description: "The relay's enhanced status code (RFC 3463), such as `5.1.1`." }),
@@ -138,6 +143,7 @@ const TimelineEntry = Type.Union(
     entry("sent", {
       attempt,
       transport: Type.String(),
+      relay,
       reply: Type.String({ description: "What the relay said; its codes alone once the content is erased." }),
       relay_id: Type.Optional(
         Type.String({ description: "What the relay calls the message, where its answer tells it." }),
@@ -178,8 +184,8 @@ function timelineFacts(event: EmailEvent): { readonly type: string } & Record<st
       return { type: "delivery_started", attempt, transport, lease_ms: leaseMs };
     }
     case "EmailSent": {
-      const { attempt, transport, reply, relayId } = event.data;
-      return { type: "sent", attempt, transport, reply, relay_id: relayId };
+      const { attempt, transport, relay, reply, relayId } = event.data;
+      return { type: "sent", attempt, transport, relay, reply, relay_id: relayId };
     }
     case "EmailDeferred": {
       const { attempt, reason, ambiguous, attemptBurnt, nextAttemptAt } = event.data;
@@ -215,8 +221,8 @@ function timelineFacts(event: EmailEvent): { readonly type: string } & Record<st
 
 type Answered = Extract<EmailEvent, { type: "EmailDeferred" | "EmailBounced" | "EmailFailed" }>["data"];
 
-function answerFacts({ code, enhancedCode, reply }: Answered) {
-  return { code, enhanced_code: enhancedCode, reply };
+function answerFacts({ relay, code, enhancedCode, reply }: Answered) {
+  return { relay, code, enhanced_code: enhancedCode, reply };
 }
 
 function erasureFacts({ reason, erasureId }: ErasureReason) {

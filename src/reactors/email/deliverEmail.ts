@@ -216,7 +216,9 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
   const message = mailMessage(on.due.id, on.story.state, content, returnPathOf(context, on));
   const outcome = await on.session.send(message, on.deadline);
   const said = classifyOutcome(outcome);
-  const verdict = placed(context, lasting(context, on, said, content), content);
+  const { relay } = on.session;
+  const named = { ...lasting(context, on, said, content), ...(relay === undefined ? {} : { relay }) };
+  const verdict = placed(context, named, content);
   await recordVerdict(context, on, { workspace, content, verdict });
   const relayFault = relayFaultOf(context, said);
   return { kind: "attempted", claimRevision, relayFault, refusal: refusalFor(on.due.id, said) };

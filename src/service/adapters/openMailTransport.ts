@@ -1,7 +1,9 @@
 import { join } from "node:path";
+import { dkimSigner } from "../../adapters/mailauth/dkimSigner.ts";
 import { createEmlFileTransport } from "../../adapters/nodemailer/emlFileTransport.ts";
 import { outboxCleanup } from "../../adapters/nodemailer/outboxCleanup.ts";
-import { smtpOptionsFromUrl } from "../../adapters/nodemailer/smtpOptions.ts";
+import { relayFailover } from "../../adapters/nodemailer/relayFailover.ts";
+import { relayName, smtpRelaysFromUrls } from "../../adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../adapters/system/systemClock.ts";
 import type { MailTransport } from "../../ports/mailTransport.ts";
@@ -13,7 +15,7 @@ export function isOutbox({ smtpUrl }: Pick<Config, "smtpUrl">): boolean {
   return smtpUrl.startsWith("outbox:");
 }
 
-/** The transport that SMTP_URL names. */
+/** The transport that SMTP_URL names: of several relays one that hands mail over from each to the next. */
 export function openMailTransport(config: Config): MailTransport {
   if (isOutbox(config)) {
     return createEmlFileTransport(
@@ -21,19 +23,28 @@ export function openMailTransport(config: Config): MailTransport {
       systemClock,
     );
   }
-  const bounds = {
+  const shared = {
     connectionsMax: config.smtpConnectionsMax,
     messagesPerConnectionMax: config.smtpMessagesPerConnectionMax,
     messagesPerSecondMax: config.smtpMessagesPerSecondMax,
+    signer: config.dkimKeys.length === 0 ? null : dkimSigner(config.dkimKeys),
   };
-  return createSmtpTransport({ ...smtpOptionsFromUrl(config.smtpUrl), ...bounds }, systemClock);
+  const relays = smtpRelaysFromUrls(config.smtpUrl).map((relay) => ({
+    name: relayName(relay),
+    order: relay.order ?? 1,
+    weight: relay.weight ?? 1,
+    transport: createSmtpTransport({ ...relay, ...shared }, systemClock),
+  }));
+  const [only, ...others] = relays;
+  return only !== undefined && others.length === 0
+    ? only.transport
+    : relayFailover(relays, { clock: systemClock, random: Math.random });
 }
 
-/** Where mail goes, for people: host and port of the relay, or the directory of the outbox. */
+/** Where mail goes, for people: host and port of each relay, or the directory of the outbox. */
 export function mailDestination({ smtpUrl, dataDir }: Pick<Config, "smtpUrl" | "dataDir">): string {
   if (isOutbox({ smtpUrl })) return smtpUrl.slice("outbox:".length) || join(dataDir, "outbox");
-  const { host, port } = smtpOptionsFromUrl(smtpUrl);
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  return smtpRelaysFromUrls(smtpUrl).map(relayName).join(", ");
 }
 
 /** The mail that outbox transports of this instance have written, also those of settings before. */

@@ -2,6 +2,7 @@ import type { WorkspaceLimits } from "../../domain/workspace/limits.ts";
 import { type IntegrityConfig, readIntegrityConfig } from "./auditAndVerifyConfig.ts";
 import { ConfigError } from "./configError.ts";
 import { type ContentConfig, readContentConfig } from "./contentConfig.ts";
+import { type DkimConfig, readDkimConfig } from "./dkimConfig.ts";
 import { type Environment, EnvironmentReader } from "./environmentReader.ts";
 import { type InboundConfig, readInboundConfig } from "./inboundConfig.ts";
 import { readLimitsDefault } from "./limitsConfig.ts";
@@ -22,6 +23,7 @@ export interface Config
     MasterKeyConfig,
     ContentConfig,
     RelayConfig,
+    DkimConfig,
     SenderConfig,
     IntegrityConfig,
     LoggingConfig,
@@ -46,6 +48,7 @@ export function readConfig(env: Environment): Config {
     ...readMasterKeyConfig(reader),
     ...readContentConfig(reader, store.dataDir),
     ...readRelayConfig(reader, server.host),
+    ...readDkimConfig(reader),
     ...readSenderConfig(reader),
     ...readIntegrityConfig(reader),
     ...readLoggingConfig(reader),

@@ -1,12 +1,14 @@
-import { smtpOptionsFromUrl } from "../../adapters/nodemailer/smtpOptions.ts";
+import { smtpRelaysFromUrls } from "../../adapters/nodemailer/smtpOptions.ts";
 import { DELIVERY_POLICY, type DeliveryPolicy } from "../../domain/email/retrySchedule.ts";
 import { DAY_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { isLoopback } from "./loopback.ts";
 
+const RELAYS_MAX = 10;
+
 /** How mail leaves: the relay, and when a delivery is tried again. */
 export interface RelayConfig {
-  /** `outbox:` or an SMTP URL. */
+  /** `outbox:`, or SMTP URLs with white space between them. */
   readonly smtpUrl: string;
   /** Whether mail goes into files because nobody has said where else. */
   readonly isOutboxByDefault: boolean;
@@ -51,12 +53,15 @@ function smtpUrl(reader: EnvironmentReader, url: string | null, host: string): s
 }
 
 function requireRelayUrl(reader: EnvironmentReader, url: string): void {
-  if (!/^smtps?:\/\//.test(url)) {
-    reader.errors.push("SMTP_URL must begin with smtp://, smtps:// or outbox:");
+  const urls = url.split(/\s+/).filter((one) => one !== "");
+  if (urls.length === 0 || urls.length > RELAYS_MAX || !urls.every((one) => /^smtps?:\/\//.test(one))) {
+    reader.errors.push(
+      `SMTP_URL must begin with smtp://, smtps:// or outbox:, or be up to ${RELAYS_MAX} relays with spaces between them`,
+    );
     return;
   }
   try {
-    smtpOptionsFromUrl(url);
+    smtpRelaysFromUrls(url);
   } catch (error) {
     reader.errors.push(
       `SMTP_URL must be a URL like smtp://user:password@relay.example:587: ${(error as Error).message}`,

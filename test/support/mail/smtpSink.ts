@@ -80,6 +80,7 @@ const NO_HOOKS: SinkHooks = {};
 export async function startSmtpSink(
   hooks: SinkHooks = NO_HOOKS,
   options: SMTPServerOptions = { disabledCommands: ["AUTH", "STARTTLS"] },
+  port = 0,
 ): Promise<Sink> {
   const record: SinkRecord = {
     messages: [],
@@ -187,7 +188,7 @@ export async function startSmtpSink(
     changed();
   });
   await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
+    server.listen(port, "127.0.0.1", resolve);
   });
 
   return {

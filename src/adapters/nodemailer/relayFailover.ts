@@ -1,0 +1,182 @@
+import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
+import type { EpochMs } from "../../kernel/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { MailMessage, MailSession, MailTransport, SessionResult } from "../../ports/mailTransport.ts";
+import { timerMs } from "./smtpTransaction.ts";
+
+/** One of several relays. */
+export interface FailoverRelay {
+  /** Host and port. */
+  readonly name: string;
+  /** Those of the least order take mail as long as one of them does. */
+  readonly order: number;
+  /** The share of mail among relays of one order. */
+  readonly weight: number;
+  readonly transport: MailTransport;
+}
+
+interface FailoverContext {
+  readonly clock: Clock;
+  /** From 0 to 1. */
+  readonly random: () => number;
+}
+
+/** After a fault a relay rests, each time twice as long, before one message tries it again. */
+const REST_MS_MIN = 1_000;
+const REST_MS_MAX = 60_000;
+const DOUBLINGS_MAX = Math.ceil(Math.log2(REST_MS_MAX / REST_MS_MIN));
+/** What a relay says that takes nobody's mail, or none of ours: 421 goes away, the others are about the log-in. */
+const RELAY_FAULT_CODES: readonly number[] = [421, 454, 530, 535];
+
+/** A relay and its circuit breaker. */
+class GuardedRelay {
+  private faults = 0;
+  private restUntil = Number.NEGATIVE_INFINITY;
+  private isTried = false;
+
+  constructor(
+    readonly relay: FailoverRelay,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Whether a message may go to it now. Of those that come after a rest, one tries it. */
+  get isClosed(): boolean {
+    if (this.faults === 0) return true;
+    return !this.isTried && this.clock.monotonicMs() >= this.restUntil;
+  }
+
+  begin(): void {
+    if (this.faults > 0) this.isTried = true;
+  }
+
+  succeeded(): void {
+    this.faults = 0;
+    this.isTried = false;
+  }
+
+  failed(): void {
+    const restMs = Math.min(REST_MS_MAX, REST_MS_MIN * 2 ** this.faults);
+    this.faults = Math.min(this.faults + 1, DOUBLINGS_MAX);
+    this.restUntil = this.clock.monotonicMs() + restMs;
+    this.isTried = false;
+  }
+
+  /** It was neither: the message ran out of time, or the service stops. */
+  undecided(): void {
+    this.isTried = false;
+  }
+}
+
+interface Opened {
+  readonly guarded: GuardedRelay;
+  readonly session: MailSession;
+}
+
+/**
+ * Mail to several relays: to those of the least order by their weights, and on to the next when one cannot be reached,
+ * breaks off before it has the message, or lets nobody in. Mail that a relay may have is never handed over.
+ */
+export function relayFailover(
+  relays: readonly FailoverRelay[],
+  { clock, random }: FailoverContext,
+): MailTransport {
+  const guards = relays.map((relay) => new GuardedRelay(relay, clock));
+
+  /** The relays in the order in which a message tries them. While all of them rest, all are tried. */
+  const inOrder = (tried: ReadonlySet<GuardedRelay>): readonly GuardedRelay[] => {
+    const left = guards.filter((guarded) => !tried.has(guarded));
+    const open = left.filter((guarded) => guarded.isClosed);
+    const draws = (open.length > 0 || tried.size > 0 ? open : left).map((guarded) => ({
+      guarded,
+      draw: random() ** (1 / guarded.relay.weight),
+    }));
+    return draws
+      .sort((a, b) => a.guarded.relay.order - b.guarded.relay.order || b.draw - a.draw)
+      .map(({ guarded }) => guarded);
+  };
+
+  const open = async (signal: AbortSignal, tried: Set<GuardedRelay>): Promise<Opened | SessionResult> => {
+    let last: SessionResult = { kind: "broken", trouble: "unreachable", reason: "no relay takes mail now" };
+    for (const guarded of inOrder(tried)) {
+      tried.add(guarded);
+      guarded.begin();
+      const result = await guarded.relay.transport.session(signal);
+      if (result.kind === "session") return { guarded, session: result.session };
+      last = { ...result, reason: `${guarded.relay.name}: ${result.reason}` };
+      if (signal.aborted) {
+        guarded.undecided();
+        break;
+      }
+      guarded.failed();
+    }
+    return last;
+  };
+
+  return {
+    name: "smtp",
+    sessionsMax: Math.max(...relays.map(({ transport }) => transport.sessionsMax)),
+    async session(signal) {
+      const tried = new Set<GuardedRelay>();
+      const opened = await open(signal, tried);
+      if ("kind" in opened) return opened;
+      return { kind: "session", session: new FailoverSession(opened, { tried, open, clock }) };
+    },
+    async close() {
+      await Promise.all(relays.map(({ transport }) => transport.close()));
+    },
+  };
+}
+
+interface SessionContext {
+  readonly tried: Set<GuardedRelay>;
+  readonly open: (signal: AbortSignal, tried: Set<GuardedRelay>) => Promise<Opened | SessionResult>;
+  readonly clock: Clock;
+}
+
+class FailoverSession implements MailSession {
+  constructor(
+    private current: Opened,
+    private readonly context: SessionContext,
+  ) {}
+
+  get relay(): string {
+    return this.current.guarded.relay.name;
+  }
+
+  async send(message: MailMessage, deadline: EpochMs): Promise<MailOutcome> {
+    for (;;) {
+      const { guarded, session } = this.current;
+      const outcome = await session.send(message, deadline);
+      if (outcome.kind === "outOfTime") guarded.undecided();
+      else if (isRelayFault(outcome)) guarded.failed();
+      else guarded.succeeded();
+      if (!isHandedOver(outcome) || !(await this.next(deadline))) return outcome;
+    }
+  }
+
+  release(): void {
+    this.current.session.release();
+    this.current.guarded.undecided();
+  }
+
+  /** Goes on with another relay; false when none takes mail. */
+  private async next(deadline: EpochMs): Promise<boolean> {
+    const { open, tried, clock } = this.context;
+    const late = AbortSignal.timeout(timerMs(deadline - clock.now()));
+    const opened = await open(late, tried);
+    if ("kind" in opened) return false;
+    this.current.session.release();
+    this.current = opened;
+    return true;
+  }
+}
+
+function isRelayFault(outcome: MailOutcome): boolean {
+  if (outcome.kind === "refused") return RELAY_FAULT_CODES.includes(outcome.code);
+  return outcome.kind === "broken" || outcome.kind === "unknown";
+}
+
+/** Whether another relay can have the message: this one has it for certain not. */
+function isHandedOver(outcome: MailOutcome): boolean {
+  return isRelayFault(outcome) && outcome.kind !== "unknown";
+}

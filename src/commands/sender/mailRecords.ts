@@ -1,0 +1,133 @@
+import { type DkimKey, type DkimRecord, dkimRecord } from "../../kernel/crypto/dkimKeys.ts";
+import { type DnsResolver, DnsUnavailableError } from "../../ports/dnsResolver.ts";
+
+const LOOKUP_MS_MAX = 5_000;
+
+/** The records by which receivers know mail from a domain (RFC 7208, RFC 6376, RFC 7489). */
+export type MailRecordKind = "SPF" | "DKIM" | "DMARC";
+
+/** A TXT record that a domain should publish. */
+export interface MailRecord extends DkimRecord {
+  readonly kind: MailRecordKind;
+}
+
+/** What was found where a record should be. `unknown`: it could not be looked up, which is no word about it. */
+export interface MailRecordFinding {
+  readonly kind: MailRecordKind;
+  readonly name: string;
+  readonly status: "ok" | "missing" | "wrong" | "unknown";
+  readonly detail: string;
+}
+
+/** Whose records are looked at. */
+export interface MailDomain {
+  readonly domain: string;
+  /** The domain of envelope senders, which SPF is about: the domain itself, or that of a return path. */
+  readonly envelopeDomain: string;
+  /** The keys that we sign its mail with. */
+  readonly keys: readonly DkimKey[];
+  /** Selectors of keys that its relay signs with. */
+  readonly selectors: readonly string[];
+}
+
+/** The records that a domain should publish. What its relay has to be named by, only the relay says. */
+export function mailRecords({
+  domain,
+  envelopeDomain,
+  keys,
+}: Omit<MailDomain, "selectors">): readonly MailRecord[] {
+  return [
+    { kind: "SPF", name: envelopeDomain, value: "v=spf1 include:<as your relay says> ~all" },
+    ...keys.map((key) => ({ kind: "DKIM" as const, ...dkimRecord(key) })),
+    { kind: "DMARC", name: `_dmarc.${domain}`, value: "v=DMARC1; p=none" },
+  ];
+}
+
+/** Looks up what a domain publishes. A name server that does not answer is no missing record. */
+export async function findMailRecords(
+  dns: DnsResolver,
+  { domain, envelopeDomain, keys, selectors }: MailDomain,
+): Promise<readonly MailRecordFinding[]> {
+  return Promise.all([
+    spfFinding(dns, envelopeDomain),
+    ...keys.map((key) => ownKeyFinding(dns, key)),
+    ...selectors.map((selector) => relayKeyFinding(dns, `${selector}._domainkey.${domain}`)),
+    dmarcFinding(dns, domain),
+  ]);
+}
+
+type Found = readonly string[] | { readonly unknown: string };
+
+async function lookUp(dns: DnsResolver, name: string): Promise<Found> {
+  try {
+    const strings = await dns.resolveTxt(name, LOOKUP_MS_MAX);
+    if (strings === "failing") return { unknown: "the name servers of the domain do not answer" };
+    return strings === "none" ? [] : strings;
+  } catch (error) {
+    if (error instanceof DnsUnavailableError) return { unknown: error.message };
+    throw error;
+  }
+}
+
+async function spfFinding(dns: DnsResolver, name: string): Promise<MailRecordFinding> {
+  const found = await lookUp(dns, name);
+  const base = { kind: "SPF", name } as const;
+  if ("unknown" in found) return { ...base, status: "unknown", detail: found.unknown };
+  const records = found.filter((text) => /^v=spf1( |$)/i.test(text));
+  const [record] = records;
+  if (record === undefined) {
+    return { ...base, status: "missing", detail: "publish a TXT record that includes your relay's" };
+  }
+  if (records.length > 1)
+    return { ...base, status: "wrong", detail: "there are several, which count as none (RFC 7208 §4.5)" };
+  return { ...base, status: "ok", detail: record };
+}
+
+async function ownKeyFinding(dns: DnsResolver, key: DkimKey): Promise<MailRecordFinding> {
+  const { name, value } = dkimRecord(key);
+  const finding = await relayKeyFinding(dns, name);
+  if (finding.status === "missing") return { ...finding, detail: `publish ${value}` };
+  if (finding.status !== "ok") return finding;
+  const isOurs = publicKeyIn(finding.detail) === publicKeyIn(value);
+  return isOurs
+    ? { ...finding, detail: "the key that we sign with" }
+    : { ...finding, status: "wrong", detail: `has another key: publish ${value}` };
+}
+
+/** A key that somebody else signs with: that it is there is all that can be told. */
+async function relayKeyFinding(dns: DnsResolver, name: string): Promise<MailRecordFinding> {
+  const found = await lookUp(dns, name);
+  const base = { kind: "DKIM", name } as const;
+  if ("unknown" in found) return { ...base, status: "unknown", detail: found.unknown };
+  // Longer than 255 bytes it comes in pieces, which are joined without anything between them.
+  const record = found.join("");
+  const key = publicKeyIn(record);
+  if (key === null) return { ...base, status: "missing", detail: "there is no key" };
+  if (/v=DKIM1.*v=DKIM1/i.test(record))
+    return { ...base, status: "wrong", detail: "there are several records" };
+  if (key === "") return { ...base, status: "wrong", detail: "the key was revoked: p= is empty" };
+  return { ...base, status: "ok", detail: record };
+}
+
+/** The value of p=, without white space (RFC 6376 §3.6.1); null where there is none. */
+function publicKeyIn(record: string): string | null {
+  return /(?:^|;)\s*p=([^;]*)/i.exec(record)?.[1]?.replace(/\s/g, "") ?? null;
+}
+
+/** At the domain itself, else at one above it: which of those is the organisational one only receivers' lists say. */
+async function dmarcFinding(dns: DnsResolver, domain: string): Promise<MailRecordFinding> {
+  const base = { kind: "DMARC", name: `_dmarc.${domain}` } as const;
+  for (let name = domain; name.includes("."); name = name.slice(name.indexOf(".") + 1)) {
+    const at = `_dmarc.${name}`;
+    const found = await lookUp(dns, at);
+    if ("unknown" in found) return { ...base, name: at, status: "unknown", detail: found.unknown };
+    const records = found.filter((text) => /^v=DMARC1\s*(;|$)/.test(text));
+    const [record] = records;
+    if (records.length > 1) {
+      const detail = "there are several, which count as none (RFC 7489 §6.6.3)";
+      return { ...base, name: at, status: "wrong", detail };
+    }
+    if (record !== undefined) return { ...base, name: at, status: "ok", detail: record };
+  }
+  return { ...base, status: "missing", detail: "publish v=DMARC1; p=none, and a stricter policy later" };
+}

@@ -1,0 +1,52 @@
+import { createPrivateKey, createPublicKey } from "node:crypto";
+
+/** RFC 8301 §3.2: verifiers take no signature of a shorter key. */
+const RSA_BITS_MIN = 1_024;
+
+/** A key that signs the mail of a domain (RFC 6376, RFC 8463). */
+export interface DkimKey {
+  /** In lower-case ASCII. */
+  readonly domain: string;
+  readonly selector: string;
+  readonly algorithm: "rsa-sha256" | "ed25519-sha256";
+  /** In PEM. */
+  readonly privateKey: string;
+}
+
+/** Where a domain publishes a key, and the TXT record that it publishes there. */
+export interface DkimRecord {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** The algorithm that a private key in PEM signs with; null when it is no key for DKIM. */
+export function dkimAlgorithm(privateKey: string): DkimKey["algorithm"] | null {
+  try {
+    const { asymmetricKeyType: type, asymmetricKeyDetails: details } = createPrivateKey(privateKey);
+    if (type === "ed25519") return "ed25519-sha256";
+    return type === "rsa" && (details?.modulusLength ?? 0) >= RSA_BITS_MIN ? "rsa-sha256" : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The record that tells verifiers the public half of a key (RFC 6376 §3.6.1). */
+export function dkimRecord({ domain, selector, algorithm, privateKey }: DkimKey): DkimRecord {
+  const key = createPublicKey(privateKey);
+  const isRsa = algorithm === "rsa-sha256";
+  // Of an Ed25519 key the bytes alone are published (RFC 8463 §4).
+  const bytes = isRsa
+    ? (key.export({ type: "spki", format: "der" }) as Buffer)
+    : Buffer.from(key.export({ format: "jwk" }).x ?? "", "base64url");
+  const value = `v=DKIM1; k=${isRsa ? "rsa" : "ed25519"}; p=${bytes.toString("base64")}`;
+  return { name: `${selector}._domainkey.${domain}`, value };
+}
+
+/** The keys that sign mail from a domain: its own, else those of the nearest domain above it that has some. */
+export function dkimKeysFor(keys: readonly DkimKey[], domain: string): readonly DkimKey[] {
+  for (let name = domain.toLowerCase(); name.includes("."); name = name.slice(name.indexOf(".") + 1)) {
+    const own = keys.filter((key) => key.domain === name);
+    if (own.length > 0) return own;
+  }
+  return [];
+}

@@ -1,0 +1,15 @@
+import { dkimKeyFault } from "../adapters/mailauth/dkimSigner.ts";
+import type { Config } from "./config/config.ts";
+import { ConfigError } from "./config/configError.ts";
+
+/** Tries every key that mail is to be signed with. Throws {@link ConfigError} when one of them does not sign. */
+export async function requireDkimKeys({ dkimKeys }: Pick<Config, "dkimKeys">): Promise<void> {
+  const faults = await Promise.all(dkimKeys.map(dkimKeyFault));
+  const errors = faults.flatMap((fault, index) => {
+    const key = dkimKeys[index];
+    return fault === null || key === undefined
+      ? []
+      : [`DKIM_KEYS: the key ${key.selector} of ${key.domain} does not sign: ${fault}`];
+  });
+  if (errors.length > 0) throw new ConfigError(errors);
+}
