@@ -27,6 +27,9 @@ const TEMPLATE_TURNS = 6;
 const DELIVERIES = { sqlite: 10_000, eventstoredb: 6_000 };
 /** The promise is about memory after so many sends. */
 const MEMORY_SENDS = 200_000;
+/** How many connections send at once while the mail is delivered to files, and how many sends each time. */
+const MEMORY_CONNECTIONS = [32, 2_048];
+const MEMORY_DELIVERIES = 15_000;
 const LARGE_CLIENTS = 64;
 const SMALL_CALLERS = 4;
 const SMALL_PAUSE_MS = 5;
@@ -212,9 +215,31 @@ async function measureLargeSends(store: BenchStore, report: Report): Promise<voi
   });
 }
 
+/** Memory with delivery on, at few and at many connections. */
+async function measureDeliveringMemory(store: BenchStore, report: Report): Promise<void> {
+  await onService(store, {}, async ({ url, apiKey, pid }) => {
+    for (const connections of MEMORY_CONNECTIONS) {
+      const load = {
+        url,
+        apiKey,
+        connections,
+        requests: MEMORY_DELIVERIES,
+        keyPrefix: `memory-${connections}`,
+      };
+      const { refused, p99 } = await httpLoad(load);
+      if (refused > 0) throw new Error(`${refused} requests were refused`);
+      const name = `delivering, ${connections.toLocaleString("en-US")} connections`;
+      add(report, { name: `${name}, p99`, store: store.name, unit: "ms", value: p99 });
+      add(report, { name: `${name}, RSS`, store: store.name, unit: "MB", value: rssMb(pid) });
+    }
+    add(report, { name: "delivering, peak RSS", store: store.name, unit: "MB", value: peakRssMb(pid) });
+  });
+}
+
 /** Memory of the service: while many large requests come at once, and after many small ones. */
 export const memory: Bench = async (store, report) => {
   if (store.name !== "sqlite") return;
+  await measureDeliveringMemory(store, report);
   await measureLargeSends(store, report);
   await onService(store, { DELIVERY: "off" }, async ({ url, apiKey, pid }) => {
     await httpLoad({ url, apiKey, connections: CONNECTIONS, requests: MEMORY_SENDS, keyPrefix: "memory" });

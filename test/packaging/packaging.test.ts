@@ -45,6 +45,13 @@ interface ComposeService {
   readonly ports?: readonly string[];
 }
 
+test("every way to start the service sets how much the heap may grow", async () => {
+  const setting = /BUN_JSC_forceRAMSize=(?:\$\{BUN_JSC_forceRAMSize:-)?268435456\b/;
+  for (const file of ["Dockerfile", "docs/deployment.md"])
+    expect(await readFile(join(ROOT, file), "utf8")).toMatch(setting);
+  expect(manifest.scripts.start).toMatch(setting);
+});
+
 describe("the containers", () => {
   const services = async () => {
     const text = await readFile(join(ROOT, "docker-compose.yml"), "utf8");
