@@ -1,7 +1,7 @@
 import type { FC } from "hono/jsx";
 import { DISPLAY_NAME_CHARACTERS_MAX } from "../../../domain/sender/displayName.ts";
 import type { VerificationRequest } from "../../../domain/sender/state.ts";
-import { Field, PostForm } from "../components/form.tsx";
+import { EntryForm, Field, PostForm, Refusal } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Facts } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
@@ -37,11 +37,7 @@ export const SenderPage: FC<SenderPageProps> = (props) => {
       <Heading title={nameOf(sender)} beside={<SenderStatus sender={sender} />}>
         <Switch visit={visit} sender={sender} />
       </Heading>
-      {faults?.whole ? (
-        <p class="refusal" role="alert">
-          {faults.whole}
-        </p>
-      ) : null}
+      <Refusal text={faults?.whole} />
       {sender.kind === "domain" ? (
         <DnsRecord visit={visit} sender={sender} />
       ) : (
@@ -194,7 +190,7 @@ const PendingMail: FC<{
 const DisplayName: FC<SenderPageProps> = ({ visit, sender, faults, displayName }) => (
   <section class="section card">
     <h2>Display name</h2>
-    <PostForm action={visit.to(`/senders/${sender.id}/display-name`)} token={visit.formToken} class="stack">
+    <EntryForm action={visit.to(`/senders/${sender.id}/display-name`)} token={visit.formToken} verb="Save">
       <Field
         name="display_name"
         label="Name"
@@ -207,9 +203,6 @@ const DisplayName: FC<SenderPageProps> = ({ visit, sender, faults, displayName }
         fault={faults?.fields.display_name}
         maxLength={DISPLAY_NAME_CHARACTERS_MAX}
       />
-      <p class="actions">
-        <button type="submit">Save</button>
-      </p>
-    </PostForm>
+    </EntryForm>
   </section>
 );

@@ -4,7 +4,7 @@ import { type Template, type TemplateVersion, templateStatus } from "../../../do
 import { grouped } from "../../../kernel/text/text.ts";
 import type { Page } from "../../lists/cursorPaging.ts";
 import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
-import { Field, PostForm, Select } from "../components/form.tsx";
+import { EntryForm, Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
@@ -74,7 +74,12 @@ interface NewTemplateFormProps {
 export const NewTemplateForm: FC<NewTemplateFormProps> = ({ visit, name, fault }) => (
   <>
     <Heading title="New template" />
-    <PostForm action={visit.to("/templates/new")} token={visit.formToken} class="stack">
+    <EntryForm
+      action={visit.to("/templates/new")}
+      token={visit.formToken}
+      verb="Create the template"
+      cancelTo={visit.to("/templates")}
+    >
       <Field
         name="name"
         label="Name"
@@ -84,15 +89,7 @@ export const NewTemplateForm: FC<NewTemplateFormProps> = ({ visit, name, fault }
         maxLength={TEMPLATE_NAME_CHARACTERS_MAX}
         isRequired
       />
-      <p class="actions">
-        <button type="submit" class="primary">
-          Create the template
-        </button>
-        <a class="button" href={visit.to("/templates")}>
-          Cancel
-        </a>
-      </p>
-    </PostForm>
+    </EntryForm>
   </>
 );
 

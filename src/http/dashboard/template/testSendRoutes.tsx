@@ -9,7 +9,7 @@ import { SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
 import { requireSender } from "../../server/authorization.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
 import { existingTemplate, existingVersion } from "../../template/templateRequests.ts";
-import { Field, PostForm } from "../components/form.tsx";
+import { EntryForm, Field } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
@@ -57,7 +57,13 @@ async function testSendPage(deps: Dependencies, visit: Visit, faults: FieldFault
         <p>
           It is a message like any other: it counts, it is in the log, and a suppressed recipient gets none.
         </p>
-        <PostForm action={`${at}/test-send`} token={visit.formToken} class="stack">
+        <EntryForm
+          action={`${at}/test-send`}
+          token={visit.formToken}
+          refusal={faults.get("draft")}
+          verb="Send it"
+          cancelTo={at}
+        >
           <input type="hidden" name="nonce" value={visit.form.get("nonce") ?? newId()} />
           <Field
             name="from"
@@ -79,16 +85,7 @@ async function testSendPage(deps: Dependencies, visit: Visit, faults: FieldFault
           {source.variables.map((definition) => (
             <SampleField definition={definition} samples={samples} faults={faults} />
           ))}
-          {faults.has("draft") ? <p class="fault">{faults.get("draft")}</p> : null}
-          <p class="actions">
-            <button type="submit" class="primary">
-              Send it
-            </button>
-            <a class="button" href={at}>
-              Cancel
-            </a>
-          </p>
-        </PostForm>
+        </EntryForm>
       </>
     ),
   };

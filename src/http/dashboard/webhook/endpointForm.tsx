@@ -4,7 +4,7 @@ import { WEBHOOK_EVENT_TYPES } from "../../../domain/webhookEventTypes.ts";
 import { checkBy, checkRules } from "../../body/validation.ts";
 import { Problem } from "../../server/problem.ts";
 import { webhookEndpointOperations } from "../../webhook/webhookEndpointOperations.ts";
-import { CheckBox, Field, PostForm } from "../components/form.tsx";
+import { CheckBox, EntryForm, Field } from "../components/form.tsx";
 import { fieldOf } from "../frame/formBody.ts";
 
 /** What somebody has written into the form of an endpoint. */
@@ -67,12 +67,7 @@ interface EndpointFormProps {
 
 /** The form that adds or changes an endpoint. */
 export const EndpointForm: FC<EndpointFormProps> = ({ action, token, input, faults, verb, cancelTo }) => (
-  <PostForm action={action} token={token} class="stack">
-    {faults[""] === undefined ? null : (
-      <p class="fault" role="alert">
-        {faults[""]}
-      </p>
-    )}
+  <EntryForm action={action} token={token} refusal={faults[""]} verb={verb} cancelTo={cancelTo}>
     <Field
       name="url"
       label="Address"
@@ -105,13 +100,5 @@ export const EndpointForm: FC<EndpointFormProps> = ({ action, token, input, faul
         />
       ))}
     </fieldset>
-    <p class="actions">
-      <button type="submit" class="primary">
-        {verb}
-      </button>
-      <a class="button" href={cancelTo}>
-        Cancel
-      </a>
-    </p>
-  </PostForm>
+  </EntryForm>
 );

@@ -3,7 +3,7 @@ import type { WebhookDeliveryRow } from "../../../../projections/webhookDeliveri
 import { WEBHOOK_EVENT_TYPES } from "../../../domain/webhookEventTypes.ts";
 import { type EpochMs, epochMs } from "../../../kernel/time.ts";
 import type { Page as ListPage } from "../../lists/cursorPaging.ts";
-import { PostForm, Select } from "../components/form.tsx";
+import { FilterForm, PostForm, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
 import { Ago, Time } from "../components/time.tsx";
@@ -199,7 +199,7 @@ function nextTo({ page, filters }: Shown, address: string): string | null {
 }
 
 const Filters: FC<{ readonly action: string; readonly filters: DeliveryFilters }> = ({ action, filters }) => (
-  <form method="get" action={action} class="choose">
+  <FilterForm action={action} label="Find deliveries">
     <Select
       name="status"
       label="State"
@@ -218,6 +218,5 @@ const Filters: FC<{ readonly action: string; readonly filters: DeliveryFilters }
         ...WEBHOOK_EVENT_TYPES.map((type) => ({ value: type, label: type })),
       ]}
     />
-    <button type="submit">Filter</button>
-  </form>
+  </FilterForm>
 );
