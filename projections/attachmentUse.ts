@@ -18,6 +18,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   const { type, data } = emailCodec.decode(event);
   switch (type) {
     case "EmailQueued":
+    case "EmailScheduled":
     case "EmailSuppressed": {
       const {
         workspaceId = "",
@@ -46,6 +47,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 
 const EVENTS = [
   "EmailQueued",
+  "EmailScheduled",
   "EmailSuppressed",
   "EmailSent",
   "EmailDelivered",

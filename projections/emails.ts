@@ -21,6 +21,7 @@ import {
 import {
   holdAll,
   LEASED,
+  moveQueued,
   NOT_QUEUED,
   QUEUE_COLUMNS,
   QUEUE_INDEXES,
@@ -42,8 +43,8 @@ import {
 
 const INSERT = `INSERT INTO emails
   (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason,
-    is_retained, content_bytes, authority_id, queue, due_at, revision, lease_ms, held)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, 0, 0)`;
+    is_retained, content_bytes, authority_id, queue, due_at, revision, scheduled_at, lease_ms, held)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 0, 0)`;
 const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`;
 /** A message ends once: what comes later finds nothing to change. */
@@ -71,6 +72,7 @@ const DEFER = `UPDATE emails SET status = 'deferred', reason = ?, updated_at = ?
  * `delivered` are found anywhere, and what is under way is found among the newest.
  */
 const RARE_STATUSES: readonly string[] = [
+  "scheduled",
   "deferred",
   "bounced",
   "complained",
@@ -97,17 +99,20 @@ function atOf(event: ProjectedEvent): string {
 
 function accept(event: ProjectedEvent, db: ProjectedRows): void {
   const { type, data } = emailCodec.decode(event);
-  if (type !== "EmailQueued" && type !== "EmailSuppressed") return;
+  if (type !== "EmailQueued" && type !== "EmailScheduled" && type !== "EmailSuppressed") return;
   const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
   const { contentBytes = 0 } = data;
   const place = [messageId(event), workspaceId] as const;
   const whose = [senderId, templateId, recipientHash, acceptedAt] as const;
   if (type === "EmailSuppressed") {
-    const queue = [null, null, null, null] as const;
+    const queue = [null, null, null, null, null] as const;
     db.run(INSERT, ...place, "suppressed", ...whose, data.reason, 1, contentBytes, ...queue);
   } else {
-    const queue = [data.authorityId ?? senderId, "ready", epochMs(acceptedAt), event.revision] as const;
-    db.run(INSERT, ...place, "queued", ...whose, null, 0, contentBytes, ...queue);
+    const scheduledAt = type === "EmailScheduled" ? data.scheduledAt : null;
+    const dueAt = epochMs(scheduledAt ?? acceptedAt);
+    const queue = [data.authorityId ?? senderId, "ready", dueAt, event.revision, scheduledAt] as const;
+    const status = type === "EmailScheduled" ? "scheduled" : "queued";
+    db.run(INSERT, ...place, status, ...whose, null, 0, contentBytes, ...queue);
   }
   db.add(CONTENT_BYTES, [workspaceId], [contentBytes]);
   countAccepted(db, { workspaceId, senderId, templateId }, acceptedAt, type === "EmailSuppressed");
@@ -180,6 +185,9 @@ function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
     case "EmailDeliveryStarted":
       db.run(START, data.attempt, at, event.revision, data.leaseMs, id);
       break;
+    case "EmailRescheduled":
+      moveQueued(db, id, data.scheduledAt, event.revision);
+      break;
     case "EmailDeferred": {
       const dueAt = epochMs(data.nextAttemptAt);
       if (data.reason === "resumed") resume(db, id, dueAt, event.revision);
@@ -219,8 +227,8 @@ function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
  */
 export const emails: Projection = {
   name: "emails",
-  version: 10,
-  events: [...EMAIL_STATUS_EVENTS, "EmailContentErased", ...HOLD_EVENTS],
+  version: 11,
+  events: [...EMAIL_STATUS_EVENTS, "EmailRescheduled", "EmailContentErased", ...HOLD_EVENTS],
   tables: [
     {
       name: "emails",

@@ -5,16 +5,19 @@ import type { ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
  * The queue of mail delivery: the columns by which a message's row says that it waits. `queue` is `ready` or `leased`,
  * and null when the message has ended. After a restoration of the log, messages from before it are `held` in place of
  * `ready` until the operator resumes them; `held` is 1 for those that were claimed then, too. `revision` is the event
- * that made it so. A message counts as waiting since `created_at`.
+ * that made it so. A message counts as waiting since its acceptance, or since `scheduled_at`, which is RFC 3339.
  */
-export const QUEUE_COLUMNS = `authority_id TEXT, queue TEXT, due_at INTEGER, revision INTEGER,
+export const QUEUE_COLUMNS = `authority_id TEXT, queue TEXT, due_at INTEGER, revision INTEGER, scheduled_at TEXT,
   lease_ms INTEGER NOT NULL, held INTEGER NOT NULL`;
+
+/** Since when a message counts as waiting. */
+const SINCE = "ifnull(scheduled_at, created_at)";
 
 export const QUEUE_INDEXES: readonly string[] = [
   "CREATE INDEX mail_queue_ready ON emails (due_at) WHERE queue = 'ready'",
   // Steps from sender to sender and from workspace to workspace, over whatever one of them has waiting.
   "CREATE INDEX mail_queue_by_sender ON emails (workspace_id, authority_id, sender_id, due_at) WHERE queue = 'ready'",
-  "CREATE INDEX mail_queue_by_age ON emails (workspace_id, created_at) WHERE queue = 'ready'",
+  `CREATE INDEX mail_queue_by_age ON emails (workspace_id, ${SINCE}) WHERE queue = 'ready'`,
   "CREATE INDEX mail_queue_leased ON emails (queue) WHERE queue = 'leased'",
   "CREATE INDEX mail_queue_held ON emails (held, due_at) WHERE held = 1",
 ];
@@ -31,6 +34,14 @@ const HOLD_ALL = [
   "UPDATE emails SET held = 1, queue = 'held' WHERE queue = 'ready'",
 ];
 const RELEASE_ALL = "UPDATE emails SET held = 0, queue = iif(queue = 'held', 'ready', queue) WHERE held = 1";
+
+const MOVED = `UPDATE emails SET scheduled_at = ?1, due_at = ?2, revision = ?3
+  WHERE id = ?4 AND queue IN ('ready', 'held')`;
+
+/** A scheduled message is due at another time (RFC 3339). */
+export function moveQueued(db: ReadDatabase, id: string, scheduledAt: string, revision: number): void {
+  db.run(MOVED, scheduledAt, epochMs(scheduledAt), revision, id);
+}
 
 /** An operator lets a message go on that waits. */
 export function resume(db: ReadDatabase, id: string, dueAt: EpochMs, revision: number): void {
@@ -156,11 +167,11 @@ export interface WaitingWorkspace {
 
 /** The first workspace behind `after`, by id, that has a message ready or deferred; null behind the last. One row. */
 export function nextWorkspaceByAge(db: ReadDatabase, after: string): WaitingWorkspace | null {
-  const sql = `SELECT workspace_id, created_at FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id > ? ORDER BY workspace_id, created_at LIMIT 1`;
+  const sql = `SELECT workspace_id, ${SINCE} AS since FROM emails INDEXED BY mail_queue_by_age
+    WHERE queue = 'ready' AND workspace_id > ? ORDER BY workspace_id, ${SINCE} LIMIT 1`;
   const row = db.get(sql, after);
   if (row === undefined) return null;
-  return { workspaceId: String(row.workspace_id), acceptedAt: epochMs(String(row.created_at)) };
+  return { workspaceId: String(row.workspace_id), acceptedAt: epochMs(String(row.since)) };
 }
 
 /** The oldest messages of a workspace that wait since before `acceptedBefore`, due or not. Looks at `limit` rows. */
@@ -171,7 +182,7 @@ export function agedEmailsOf(
   limit: number,
 ): readonly DueEmail[] {
   const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id = ? AND created_at <= ? ORDER BY created_at LIMIT ?`;
+    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? ORDER BY ${SINCE} LIMIT ?`;
   return db.all(sql, workspaceId, rfc3339(acceptedBefore), limit).map(dueEmail);
 }
 
@@ -243,20 +254,24 @@ export function heldEmails(db: ReadDatabase): { readonly held: number; readonly 
   return { held: Number(row?.held), claimed: Number(row?.claimed) };
 }
 
-/** The message of a workspace that waits longest for its delivery; null when none waits. One row. */
+/**
+ * The message of a workspace that waits longest for its delivery; null when none waits. What is scheduled for later
+ * than `now` does not wait yet. One row.
+ */
 export function oldestWaiting(
   db: ReadDatabase,
   workspaceId: string,
-): { readonly id: string; readonly acceptedAt: EpochMs } | null {
-  const sql = `SELECT id, created_at FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id = ? ORDER BY created_at LIMIT 1`;
-  const row = db.get(sql, workspaceId);
-  return row === undefined ? null : { id: String(row.id), acceptedAt: epochMs(String(row.created_at)) };
+  now: EpochMs,
+): { readonly id: string; readonly since: EpochMs } | null {
+  const sql = `SELECT id, ${SINCE} AS since FROM emails INDEXED BY mail_queue_by_age
+    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? ORDER BY ${SINCE} LIMIT 1`;
+  const row = db.get(sql, workspaceId, rfc3339(now));
+  return row === undefined ? null : { id: String(row.id), since: epochMs(String(row.since)) };
 }
 
-/** How many messages of a workspace wait for their delivery, due or not; `limit` stands for that many and more. */
-export function countWaiting(db: ReadDatabase, workspaceId: string, limit: number): number {
+/** How many messages of a workspace wait so, due or not; `limit` stands for that many and more. */
+export function countWaiting(db: ReadDatabase, workspaceId: string, now: EpochMs, limit: number): number {
   const sql = `SELECT count(*) AS waiting FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
-    WHERE queue = 'ready' AND workspace_id = ? LIMIT ?)`;
-  return Number(db.get(sql, workspaceId, limit)?.waiting ?? 0);
+    WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? LIMIT ?)`;
+  return Number(db.get(sql, workspaceId, rfc3339(now), limit)?.waiting ?? 0);
 }

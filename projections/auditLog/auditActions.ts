@@ -177,6 +177,9 @@ export const AUDIT_ACTIONS: AuditActions = {
     reason === "requested" && !isByWorker(event) ? about("email", idOf(event))("email.content_erased") : null,
   EmailContentStored: null,
   EmailQueued: null,
+  EmailScheduled: null,
+  EmailRescheduled: ({ scheduledAt }, event) =>
+    about("email", idOf(event))("email.rescheduled", { details: { scheduled_at: scheduledAt } }),
   EmailSuppressed: null,
   EmailDeliveryStarted: null,
   EmailSent: null,

@@ -13,6 +13,8 @@ type SourceType = (EmailEvent | SuppressionEvent | WebhookEvent)["type"];
 const TYPES = {
   EmailContentStored: null,
   EmailQueued: "email.queued",
+  EmailScheduled: "email.scheduled",
+  EmailRescheduled: null,
   EmailDeliveryStarted: null,
   EmailSent: "email.sent",
   EmailDeferred: "email.delivery_delayed",

@@ -12,6 +12,7 @@ import { pausedMs } from "../../src/domain/workspace/state.ts";
 import { HOUR_MS, MINUTE_MS } from "../../src/kernel/time.ts";
 import {
   ACCEPTED_AT,
+  type Accepting,
   type History,
   mailOutcomes,
   play,
@@ -24,10 +25,14 @@ const RUNS = { numRuns: 400 };
 const HOLD: DeliveryPolicy = { ...DELIVERY_POLICY, onAmbiguous: "hold" };
 const policies = fc.constantFrom(DELIVERY_POLICY, HOLD, { ...DELIVERY_POLICY, lifetimeMs: HOUR_MS });
 
+const acceptings = fc.constantFrom<Accepting>({}, {}, { as: "scheduled", dueInMs: 10 * HOUR_MS });
+
 /** Checks something of every random history. */
 function forEveryHistory(check: (history: History, policy: DeliveryPolicy) => void): void {
   fc.assert(
-    fc.property(stepsArbitrary, policies, (steps, policy) => check(play(steps, policy), policy)),
+    fc.property(stepsArbitrary, policies, acceptings, (steps, policy, accepting) =>
+      check(play(steps, policy, accepting), policy),
+    ),
     RUNS,
   );
 }
@@ -65,7 +70,7 @@ describe("whatever several workers do and however late (properties):", () => {
       expect(claims).toEqual(claims.map((_, index) => index + 1));
       for (const { before, events: decided } of steps) {
         if (decided[0]?.type !== "EmailDeliveryStarted") continue;
-        expect(["queued", "deferred"]).toContain(before?.status ?? "");
+        expect(["queued", "scheduled", "deferred"]).toContain(before?.status ?? "");
       }
     });
   });

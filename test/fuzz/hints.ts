@@ -1,5 +1,6 @@
 import type { RouteName } from "../../src/http/server/routes.ts";
 import type { Json, JsonObject } from "../../src/kernel/text/json.ts";
+import { DAY_MS } from "../../src/kernel/time.ts";
 import { type Random, randomUuid } from "./random.ts";
 import { someTime } from "./values.ts";
 import { type Known, lose, type Workspace } from "./world.ts";
@@ -91,6 +92,11 @@ function attachments(hinting: Hinting): Json {
   return random.chance(0.5) || uploads.length === 0 ? [...uploads, directFile(hinting)] : uploads;
 }
 
+/** A time that a message can be scheduled for. */
+function timeAhead(random: Random): string {
+  return new Date(Date.now() + random.integer(1, 29) * DAY_MS).toISOString();
+}
+
 function sendBody(hinting: Hinting): Json {
   const { random, workspace } = hinting;
   const envelope = {
@@ -98,6 +104,8 @@ function sendBody(hinting: Hinting): Json {
     to: recipient(hinting),
     ...(random.chance(0.2) ? { from_name: workspace.canary(), to_name: workspace.canary() } : {}),
     ...(random.chance(0.2) ? { reply_to: recipient(hinting), reply_to_name: workspace.canary() } : {}),
+    ...(random.chance(0.2) ? { scheduled_at: timeAhead(random) } : {}),
+    ...(random.chance(0.2) ? { headers: { "X-Own": workspace.canary(), Precedence: "bulk" } } : {}),
     ...(random.chance(0.3) ? { metadata: metadata(hinting) } : {}),
     ...(workspace.known.has("attachment") && random.chance(0.2) ? { attachments: attachments(hinting) } : {}),
   };
@@ -222,9 +230,14 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
     params: oneOf("email"),
     query: ({ random }) => (random.chance(0.3) ? { as_of: "2099-01-01T00:00:00Z" } : {}),
   },
+  rescheduleEmail: {
+    needs: "sendEmail",
+    params: oneOf("email", ({ status }) => status === "scheduled"),
+    body: ({ random }) => ({ scheduled_at: timeAhead(random) }),
+  },
   cancelEmail: {
     needs: "sendEmail",
-    params: oneOf("email", ({ status }) => status === "queued"),
+    params: oneOf("email", ({ status }) => status === "queued" || status === "scheduled"),
     after: losing("email"),
   },
   eraseEmailContent: { needs: "sendEmail", params: oneOf("email"), after: losing("email") },

@@ -22,7 +22,13 @@ import {
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/retrySchedule.ts";
-import { type Email, type EmailState, emailDecider, isTerminal } from "../../src/domain/email/state.ts";
+import {
+  deliverFrom,
+  type Email,
+  type EmailState,
+  emailDecider,
+  isTerminal,
+} from "../../src/domain/email/state.ts";
 import { suppress, unsuppress } from "../../src/domain/suppression/decisions.ts";
 import { type SuppressionEvent, suppressionStream } from "../../src/domain/suppression/events.ts";
 import { type SuppressionState, suppressionDecider } from "../../src/domain/suppression/state.ts";
@@ -106,8 +112,10 @@ function logOf({ id, history }: Told): readonly Logged[] {
 const acceptings: fc.Arbitrary<Required<Accepting>> = fc.record({
   as: fc.oneof(
     { weight: 9, arbitrary: fc.constant("queued" as const) },
+    { weight: 2, arbitrary: fc.constant("scheduled" as const) },
     { weight: 1, arbitrary: fc.constant("suppressed" as const) },
   ),
+  dueInMs: fc.nat(2 * HOUR_MS),
   // So few times that some messages share one, and the order of the log has to decide.
   at: fc.nat(4).map((hours) => ACCEPTED_AT + hours * HOUR_MS),
   workspaceId: fc.constantFrom("w1", "w1", "w2"),
@@ -123,7 +131,7 @@ const told: fc.Arbitrary<readonly Told[]> = fc
   .array(fc.tuple(fc.uuid(), acceptings, stepsArbitrary, policies, tellings), { maxLength: 15, size: "max" })
   .map((messages) =>
     messages.map(([id, accepting, steps, policy, later]) => {
-      const history = play(accepting.as === "queued" ? steps : [], policy, accepting);
+      const history = play(accepting.as === "suppressed" ? [] : steps, policy, accepting);
       return { id, accepting, history: withTold(history, later) };
     }),
   );
@@ -185,8 +193,11 @@ function moved({ before, after, event, expected, at, revision }: Movement): Omit
 
 /** What a message's row says of the queue of delivery. */
 function queueOf(state: Email, revision: number): SqlRow {
-  if (isTerminal(state.status)) return { queue: null, due_at: null, revision: null, lease_ms: 0, held: 0 };
+  const scheduled_at = state.scheduledAt === null ? null : rfc3339(state.scheduledAt);
+  if (isTerminal(state.status))
+    return { scheduled_at, queue: null, due_at: null, revision: null, lease_ms: 0, held: 0 };
   return {
+    scheduled_at,
     queue: state.claim ? "leased" : "ready",
     due_at: state.nextAttemptAt,
     revision,
@@ -483,10 +494,10 @@ describe("the queries (properties):", () => {
       const { workspaceId, acceptedAt } = next;
       workspaces.push(workspaceId);
       const waiting = ready.filter((email) => email.workspaceId === workspaceId);
-      expect(acceptedAt).toBe(Math.min(...waiting.map((email) => email.acceptedAt)));
-      const aged = waiting.filter((email) => email.acceptedAt <= now);
+      expect(acceptedAt).toBe(Math.min(...waiting.map((email) => deliverFrom(email))));
+      const aged = waiting.filter((email) => deliverFrom(email) <= now);
       const found = agedEmailsOf(db, workspaceId, now, limit).map(({ id }) => id);
-      expectLeast(found, new Map(aged.map((email) => [email.id, email.acceptedAt])), limit);
+      expectLeast(found, new Map(aged.map((email) => [email.id, deliverFrom(email)])), limit);
     }
     expect(workspaces).toEqual([...new Set(ready.map(({ workspaceId }) => workspaceId))].sort(byText));
   }

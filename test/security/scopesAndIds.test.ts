@@ -60,6 +60,7 @@ describe.each(await testStores())("keys and workspaces on $name", (store) => {
     };
     /** A body that is right as far as it goes: what is wrong with it must not hide what is wrong with the id. */
     const bodies: Readonly<Record<string, object>> = {
+      rescheduleEmail: { scheduled_at: new Date(Date.now() + 86_400_000).toISOString() },
       draftTemplateVersion: { subject: "a", text: "b", variables: [] },
       previewTemplateVersion: { variables: {} },
       requestSenderVerification: { method: "dns" },

@@ -14,7 +14,8 @@ import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { type Feedback, recordFeedback } from "../../src/domain/email/feedback/recordFeedback.ts";
 import { lastingVerdict } from "../../src/domain/email/recordedVerdict.ts";
 import type { DeliveryPolicy, Moment } from "../../src/domain/email/retrySchedule.ts";
-import { type EmailState, emailDecider } from "../../src/domain/email/state.ts";
+import { reschedule } from "../../src/domain/email/schedule.ts";
+import { deliverFrom, type EmailState, emailDecider } from "../../src/domain/email/state.ts";
 import { pauseSending, resumeSending } from "../../src/domain/workspace/decisions.ts";
 import { pausedMs, type WorkspaceState, workspaceDecider } from "../../src/domain/workspace/state.ts";
 import type { Decision } from "../../src/kernel/event/decider.ts";
@@ -33,6 +34,7 @@ export type Happening =
   | { readonly kind: "outcome"; readonly attemptsAgo: number; readonly outcome: MailOutcome }
   | { readonly kind: "leaseExpires"; readonly attemptsAgo: number }
   | { readonly kind: "giveBack"; readonly attemptsAgo: number; readonly why: GiveBackReason }
+  | { readonly kind: "reschedule"; readonly inMs: number }
   | { readonly kind: "expire" | "cancel" | "resumeHeld" | "pause" | "unpause" | "erase" };
 
 export type GiveBackReason = Parameters<typeof releaseLease>[2];
@@ -124,6 +126,13 @@ const happenings: fc.Arbitrary<Happening> = fc.oneof(
     ),
   },
   { weight: 1, arbitrary: fc.constant<Happening>({ kind: "erase" }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant("reschedule" as const),
+      inMs: fc.integer({ min: -60_000, max: 60_000_000 }),
+    }),
+  },
 );
 
 /** Steps of every kind, most of them soon after each other and some of them days later. */
@@ -141,7 +150,9 @@ export const stepsArbitrary: fc.Arbitrary<readonly Step[]> = fc.array(
 
 /** How a message is accepted. */
 export interface Accepting {
-  readonly as?: "queued" | "suppressed";
+  readonly as?: "queued" | "scheduled" | "suppressed";
+  /** Of a message that is scheduled: how long after its acceptance it is due. */
+  readonly dueInMs?: number;
   readonly at?: EpochMs;
   readonly workspaceId?: string;
   readonly senderId?: string;
@@ -152,7 +163,7 @@ export interface Accepting {
 
 /** The events that accept a message. */
 export function acceptance(accepting: Accepting = {}): readonly EmailEvent[] {
-  const { as = "queued", at = ACCEPTED_AT } = accepting;
+  const { as = "queued", at = ACCEPTED_AT, dueInMs = 0 } = accepting;
   const { workspaceId = "workspace", senderId = "sender", recipientHash = "recipient" } = accepting;
   const accepted = {
     workspaceId,
@@ -169,10 +180,16 @@ export function acceptance(accepting: Accepting = {}): readonly EmailEvent[] {
   const content = { from: "shop@example.com", to: "ana@example.org", subject: "Hello", text: "Hello" };
   return [
     { type: "EmailContentStored", data: { salt: "salt", content } },
-    as === "queued"
-      ? { type: "EmailQueued", data: accepted }
-      : { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } },
+    acceptanceEvent(as, accepted, rfc3339(at + dueInMs)),
   ];
+}
+
+type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
+
+function acceptanceEvent(as: Accepting["as"], accepted: Accepted, scheduledAt: string): EmailEvent {
+  if (as === "scheduled") return { type: "EmailScheduled", data: { ...accepted, scheduledAt } };
+  if (as === "queued") return { type: "EmailQueued", data: accepted };
+  return { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } };
 }
 
 interface Decided {
@@ -210,6 +227,11 @@ function decideOn(state: EmailState, happening: Happening, on: DecideOn): Decide
       return { attempt: 0, decision: cancel(state) };
     case "erase":
       return { attempt: 0, decision: eraseContent(state, { reason: "requested" }) };
+    case "reschedule":
+      return {
+        attempt: 0,
+        decision: reschedule(state, on.moment.now + happening.inMs, on.moment.now),
+      };
     case "resumeHeld":
       return { attempt: 0, decision: resumeHeld(state, on.moment.now) };
     default:
@@ -234,7 +256,11 @@ export function play(steps: readonly Step[], policy: DeliveryPolicy, accepting: 
   for (const step of steps) {
     now += step.waitMs;
     workspace = decideWorkspace(workspace, step.happening.kind, now);
-    const moment = { now, random: step.random, pausedMs: pausedMs(workspace, acceptedAt, now) };
+    const moment = {
+      now,
+      random: step.random,
+      pausedMs: pausedMs(workspace, state === null ? now : deliverFrom(state), now),
+    };
     const { attempt, decision } = decideOn(state, step.happening, { policy, moment });
     const after = decision.events.reduce(emailDecider.evolve, state);
     taken.push({ step, now, moment, before: state, after, attempt, ...decision });

@@ -48,7 +48,11 @@ const ENDS: ReadonlySet<string> = new Set<EmailEvent["type"]>([
   "EmailSuppressed",
   "EmailCanceled",
 ]);
-const ACCEPTANCES: ReadonlySet<string> = new Set<EmailEvent["type"]>(["EmailQueued", "EmailSuppressed"]);
+const ACCEPTANCES: ReadonlySet<string> = new Set<EmailEvent["type"]>([
+  "EmailQueued",
+  "EmailScheduled",
+  "EmailSuppressed",
+]);
 
 /** Whether leaves of this stream are lost with their events: of the storage ledger nobody keeps them. */
 export function losesEventHashes(stream: string): boolean {
@@ -118,8 +122,14 @@ export class PermittedErasures {
 
   private accept(event: RecordedEvent): void {
     const queued = decoded(emailCodec, event, "EmailQueued");
+    const scheduled = decoded(emailCodec, event, "EmailScheduled");
     const suppressed = decoded(emailCodec, event, "EmailSuppressed");
-    const { workspaceId, recipientHash, acceptedAt, uploadIds = [] } = (queued ?? suppressed)?.data ?? {};
+    const {
+      workspaceId,
+      recipientHash,
+      acceptedAt,
+      uploadIds = [],
+    } = (queued ?? scheduled ?? suppressed)?.data ?? {};
     if (workspaceId === undefined || recipientHash === undefined || acceptedAt === undefined) return;
     const facts = { workspaceId, recipientHash, acceptedAt, hasEnded: false, isErasureRequested: false };
     this.facts.noteMessage(event.stream, facts);

@@ -1,5 +1,5 @@
 import type { EmailContent } from "../../domain/email/events.ts";
-import type { Email } from "../../domain/email/state.ts";
+import { deliverFrom, type Email } from "../../domain/email/state.ts";
 import { domainOf } from "../../kernel/text/emailAddress.ts";
 import type { MailMessage } from "../../ports/mailTransport.ts";
 import type { OpenAttachment } from "./storedContent.ts";
@@ -12,7 +12,7 @@ export interface WholeContent extends EmailContent {
 /** A message as a transport takes it: the same at every attempt, and whenever somebody looks at it later. */
 export function mailMessage(
   id: string,
-  { acceptedAt }: Pick<Email, "acceptedAt">,
+  email: Pick<Email, "acceptedAt" | "scheduledAt">,
   content: WholeContent,
   returnPath?: string,
 ): MailMessage {
@@ -21,7 +21,7 @@ export function mailMessage(
     id,
     // The same for every repeat, so that receivers can drop one.
     messageId: `<${id}@${domainOf(from)}>`,
-    date: acceptedAt,
+    date: deliverFrom(email),
     from,
     to,
     subject,

@@ -6,15 +6,16 @@ import {
   emailStream,
 } from "../../domain/email/events.ts";
 import { emailId, type Replay, replayOf, requestFingerprint } from "../../domain/email/idempotency.ts";
-import { type Email, emailDecider } from "../../domain/email/state.ts";
+import { scheduleFault } from "../../domain/email/schedule.ts";
+import { type AcceptedAs, type Email, emailDecider } from "../../domain/email/state.ts";
 import type { SenderFault } from "../../domain/sender/state.ts";
-import { invariant } from "../../kernel/assert.ts";
+import { invariant, never } from "../../kernel/assert.ts";
 import type { DomainEvent } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
-import { rfc3339 } from "../../kernel/time.ts";
+import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { type AuthorizingSender, authorizingSender } from "../sender/authorizingSender.ts";
@@ -45,6 +46,8 @@ export interface SendEmail {
   readonly to: Address;
   /** What the request says itself; a template's output takes the place of subject, html and text. */
   readonly content: EmailContent;
+  /** When it is to be delivered; absent: at once. */
+  readonly scheduledAt?: EpochMs;
   /** Whether html without a text gets one made of it. */
   readonly autoText?: boolean;
   readonly template: { readonly id: string; readonly versionId: string | null } | null;
@@ -144,7 +147,11 @@ const NO_FILES: AttachmentsOutcome = { kind: "resolved", attachments: [] };
 
 /** Everything that depends on state but takes nothing, in the order of answers. */
 async function prepare(deps: Dependencies, send: SendEmail): Promise<Prepared | SendRefusal> {
-  const { workspaceId } = send;
+  const { workspaceId, scheduledAt } = send;
+  // The clock, too, is a state: the repeat of a message that went long ago gets its answer.
+  const timeFault = scheduledAt === undefined ? null : scheduleFault(scheduledAt, send.context.at);
+  if (timeFault !== null)
+    return refused("INVALID_REQUEST", [{ pointer: "/scheduled_at", message: timeFault }]);
   const sender = await authorizingSender(deps, workspaceId, send.from);
   if (typeof sender === "string") {
     return refused("SENDER_UNAVAILABLE", [{ pointer: "/from", message: SENDER_FAULTS[sender] }]);
@@ -275,9 +282,8 @@ async function append(
     ...(send.template === null ? {} : { templateId: send.template.id }),
     ...(send.templateVersionId === null ? {} : { templateVersionId: send.templateVersionId }),
   };
-  const acceptedEvent: DomainEvent = suppressed
-    ? { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } }
-    : { type: "EmailQueued", data: accepted };
+  const status = acceptedAs(send, suppressed);
+  const acceptedEvent = acceptance(status, accepted, send.scheduledAt ?? context.at);
   const [stored, queued] = toNewEvents(
     [{ type: "EmailContentStored", data: sealed.event }, acceptedEvent],
     context,
@@ -287,8 +293,7 @@ async function append(
   const result = await deps.store.append(emailStream(id), events, "noStream");
   if (result.outcome === "appended") {
     deps.contentAllowance.add(workspaceId, sealed.bytes);
-    if (!suppressed) remember(deps, send, { id, accepted, sealed });
-    const status = suppressed ? "suppressed" : "queued";
+    if (status === "queued") remember(deps, send, { id, accepted, sealed });
     deps.acceptances.set(id, { fingerprint, acceptedAs: status, acceptedAt: context.at });
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };
   }
@@ -298,6 +303,25 @@ async function append(
 }
 
 type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
+
+/** A time that has come means at once. */
+function acceptedAs({ scheduledAt, context }: PreparedSend, isSuppressed: boolean): AcceptedAs {
+  if (isSuppressed) return "suppressed";
+  return scheduledAt !== undefined && scheduledAt > context.at ? "scheduled" : "queued";
+}
+
+function acceptance(as: AcceptedAs, accepted: Accepted, scheduledAt: EpochMs): DomainEvent {
+  switch (as) {
+    case "queued":
+      return { type: "EmailQueued", data: accepted };
+    case "scheduled":
+      return { type: "EmailScheduled", data: { ...accepted, scheduledAt: rfc3339(scheduledAt) } };
+    case "suppressed":
+      return { type: "EmailSuppressed", data: { ...accepted, reason: "recipient_suppressed" } };
+    default:
+      return never(as);
+  }
+}
 
 /** Keeps what delivery is about to need. */
 function remember(

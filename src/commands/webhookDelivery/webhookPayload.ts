@@ -64,6 +64,8 @@ function emailFacts({ event }: HistoryEvent): Readonly<Record<string, unknown>> 
     case "EmailQueued":
     case "EmailCanceled":
       return {};
+    case "EmailScheduled":
+      return { scheduled_at: event.data.scheduledAt };
     case "EmailSent":
       return {
         attempt: event.data.attempt,

@@ -97,6 +97,10 @@ const schemas = {
     reference: Type.Optional(ContentReference),
   }),
   EmailQueued: Type.Object(Accepted),
+  /** Stands where EmailQueued would: the message is delivered at `scheduledAt`, and not before. */
+  EmailScheduled: Type.Object({ ...Accepted, scheduledAt: Type.String() }),
+  /** It is delivered at another time than it was scheduled for. */
+  EmailRescheduled: Type.Object({ scheduledAt: Type.String() }),
   /** At acceptance it stands where EmailQueued would, with all of its fields; at delivery it ends a claim. */
   EmailSuppressed: Type.Composite([
     Type.Partial(Type.Object(Accepted)),
@@ -177,6 +181,7 @@ export const ACCEPTANCE_REVISION = 1;
 /** The events that move a message's status. */
 export const EMAIL_STATUS_EVENTS = [
   "EmailQueued",
+  "EmailScheduled",
   "EmailSuppressed",
   "EmailDeliveryStarted",
   "EmailDeferred",

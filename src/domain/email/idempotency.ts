@@ -2,7 +2,7 @@ import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import { derivedId } from "../../kernel/ids.ts";
 import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import type { Email } from "./state.ts";
+import type { AcceptedAs, Email } from "./state.ts";
 
 /**
  * The id of the one message that a workspace can have under an Idempotency-Key. It names the stream of the message, so
@@ -24,7 +24,7 @@ export function requestFingerprint(
 /** The receipt of an accepted message: the same for every repeat of its request. */
 export interface Receipt {
   readonly id: string;
-  readonly status: "queued" | "suppressed";
+  readonly status: AcceptedAs;
   /** RFC 3339. */
   readonly acceptedAt: string;
 }

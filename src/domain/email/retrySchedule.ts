@@ -1,10 +1,10 @@
 import { type EpochMs, HOUR_MS, MINUTE_MS } from "../../kernel/time.ts";
 import type { LastingVerdict } from "./recordedVerdict.ts";
-import type { Email } from "./state.ts";
+import { deliverFrom, type Email } from "./state.ts";
 
 /** The rules of delivery that an operator can set; times in ms. */
 export interface DeliveryPolicy {
-  /** How long delivery is tried after acceptance, pauses not counted. */
+  /** How long delivery is tried after acceptance, or after the scheduled time, pauses not counted. */
   readonly lifetimeMs: number;
   readonly leaseMs: number;
   readonly retryBaseMs: number;
@@ -28,13 +28,13 @@ export interface Moment {
   readonly now: EpochMs;
   /** In [0, 1). */
   readonly random: number;
-  /** How long sending was paused since acceptance. That time does not count. */
+  /** How long sending was paused since the delivery was to begin. That time does not count. */
   readonly pausedMs: number;
 }
 
 /** When a message that could not be delivered fails for good. */
 export function expiresAt(email: Email, policy: DeliveryPolicy, pausedMs: number): EpochMs {
-  return email.acceptedAt + policy.lifetimeMs + pausedMs;
+  return deliverFrom(email) + policy.lifetimeMs + pausedMs;
 }
 
 /** Exponential backoff: 1 min, 2 min, 4 min and so on, capped. */

@@ -5,6 +5,7 @@ import type { EmailEvent } from "./events.ts";
 
 /** Where a message can stand, in the order in which these may come to it. */
 export const EMAIL_STATUSES = [
+  "scheduled",
   "queued",
   "sending",
   "deferred",
@@ -47,6 +48,9 @@ interface ContentErasure extends ErasureReason {
   readonly canceled?: true;
 }
 
+/** The status of a message right after its acceptance. */
+export type AcceptedAs = "queued" | "scheduled" | "suppressed";
+
 export interface Email {
   readonly status: EmailStatus;
   readonly workspaceId: string;
@@ -60,7 +64,9 @@ export interface Email {
   readonly templateId: string | null;
   readonly templateVersionId: string | null;
   /** The status that the 202 carried: a replay repeats it whatever happened since. */
-  readonly acceptedAs: "queued" | "suppressed";
+  readonly acceptedAs: AcceptedAs;
+  /** What it is scheduled for; null when it was to go at once. */
+  readonly scheduledAt: EpochMs | null;
   /** Claims so far; the number of a claim names its attempt. */
   readonly attempts: number;
   /** The attempts that count: the backoff grows with them. */
@@ -96,12 +102,17 @@ export function isTerminal(status: EmailStatus): boolean {
 
 /** Whether it has not ended and is not claimed. */
 export function isWaiting(status: EmailStatus): boolean {
-  return status === "queued" || status === "deferred";
+  return status === "queued" || status === "scheduled" || status === "deferred";
+}
+
+/** When its delivery was to begin: that is its date, and its lifetime counts from then. */
+export function deliverFrom({ scheduledAt, acceptedAt }: Pick<Email, "scheduledAt" | "acceptedAt">): EpochMs {
+  return scheduledAt ?? acceptedAt;
 }
 
 type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
 
-function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
+function accepted(data: Accepted, acceptedAs: AcceptedAs, scheduledAt: EpochMs | null = null): Email {
   const { workspaceId, senderId, recipientHash, fingerprint, contentEventId } = data;
   const { templateId = null, templateVersionId = null, authorityId = senderId } = data;
   const { directBytes = 0, attachmentsUntil } = data;
@@ -118,10 +129,11 @@ function accepted(data: Accepted, acceptedAs: "queued" | "suppressed"): Email {
     templateId,
     templateVersionId,
     acceptedAs,
+    scheduledAt,
     attempts: 0,
     countedAttempts: 0,
     claim: null,
-    nextAttemptAt: acceptedAt,
+    nextAttemptAt: scheduledAt ?? acceptedAt,
     ambiguous: false,
     isDeliveryUnknown: false,
     settledAttempts: [],
@@ -195,7 +207,7 @@ export const RESUMED = "resumed";
 
 function evolveExisting(
   state: Email,
-  event: Exclude<EmailEvent, { type: "EmailContentStored" | "EmailQueued" }>,
+  event: Exclude<EmailEvent, { type: "EmailContentStored" | "EmailQueued" | "EmailScheduled" }>,
 ): Email {
   switch (event.type) {
     case "EmailSuppressed":
@@ -209,6 +221,11 @@ function evolveExisting(
         claim: { attempt, worker, leaseMs },
         transport,
       };
+    }
+    case "EmailRescheduled": {
+      if (state.status !== "scheduled") return state;
+      const scheduledAt = epochMs(event.data.scheduledAt);
+      return { ...state, scheduledAt, nextAttemptAt: scheduledAt };
     }
     case "EmailSent":
       return end(state, "sent", event.data.attempt);
@@ -240,6 +257,8 @@ function evolveExisting(
 function evolve(state: EmailState, event: EmailEvent): EmailState {
   if (event.type === "EmailContentStored") return state;
   if (event.type === "EmailQueued") return accepted(event.data, "queued");
+  if (event.type === "EmailScheduled")
+    return accepted(event.data, "scheduled", epochMs(event.data.scheduledAt));
   if (state === null && event.type === "EmailSuppressed")
     return accepted(event.data as Accepted, "suppressed");
   return state === null ? null : evolveExisting(state, event);

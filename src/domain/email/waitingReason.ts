@@ -6,6 +6,7 @@ import { type Email, isTerminal } from "./state.ts";
 export const WAITING_REASONS = [
   "in_queue",
   "being_delivered",
+  "scheduled",
   "retry_scheduled",
   "relay_unavailable",
   "sending_paused",
@@ -65,6 +66,9 @@ export function waitingOf(email: Email, facts: WaitingFacts): Waiting | null {
     const detail =
       "A worker is at it. When it has not said by then what came of it, the message is tried again.";
     return { reason: "being_delivered", until: facts.leaseUntil, detail };
+  }
+  if (email.status === "scheduled" && email.nextAttemptAt > facts.now) {
+    return { reason: "scheduled", until: email.nextAttemptAt, detail: "It is scheduled for then." };
   }
   return heldBack(email, facts) ?? soonToGo(email, facts);
 }

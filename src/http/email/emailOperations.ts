@@ -1,5 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Closed } from "../body/commonSchemas.ts";
+import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/schedule.ts";
+import { DAY_MS } from "../../kernel/time.ts";
+import { Closed, Time } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersOk, type Operations } from "../server/operation.ts";
 import { Email, EmailReceipt, EmailStatus, EmailSummary } from "./emailResource.ts";
@@ -26,6 +28,13 @@ const filters = {
   to: Type.Optional(Type.String({ description: "Messages to this address." })),
   ...CREATED_RANGE,
 };
+
+const RescheduleBody = Closed(
+  {
+    scheduled_at: Time(`RFC 3339, at most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead.`),
+  },
+  { examples: [{ scheduled_at: "2030-01-31T12:00:00Z" }] },
+);
 
 const tag = "Emails";
 
@@ -67,6 +76,14 @@ export const emailOperations = {
     tag,
     ...answersOk(Email, "NOT_FOUND"),
     query: GetEmailQuery,
+  },
+  rescheduleEmail: {
+    summary: "Deliver a scheduled email at another time",
+    description:
+      "Until its first attempt has begun. The present, or a time of the last hour, means at once. A repeat is answered as the first.",
+    tag,
+    body: RescheduleBody,
+    ...answersOk(Email, "NOT_FOUND", "EMAIL_NOT_SCHEDULED"),
   },
   cancelEmail: {
     summary: "Cancel an email that waits",

@@ -16,6 +16,7 @@ import {
   DateTime,
   Nullable,
   OneOf,
+  Time,
   Uuid,
 } from "../body/commonSchemas.ts";
 
@@ -26,7 +27,7 @@ export const EmailReceipt = Closed(
   {
     id: Uuid,
     object: Type.Literal("email"),
-    status: OneOf(["queued", "suppressed"]),
+    status: OneOf(["queued", "scheduled", "suppressed"]),
     created_at: DateTime,
   },
   { $id: "EmailReceipt", description: "An accepted message." },
@@ -138,6 +139,8 @@ const TimelineEntry = Type.Union(
   [
     entry("content_stored", {}),
     entry("queued", {}),
+    entry("scheduled", { scheduled_at: DateTime }),
+    entry("rescheduled", { scheduled_at: DateTime }),
     entry("suppressed", { reason, attempt: Type.Optional(attempt) }),
     entry("delivery_started", { attempt, transport: Type.String(), lease_ms: Type.Integer({ minimum: 1 }) }),
     entry("sent", {
@@ -177,6 +180,10 @@ function timelineFacts(event: EmailEvent): { readonly type: string } & Record<st
       return { type: "content_stored" };
     case "EmailQueued":
       return { type: "queued" };
+    case "EmailScheduled":
+      return { type: "scheduled", scheduled_at: event.data.scheduledAt };
+    case "EmailRescheduled":
+      return { type: "rescheduled", scheduled_at: event.data.scheduledAt };
     case "EmailSuppressed":
       return { type: "suppressed", reason: event.data.reason, attempt: event.data.attempt };
     case "EmailDeliveryStarted": {
@@ -238,7 +245,7 @@ const Waiting = Closed(
   {
     reason: OneOf(WAITING_REASONS, {
       description:
-        "`in_queue`: it is due. `being_delivered`: a worker is at it. `retry_scheduled`: the last attempt was put off. `relay_unavailable`: the relay takes no mail, and no attempt is counted. `sending_paused`, `sender_unavailable`: until the workspace or the sender sends again. `delivery_unknown`: the relay may have it. `held_after_restore`: until the operator resumes. `delivery_off`, `disk_full`: of the instance that answers.",
+        "`in_queue`: it is due. `being_delivered`: a worker is at it. `scheduled`: for a time that is still to come. `retry_scheduled`: the last attempt was put off. `relay_unavailable`: the relay takes no mail, and no attempt is counted. `sending_paused`, `sender_unavailable`: until the workspace or the sender sends again. `delivery_unknown`: the relay may have it. `held_after_restore`: until the operator resumes. `delivery_off`, `disk_full`: of the instance that answers.",
     }),
     until: Nullable(DateTime),
     detail: Type.String({ description: "For people." }),
@@ -287,6 +294,9 @@ export const Email = Closed(
       }),
     ),
     metadata: Nullable(Metadata),
+    scheduled_at: Nullable(
+      Time("What it is, or was, scheduled for; null when it was to be delivered at once."),
+    ),
     next_attempt_at: Nullable(DateTime),
     waiting: Nullable(Waiting),
     content_erased: Type.Boolean({
@@ -320,6 +330,7 @@ export function emailJson(view: EmailView, waiting: WaitingView | null): AnswerO
     })),
     headers: content?.headers ?? null,
     metadata: content?.metadata ?? null,
+    scheduled_at: email.scheduledAt === null ? null : rfc3339(email.scheduledAt),
     next_attempt_at: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,
     waiting: waiting && waitingJson(waiting),
     content_erased: email.contentErased,

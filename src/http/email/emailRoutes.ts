@@ -3,8 +3,10 @@ import { type EmailQuery, type EmailRow, listEmails } from "../../../projections
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { cancelEmail } from "../../commands/email/cancelEmail.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
+import { rescheduleEmail } from "../../commands/email/rescheduleEmail.ts";
 import { sendEmail } from "../../commands/email/sendEmail.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
+import { scheduleFault } from "../../domain/email/schedule.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
@@ -37,7 +39,10 @@ interface EmailsOptions {
 
 /** Sending, reading back, listing and cancelling messages. */
 export function emailsController(options: EmailsOptions) {
-  return new Elysia({ normalize: false }).use(sending(options)).use(acceptedEmails(options));
+  return new Elysia({ normalize: false })
+    .use(sending(options))
+    .use(rescheduling(options))
+    .use(acceptedEmails(options));
 }
 
 function sending({ deps, basePath }: EmailsOptions) {
@@ -60,12 +65,38 @@ function sending({ deps, basePath }: EmailsOptions) {
   );
 }
 
-function acceptedEmails({ deps, emails, whyWaiting }: EmailsOptions) {
-  const hooks = hooksOf(deps, emailOperations);
-  const now = async (request: Request, id: string) => {
+/** Answers a message as it is now. */
+function answerNow({ deps, whyWaiting }: EmailsOptions) {
+  return async (request: Request, id: string) => {
     const view = await existing(deps, request, id);
     return emailJson(view, await whyWaiting(view));
   };
+}
+
+function rescheduling(options: EmailsOptions) {
+  const { deps } = options;
+  const now = answerNow(options);
+  return new Elysia({ normalize: false }).post(
+    routes.rescheduleEmail.path,
+    async ({ params, body, request }) => {
+      const id = await reachable(deps, request, params.id);
+      const context = commandContextOf(request, deps);
+      const at = epochMs(dateTime("/scheduled_at", body.scheduled_at));
+      const fault = scheduleFault(at, context.at);
+      if (fault !== null) throw invalid("/scheduled_at", fault);
+      const outcome = await rescheduleEmail(deps, id, at, context);
+      if (outcome === "notFound") throw new Problem("NOT_FOUND");
+      if (outcome === "notScheduled") throw notScheduled(await existing(deps, request, params.id));
+      return now(request, params.id);
+    },
+    hooksOf(deps, emailOperations)("rescheduleEmail"),
+  );
+}
+
+function acceptedEmails(options: EmailsOptions) {
+  const { deps, emails } = options;
+  const hooks = hooksOf(deps, emailOperations);
+  const now = answerNow(options);
   return new Elysia({ normalize: false })
     .get(
       routes.listEmails.path,
@@ -117,6 +148,11 @@ function acceptedEmails({ deps, emails, whyWaiting }: EmailsOptions) {
 function notCancelable({ email }: EmailView): Problem {
   const detail = `The message can be canceled no more: it is ${email.status}`;
   return new Problem("EMAIL_NOT_CANCELABLE", { detail });
+}
+
+function notScheduled({ email }: EmailView): Problem {
+  const detail = `The message can be moved no more: it is ${email.status}`;
+  return new Problem("EMAIL_NOT_SCHEDULED", { detail });
 }
 
 /** The id as streams know it; what is no uuid is nobody's message. */

@@ -15,11 +15,14 @@ import {
   TEXT_CHARACTERS_MAX,
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
+import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/schedule.ts";
 import { displayNameFault } from "../../domain/sender/displayName.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { codePoints, grouped, isHeaderSafe } from "../../kernel/text/text.ts";
-import { AnyName, Closed, DirectAttachment, Id, Text, UploadId } from "../body/commonSchemas.ts";
+import { DAY_MS, epochMs, parseDateTime } from "../../kernel/time.ts";
+import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../body/commonSchemas.ts";
+import { NO_DATE_TIME } from "../body/dateTimeText.ts";
 import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberRules.ts";
 import { inWords, withRules } from "../body/validation.ts";
 import { type ProblemDetail, refusedFor } from "../server/problem.ts";
@@ -75,6 +78,11 @@ export const SendEmailBody = withRules(
           maxLength: TEXT_CHARACTERS_MAX,
           description: "Without `template_id`, this or `html` is required; not used with it.",
         }),
+      ),
+      scheduled_at: Type.Optional(
+        Time(
+          `RFC 3339: delivers the message at this time, at most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead. A time of the last hour means at once.`,
+        ),
       ),
       auto_text: Type.Optional(
         Type.Boolean({
@@ -213,6 +221,13 @@ function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   ];
 }
 
+/** Whether a time is one; how far away it may be depends on the clock. */
+function timeFaults(text: unknown): readonly ProblemDetail[] {
+  return typeof text !== "string" || parseDateTime(text) !== null
+    ? NO_FAULTS
+    : fault("/scheduled_at", NO_DATE_TIME);
+}
+
 /** All but the addresses, which a sound request has parsed already. */
 function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return [
@@ -222,6 +237,7 @@ function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
     ...metadataFaults(body.metadata),
     ...attachmentFaults(body.attachments),
     ...callerHeaderFaults(body.headers),
+    ...timeFaults(body.scheduled_at),
   ];
 }
 
@@ -244,6 +260,7 @@ export function sendRequest(
       ...(replyTo ? { replyTo: replyTo.sent } : {}),
       ...textsOf(body),
     },
+    ...(body.scheduled_at === undefined ? {} : { scheduledAt: epochMs(body.scheduled_at) }),
     autoText: body.auto_text ?? false,
     template:
       body.template_id === undefined

@@ -42,6 +42,7 @@ const TABLE = {
   NOT_FOUND: { status: 404, title: "There is nothing under this address in this workspace" },
   METHOD_NOT_ALLOWED: { status: 405, title: "This address does not take this method" },
   EMAIL_NOT_CANCELABLE: { status: 409, title: "The message is being delivered or has ended" },
+  EMAIL_NOT_SCHEDULED: { status: 409, title: "The message is not scheduled, or its delivery has begun" },
   WEBHOOK_DISABLED: {
     status: 409,
     title: "The webhook endpoint is disabled",

@@ -29,6 +29,7 @@ export const routes = {
   sendEmail: post("/api/v1/emails", "email:send", BODY_BYTES_MAX),
   listEmails: get("/api/v1/emails", "email:read"),
   getEmail: get("/api/v1/emails/:id", "email:read"),
+  rescheduleEmail: post("/api/v1/emails/:id/reschedule", "email:send"),
   cancelEmail: post("/api/v1/emails/:id/cancel", "email:send"),
   showUsage: get("/api/v1/usage", "email:read"),
   showBounces: get("/api/v1/usage/bounces", "email:read"),

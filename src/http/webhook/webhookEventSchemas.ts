@@ -63,6 +63,10 @@ const endpoint = {
 
 const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
   "email.queued": { summary: "A message was accepted and waits for its delivery", data: email },
+  "email.scheduled": {
+    summary: "A message was accepted and is delivered at its time",
+    data: { ...email, scheduled_at: DateTime },
+  },
   "email.sent": {
     summary: "The relay has taken the message",
     data: {

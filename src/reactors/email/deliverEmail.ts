@@ -19,7 +19,7 @@ import { nextAction } from "../../domain/email/nextAction.ts";
 import { type LastingVerdict, lastingVerdict } from "../../domain/email/recordedVerdict.ts";
 import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { DeliveryPolicy, Moment } from "../../domain/email/retrySchedule.ts";
-import type { EmailState } from "../../domain/email/state.ts";
+import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { senderStream } from "../../domain/sender/events.ts";
 import { authorityOf, type SenderState } from "../../domain/sender/state.ts";
 import { suppressionStream } from "../../domain/suppression/events.ts";
@@ -366,7 +366,8 @@ export function momentOf(
   workspace: WorkspaceState,
 ): Moment {
   const now = context.clock.now();
-  const paused = state === null ? 0 : pausedMs(workspace, state.acceptedAt, now, context.sendGate.downtimes);
+  const paused =
+    state === null ? 0 : pausedMs(workspace, deliverFrom(state), now, context.sendGate.downtimes);
   return { now, random: context.random(), pausedMs: paused };
 }
 

@@ -2,7 +2,7 @@ import { isHeld } from "../../../projections/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import { type DeliveryPolicy, expiresAt } from "../../domain/email/retrySchedule.ts";
-import { isTerminal } from "../../domain/email/state.ts";
+import { deliverFrom, isTerminal } from "../../domain/email/state.ts";
 import { type Waiting, type WaitingFacts, waitingOf } from "../../domain/email/waitingReason.ts";
 import { authorityOf } from "../../domain/sender/state.ts";
 import { pausedMs } from "../../domain/workspace/state.ts";
@@ -33,7 +33,7 @@ export function whyWaiting(options: WhyWaitingOptions): (view: EmailView) => Pro
       deps.instanceStatus.get(),
     ]);
     const now = deps.clock.now();
-    const paused = pausedMs(workspace, email.acceptedAt, now, instance?.downtimes ?? []);
+    const paused = pausedMs(workspace, deliverFrom(email), now, instance?.downtimes ?? []);
     return waitingOf(email, {
       now,
       isHeld: instance?.isHeld === true && isKnownAsHeld(options.emails, id),

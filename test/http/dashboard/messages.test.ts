@@ -113,6 +113,31 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(body.headers.get("content-security-policy")).toContain("img-src data:");
   });
 
+  test("that are scheduled are moved, sent now, and told what is wrong with a time", async () => {
+    const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 16);
+    const { json } = await tenant.send(newKey(), message({ scheduled_at: `${day(2)}:00Z` }));
+    const at = `/messages/${json.id}`;
+    const shown = (await visitor.get(at)).html;
+    for (const text of ["Scheduled for", "Send now", "Reschedule…", "Accepted and scheduled"])
+      expect(shown).toContain(text);
+    expect((await visitor.get(`${at}/reschedule`)).html).toContain(`value="${day(2)}"`);
+    const late = await visitor.post(`${at}/reschedule`, { scheduled_at: day(31) });
+    expect({ status: late.status, html: late.html }).toMatchObject({
+      status: 422,
+      html: expect.stringContaining("It must be at most 30 days ahead."),
+    });
+    expect((await visitor.post(`${at}/reschedule`, { scheduled_at: "soon" })).html).toContain(
+      "It must be a day and a time.",
+    );
+    const time = day(3);
+    expect((await visitor.post(`${at}/reschedule`, { scheduled_at: time })).location).toBe(`/dashboard${at}`);
+    const email = async () => (await tenant.call("GET", `/api/v1/emails/${json.id}`)).json;
+    expect(await email()).toMatchObject({ status: "scheduled", scheduled_at: `${time}:00.000Z` });
+    expect((await visitor.get(at)).html).toContain("Rescheduled");
+    expect((await visitor.post(`${at}/send-now`)).status).toBe(303);
+    expect(Date.parse((await email()).scheduled_at)).toBeLessThanOrEqual(Date.now());
+  });
+
   test("another workspace's are not there", async () => {
     const other = await service.tenant();
     const stranger = await logIn(service.url, other.apiKey);
@@ -125,9 +150,10 @@ describe.each(await testStores())("messages on $name", (store) => {
       "/erase",
       "/cancel",
       "/send-again",
+      "/reschedule",
     ])
       expect((await stranger.get(`/messages/${samples.bounced}${path}`)).status).toBe(404);
-    for (const path of ["/erase", "/cancel", "/try-now"])
+    for (const path of ["/erase", "/cancel", "/try-now", "/reschedule", "/send-now"])
       expect((await stranger.post(`/messages/${samples.bounced}${path}`)).status).toBe(404);
     const again = await stranger.post(`/messages/${samples.bounced}/send-again`, {
       to: "a@example.com",

@@ -156,6 +156,13 @@ describe.each(await testStores())("what endpoints are told on $name", (store) =>
         reason: "manual",
       });
 
+      const scheduled_at = new Date(Date.now() + 86_400_000).toISOString();
+      const scheduled = await accept(tenant, { scheduled_at });
+      expect((await toldOf("email.scheduled", scheduled)).data).toMatchObject({
+        status: "scheduled",
+        scheduled_at,
+      });
+
       rcpt = { code: 450, text: "4.2.1 later" };
       const unwanted = await accept(tenant);
       const canceled = async () => {

@@ -17,6 +17,7 @@ import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys
 import type { WorkspaceCommandContext } from "../../../src/kernel/event/eventMetadata.ts";
 import type { MailOutcome } from "../../../src/kernel/outcome/mailOutcome.ts";
 import { type Address, parseAddress } from "../../../src/kernel/text/emailAddress.ts";
+import type { EpochMs } from "../../../src/kernel/time.ts";
 import type { Clock } from "../../../src/ports/clock.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
 import type { MailMessage, MailTransport, SessionResult } from "../../../src/ports/mailTransport.ts";
@@ -183,7 +184,10 @@ export interface DeliveryWorld {
   freeBytes: number;
   start(options?: InstanceOptions): Promise<Instance>;
   /** Accepts one message and answers its id. */
-  accept(key: string, options?: { readonly to?: string; readonly from?: string }): Promise<string>;
+  accept(
+    key: string,
+    options?: { readonly to?: string; readonly from?: string; readonly scheduledAt?: EpochMs },
+  ): Promise<string>;
   state(id: string): Promise<NonNullable<EmailState>>;
   events(id: string): Promise<readonly EmailEvent[]>;
   /** Waits until the message's events are these, by type and in order, after the two of its acceptance. */
@@ -271,7 +275,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
       running.push(instance);
       return instance;
     },
-    async accept(key, { to = "ana@example.org", from = SENDER.sent } = {}) {
+    async accept(key, { to = "ana@example.org", from = SENDER.sent, scheduledAt } = {}) {
       const result = await sendEmail(deps, {
         workspaceId,
         idempotencyKey: key,
@@ -281,6 +285,7 @@ export async function deliveryWorld(log?: EventStore): Promise<DeliveryWorld> {
         content: { from, to, subject: "Hello", text: key },
         template: null,
         attachments: [],
+        ...(scheduledAt === undefined ? {} : { scheduledAt }),
         context: context(),
       });
       if (result.kind !== "accepted") throw new Error(`not accepted: ${JSON.stringify(result)}`);

@@ -5,6 +5,7 @@ export type Tone = "good" | "busy" | "waiting" | "bad" | "quiet";
 
 /** The tone of every state that anything of the service can be in; unknown ones are quiet. */
 const TONES: Readonly<Record<string, Tone>> = {
+  scheduled: "waiting",
   queued: "busy",
   sending: "busy",
   sent: "good",

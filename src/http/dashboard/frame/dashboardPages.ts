@@ -10,6 +10,7 @@ import type { LiveStreams } from "../live/liveStreams.ts";
 import { messageActionRoutes } from "../message/messageActionRoutes.tsx";
 import { messageListRoutes } from "../message/messageListRoutes.tsx";
 import { messageRoutes } from "../message/messageRoutes.tsx";
+import { rescheduleRoutes } from "../message/rescheduleRoutes.tsx";
 import { overviewRoutes } from "../overview/overviewRoutes.tsx";
 import { senderRoutes } from "../sender/senderRoutes.tsx";
 import { suppressionRoutes } from "../suppression/suppressionRoutes.tsx";
@@ -32,6 +33,7 @@ export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams)
     ...messageListRoutes(options),
     ...messageRoutes(options),
     ...messageActionRoutes(options),
+    ...rescheduleRoutes(options),
     ...inboxRoutes(options),
     ...templateRoutes(options),
     ...versionRoutes(options),

@@ -3,6 +3,7 @@ import { cancelEmail } from "../../../commands/email/cancelEmail.ts";
 import { resumeEmail } from "../../../commands/email/mailAttempts.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { eraseEmail } from "../../../commands/erasure/eraseEmailContent.ts";
+import { isWaiting } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { requireSender } from "../../server/authorization.ts";
@@ -43,13 +44,13 @@ export function messageActionRoutes(options: Options): readonly DashboardRoute[]
 }
 
 /** A message that the key may act on: one that is bound to senders reaches their messages alone. */
-async function reachable(options: Options, visit: Visit): Promise<EmailView> {
+export async function reachable(options: Options, visit: Visit): Promise<EmailView> {
   const view = await messageOf(options, visit);
   requireSender(visit.request, view.content?.from ?? null);
   return view;
 }
 
-function pageAbout(view: EmailView, title: string, body: Page["body"], status = 200): Page {
+export function pageAbout(view: EmailView, title: string, body: Page["body"], status = 200): Page {
   const above = [
     { path: "/messages", title: "Messages" },
     { path: `/messages/${view.id}`, title: view.content?.subject || "Message" },
@@ -158,7 +159,7 @@ const EraseWords: FC<{ readonly isWaiting: boolean }> = ({ isWaiting }) => (
 );
 
 function askErase(visit: Visit, view: EmailView): Page {
-  const isWaiting = view.email.status === "queued" || view.email.status === "deferred";
+  const willBeCanceled = isWaiting(view.email.status);
   return pageAbout(
     view,
     "Erase content",
@@ -170,7 +171,7 @@ function askErase(visit: Visit, view: EmailView): Page {
       cancelTo={visit.to(`/messages/${view.id}`)}
       isDangerous
     >
-      <EraseWords isWaiting={isWaiting} />
+      <EraseWords isWaiting={willBeCanceled} />
     </Confirmation>,
   );
 }

@@ -105,6 +105,11 @@ const Actions: FC<MessagePageProps> = ({ visit, view: { id, email, content } }) 
           Send again…
         </a>
       )}
+      {email.status === "scheduled" ? (
+        <a class="button" href={`${at}/reschedule`} data-dialog>
+          Reschedule…
+        </a>
+      ) : null}
       {isWaiting(email.status) ? (
         <a class="button" href={`${at}/cancel`} data-dialog>
           Cancel…
@@ -122,6 +127,7 @@ const Actions: FC<MessagePageProps> = ({ visit, view: { id, email, content } }) 
 const WAITING_TITLES: Readonly<Record<Waiting["reason"], string>> = {
   in_queue: "In the queue",
   being_delivered: "Being delivered",
+  scheduled: "Scheduled",
   retry_scheduled: "Waiting for the next attempt",
   relay_unavailable: "Waiting for the relay",
   sending_paused: "Waiting: sending is paused",
@@ -130,6 +136,12 @@ const WAITING_TITLES: Readonly<Record<Waiting["reason"], string>> = {
   held_after_restore: "Held since the log was restored",
   delivery_off: "Waiting: delivery is off",
   disk_full: "Waiting for room on the disk",
+};
+
+/** What stands before the time of a reason; "Next:" unless it is here. */
+const UNTIL_WORDS: Readonly<Partial<Record<Waiting["reason"], string>>> = {
+  being_delivered: "Until",
+  scheduled: "It goes",
 };
 
 /** Why it waits, until when, and what can be done; or what became of it, in words. */
@@ -145,7 +157,7 @@ const Standing: FC<MessagePageProps> = (props) => {
         <p>{waitingDetail(waiting)}</p>
         {waiting.until === null ? null : (
           <p>
-            {waiting.reason === "being_delivered" ? "Until" : "Next:"} <Ago at={waiting.until} now={now} />,{" "}
+            {UNTIL_WORDS[waiting.reason] ?? "Next:"} <Ago at={waiting.until} now={now} />,{" "}
             <Time at={waiting.until} />
           </p>
         )}
@@ -153,6 +165,13 @@ const Standing: FC<MessagePageProps> = (props) => {
           <p>To try it now may deliver it twice: the second one carries the same Message-ID.</p>
         ) : null}
       </div>
+      {waiting.reason === "scheduled" && visit.may("email:send") ? (
+        <PostForm action={visit.to(`/messages/${view.id}/send-now`)} token={visit.formToken}>
+          <button type="submit" class="primary">
+            Send now
+          </button>
+        </PostForm>
+      ) : null}
       {isTryable ? (
         <PostForm action={visit.to(`/messages/${view.id}/try-now`)} token={visit.formToken}>
           <button type="submit" class="primary">
@@ -216,6 +235,7 @@ function factsOf({ visit, view }: MessagePageProps): readonly (readonly [string,
       ? []
       : [["Reply to", named(content.replyToName, content.replyTo)] as const]),
     ["Accepted", <Time at={email.acceptedAt} />],
+    ...(email.scheduledAt === null ? [] : [["Scheduled for", <Time at={email.scheduledAt} />] as const]),
     ["Attempts", String(email.attempts)],
     ...(email.templateId === null ? [] : [["Template", search("template", email.templateId)] as const]),
     ...Object.entries(content?.metadata ?? {}).map(([name, value]) => [name, String(value)] as const),

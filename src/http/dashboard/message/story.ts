@@ -118,16 +118,36 @@ function actorInWords(actor: string): string | null {
   return actor === "cli" ? "the command line" : null;
 }
 
+function timeInWords(at: string): string {
+  return `${at.slice(0, 19).replace("T", " ")} UTC`;
+}
+
+function acceptedInWords(event: Extract<EmailEvent, { type: "EmailQueued" | "EmailScheduled" }>): Told {
+  const { templateId } = event.data;
+  const lines = templateId === undefined ? [] : [`Made from the template ${templateId}.`];
+  if (event.type === "EmailQueued") return { title: "Accepted", tone: "busy", lines };
+  const at = timeInWords(event.data.scheduledAt);
+  return { title: "Accepted and scheduled", tone: "waiting", lines: [`To be sent at ${at}.`, ...lines] };
+}
+
+function givenUpInWords({ type, data }: Extract<EmailEvent, { type: "EmailBounced" | "EmailFailed" }>): Told {
+  const source = "source" in data && data.source !== undefined ? [sourceInWords(data.source)] : [];
+  const title = type === "EmailBounced" ? "Bounced" : "Failed";
+  return { title, tone: "bad", lines: [reasonInWords(data.reason), ...source], said: data.reply };
+}
+
 function toldOf(event: EmailEvent): Told {
   switch (event.type) {
     case "EmailContentStored":
       return { title: "Content stored" };
     case "EmailQueued":
+    case "EmailScheduled":
+      return acceptedInWords(event);
+    case "EmailRescheduled":
       return {
-        title: "Accepted",
-        tone: "busy",
-        lines:
-          event.data.templateId === undefined ? [] : [`Made from the template ${event.data.templateId}.`],
+        title: "Rescheduled",
+        tone: "waiting",
+        lines: [`To be sent at ${timeInWords(event.data.scheduledAt)}.`],
       };
     case "EmailSuppressed":
       return { title: "Not sent", tone: "quiet", lines: [reasonInWords(event.data.reason)] };
@@ -141,15 +161,8 @@ function toldOf(event: EmailEvent): Told {
     case "EmailDeferred":
       return deferralInWords(event.data);
     case "EmailBounced":
-      return {
-        title: "Bounced",
-        tone: "bad",
-        lines: [
-          reasonInWords(event.data.reason),
-          ...(event.data.source === undefined ? [] : [sourceInWords(event.data.source)]),
-        ],
-        said: event.data.reply,
-      };
+    case "EmailFailed":
+      return givenUpInWords(event);
     case "EmailDelivered":
       return { title: "Delivered", tone: "good", lines: [sourceInWords(event.data.source)] };
     case "EmailComplained":
@@ -160,13 +173,6 @@ function toldOf(event: EmailEvent): Told {
           `The recipient has reported it: ${event.data.feedbackType}.`,
           sourceInWords(event.data.source),
         ],
-      };
-    case "EmailFailed":
-      return {
-        title: "Failed",
-        tone: "bad",
-        lines: [reasonInWords(event.data.reason)],
-        said: event.data.reply,
       };
     case "EmailCanceled":
       return { title: "Canceled", lines: ["It was called back before a worker had it."] };
@@ -227,7 +233,7 @@ function deferralInWords(data: Extract<EmailEvent, { type: "EmailDeferred" }>["d
     ...(attemptBurnt || reason === "resumed"
       ? []
       : ["It was not the message's fault: the attempt does not count."]),
-    `Due again at ${nextAttemptAt.slice(0, 19).replace("T", " ")} UTC.`,
+    `Due again at ${timeInWords(nextAttemptAt)}.`,
   ];
   const title = reason === "resumed" ? "Due at once" : `Put off after attempt ${attempt}`;
   return { title, tone: "waiting", lines, said: reply };

@@ -26,7 +26,7 @@ export interface Queue {
   /** Whether there are more than `waiting`. */
   readonly hasMore: boolean;
   /** The message that waits longest; null when none waits. */
-  readonly oldest: { readonly id: string; readonly acceptedAt: number } | null;
+  readonly oldest: { readonly id: string; readonly since: number } | null;
 }
 
 export interface OverviewProps {
@@ -158,9 +158,7 @@ const QueueFigure: FC<{ readonly visit: Visit; readonly queue: Queue; readonly n
         {waiting.toLocaleString("en")}
         {hasMore ? "+" : ""}
       </strong>
-      <span class="soft">
-        {oldest === null ? "" : <>oldest {<Ago at={oldest.acceptedAt} now={now} />}</>}
-      </span>
+      <span class="soft">{oldest === null ? "" : <>oldest {<Ago at={oldest.since} now={now} />}</>}</span>
     </>
   );
   return oldest === null ? <div>{figure}</div> : <a href={visit.to(`/messages/${oldest.id}`)}>{figure}</a>;

@@ -1,4 +1,5 @@
 import { countWaiting, oldestWaiting } from "../../../../projections/mailQueue.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
@@ -46,17 +47,17 @@ async function messagesOf(
   const stream = await messagesStream(options, visit);
   const [counts, queue, problems] = await Promise.all([
     countsOf(options.readModel("emails"), workspaceId, range, now),
-    queueOf(options, workspaceId),
+    queueOf(options, workspaceId, now),
     lastProblems(options, workspaceId),
   ]);
   return { counts, queue, problems, stream };
 }
 
-function queueOf({ readModel }: DashboardOptions, workspaceId: string): Promise<Queue> {
+function queueOf({ readModel }: DashboardOptions, workspaceId: string, now: EpochMs): Promise<Queue> {
   return scheduledRead(readModel("emails"), (db) => {
-    const waiting = countWaiting(db, workspaceId, WAITING_MAX + 1);
+    const waiting = countWaiting(db, workspaceId, now, WAITING_MAX + 1);
     const hasMore = waiting > WAITING_MAX;
-    return { waiting: Math.min(waiting, WAITING_MAX), hasMore, oldest: oldestWaiting(db, workspaceId) };
+    return { waiting: Math.min(waiting, WAITING_MAX), hasMore, oldest: oldestWaiting(db, workspaceId, now) };
   });
 }
 

@@ -1,0 +1,37 @@
+import type { Decision } from "../../kernel/event/decider.ts";
+import { DAY_MS, type EpochMs, HOUR_MS, rfc3339 } from "../../kernel/time.ts";
+import type { EmailEvent } from "./events.ts";
+import type { EmailState } from "./state.ts";
+
+/** How far ahead a message can be scheduled. */
+export const SCHEDULE_AHEAD_MS_MAX = 30 * DAY_MS;
+/** Clocks differ, and requests wait: a time that is over for no longer than this means at once. */
+export const SCHEDULE_PAST_MS_MAX = HOUR_MS;
+
+/** What is wrong with a time that a message is to be scheduled for; null: nothing. */
+export function scheduleFault(scheduledAt: EpochMs, now: EpochMs): string | null {
+  if (scheduledAt > now + SCHEDULE_AHEAD_MS_MAX)
+    return `must be at most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead`;
+  if (scheduledAt < now - SCHEDULE_PAST_MS_MAX)
+    return "is in the past; what is to go at once has the present time";
+  return null;
+}
+
+/**
+ * Moves a message that is scheduled; a time that is over means now. A repeat gives no events. Once its first attempt
+ * has begun it cannot be moved.
+ */
+export function reschedule(
+  state: EmailState,
+  scheduledAt: EpochMs,
+  now: EpochMs,
+): Decision<"rescheduled" | "notScheduled" | "notFound", EmailEvent> {
+  if (state === null) return { outcome: "notFound", events: [] };
+  if (state.status !== "scheduled") return { outcome: "notScheduled", events: [] };
+  const at = Math.max(scheduledAt, now);
+  if (at === state.scheduledAt) return { outcome: "rescheduled", events: [] };
+  return {
+    outcome: "rescheduled",
+    events: [{ type: "EmailRescheduled", data: { scheduledAt: rfc3339(at) } }],
+  };
+}

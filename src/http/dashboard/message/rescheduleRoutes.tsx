@@ -1,0 +1,102 @@
+import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { rescheduleEmail } from "../../../commands/email/rescheduleEmail.ts";
+import { SCHEDULE_AHEAD_MS_MAX, scheduleFault } from "../../../domain/email/schedule.ts";
+import { DAY_MS, type EpochMs, parseDateTime, rfc3339 } from "../../../kernel/time.ts";
+import { Problem } from "../../server/problem.ts";
+import { Confirmation, Field } from "../components/form.tsx";
+import type { DashboardOptions } from "../frame/dashboardOptions.ts";
+import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
+import { seeOther } from "../frame/notices.ts";
+import { pageAbout, reachable } from "./messageActionRoutes.tsx";
+
+type Options = Pick<DashboardOptions, "deps">;
+
+const SCOPE = "email:send";
+
+/** Moving a scheduled message to another time, and sending it now. */
+export function rescheduleRoutes(options: Options): readonly DashboardRoute[] {
+  return [
+    {
+      method: "GET",
+      path: "/messages/:id/reschedule",
+      scope: SCOPE,
+      answer: async (visit) => askTime(visit, await reachable(options, visit), {}),
+    },
+    {
+      method: "POST",
+      path: "/messages/:id/reschedule",
+      scope: SCOPE,
+      answer: (visit) => doReschedule(options, visit),
+    },
+    {
+      method: "POST",
+      path: "/messages/:id/send-now",
+      scope: SCOPE,
+      async answer(visit) {
+        const { id } = await reachable(options, visit);
+        return moved(options, visit, id, options.deps.clock.now());
+      },
+    },
+  ];
+}
+
+interface Typed {
+  readonly time?: string;
+  readonly fault?: string;
+}
+
+/** A time as `datetime-local` has it, in UTC: 2026-11-22T08:30. */
+function fieldTime(at: EpochMs | null): string {
+  return at === null ? "" : rfc3339(at).slice(0, "2026-11-22T08:30".length);
+}
+
+function askTime(visit: Visit, view: EmailView, { time, fault }: Typed): Page {
+  const at = visit.to(`/messages/${view.id}`);
+  return pageAbout(
+    view,
+    "Reschedule",
+    <Confirmation
+      title="Send this message at another time?"
+      action={`${at}/reschedule`}
+      token={visit.formToken}
+      verb="Reschedule"
+      cancelTo={at}
+    >
+      <Field
+        name="scheduled_at"
+        label="Time (UTC)"
+        type="datetime-local"
+        value={time ?? fieldTime(view.email.scheduledAt)}
+        hint={`At most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead.`}
+        fault={fault}
+        isRequired
+      />
+    </Confirmation>,
+    fault === undefined ? 200 : 422,
+  );
+}
+
+async function doReschedule(options: Options, visit: Visit): Promise<Page | Response> {
+  const view = await reachable(options, visit);
+  const time = (visit.form.get("scheduled_at") ?? "").trim();
+  // Browsers leave the seconds out where they are none.
+  const at = parseDateTime(/^[^T]+T\d{2}:\d{2}$/.test(time) ? `${time}:00Z` : `${time}Z`);
+  if (at === null) return askTime(visit, view, { time, fault: "It must be a day and a time." });
+  const fault = scheduleFault(at, options.deps.clock.now());
+  if (fault !== null) return askTime(visit, view, { time, fault: `It ${fault}.` });
+  return moved(options, visit, view.id, at);
+}
+
+async function moved({ deps }: Options, visit: Visit, id: string, at: EpochMs): Promise<Response> {
+  const context = visit.commandContext();
+  const outcome = await rescheduleEmail(deps, id, at, context);
+  if (outcome === "notFound") throw new Problem("NOT_FOUND");
+  const told =
+    at > context.at ? `It goes at ${fieldTime(at).replace("T", " ")} UTC.` : "It is due now and goes next.";
+  return seeOther(
+    visit.to(`/messages/${id}`),
+    outcome === "rescheduled"
+      ? told
+      : "It is not scheduled any more: its delivery has begun, or it has ended.",
+  );
+}
