@@ -4,7 +4,7 @@ import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
 import { sqliteReadDatabases } from "../adapters/sqlite/readModelDatabase.ts";
 import { checkpointFile } from "../adapters/system/readerCheckpointFile.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
-import { CONTENT_SWEEP_AGE_MS } from "../commands/email/contentWriteDeadline.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../commands/email/content/contentWriteDeadline.ts";
 import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { Position } from "../ports/eventStore.ts";

@@ -9,7 +9,7 @@ import { HOUR_MS, rfc3339 } from "../../kernel/time.ts";
 import type { ContentFolder, ContentStore } from "../../ports/contentStore.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { contentDeadline } from "../email/contentWriteDeadline.ts";
+import { contentDeadline } from "../email/content/contentWriteDeadline.ts";
 import { toNewEvents } from "../transact.ts";
 import { workspaceLimits } from "../workspace/workspaceLimits.ts";
 import { EMPTY_FILE, type FileFault, fileFaultOf, normalizedFilename } from "./fileFaults.ts";

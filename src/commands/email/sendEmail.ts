@@ -23,9 +23,9 @@ import { CONTENT_ALLOWANCE_USED_UP } from "../storage/contentAllowance.ts";
 import { directFilesOwner } from "../storage/reservationOwner.ts";
 import { renderForSend } from "../template/renderForSend.ts";
 import { toNewEvents } from "../transact.ts";
-import { directBytes, type FileFacts, fileFacts } from "./attachmentFacts.ts";
-import { NO_AUTO_TEXT, withAutoText } from "./autoText.ts";
-import { contentDeadline } from "./contentWriteDeadline.ts";
+import { directBytes, type FileFacts, fileFacts } from "./content/attachmentFacts.ts";
+import { NO_AUTO_TEXT, withAutoText } from "./content/autoText.ts";
+import { contentDeadline } from "./content/contentWriteDeadline.ts";
 import {
   type AttachmentsOutcome,
   type RequestedAttachment,

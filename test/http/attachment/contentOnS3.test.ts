@@ -5,7 +5,7 @@ import { join } from "node:path";
 import PostalMime from "postal-mime";
 import { directoryContentStore } from "../../../src/adapters/directory/directoryContentStore.ts";
 import { s3ContentStore } from "../../../src/adapters/s3/s3ContentStore.ts";
-import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/contentWriteDeadline.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/content/contentWriteDeadline.ts";
 import { filePath } from "../../../src/kernel/contentPath.ts";
 import { runCommand } from "../../support/process/commandProcess.ts";
 import { ROOT } from "../../support/service.ts";

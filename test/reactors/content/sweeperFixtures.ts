@@ -6,7 +6,7 @@ import { emailAggregate } from "../../../src/commands/aggregates.ts";
 import { checkAttachment } from "../../../src/commands/attachment/checkAttachment.ts";
 import { type UploadOutcome, uploadAttachment } from "../../../src/commands/attachment/uploadAttachment.ts";
 import type { Dependencies } from "../../../src/commands/dependencies.ts";
-import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/contentWriteDeadline.ts";
+import { CONTENT_SWEEP_AGE_MS } from "../../../src/commands/email/content/contentWriteDeadline.ts";
 import type { RequestedAttachment } from "../../../src/commands/email/resolveAttachments.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
 import type { SendOutcome } from "../../../src/commands/email/sendOutcome.ts";

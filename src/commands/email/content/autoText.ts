@@ -1,8 +1,8 @@
-import { TEXT_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
-import type { EmailContent } from "../../domain/email/events.ts";
-import { codePoints, grouped } from "../../kernel/text/text.ts";
-import { StoreError } from "../../ports/eventStore.ts";
-import type { Dependencies } from "../dependencies.ts";
+import { TEXT_CHARACTERS_MAX } from "../../../domain/email/contentLimits.ts";
+import type { EmailContent } from "../../../domain/email/events.ts";
+import { codePoints, grouped } from "../../../kernel/text/text.ts";
+import { StoreError } from "../../../ports/eventStore.ts";
+import type { Dependencies } from "../../dependencies.ts";
 
 /** Why a send is refused whose text cannot be made. */
 export const NO_AUTO_TEXT = {
