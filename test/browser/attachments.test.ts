@@ -71,4 +71,26 @@ describeInBrowser("attachments", (browser) => {
     await page.waitForURL(/\/attachments$/);
     expect(errors).toEqual([]);
   });
+
+  test("a file is uploaded, and one that cannot be sent is refused in words", async () => {
+    const { page, errors } = await browser.open();
+    await logInByKey(page, service.url, tenant.apiKey);
+    await page.goto(`${service.url}/dashboard/attachments`);
+    const choose = (name: string, text: string) =>
+      page.getByLabel("File", { exact: true }).setInputFiles({
+        name,
+        mimeType: "application/octet-stream",
+        buffer: Buffer.from(text),
+      });
+    await choose("notes.md", "# Notes");
+    await page.getByRole("button", { name: "Upload" }).click();
+    await page.getByText("The file was taken, and is being checked.").waitFor();
+    await page.getByRole("heading", { level: 1, name: "notes.md" }).waitFor();
+    expect(page.url()).not.toContain("form_token");
+    await page.goto(`${service.url}/dashboard/attachments`);
+    await choose("setup.exe", "MZ");
+    await page.getByRole("button", { name: "Upload" }).click();
+    await page.getByText("It was not taken:").waitFor();
+    expect(errors).toEqual([]);
+  });
 });
