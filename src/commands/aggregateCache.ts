@@ -21,7 +21,6 @@ export interface AggregateCache<State> {
 
 /** What was read of a stream, or is being read: who asks meanwhile shares it. */
 interface Entry<State> {
-  readonly state: Promise<State>;
   readonly loading: Promise<Loaded<State>>;
   /** By the monotonic clock; nothing is fresh that began before it. */
   readonly freshUntil: number;
@@ -42,7 +41,6 @@ export function aggregateCache<State, Event extends DomainEvent>(
   const read = (id: string, known: Loaded<State> | undefined): Entry<State> => {
     const loading = load(store, aggregate, streamOf(id), known);
     const entry: Entry<State> = {
-      state: loading.then(({ state }) => state),
       loading,
       freshUntil: performance.now() + AGE_MS_MAX,
       loaded: known,
@@ -72,15 +70,12 @@ export function aggregateCache<State, Event extends DomainEvent>(
       if (!entry?.isLoaded || performance.now() >= entry.freshUntil) return null;
       return entry.loaded ?? null;
     },
-    get: (id) => fresh(id).state,
+    get: async (id) => (await fresh(id).loading).state,
     loaded: (id) => fresh(id).loading,
     forget(id) {
       const loaded = entries.peek(id)?.loaded;
       if (loaded === undefined) entries.delete(id);
-      else {
-        const state = Promise.resolve(loaded.state);
-        entries.set(id, { state, loading: Promise.resolve(loaded), freshUntil: 0, loaded, isLoaded: false });
-      }
+      else entries.set(id, { loading: Promise.resolve(loaded), freshUntil: 0, loaded, isLoaded: false });
     },
   };
 }

@@ -456,7 +456,7 @@ describe("settings", () => {
     test("that hold no key are refused", () => {
       for (const text of ["", "\n", "secret"]) {
         const errors = withFile(text, (path) => errorsOf({ MASTER_KEY_FILE: path }));
-        expect(errors).toEqual([expect.stringMatching(/^MASTER_KEY must be 32 bytes/)]);
+        expect(errors).toEqual([expect.stringMatching(/^the file of MASTER_KEY_FILE must be 32 bytes/)]);
       }
     });
   });

@@ -199,8 +199,9 @@ async function lookUpByKey(deps: Dependencies, workspaceId: string, key: string)
 }
 
 async function listPage(deps: Dependencies, emails: ReadModel, workspaceId: string, query: ListEmailsQuery) {
+  const wanted = emailQuery(deps, workspaceId, query);
   await caughtUpRowsIfInTime(emails);
-  const { shown, nextCursor } = await findPage(emails, emailQuery(deps, workspaceId, query), listEmails);
+  const { shown, nextCursor } = await findPage(emails, wanted, listEmails);
   // Addresses and subjects are in the messages' own streams only, so that erasing one place is enough.
   const items = await emails.scheduler.mapEach(shown, (row) => summaryOf(deps, workspaceId, row));
   return { data: items.filter((item) => item !== null), next_cursor: nextCursor };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
 import { freezeLog, unfreezeLog } from "../../../src/commands/instance/freezeAndResume.ts";
-import { InstanceMismatchError, openInstance } from "../../../src/commands/instance/openInstance.ts";
+import { FrozenLogError, openInstance } from "../../../src/commands/instance/openInstance.ts";
 import { registeredServices, registerService } from "../../../src/commands/instance/serviceRegister.ts";
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
 import { SERVICES_STREAM } from "../../../src/kernel/event/bookkeepingEvents.ts";
@@ -81,7 +81,7 @@ describe("the register of services", () => {
   test("lets nobody in on a frozen log, and keeps no entry of it", async () => {
     const store = await openLog();
     await freezeLog(store, context);
-    await expect(join(store, A)).rejects.toThrow(InstanceMismatchError);
+    await expect(join(store, A)).rejects.toThrow(FrozenLogError);
     expect(await registeredServices(store)()).toEqual([]);
     await unfreezeLog(store, context);
     await join(store, A);
@@ -106,7 +106,7 @@ describe("the register of services", () => {
           return result;
         },
       });
-      await expect(join(racing, A)).rejects.toThrow(InstanceMismatchError);
+      await expect(join(racing, A)).rejects.toThrow(FrozenLogError);
       expect(seen).toEqual(when === "before" ? [] : [A]);
     }
   });

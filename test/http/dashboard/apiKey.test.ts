@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { SCOPES } from "../../../src/domain/apiKey/scopes.ts";
 import { HOUR_MS } from "../../../src/kernel/time.ts";
 import { logIn, type PageAnswer, type Visitor } from "../../support/dashboard.ts";
 import { callerOf } from "../../support/service.ts";
@@ -49,7 +50,7 @@ describe.each(await testStores())("API keys in the dashboard on $name", (store) 
     expect(status).toBe(400);
     expect(html).toContain('value="Faulty"');
     expect((await here.visitor.post("/api-keys", { name: "Faulty" })).html).toContain(
-      "It must hold 1 to 8 items.",
+      `It must hold 1 to ${SCOPES.length} items.`,
     );
     const range = { name: "Faulty", scopes: "email:read", client_ranges: "here" };
     expect((await here.visitor.post("/api-keys", range)).html).toContain(

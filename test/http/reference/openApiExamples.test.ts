@@ -3,6 +3,7 @@ import type { JsonSchema } from "../../../src/http/reference/typeboxToJsonSchema
 import { type Described, described, exampleFault } from "../../gate/documentedAnswers.ts";
 import { startTestApp, type TestApp } from "../../support/service.ts";
 import { newKey } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
 
 const SOON = new Date(Date.now() + 86_400_000).toISOString();
 const JSON_TYPE = "application/json";
@@ -27,7 +28,7 @@ describe("every example of a request is accepted by a service as it is started f
   const ids = new Map<string, string>();
   beforeAll(async () => {
     // Links are mailed from an address that the operator names; all else is as it comes.
-    app = await startTestApp({ env: { VERIFICATION_FROM: "hello@example.com" } });
+    app = await startTestApp({ env: { VERIFICATION_FROM: "hello@example.com", DELIVERY: "on" } });
     const make = async (path: string, body: unknown): Promise<string> =>
       (await app.call("POST", path, { body })).json.id;
     const template = await make("/api/v1/templates", { name: "Order" });
@@ -43,18 +44,27 @@ describe("every example of a request is accepted by a service as it is started f
     }
     ids.set("version_id", version);
     const [{ address }] = (await app.call("GET", "/api/v1/senders?limit=100")).json.data.slice(-1);
-    const mail = { from: address, to: "ana@example.com", subject: "a", text: "a", scheduled_at: SOON };
-    const headers = { "idempotency-key": newKey() };
-    const scheduled = await app.call("POST", "/api/v1/emails", { body: mail, headers });
-    ids.set("rescheduleEmail", scheduled.json.id);
+    const mail = { from: address, to: "ana@example.com", subject: "a", text: "a" };
+    const send = async (body: object): Promise<string> =>
+      (await app.call("POST", "/api/v1/emails", { body, headers: { "idempotency-key": newKey() } })).json.id;
+    ids.set("rescheduleEmail", await send({ ...mail, scheduled_at: SOON }));
+    const email = await send(mail);
+    const sent = async () => (await app.call("GET", `/api/v1/emails/${email}`)).json.status === "sent";
+    await until(sent, "a message of which something can be told");
+    ids.set("email", email);
   });
   afterAll(() => app.remove());
 
+  /** The example, about what is there, at a time that lies ahead. */
+  const bodyOf = (one: Described): unknown => {
+    const example = requestExample(one) as object;
+    if (one.name === "tellFeedback") return { ...example, message_id: `<${ids.get("email")}@example.com>` };
+    return one.name === "rescheduleEmail" ? { ...example, scheduled_at: SOON } : example;
+  };
+
   test.each(withBody)("$name", async (one) => {
-    const example = requestExample(one);
-    expect(example).toBeDefined();
-    // A time that lies ahead of every reader is too far ahead.
-    const body = one.name === "rescheduleEmail" ? { ...(example as object), scheduled_at: SOON } : example;
+    const body = bodyOf(one);
+    expect(body).toBeDefined();
     const path = one.path
       .replace("{id}", () => ids.get(one.name) ?? "the test makes none")
       .replace("{version_id}", () => ids.get("version_id") ?? "");

@@ -26,7 +26,7 @@ type Options = Pick<DashboardOptions, "deps" | "readModel">;
 export function auditLogRoutes(options: Options): readonly DashboardRoute[] {
   return [
     { method: "GET", path: "/audit", scope: SCOPE, answer: (visit) => auditLogPage(options, visit) },
-    { method: "GET", path: "/audit/log.csv", scope: SCOPE, answer: async (visit) => csv(options, visit) },
+    { method: "GET", path: "/audit/log.csv", scope: SCOPE, answer: (visit) => csv(options, visit) },
   ];
 }
 
@@ -124,9 +124,10 @@ const COLUMNS: CsvColumns<AuditRow> = {
 };
 
 /** All entries that match; ends early when the key is revoked. */
-function csv(options: Options, visit: Visit): Response {
+async function csv(options: Options, visit: Visit): Promise<Response> {
   const { query, fault } = queryOf(visit.workspaceId, filterOf(visit.query));
   if (fault !== null) throw new Problem("INVALID_REQUEST", { detail: fault });
+  await catchUp(options.readModel("audit-log"));
   const stream = csvStream({
     columns: COLUMNS,
     isAllowed: async () => (await principalOfKey(options.deps, visit.principal.keyId)) !== null,
