@@ -1,6 +1,7 @@
 import type { AnyElysia } from "elysia";
 import { version } from "../../package.json";
 import { createDnsResolver } from "../adapters/dns/dnsResolver.ts";
+import { snsEndpoint } from "../adapters/https/snsEndpoint.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { apiKeysController } from "../http/apiKey/apiKeyRoutes.ts";
 import { attachmentsController } from "../http/attachment/attachmentRoutes.ts";
@@ -10,6 +11,7 @@ import type { Dashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import { emailsController } from "../http/email/emailRoutes.ts";
 import { erasuresController } from "../http/erasure/erasureRoutes.ts";
 import { feedbackController } from "../http/feedback/feedbackRoutes.ts";
+import { sesController } from "../http/feedback/sesRoutes.ts";
 import { healthController } from "../http/health/healthRoutes.ts";
 import { homeController } from "../http/home/homeRoutes.ts";
 import type { ReadModel } from "../http/lists/caughtUpReads.ts";
@@ -93,6 +95,12 @@ export async function makeControllers(
     webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
     suppressionsController({ deps, basePath, suppressions: readModel("suppressions") }),
     feedbackController({ ...deps, bounceDomains: config.bounceDomains }),
+    sesController({
+      deps,
+      sns: snsEndpoint,
+      topicArns: new Set(config.sesTopicArns),
+      bounceDomains: config.bounceDomains,
+    }),
     workspaceController({ deps, emails: readModel("emails"), templates: readModel("templates") }),
     auditLogController({ deps, auditLog: readModel("audit-log") }),
     erasuresController({ deps, basePath, erasures: readModel("erasures") }),

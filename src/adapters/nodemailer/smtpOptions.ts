@@ -3,6 +3,12 @@ import { isHeaderSafe } from "../../kernel/text/text.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import type { MailSigner } from "../../ports/mail/mailSigner.ts";
 
+/** How a provider learns our id of a message. */
+export type RelayProvider =
+  | { readonly name: "postmark" }
+  /** Events of SES come by a configuration set (`configuration_set` in the URL). */
+  | { readonly name: "ses"; readonly configurationSet: string };
+
 /** Which relay, and how it is reached. */
 export interface SmtpRelay {
   /** Host name or IP address, without brackets. */
@@ -16,6 +22,8 @@ export interface SmtpRelay {
   readonly verifyCertificate: boolean;
   /** Set where it puts an envelope sender of its own in the place of ours. */
   readonly replacesReturnPath?: true;
+  /** The provider behind the relay, which is told our id in its own way so that its events name it. */
+  readonly provider?: RelayProvider;
   readonly credentials?: { readonly user: string; readonly password: string };
   /** Set where we do not sign: the relay does it, or changes what a signature is for. */
   readonly isUnsigned?: true;
@@ -94,6 +102,7 @@ export function smtpOptionsFromUrl(text: string): SmtpRelay {
     verifyCertificate: !loopback,
     ...(choiceOf(url, "return_path", ["off"]) ? { replacesReturnPath: true } : {}),
     ...(choiceOf(url, "dkim", ["off"]) ? { isUnsigned: true } : {}),
+    ...providerOf(url),
     ...numbersOf(url),
     ...(credentials === undefined ? {} : { credentials }),
   };
@@ -143,14 +152,25 @@ function percentDecoded(text: string): string {
   }
 }
 
-const NAMES = ["tls", "return_path", "dkim", "order", "weight"] as const;
+const NAMES = ["tls", "return_path", "dkim", "order", "weight", "provider", "configuration_set"] as const;
 const PARAMETERS =
-  "the parameters are tls=required, tls=none, return_path=off, dkim=off, order=1 to 99 and weight=1 to 99";
+  "the parameters are tls=required, tls=none, return_path=off, dkim=off, order=1 to 99, weight=1 to 99, provider=postmark, and provider=ses with configuration_set";
 const NUMBER_MAX = 99;
 
 /** What is wrong, unless it may be a part of a password with a `?` in it. */
 function quoted(text: string): string {
   return /^[a-z]{1,20}$/i.test(text) ? ` ${JSON.stringify(text)}` : "";
+}
+
+/** The provider, with what it needs to tell us of messages. */
+function providerOf(url: URL): Pick<SmtpRelay, "provider"> {
+  const name = choiceOf(url, "provider", ["postmark", "ses"]);
+  const configurationSet = parameterOf(url, "configuration_set");
+  if (name === "ses" && configurationSet !== null && /^[\w-]{1,64}$/.test(configurationSet))
+    return { provider: { name, configurationSet } };
+  if (name === "postmark" && configurationSet === null) return { provider: { name } };
+  if (name === null && configurationSet === null) return {};
+  throw malformed(`provider=ses goes with configuration_set, and nothing else does; ${PARAMETERS}`);
 }
 
 function requireKnown(url: URL): void {

@@ -14,7 +14,7 @@ import {
   troubleOf,
 } from "./relayConnection.ts";
 import { createSemaphore, type Semaphore } from "./semaphore.ts";
-import { SMTP_DEFAULTS, type SmtpOptions } from "./smtpOptions.ts";
+import { type RelayProvider, SMTP_DEFAULTS, type SmtpOptions } from "./smtpOptions.ts";
 import { type Outgoing, timerMs, transmit } from "./smtpTransaction.ts";
 
 /** What all sessions of one transport share. */
@@ -132,11 +132,22 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
   };
 }
 
+/** The fields by which a provider gives our id back in its events. It takes them out of the message. */
+function providerFields(id: string, provider: RelayProvider): string {
+  if (provider.name === "postmark") return `X-PM-Metadata-postledger_id: ${id}\r\nX-PM-KeepID: true\r\n`;
+  return `X-SES-CONFIGURATION-SET: ${provider.configurationSet}\r\nX-SES-MESSAGE-TAGS: postledger_id=${id}\r\n`;
+}
+
 async function outgoingOf(message: MailMessage, settings: RelaySettings): Promise<Outgoing> {
   const { from, to, returnPath } = message;
-  const { replacesReturnPath, isUnsigned, signer } = settings;
+  const { replacesReturnPath, isUnsigned, signer, provider } = settings;
   const built = buildMime(message);
-  const bytes = signer && !isUnsigned ? await signer.sign(built, from) : built;
+  const signed = signer && !isUnsigned ? await signer.sign(built, from) : built;
+  // Before what is signed: the provider takes these fields out again.
+  const bytes =
+    provider === undefined
+      ? signed
+      : Buffer.concat([Buffer.from(providerFields(message.id, provider)), signed]);
   if (returnPath === undefined || replacesReturnPath) return { from, to, bytes };
   return { from: returnPath, to, bytes, wantsReports: true };
 }

@@ -7,6 +7,9 @@ export const SMALL_BODY_BYTES_MAX = 65_536;
 /** Room for the largest version of a template, and for the variables of a preview, with every character escaped. */
 export const TEMPLATE_BODY_BYTES_MAX = 2_000_000;
 
+/** A message of Amazon SNS has 262,144 bytes at most, in JSON once more. */
+export const SNS_BODY_BYTES_MAX = 1_000_000;
+
 /** What a client may send to an operation that has no body, in bytes: white space, or an object without members. */
 export const NO_BODY_BYTES_MAX = 4_096;
 

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Closed, Id, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
 import { fault, memberRules, NO_FAULTS } from "../body/memberRules.ts";
 import { inWords, withRules } from "../body/validation.ts";
-import { answersOk, type Operations } from "../server/operation.ts";
+import { answersNoContent, answersOk, type Operations } from "../server/operation.ts";
 
 const MESSAGE_ID_CHARACTERS_MAX = 998;
 const REPLY_CHARACTERS_MAX = 4_000;
@@ -85,6 +85,15 @@ export const feedbackOperations = {
     tag: "Feedback",
     body: TellFeedbackBody,
     ...answersOk(FeedbackOutcome, "NOT_FOUND"),
+  },
+  takeSesNotification: {
+    summary: "Take a notification of Amazon SES",
+    description:
+      "For Amazon SNS alone: the body is its message, as `text/plain`. It is taken when its topic is one of " +
+      "SES_TOPIC_ARNS and Amazon has signed it; a subscription to such a topic is confirmed by itself. A repeat changes nothing. " +
+      "503 where the store, or Amazon's certificate, cannot be had now: SNS comes again.",
+    tag: "Feedback",
+    ...answersNoContent("INVALID_REQUEST", "NOT_FOUND", "PAYLOAD_TOO_LARGE"),
   },
 } satisfies Operations;
 

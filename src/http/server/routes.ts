@@ -1,5 +1,10 @@
 import type { Scope } from "../../domain/apiKey/scopes.ts";
-import { BODY_BYTES_MAX, SMALL_BODY_BYTES_MAX, TEMPLATE_BODY_BYTES_MAX } from "../body/bodyLimits.ts";
+import {
+  BODY_BYTES_MAX,
+  SMALL_BODY_BYTES_MAX,
+  SNS_BODY_BYTES_MAX,
+  TEMPLATE_BODY_BYTES_MAX,
+} from "../body/bodyLimits.ts";
 
 /** An operation: its method, its path below BASE_URL, and the scope that its key must hold; null: no key. */
 export interface Route {
@@ -57,6 +62,7 @@ export const routes = {
   getSuppression: get("/api/v1/suppressions/:address", "suppression:manage"),
   removeSuppression: remove("/api/v1/suppressions/:address", "suppression:manage"),
   tellFeedback: post("/api/v1/feedback", "feedback:write"),
+  takeSesNotification: post("/feedback/ses", null, SNS_BODY_BYTES_MAX),
   addSender: post("/api/v1/senders", "sender:manage"),
   listSenders: get("/api/v1/senders", "sender:manage"),
   getSender: get("/api/v1/senders/:id", "sender:manage"),

@@ -2,13 +2,17 @@ import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 
-/** Which sender envelopes have, and where mail that comes back is taken. */
+/** Which sender envelopes have, and how what becomes of messages comes back. */
 export interface InboundConfig {
+  /** The topics of Amazon SNS whose notifications are taken. */
+  readonly sesTopicArns: readonly string[];
   /** The domain of envelope senders, in lower-case ASCII; null: envelopes have the message's own sender. */
   readonly returnPathDomain: string | null;
   /** Null: nothing that comes back is taken here. */
   readonly inbound: InboundPlace | null;
 }
+
+const TOPIC_ARN = /^arn:aws(?:-[a-z]+){0,2}:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}$/;
 
 /** Where mail that comes back is taken. */
 export interface InboundPlace {
@@ -38,7 +42,10 @@ export function readInboundConfig(reader: EnvironmentReader, host: string): Inbo
   }
   const isOpen = port !== null && returnPathDomain !== null;
   const inbound = isOpen ? { host: listening, port, domain: returnPathDomain, complaintLocalPart } : null;
-  return { returnPathDomain, inbound };
+  const sesTopicArns = reader.list("SES_TOPIC_ARNS");
+  const must = "ARNs of topics with commas between them: arn:aws:sns:eu-west-1:123456789012:ses-events";
+  reader.requireEach("SES_TOPIC_ARNS", sesTopicArns, (arn) => TOPIC_ARN.test(arn), must);
+  return { returnPathDomain, inbound, sesTopicArns };
 }
 
 function domainOf(reader: EnvironmentReader): string | null {

@@ -1,0 +1,103 @@
+import { LRUCache } from "lru-cache";
+import { readSesEvent } from "../../domain/email/feedback/sesEvent.ts";
+import {
+  isSnsCertificateUrl,
+  isSnsSignatureValid,
+  isSnsUrl,
+  SNS_TYPES,
+  type SnsMessage,
+} from "../../kernel/crypto/snsSignature.ts";
+import { DAY_MS, type EpochMs } from "../../kernel/time.ts";
+import type { SnsEndpoint } from "../../ports/snsEndpoint.ts";
+import { type FeedbackContext, recordEmailFeedback } from "./recordEmailFeedback.ts";
+
+/** Amazon changes its certificate once a year or so. */
+const CERTIFICATES_MAX = 10;
+const CERTIFICATE_AGE_MS_MAX = DAY_MS;
+
+/** What notifications are checked with. */
+export interface SesContext extends FeedbackContext {
+  readonly sns: SnsEndpoint;
+  /** The topics whose notifications are taken; of all others nothing is confirmed. */
+  readonly topicArns: ReadonlySet<string>;
+}
+
+/** Who brought a notification, and when. */
+export interface SesOrigin {
+  readonly at: EpochMs;
+  readonly actor: string;
+  readonly correlationId: string;
+}
+
+/**
+ * `refused`: it is not of a topic of ours, or Amazon has not signed it. `unavailable`: Amazon's certificate, or the
+ * confirmation, cannot be had now.
+ */
+export type SesOutcome = "taken" | "refused" | "unavailable";
+
+/** The message as texts; null when it is none. */
+function snsMessage(text: string): SnsMessage | null {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return null;
+    const texts = Object.entries(parsed).filter(([, value]) => typeof value === "string");
+    return Object.fromEntries(texts) as SnsMessage;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether it is worth asking Amazon whether it has signed the message. */
+function mayBeOurs({ Type = "", TopicArn = "", SigningCertURL = "" }: SnsMessage, ours: ReadonlySet<string>) {
+  return (
+    (SNS_TYPES as readonly string[]).includes(Type) &&
+    ours.has(TopicArn) &&
+    isSnsCertificateUrl(SigningCertURL)
+  );
+}
+
+/** What the notification is about; undefined when Amazon writes to people: it does after a confirmation. */
+function eventOf({ Message = "" }: SnsMessage): unknown {
+  try {
+    return JSON.parse(Message);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Makes what takes notifications of Amazon SES that come through Amazon SNS. */
+export function sesNotifications(context: SesContext) {
+  const certificates = new LRUCache<string, string>({ max: CERTIFICATES_MAX, ttl: CERTIFICATE_AGE_MS_MAX });
+
+  async function certificateOf(url: string): Promise<string | null> {
+    const known = certificates.get(url);
+    if (known !== undefined) return known;
+    const certificate = await context.sns.get(url);
+    if (certificate !== null) certificates.set(url, certificate);
+    return certificate;
+  }
+
+  /** Records what SES tells. A message that we do not know is no fault: the topic may tell of others. */
+  async function record(event: unknown, origin: SesOrigin): Promise<void> {
+    const { emailId, told } = readSesEvent(event);
+    if (emailId === null || told === null) return;
+    await recordEmailFeedback(context, emailId, told, { ...origin, source: "ses" });
+  }
+
+  async function confirm({ SubscribeURL = "" }: SnsMessage): Promise<SesOutcome> {
+    if (!isSnsUrl(SubscribeURL)) return "refused";
+    return (await context.sns.get(SubscribeURL)) === null ? "unavailable" : "taken";
+  }
+
+  /** Takes a message as it was posted. A repeat changes nothing. Throws `StoreError`. */
+  return async function take(text: string, origin: SesOrigin): Promise<SesOutcome> {
+    const message = snsMessage(text);
+    if (message === null || !mayBeOurs(message, context.topicArns)) return "refused";
+    const certificate = await certificateOf(message.SigningCertURL ?? "");
+    if (certificate === null) return "unavailable";
+    if (!isSnsSignatureValid(message, certificate, origin.at)) return "refused";
+    if (message.Type === "SubscriptionConfirmation") return confirm(message);
+    if (message.Type === "Notification") await record(eventOf(message), origin);
+    return "taken";
+  };
+}

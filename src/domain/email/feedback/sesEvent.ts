@@ -1,0 +1,88 @@
+import { isUuid } from "../../../kernel/ids.ts";
+import { type BounceReason, bounceReason } from "./bounceReason.ts";
+
+/** What an event of Amazon SES says of a message of ours. */
+export interface SesReading {
+  /** Our id; null where the event names none. */
+  readonly emailId: string | null;
+  /** Null when it says nothing about the end of the message. */
+  readonly told:
+    | { readonly kind: "delivered" }
+    | { readonly kind: "complained"; readonly feedbackType: string }
+    | { readonly kind: "bounced"; readonly bounce: BounceReason; readonly diagnostic: string }
+    | null;
+}
+
+/** The message tag that carries our id; names have letters, digits, hyphens and underscores. */
+export const SES_TAG = "postledger_id";
+
+type Json = Readonly<Record<string, unknown>>;
+
+function objectOf(value: unknown): Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : {};
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** By the tag, which SES gives back as it is; else by our own field or Message-ID, where these are included. */
+function emailIdOf(mail: Json): string | null {
+  const fields = listOf(mail.headers).map(objectOf);
+  const field = fields.find(({ name }) => textOf(name).toLowerCase() === "x-postledger-id");
+  const messageId = textOf(objectOf(mail.commonHeaders).messageId);
+  const named = [
+    textOf(listOf(objectOf(mail.tags)[SES_TAG])[0]),
+    textOf(field?.value),
+    /^<?([^<>@]+)@/.exec(messageId)?.[1] ?? "",
+  ];
+  return named.find(isUuid)?.toLowerCase() ?? null;
+}
+
+/** SES suppresses by itself: such a message was not tried, so nothing new is known of the address. */
+const NOT_TRIED = new Set(["Suppressed", "OnAccountSuppressionList"]);
+
+function bounceOf(bounce: Json): SesReading["told"] {
+  const { bounceType, bounceSubType } = bounce;
+  const recipient = objectOf(listOf(bounce.bouncedRecipients)[0]);
+  const status = textOf(recipient.status);
+  const diagnostic = textOf(recipient.diagnosticCode).replace(/^[\w.-]{1,40};\s*/, "");
+  if (NOT_TRIED.has(textOf(bounceSubType)))
+    return { kind: "bounced", bounce: { kind: "soft", reason: "relay_suppressed" }, diagnostic };
+  const read = bounceReason({ status, diagnostic });
+  if (bounceType === "Permanent") {
+    const isClear = read.reason !== "recipient_refused";
+    const bounced = isClear
+      ? read
+      : { ...read, kind: "hard" as const, reason: "recipient_address_rejected" as const };
+    return { kind: "bounced", bounce: bounced, diagnostic };
+  }
+  // People who are out of office are told as transient bounces, without a word of any server's.
+  if (textOf(recipient.action) !== "failed" && diagnostic === "") return null;
+  return { kind: "bounced", bounce: read.kind === "hard" ? { ...read, kind: "soft" } : read, diagnostic };
+}
+
+function complaintOf({ complaintSubType, complaintFeedbackType }: Json): SesReading["told"] {
+  if (complaintSubType === "OnAccountSuppressionList" || complaintFeedbackType === "not-spam") return null;
+  return { kind: "complained", feedbackType: textOf(complaintFeedbackType) || "abuse" };
+}
+
+/** Reads an event of Amazon SES, of an identity's notifications or of a configuration set. Pure and total. */
+export function readSesEvent(event: unknown): SesReading {
+  const all = objectOf(event);
+  const emailId = emailIdOf(objectOf(all.mail));
+  switch (all.notificationType ?? all.eventType) {
+    case "Bounce":
+      return { emailId, told: bounceOf(objectOf(all.bounce)) };
+    case "Complaint":
+      return { emailId, told: complaintOf(objectOf(all.complaint)) };
+    case "Delivery":
+      return { emailId, told: { kind: "delivered" } };
+    default:
+      return { emailId, told: null };
+  }
+}

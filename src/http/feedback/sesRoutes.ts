@@ -1,0 +1,42 @@
+import { Elysia } from "elysia";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { type SesContext, sesNotifications } from "../../commands/email/receiveSesNotification.ts";
+import { readBytes, requireIdentity } from "../body/jsonBody.ts";
+import { Problem } from "../server/problem.ts";
+import { requestContextOf } from "../server/requestContext.ts";
+import { routes } from "../server/routes.ts";
+
+interface SesOptions extends Pick<SesContext, "sns" | "topicArns" | "bounceDomains"> {
+  readonly deps: Dependencies;
+}
+
+/** Whose share of the memory for bodies these take: nobody has a key. */
+const BODIES_OF = "amazon-sns";
+
+/** What Amazon SES tells through Amazon SNS, which has no key but signs what it says. */
+export function sesController({ deps, ...options }: SesOptions) {
+  const { store, content, keys } = deps;
+  const take = sesNotifications({ store, content, keys, ...options });
+  return new Elysia({ normalize: false }).post(
+    routes.takeSesNotification.path,
+    async ({ body, request, set }) => {
+      const { requestId } = requestContextOf(request);
+      const origin = { at: deps.clock.now(), actor: "amazon-sns", correlationId: requestId };
+      const outcome = await take(String(body), origin);
+      if (outcome === "unavailable") throw new Problem("INTERNAL_ERROR", { unavailable: true });
+      if (outcome === "refused") throw new Problem("INVALID_REQUEST", { detail: REFUSED });
+      set.status = 204;
+    },
+    {
+      async parse({ request }) {
+        if (options.topicArns.size === 0) throw new Problem("NOT_FOUND");
+        requireIdentity(request.headers);
+        const incoming = requestContextOf(request).server.bodies.open(BODIES_OF);
+        const bytes = await readBytes(request, incoming, routes.takeSesNotification.bodyBytesMax);
+        return new TextDecoder().decode(bytes);
+      },
+    },
+  );
+}
+
+const REFUSED = "the body is no message of Amazon SNS, signed by Amazon, about a topic of SES_TOPIC_ARNS";

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createSign } from "node:crypto";
+import { type SesOutcome, sesNotifications } from "../../../src/commands/email/receiveSesNotification.ts";
+import { snsSignedText } from "../../../src/kernel/crypto/snsSignature.ts";
+import { newRequestId } from "../../../src/kernel/ids.ts";
+import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
+import { certificateAuthority } from "../../support/stores/certificates.ts";
+import { type TestStore, testStores } from "../../support/stores/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+
+const TOPIC = "arn:aws:sns:eu-west-1:123456789012:ses-events";
+const HOST = "https://sns.eu-west-1.amazonaws.com";
+const CERTIFICATE_URL = `${HOST}/SimpleNotificationService-0a1b2c3d.pem`;
+const CONFIRM_URL = `${HOST}/?Action=ConfirmSubscription&TopicArn=${TOPIC}&Token=abc`;
+
+const signer = certificateAuthority("Test SNS").issue("sns.amazonaws.com", ["sns.amazonaws.com"]);
+const stranger = certificateAuthority("Somebody").issue("sns.amazonaws.com", ["sns.amazonaws.com"]);
+
+function signed(facts: Readonly<Record<string, string>>, { key = signer.key, version = "2" } = {}): string {
+  const whole = {
+    Type: "Notification",
+    MessageId: crypto.randomUUID(),
+    TopicArn: TOPIC,
+    Timestamp: new Date().toISOString(),
+    SigningCertURL: CERTIFICATE_URL,
+    ...facts,
+  };
+  const algorithm = version === "1" ? "RSA-SHA1" : "RSA-SHA256";
+  const Signature = createSign(algorithm).update(snsSignedText(whole)).sign(key, "base64");
+  return JSON.stringify({ ...whole, SignatureVersion: version, Signature });
+}
+
+describe.each(await testStores())("notifications of Amazon SES on $name", (store: TestStore) => {
+  let sink: Sink;
+  let service: TestService;
+  let tenant: Tenant;
+  const asked: string[] = [];
+  let isReachable = true;
+  let take: (text: string) => Promise<SesOutcome>;
+  beforeAll(async () => {
+    sink = await startSmtpSink();
+    const relay = `smtp://127.0.0.1:${sink.port}?provider=ses&configuration_set=shop`;
+    service = await startService(store, { DELIVERY: "on", SMTP_URL: relay, SES_TOPIC_ARNS: TOPIC });
+    tenant = await service.tenant();
+    take = taking();
+  });
+  afterAll(async () => {
+    await service.remove();
+    await sink.close();
+  });
+
+  /** What the service's own path does, with Amazon in our hands. */
+  function taking(): (text: string) => Promise<SesOutcome> {
+    const sns = {
+      async get(url: string) {
+        asked.push(url);
+        if (!isReachable) return null;
+        return url === CERTIFICATE_URL ? signer.certificate : "<ConfirmSubscriptionResponse/>";
+      },
+    };
+    const { store: log, content, keys } = service.log;
+    const shared = { store: log, content, keys, bounceDomains: true, topicArns: new Set([TOPIC]), sns };
+    const takeIt = sesNotifications(shared);
+    return (text) => takeIt(text, { at: Date.now(), actor: "amazon-sns", correlationId: newRequestId() });
+  }
+
+  async function emailOf(id: string) {
+    return (await tenant.call("GET", `/api/v1/emails/${id}`)).json;
+  }
+
+  async function sent(to: string): Promise<string> {
+    const { json } = await tenant.send(newKey(), message({ to }));
+    await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
+    return json.id;
+  }
+
+  function event(id: string, facts: object): string {
+    return JSON.stringify({ mail: { messageId: "0102", tags: { postledger_id: [id] } }, ...facts });
+  }
+
+  const hardBounce = (to: string) => ({
+    eventType: "Bounce",
+    bounce: {
+      bounceType: "Permanent",
+      bounceSubType: "General",
+      bouncedRecipients: [
+        {
+          emailAddress: to,
+          action: "failed",
+          status: "5.1.1",
+          diagnosticCode: `smtp; 550 5.1.1 <${to}> unknown`,
+        },
+      ],
+    },
+  });
+
+  test("the message carries its id as a tag, and the configuration set", async () => {
+    const id = await sent("tagged@example.net");
+    const raw =
+      sink.record.messages.find(({ to }) => to.includes("tagged@example.net"))?.raw.toString() ?? "";
+    expect(raw).toContain("X-SES-CONFIGURATION-SET: shop\r\n");
+    expect(raw).toContain(`X-SES-MESSAGE-TAGS: postledger_id=${id}\r\n`);
+  });
+
+  test("a signed bounce is recorded, and its repeat changes nothing", async () => {
+    const to = "gone@example.net";
+    const id = await sent(to);
+    const text = signed({ Message: event(id, hardBounce(to)) });
+    expect(await take(text)).toBe("taken");
+    const email = await emailOf(id);
+    expect(email.timeline.at(-1)).toMatchObject({
+      type: "bounced",
+      source: "ses",
+      reply: "550 5.1.1 <recipient> unknown",
+    });
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).status).toBe(200);
+    expect(await take(text)).toBe("taken");
+    expect(await take(signed({ Message: event(id, hardBounce(to)) }, { version: "1" }))).toBe("taken");
+    expect((await emailOf(id)).timeline).toHaveLength(email.timeline.length);
+  });
+
+  test("out of office changes nothing, a complaint suppresses", async () => {
+    const to = "annoyed@example.net";
+    const id = await sent(to);
+    const bounce = {
+      bounceType: "Transient",
+      bounceSubType: "General",
+      bouncedRecipients: [{ emailAddress: to }],
+    };
+    expect(await take(signed({ Message: event(id, { eventType: "Bounce", bounce }) }))).toBe("taken");
+    expect((await emailOf(id)).status).toBe("sent");
+    const complaint = { complaintFeedbackType: "abuse" };
+    expect(await take(signed({ Message: event(id, { eventType: "Complaint", complaint }) }))).toBe("taken");
+    expect((await emailOf(id)).status).toBe("complained");
+    expect((await tenant.call("GET", `/api/v1/suppressions/${to}`)).json).toMatchObject({
+      reason: "complaint",
+    });
+  });
+
+  test("what Amazon has not signed, or what is not of our topic, changes nothing and confirms nothing", async () => {
+    const id = await sent("safe@example.net");
+    const Message = event(id, hardBounce("safe@example.net"));
+    asked.length = 0;
+    const good = signed({ Message });
+    const changed = (facts: object) => JSON.stringify({ ...JSON.parse(good), ...facts });
+    for (const text of [
+      signed({ Message }, { key: stranger.key }),
+      changed({ Message: Message.replace("5.1.1", "5.1.2") }),
+      changed({ SignatureVersion: "3" }),
+      changed({ Signature: "" }),
+      changed({ SigningCertURL: "https://evil.example/SimpleNotificationService-0a1b2c3d.pem" }),
+      signed({ Message, TopicArn: `${TOPIC}-other` }),
+      signed({
+        Type: "SubscriptionConfirmation",
+        Message,
+        SubscribeURL: CONFIRM_URL,
+        Token: "t",
+        TopicArn: "x",
+      }),
+      signed({
+        Type: "SubscriptionConfirmation",
+        Message,
+        Token: "t",
+        SubscribeURL: "https://evil.example/?Action=ConfirmSubscription",
+      }),
+      "",
+      "null",
+      "[]",
+      "{}",
+    ])
+      expect(await take(text)).toBe("refused");
+    expect(asked.filter((url) => url !== CERTIFICATE_URL)).toEqual([]);
+    expect((await emailOf(id)).status).toBe("sent");
+  });
+
+  test("a subscription to our topic is confirmed; what cannot be looked up now comes again", async () => {
+    const confirmation = signed({
+      Type: "SubscriptionConfirmation",
+      Message: "You have chosen to subscribe",
+      Token: "abc",
+      SubscribeURL: CONFIRM_URL,
+    });
+    asked.length = 0;
+    expect(await take(confirmation)).toBe("taken");
+    expect(asked).toContain(CONFIRM_URL);
+    expect(await take(signed({ Message: "Successfully validated SNS topic" }))).toBe("taken");
+    isReachable = false;
+    expect(await taking()(confirmation)).toBe("unavailable");
+    isReachable = true;
+  });
+
+  test("over HTTP as text/plain, without a key: refused unless signed, and unless a topic is set", async () => {
+    const headers = { authorization: null, "content-type": "text/plain; charset=UTF-8" };
+    const id = await sent("http@example.net");
+    const forged = signed({
+      Message: event(id, hardBounce("http@example.net")),
+      SigningCertURL: "https://a.example",
+    });
+    for (const body of [forged, "", "{"]) {
+      const answer = await tenant.call("POST", "/feedback/ses", { headers, body });
+      expect({ status: answer.status, code: answer.json?.code }).toEqual({
+        status: 400,
+        code: "INVALID_REQUEST",
+      });
+    }
+    const large = await tenant.call("POST", "/feedback/ses", { headers, body: "x".repeat(1_000_001) });
+    expect(large.status).toBe(413);
+    expect((await emailOf(id)).status).toBe("sent");
+  });
+});
