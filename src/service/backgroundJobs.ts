@@ -30,7 +30,7 @@ import { openMailTransport } from "./adapters/openMailTransport.ts";
 import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
-import { refusalLog, relayLog } from "./relayLogLines.ts";
+import { refusalLog, relayChangeLog, relayLog } from "./relayLogLines.ts";
 
 /** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
 const REMOTE_READ_SPACING_MS = 25;
@@ -68,7 +68,7 @@ export function makeBackgroundJobs(
   logger: Logger,
   { deps, readers, logId }: WorkingOnLog,
 ): BackgroundJobs {
-  const transport = openMailTransport(config);
+  const transport = openMailTransport(config, relayChangeLog(logger));
   const relayOutageReports = new RelayOutageReports(
     deps.clock,
     relayLog(config, logger, readers.reader("emails")),

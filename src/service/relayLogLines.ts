@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { countReady } from "../../projections/mailQueue.ts";
+import type { RelayChange } from "../adapters/nodemailer/relayFailover.ts";
 import { systemClock } from "../adapters/system/systemClock.ts";
 import type { RelayTrouble } from "../kernel/outcome/mailOutcome.ts";
 import { SECOND_MS } from "../kernel/time.ts";
@@ -56,6 +57,14 @@ export function refusalLog(config: Config, logger: Logger): (report: RefusalRepo
     const { emailId, reason, code } = refusal;
     const text = `the relay refuses mail for good (${reason}), and it is not tried again: ${refusalRemedy(refusal)}`;
     logger.warn({ relay, emailId, reason: `${reason}: ${code}`, failed }, text);
+  };
+}
+
+/** Writes to the log which of several relays takes no mail, and when it does again. */
+export function relayChangeLog(logger: Logger): (change: RelayChange) => void {
+  return ({ relay, reason }) => {
+    if (reason === null) logger.info({ relay }, "the relay takes mail again");
+    else logger.warn({ relay, reason }, "the relay takes no mail: it goes to the next one meanwhile");
   };
 }
 

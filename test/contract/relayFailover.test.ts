@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { relayFailover } from "../../src/adapters/nodemailer/relayFailover.ts";
+import { type RelayChange, relayFailover } from "../../src/adapters/nodemailer/relayFailover.ts";
 import { smtpOptionsFromUrl } from "../../src/adapters/nodemailer/smtpOptions.ts";
 import { createSmtpTransport } from "../../src/adapters/nodemailer/smtpTransport.ts";
 import { systemClock } from "../../src/adapters/system/systemClock.ts";
@@ -16,6 +16,7 @@ const MESSAGE: MailMessage = {
   text: "Hello",
 };
 
+const changes: RelayChange[] = [];
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close();
@@ -56,7 +57,7 @@ function failoverOver(
       weight,
       transport: createSmtpTransport(smtpOptionsFromUrl(`smtp://127.0.0.1:${port}`), systemClock),
     })),
-    { clock, random },
+    { clock, random, onChange: (change) => changes.push(change) },
   );
   opened.push(transport);
   return transport;
@@ -113,6 +114,7 @@ describe("several relays", () => {
     const second = await sinkWith();
     const { clock, pass } = clockAt();
     const transport = failoverOver([{ port }, { port: second.port, order: 2 }], clock);
+    changes.length = 0;
     expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${second.port}`]);
     // Were it asked again, it would be used: somebody listens there now.
     const back = await startSmtpSinkOn(port);
@@ -120,6 +122,11 @@ describe("several relays", () => {
     pass(1_000);
     expect(await send(transport)).toEqual(["accepted", `127.0.0.1:${port}`]);
     expect(back.record.messages).toHaveLength(1);
+    const relay = `127.0.0.1:${port}`;
+    expect(changes).toEqual([
+      { relay, reason: expect.stringContaining("ECONNREFUSED") },
+      { relay, reason: null },
+    ]);
   });
 
   test.each([

@@ -15,8 +15,16 @@ export interface FailoverRelay {
   readonly transport: MailTransport;
 }
 
+/** A relay that begins to rest, with the reason, or takes mail again. */
+export interface RelayChange {
+  readonly relay: string;
+  /** Null: it takes mail again. Codes and words of our own: a relay's may name people. */
+  readonly reason: string | null;
+}
+
 interface FailoverContext {
   readonly clock: Clock;
+  readonly onChange: (change: RelayChange) => void;
   /** From 0 to 1. */
   readonly random: () => number;
 }
@@ -36,13 +44,13 @@ class GuardedRelay {
 
   constructor(
     readonly relay: FailoverRelay,
-    private readonly clock: Clock,
+    private readonly context: Pick<FailoverContext, "clock" | "onChange">,
   ) {}
 
   /** Whether a message may go to it now. Of those that come after a rest, one tries it. */
   get isClosed(): boolean {
     if (this.faults === 0) return true;
-    return !this.isTried && this.clock.monotonicMs() >= this.restUntil;
+    return !this.isTried && this.context.clock.monotonicMs() >= this.restUntil;
   }
 
   begin(): void {
@@ -50,14 +58,16 @@ class GuardedRelay {
   }
 
   succeeded(): void {
+    if (this.faults > 0) this.context.onChange({ relay: this.relay.name, reason: null });
     this.faults = 0;
     this.isTried = false;
   }
 
-  failed(): void {
+  failed(reason: string): void {
+    if (this.faults === 0) this.context.onChange({ relay: this.relay.name, reason });
     const restMs = Math.min(REST_MS_MAX, REST_MS_MIN * 2 ** this.faults);
     this.faults = Math.min(this.faults + 1, DOUBLINGS_MAX);
-    this.restUntil = this.clock.monotonicMs() + restMs;
+    this.restUntil = this.context.clock.monotonicMs() + restMs;
     this.isTried = false;
   }
 
@@ -78,9 +88,9 @@ interface Opened {
  */
 export function relayFailover(
   relays: readonly FailoverRelay[],
-  { clock, random }: FailoverContext,
+  { clock, random, onChange }: FailoverContext,
 ): MailTransport {
-  const guards = relays.map((relay) => new GuardedRelay(relay, clock));
+  const guards = relays.map((relay) => new GuardedRelay(relay, { clock, onChange }));
 
   /** The relays in the order in which a message tries them. While all of them rest, all are tried. */
   const inOrder = (tried: ReadonlySet<GuardedRelay>): readonly GuardedRelay[] => {
@@ -107,7 +117,7 @@ export function relayFailover(
         guarded.undecided();
         break;
       }
-      guarded.failed();
+      guarded.failed(result.reason);
     }
     return last;
   };
@@ -148,7 +158,7 @@ class FailoverSession implements MailSession {
       const { guarded, session } = this.current;
       const outcome = await session.send(message, deadline);
       if (outcome.kind === "outOfTime") guarded.undecided();
-      else if (isRelayFault(outcome)) guarded.failed();
+      else if (isRelayFault(outcome)) guarded.failed(reasonOf(outcome));
       else guarded.succeeded();
       if (!isHandedOver(outcome) || !(await this.next(deadline))) return outcome;
     }
@@ -169,6 +179,11 @@ class FailoverSession implements MailSession {
     this.current = opened;
     return true;
   }
+}
+
+function reasonOf(outcome: MailOutcome): string {
+  if (outcome.kind === "refused") return `it answered ${outcome.code} to ${outcome.stage}`;
+  return "reason" in outcome ? outcome.reason : outcome.kind;
 }
 
 function isRelayFault(outcome: MailOutcome): boolean {

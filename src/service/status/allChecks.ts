@@ -3,7 +3,7 @@ import {
   type Check,
   contentCheck,
   firstKeyChecks,
-  relayCheck,
+  relayChecks,
   scannerChecks,
   webhookChecks,
 } from "./healthChecks.ts";
@@ -29,10 +29,10 @@ export interface CheckSource {
 /** Everything that is checked, in the order in which it is told. Throws what `log` throws. */
 export async function allChecks({ config, service, log, workers }: CheckSource): Promise<readonly Check[]> {
   const found = await log();
-  const [content, scanner, relay] = await Promise.all([
+  const [content, scanner, relays] = await Promise.all([
     contentCheck(config),
     scannerChecks(config),
-    relayCheck(config),
+    relayChecks(config),
   ]);
   return [
     ...service,
@@ -42,7 +42,7 @@ export async function allChecks({ config, service, log, workers }: CheckSource):
     content,
     ...found.disk,
     ...scanner,
-    relay,
+    ...relays,
     ...submissionCertificateChecks(config),
     ...workers(),
     ...webhookChecks(config),

@@ -6,10 +6,11 @@ import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { bytesText } from "../../kernel/text/text.ts";
 import { epochMs, rfc3339, SECOND_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
+import type { MailTransport } from "../../ports/mailTransport.ts";
 import type { BehindSince } from "../../readModels/lag.ts";
 import { openMalwareScanner } from "../adapters/openAttachmentInspector.ts";
 import { openContentStore } from "../adapters/openContentStore.ts";
-import { openMailTransport } from "../adapters/openMailTransport.ts";
+import { isOutbox, openMailTransport, openRelays } from "../adapters/openMailTransport.ts";
 import type { Config } from "../config/config.ts";
 import {
   BOOTSTRAP_KEY_REMEDY,
@@ -46,10 +47,15 @@ export function failed(name: string, detail: string, action: string | null): Che
 /** How long the relay may take to greet us and take the log-in. */
 const RELAY_MS_MAX = 15_000;
 
-/** Opens a session at the relay and sends nothing. */
-export async function relayCheck(config: Config): Promise<Check> {
-  const transport = openMailTransport(config);
-  const name = `relay (${transport.name})`;
+/** Opens a session at each relay and sends nothing. */
+export async function relayChecks(config: Config): Promise<readonly Check[]> {
+  const relays = isOutbox(config) ? [] : openRelays(config);
+  if (relays.length < 2) return [await relayCheck("relay", openMailTransport(config))];
+  return Promise.all(relays.map(({ name, transport }) => relayCheck(`relay ${name}`, transport)));
+}
+
+async function relayCheck(called: string, transport: MailTransport): Promise<Check> {
+  const name = `${called} (${transport.name})`;
   try {
     const opened = await transport.session(AbortSignal.timeout(RELAY_MS_MAX));
     if (opened.kind !== "session") return failed(name, opened.reason, relayRemedy(opened.trouble));

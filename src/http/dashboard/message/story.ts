@@ -209,6 +209,7 @@ function sourceInWords(source: string): string {
 
 function sentInWords({
   transport,
+  relay,
   reply,
   relayId,
 }: Extract<EmailEvent, { type: "EmailSent" }>["data"]): Told {
@@ -220,7 +221,12 @@ function sentInWords({
     };
   }
   const id = relayId === undefined ? [] : [`The relay calls it ${relayId}.`];
-  return { title: "Sent", tone: "good", lines: ["The relay took it.", ...id], said: reply };
+  return {
+    title: "Sent",
+    tone: "good",
+    lines: [`The relay${relay === undefined ? "" : ` ${relay}`} took it.`, ...id],
+    said: reply,
+  };
 }
 
 function deferralInWords(data: Extract<EmailEvent, { type: "EmailDeferred" }>["data"]): Told {
