@@ -230,6 +230,14 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
     params: oneOf("email"),
     query: ({ random }) => (random.chance(0.3) ? { as_of: "2099-01-01T00:00:00Z" } : {}),
   },
+  sendEmailBatch: {
+    body: (hinting) => ({
+      emails: Array.from({ length: hinting.random.integer(1, 4) }, () => ({
+        ...(sendBody(hinting) as JsonObject),
+        idempotency_key: crypto.randomUUID(),
+      })),
+    }),
+  },
   rescheduleEmail: {
     needs: "sendEmail",
     params: oneOf("email", ({ status }) => status === "scheduled"),

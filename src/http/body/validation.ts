@@ -1,4 +1,4 @@
-import { Kind, type TSchema } from "@sinclair/typebox";
+import { Kind, type TSchema, type TUnsafe, Type, TypeRegistry } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { type ValueError, type ValueErrorIterator, ValueErrorType } from "@sinclair/typebox/errors";
 import type { ValidationError } from "elysia";
@@ -21,6 +21,16 @@ export function inWords<Schema extends TSchema>(words: string, schema: Schema): 
 /** The schema of a body that `rules` are for as well: a body that it refuses is told what they find, too. */
 export function withRules<Schema extends TSchema>(schema: Schema, rules: FurtherRules): Schema {
   return { ...schema, [FURTHER]: rules };
+}
+
+TypeRegistry.Set("CheckedLater", () => true);
+
+/**
+ * A schema for the document alone: whoever answers the request checks the values one by one, so that one that is wrong
+ * spoils none of the others.
+ */
+export function checkedLater(schema: TSchema): TUnsafe<unknown> {
+  return Type.Unsafe<unknown>({ ...schema, [Kind]: "CheckedLater" } as TSchema);
 }
 
 /** Throws what the rules of a schema find in a value that the schema itself takes. */

@@ -4,6 +4,7 @@ import { DAY_MS } from "../../kernel/time.ts";
 import { Closed, Time } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersOk, type Operations } from "../server/operation.ts";
+import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
 import { Email, EmailReceipt, EmailStatus, EmailSummary } from "./emailResource.ts";
 import { IdempotencyKeyHeader } from "./idempotencyKey.ts";
 import { SendEmailBody } from "./sendEmailRequest.ts";
@@ -63,6 +64,14 @@ export const emailOperations = {
       "STORAGE_LIMIT_EXCEEDED",
       "DAILY_LIMIT_REACHED",
     ],
+  },
+  sendEmailBatch: {
+    summary: "Send up to 100 emails",
+    description:
+      "Each send has its own `idempotency_key`, and is checked, accepted or refused as if it had come alone: a refusal stops none of the others, and a repeat of the batch repeats the answers. The pointers of a problem lead into its own send. Counts once in the rate limit; each message counts in the daily limit.",
+    tag,
+    body: EmailBatchBody,
+    ...answersOk(EmailBatch),
   },
   listEmails: {
     summary: "List emails",

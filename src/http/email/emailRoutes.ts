@@ -1,3 +1,4 @@
+import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type EmailQuery, type EmailRow, listEmails } from "../../../projections/emails.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
@@ -14,17 +15,25 @@ import { isUuid } from "../../kernel/ids.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
+import { contentLengthOf } from "../body/jsonBody.ts";
 import { caughtUpRowsIfInTime, findPage, type ReadModel } from "../lists/caughtUpReads.ts";
 import { createdRange, pageRequest } from "../lists/cursorPaging.ts";
 import { requireSender } from "../server/authorization.ts";
 import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
-import { commandContextOf, principalOf } from "../server/requestContext.ts";
+import { commandContextOf, principalOf, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
+import { sendBatch } from "./emailBatch.ts";
 import { emailOperations, type ListEmailsQuery } from "./emailOperations.ts";
-import { emailJson, emailSummaryJson, receiptJson, rowSummaryJson } from "./emailResource.ts";
+import {
+  type EmailReceipt,
+  emailJson,
+  emailSummaryJson,
+  receiptJson,
+  rowSummaryJson,
+} from "./emailResource.ts";
 import { idempotencyKeyOf } from "./idempotencyKey.ts";
-import { sendRequest } from "./sendEmailRequest.ts";
+import { type SendEmailBody, sendRequest } from "./sendEmailRequest.ts";
 import { sendProblem } from "./sendProblem.ts";
 
 interface EmailsOptions {
@@ -41,6 +50,7 @@ interface EmailsOptions {
 export function emailsController(options: EmailsOptions) {
   return new Elysia({ normalize: false })
     .use(sending(options))
+    .use(sendingBatches(options))
     .use(rescheduling(options))
     .use(acceptedEmails(options));
 }
@@ -50,18 +60,44 @@ function sending({ deps, basePath }: EmailsOptions) {
   return new Elysia({ normalize: false }).post(
     routes.sendEmail.path,
     async ({ body, request, set }) => {
-      const idempotencyKey = idempotencyKeyOf(request.headers);
-      const context = commandContextOf(request, deps);
-      requireSender(request, body.from);
-      const asked = { workspaceId: context.workspaceId, idempotencyKey, context };
-      const outcome = await sendEmail(deps, { ...sendRequest(body), ...asked });
-      if (outcome.kind !== "accepted") throw sendProblem(outcome, context.at);
+      const { receipt, replayed } = await accept(deps, request, body, idempotencyKeyOf(request.headers));
       set.status = 202;
-      set.headers.location = `${basePath}/api/v1/emails/${outcome.receipt.id}`;
-      if (outcome.replayed) set.headers["idempotent-replayed"] = "true";
-      return receiptJson(outcome.receipt);
+      set.headers.location = `${basePath}/api/v1/emails/${receipt.id}`;
+      if (replayed) set.headers["idempotent-replayed"] = "true";
+      return receiptJson(receipt);
     },
     send,
+  );
+}
+
+/** Accepts one message. Throws why it is not accepted. */
+async function accept(deps: Dependencies, request: Request, body: SendEmailBody, idempotencyKey: string) {
+  const context = commandContextOf(request, deps);
+  requireSender(request, body.from);
+  const asked = { workspaceId: context.workspaceId, idempotencyKey, context };
+  const outcome = await sendEmail(deps, { ...sendRequest(body), ...asked });
+  if (outcome.kind !== "accepted") throw sendProblem(outcome, context.at);
+  return outcome;
+}
+
+/** Between two sends of a batch of this size others get their turn. */
+const REST_ABOVE_BYTES = 1_000_000;
+
+function sendingBatches({ deps }: EmailsOptions) {
+  return new Elysia({ normalize: false }).post(
+    routes.sendEmailBatch.path,
+    async ({ body, request }) => {
+      const bytes = contentLengthOf(request.headers) ?? Number.POSITIVE_INFINITY;
+      return sendBatch(body.emails, {
+        requestId: requestContextOf(request).requestId,
+        rest: () => (bytes > REST_ABOVE_BYTES ? Bun.sleep(0) : Promise.resolve()),
+        async send(one, idempotencyKey) {
+          const { receipt } = await accept(deps, request, one, idempotencyKey);
+          return receiptJson(receipt) as Static<typeof EmailReceipt>;
+        },
+      });
+    },
+    hooksOf(deps, emailOperations)("sendEmailBatch"),
   );
 }
 

@@ -26,6 +26,7 @@ import { NO_DATE_TIME } from "../body/dateTimeText.ts";
 import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberRules.ts";
 import { inWords, withRules } from "../body/validation.ts";
 import { type ProblemDetail, refusedFor } from "../server/problem.ts";
+import { IdempotencyKey } from "./idempotencyKey.ts";
 
 /** A file that comes with a send: the html may show it. */
 const SentAttachment = Closed(
@@ -48,88 +49,94 @@ function Name(description: string) {
   return Type.Optional(Text({ minLength: 1, maxLength: NAME_CHARACTERS_MAX, description }));
 }
 
+const sendFields = {
+  from: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "A verified Sending Address." }),
+  from_name: Name("Stands beside `from`; without it the sender's display name does, if it has one."),
+  to: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Exactly one recipient." }),
+  to_name: Name("Stands beside `to`."),
+  reply_to: Type.Optional(
+    Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Where replies to this message go." }),
+  ),
+  reply_to_name: Name("Stands beside `reply_to`, which it needs."),
+  subject: Type.Optional(
+    Text({
+      minLength: 1,
+      maxLength: SUBJECT_CHARACTERS_MAX,
+      description: "Required without `template_id`; not used with it.",
+    }),
+  ),
+  html: Type.Optional(
+    Text({
+      maxLength: HTML_CHARACTERS_MAX,
+      description: "Without `template_id`, this or `text` is required; not used with it.",
+    }),
+  ),
+  text: Type.Optional(
+    Text({
+      maxLength: TEXT_CHARACTERS_MAX,
+      description: "Without `template_id`, this or `html` is required; not used with it.",
+    }),
+  ),
+  scheduled_at: Type.Optional(
+    Time(
+      `RFC 3339: delivers the message at this time, at most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead. A time of the last hour means at once.`,
+    ),
+  ),
+  auto_text: Type.Optional(
+    Type.Boolean({
+      description: "Makes a text of the html, the template's too, where there is none.",
+    }),
+  ),
+  headers: Type.Optional(
+    Type.Record(AnyName, Text({ minLength: 1, maxLength: HEADER_VALUE_CHARACTERS_MAX }), {
+      description: `Headers of your own, ${HEADERS_MAX} at most: X-…, List-…, References, In-Reply-To, Auto-Submitted, Feedback-ID, Importance, Precedence.`,
+    }),
+  ),
+  template_id: Type.Optional(Id("A published template of the workspace: the content.")),
+  template_version_id: Type.Optional(Id("Pins a published version; without it the current one is used.")),
+  variables: Type.Optional(
+    Type.Record(AnyName, Type.Unknown(), {
+      description: `Values for the template's variables; ${grouped(VARIABLES_CHARACTERS_MAX)} characters as compact JSON at most. What the template does not declare is ignored, so that senders need not change together with templates.`,
+    }),
+  ),
+  metadata: Type.Optional(
+    Type.Record(
+      AnyName,
+      Type.Union([Text({ maxLength: METADATA_TEXT_CHARACTERS_MAX }), Type.Number(), Type.Boolean()]),
+      {
+        description: `Correlation values; names of up to ${METADATA_KEY_CHARACTERS_MAX} characters, ${grouped(METADATA_BYTES_MAX)} bytes encoded at most.`,
+      },
+    ),
+  ),
+  attachments: Type.Optional(
+    Type.Array(Type.Union([UploadId, SentAttachment]), {
+      description: `Uploaded attachments by id and files sent inline, delivered in this order: ${ATTACHMENTS_MAX} at most, ${grouped(ATTACHMENTS_BYTES_MAX)} bytes in all.`,
+    }),
+  ),
+};
+
 /** The body of a send. */
 export const SendEmailBody = withRules(
-  Closed(
-    {
-      from: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "A verified Sending Address." }),
-      from_name: Name("Stands beside `from`; without it the sender's display name does, if it has one."),
-      to: Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Exactly one recipient." }),
-      to_name: Name("Stands beside `to`."),
-      reply_to: Type.Optional(
-        Text({ maxLength: ADDRESS_CHARACTERS_MAX, description: "Where replies to this message go." }),
-      ),
-      reply_to_name: Name("Stands beside `reply_to`, which it needs."),
-      subject: Type.Optional(
-        Text({
-          minLength: 1,
-          maxLength: SUBJECT_CHARACTERS_MAX,
-          description: "Required without `template_id`; not used with it.",
-        }),
-      ),
-      html: Type.Optional(
-        Text({
-          maxLength: HTML_CHARACTERS_MAX,
-          description: "Without `template_id`, this or `text` is required; not used with it.",
-        }),
-      ),
-      text: Type.Optional(
-        Text({
-          maxLength: TEXT_CHARACTERS_MAX,
-          description: "Without `template_id`, this or `html` is required; not used with it.",
-        }),
-      ),
-      scheduled_at: Type.Optional(
-        Time(
-          `RFC 3339: delivers the message at this time, at most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead. A time of the last hour means at once.`,
-        ),
-      ),
-      auto_text: Type.Optional(
-        Type.Boolean({
-          description: "Makes a text of the html, the template's too, where there is none.",
-        }),
-      ),
-      headers: Type.Optional(
-        Type.Record(AnyName, Text({ minLength: 1, maxLength: HEADER_VALUE_CHARACTERS_MAX }), {
-          description: `Headers of your own, ${HEADERS_MAX} at most: X-…, List-…, References, In-Reply-To, Auto-Submitted, Feedback-ID, Importance, Precedence.`,
-        }),
-      ),
-      template_id: Type.Optional(Id("A published template of the workspace: the content.")),
-      template_version_id: Type.Optional(Id("Pins a published version; without it the current one is used.")),
-      variables: Type.Optional(
-        Type.Record(AnyName, Type.Unknown(), {
-          description: `Values for the template's variables; ${grouped(VARIABLES_CHARACTERS_MAX)} characters as compact JSON at most. What the template does not declare is ignored, so that senders need not change together with templates.`,
-        }),
-      ),
-      metadata: Type.Optional(
-        Type.Record(
-          AnyName,
-          Type.Union([Text({ maxLength: METADATA_TEXT_CHARACTERS_MAX }), Type.Number(), Type.Boolean()]),
-          {
-            description: `Correlation values; names of up to ${METADATA_KEY_CHARACTERS_MAX} characters, ${grouped(METADATA_BYTES_MAX)} bytes encoded at most.`,
-          },
-        ),
-      ),
-      attachments: Type.Optional(
-        Type.Array(Type.Union([UploadId, SentAttachment]), {
-          description: `Uploaded attachments by id and files sent inline, delivered in this order: ${ATTACHMENTS_MAX} at most, ${grouped(ATTACHMENTS_BYTES_MAX)} bytes in all.`,
-        }),
-      ),
-    },
-    {
-      examples: [
-        {
-          from: "hello@example.com",
-          to: "ana@example.com",
-          subject: "Your order",
-          text: "It is on its way.",
-        },
-      ],
-    },
-  ),
+  Closed(sendFields, {
+    examples: [
+      {
+        from: "hello@example.com",
+        to: "ana@example.com",
+        subject: "Your order",
+        text: "It is on its way.",
+      },
+    ],
+  }),
   memberRules(sendFaults),
 );
 export type SendEmailBody = Static<typeof SendEmailBody>;
+
+/** One send of a batch. */
+export const BatchedEmail = withRules(
+  Closed({ idempotency_key: IdempotencyKey, ...sendFields }),
+  memberRules(sendFaults),
+);
+export type BatchedEmail = Static<typeof BatchedEmail>;
 
 /** As {@link addressFaults}, and which member takes the name that others take beside the address. */
 function mailboxFaults(member: "from" | "to" | "reply_to", address: unknown): readonly ProblemDetail[] {

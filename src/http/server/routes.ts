@@ -34,6 +34,7 @@ export const routes = {
   sendEmail: post("/api/v1/emails", "email:send", BODY_BYTES_MAX),
   listEmails: get("/api/v1/emails", "email:read"),
   getEmail: get("/api/v1/emails/:id", "email:read"),
+  sendEmailBatch: post("/api/v1/emails/batch", "email:send", BODY_BYTES_MAX),
   rescheduleEmail: post("/api/v1/emails/:id/reschedule", "email:send"),
   cancelEmail: post("/api/v1/emails/:id/cancel", "email:send"),
   showUsage: get("/api/v1/usage", "email:read"),

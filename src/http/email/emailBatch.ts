@@ -1,0 +1,104 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Closed } from "../body/commonSchemas.ts";
+import { checkBy, checkedLater } from "../body/validation.ts";
+import { type Problem, ProblemBody, problemBody } from "../server/problem.ts";
+import { problemOf } from "../server/problemOfError.ts";
+import { EmailReceipt } from "./emailResource.ts";
+import { idempotencyKeyIn } from "./idempotencyKey.ts";
+import { BatchedEmail, type SendEmailBody } from "./sendEmailRequest.ts";
+
+export const BATCH_EMAILS_MAX = 100;
+
+export const EmailBatchBody = Closed(
+  {
+    emails: Type.Array(checkedLater(BatchedEmail), {
+      minItems: 1,
+      maxItems: BATCH_EMAILS_MAX,
+      description: "Each is a send of its own.",
+    }),
+  },
+  {
+    examples: [
+      {
+        emails: ["ana", "bo"].map((name) => ({
+          idempotency_key: `week-47-${name}`,
+          from: "hello@example.com",
+          to: `${name}@example.com`,
+          subject: "What is new this week",
+          text: "Have a look.",
+        })),
+      },
+    ],
+  },
+);
+
+export const EmailBatch = Closed(
+  {
+    data: Type.Array(Type.Union([EmailReceipt, ProblemBody]), {
+      description: "An answer to each send, in their order: what a 202 says, or why it was refused.",
+    }),
+  },
+  { $id: "EmailBatch" },
+);
+
+type Receipt = Static<typeof EmailReceipt>;
+
+/** Sends one message of a batch that is sound so far. Throws as a send does. */
+type Send = (body: SendEmailBody, idempotencyKey: string) => Promise<Receipt>;
+
+const checkEmail = checkBy(BatchedEmail);
+
+interface Batch {
+  readonly requestId: string;
+  readonly send: Send;
+  /** Lets others have their turn; comes before each send of a batch that is large. */
+  readonly rest: () => Promise<void>;
+}
+
+/**
+ * Answers the sends of a batch, each as if it had come alone. They are under way together, so that their appends share
+ * commits; those of the same key one after the other. Throws where the service itself fails all of them alike.
+ */
+export async function sendBatch(
+  emails: readonly unknown[],
+  { requestId, send, rest }: Batch,
+): Promise<Static<typeof EmailBatch>> {
+  const lastOfKey = new Map<string, Promise<unknown>>();
+  const answers: Promise<Receipt | Problem>[] = [];
+  for (const email of emails) {
+    await rest();
+    const answer = answerOf(email, lastOfKey, send);
+    // What fails while others are begun is told by the wait for all of them.
+    answer.catch(() => {});
+    answers.push(answer);
+  }
+  const settled = await Promise.all(answers);
+  const [first] = settled;
+  const isOutage = settled.every((answer) => "code" in answer && answer.status >= 500);
+  if (isOutage && first !== undefined) throw first;
+  return { data: settled.map((answer) => ("code" in answer ? problemBody(answer, requestId) : answer)) };
+}
+
+async function answerOf(
+  email: unknown,
+  lastOfKey: Map<string, Promise<unknown>>,
+  send: Send,
+): Promise<Receipt | Problem> {
+  try {
+    const given = (email as { readonly idempotency_key?: unknown } | null)?.idempotency_key;
+    const key = idempotencyKeyIn(given, "/idempotency_key");
+    checkEmail(email);
+    const { idempotency_key: _, ...body } = email as BatchedEmail;
+    const before = lastOfKey.get(key);
+    const answer = before === undefined ? send(body, key) : before.then(() => send(body, key));
+    lastOfKey.set(
+      key,
+      answer.catch(() => {}),
+    );
+    return await answer;
+  } catch (error) {
+    const problem = problemOf(error);
+    if (problem === null) throw error;
+    return problem;
+  }
+}

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { emailStream } from "../../../src/domain/email/events.ts";
+import { setLimits } from "../../support/limits.ts";
+import type { Answer } from "../../support/service.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import {
+  message,
+  newKey,
+  SENDER,
+  startService,
+  type Tenant,
+  type TestService,
+} from "../../support/tenants.ts";
+
+const PATH = "/api/v1/emails/batch";
+const RECEIPT = ["created_at", "id", "object", "status"];
+
+describe.each(await testStores())("a batch on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  const email = (parts: Record<string, unknown> = {}) => message({ idempotency_key: newKey(), ...parts });
+  const send = (emails: unknown, as = tenant) => as.call("POST", PATH, { body: { emails } });
+  const answersOf = ({ status, json }: Answer) => {
+    expect(status).toBe(200);
+    expect(Object.keys(json)).toEqual(["data"]);
+    return json.data;
+  };
+
+  test("of 100 is accepted, each with the four fields of a 202, in their order", async () => {
+    const emails = Array.from({ length: 100 }, (_, index) => email({ subject: `Number ${index}` }));
+    const answers = answersOf(await send(emails));
+    expect(answers).toHaveLength(100);
+    for (const answer of answers) {
+      expect(Object.keys(answer).sort()).toEqual(RECEIPT);
+      expect(answer).toMatchObject({ object: "email", status: "queued" });
+    }
+    for (const index of [0, 57, 99]) {
+      const { json } = await tenant.call("GET", `/api/v1/emails/${answers[index].id}`);
+      expect(json.subject).toBe(`Number ${index}`);
+    }
+    expect((await send([...emails, email()])).status).toBe(400);
+    expect((await send([])).status).toBe(400);
+  });
+
+  test("answers a repeat as before, and a send by itself with the same key and content is the same message", async () => {
+    const emails = [email(), email({ to: "nobody" }), email({ html: "<p>a</p>" })];
+    const first = answersOf(await send(emails));
+    const again = answersOf(await send(emails));
+    expect([again[0], again[2]]).toEqual([first[0], first[2]]);
+    const { idempotency_key: key, ...body } = emails[0] as Record<string, string>;
+    const alone = await tenant.send(key as string, body);
+    expect(alone.json).toEqual(first[0]);
+    expect(alone.headers.get("idempotent-replayed")).toBe("true");
+    expect(await service.log.store.lastRevision(emailStream(first[0].id))).toBe(1);
+  });
+
+  test("refuses one for its own fault, and accepts the others", async () => {
+    await tenant.call("POST", "/api/v1/suppressions", { body: { address: "gone@example.com" } });
+    const taken = email();
+    await send([taken]);
+    const cases: readonly (readonly [unknown, object])[] = [
+      [email(), { status: "queued" }],
+      [email({ to: "nobody" }), { status: 400, code: "INVALID_REQUEST", errors: [{ pointer: "/to" }] }],
+      [email({ idempotency_key: undefined }), { code: "IDEMPOTENCY_KEY_REQUIRED" }],
+      [email({ idempotency_key: "short" }), { code: "IDEMPOTENCY_KEY_REQUIRED" }],
+      [email({ idempotency_key: "one, two, three" }), { errors: [{ pointer: "/idempotency_key" }] }],
+      [email({ unknown: 1 }), { code: "INVALID_REQUEST", errors: [{ pointer: "/unknown" }] }],
+      [
+        { ...taken, subject: "Other" },
+        { status: 409, code: "IDEMPOTENCY_CONFLICT" },
+      ],
+      [email({ from: "other@example.com" }), { status: 422, code: "SENDER_UNAVAILABLE" }],
+      [email({ to: "gone@example.com" }), { status: "suppressed" }],
+      [email({ scheduled_at: new Date(Date.now() + 60_000).toISOString() }), { status: "scheduled" }],
+      [null, { code: "IDEMPOTENCY_KEY_REQUIRED" }],
+      ["a text", { code: "IDEMPOTENCY_KEY_REQUIRED" }],
+      [email(), { status: "queued" }],
+    ];
+    const answers = answersOf(await send(cases.map(([one]) => one)));
+    expect(answers).toMatchObject(cases.map(([, wanted]) => wanted));
+    const [, problem] = answers;
+    expect(Object.keys(problem).sort()).toEqual(
+      ["code", "detail", "errors", "request_id", "retryable", "status", "title", "type"].sort(),
+    );
+  });
+
+  test("with the same key twice gives one message and its answer twice, or a conflict for other content", async () => {
+    const one = email();
+    const [first, same, other] = answersOf(await send([one, one, { ...one, text: "Other" }]));
+    expect(same).toEqual(first);
+    expect(other).toMatchObject({ status: 409, code: "IDEMPOTENCY_CONFLICT" });
+  });
+
+  test("needs the scope, and a key that is bound to senders sends for those alone", async () => {
+    const reader = await tenant.withKey({ scopes: ["email:read"] });
+    expect((await send([email()], reader)).status).toBe(403);
+    const { json: key } = await tenant.call("POST", "/api/v1/api-keys", {
+      body: { name: "bound", scopes: ["email:send"], senders: ["other@example.com"] },
+    });
+    const answer = await fetch(`${service.url}${PATH}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key.key}`, "content-type": "application/json" },
+      body: JSON.stringify({ emails: [email({ from: SENDER })] }),
+    });
+    expect(await answer.json()).toMatchObject({ data: [{ status: 403, code: "FORBIDDEN" }] });
+  });
+
+  test("takes no more than the daily limit", async () => {
+    const few = await service.tenant();
+    await setLimits(service.log, few.workspaceId, { messagesPerDay: 3 });
+    const answers = answersOf(
+      await send(
+        Array.from({ length: 5 }, () => email()),
+        few,
+      ),
+    );
+    const codes = answers.map(({ code = "accepted" }: { code?: string }) => code);
+    expect(codes.toSorted()).toEqual([
+      "DAILY_LIMIT_REACHED",
+      "DAILY_LIMIT_REACHED",
+      "accepted",
+      "accepted",
+      "accepted",
+    ]);
+  });
+
+  for (const [what, body] of [
+    ["no list", { emails: {} }],
+    ["nothing", {}],
+    ["a further member", { emails: [], more: 1 }],
+    ["a list alone", []],
+  ] as const) {
+    test(`of ${what} is INVALID_REQUEST`, async () => {
+      const { status, json } = await tenant.call("POST", PATH, { body });
+      expect({ status, code: json.code }).toEqual({ status: 400, code: "INVALID_REQUEST" });
+    });
+  }
+});
