@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Closed, Id, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
+import { AnyName, Closed, Id, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
 import { fault, memberRules, NO_FAULTS } from "../body/memberRules.ts";
 import { inWords, withRules } from "../body/validation.ts";
 import { answersNoContent, answersOk, type Operations } from "../server/operation.ts";
@@ -63,6 +63,27 @@ export const TellFeedbackBody = withRules(
   ),
 );
 
+/** What Postmark sends; of its members those that are read. */
+const PostmarkCall = Type.Object(
+  {
+    RecordType: Type.String({ description: "`Bounce`, `Delivery`, `SpamComplaint`; others change nothing." }),
+    Type: Type.Optional(Type.String({ description: "Of a bounce: `HardBounce` and so on." })),
+    Details: Type.Optional(Type.String({ description: "What the recipient's server said." })),
+    Metadata: Type.Optional(Type.Record(AnyName, Type.Unknown())),
+  },
+  {
+    additionalProperties: true,
+    examples: [
+      {
+        RecordType: "Bounce",
+        Type: "HardBounce",
+        Details: "smtp;550 5.1.1 user unknown",
+        Metadata: { postledger_id: "0d3f7a52-90d5-5d0c-8f5e-3d1b8a3f7c11" },
+      },
+    ],
+  },
+);
+
 const FeedbackOutcome = Closed(
   {
     object: Type.Literal("feedback"),
@@ -85,6 +106,16 @@ export const feedbackOperations = {
     tag: "Feedback",
     body: TellFeedbackBody,
     ...answersOk(FeedbackOutcome, "NOT_FOUND"),
+  },
+  takePostmarkEvent: {
+    summary: "Take a webhook call of Postmark",
+    description:
+      "As Postmark makes it, with an API key in its `HttpHeaders`. The message is named by its metadata, which the " +
+      "service adds for a relay with `provider=postmark`. What is not about a message of the key's workspace, or says " +
+      "nothing about its end, is taken and changes nothing, so that Postmark does not repeat it.",
+    tag: "Feedback",
+    body: PostmarkCall,
+    ...answersNoContent(),
   },
   takeSesNotification: {
     summary: "Take a notification of Amazon SES",

@@ -3,6 +3,8 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
 import { recordEmailFeedback, type ToldOfEmail } from "../../commands/email/recordEmailFeedback.ts";
 import { bounceReason } from "../../domain/email/feedback/bounceReason.ts";
+import { readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
+import type { FeedbackSource } from "../../domain/email/feedback/recordFeedback.ts";
 import { isUuid } from "../../kernel/ids.ts";
 import { checkRules } from "../body/validation.ts";
 import { requireSender } from "../server/authorization.ts";
@@ -20,25 +22,45 @@ interface FeedbackOptions extends Dependencies {
 /** What others tell of messages. */
 export function feedbackController(deps: FeedbackOptions) {
   const hooks = hooksOf(deps, feedbackOperations);
-  return new Elysia({ normalize: false }).post(
-    routes.tellFeedback.path,
-    async ({ body, request }) => {
-      checkRules(TellFeedbackBody, body);
-      const id = messageIdOf(body);
-      if (id === null) throw new Problem("NOT_FOUND");
-      const { workspaceId, senders } = principalOf(request);
-      if (senders !== null) {
-        const email = await readEmail(deps, workspaceId, id);
-        if (email === null) throw new Problem("NOT_FOUND");
-        requireSender(request, email.content?.from ?? null);
-      }
-      const origin = { ...commandContextOf(request, deps), source: "api" } as const;
-      const outcome = await recordEmailFeedback(deps, id, toldBy(body), origin);
-      if (outcome === "notFound") throw new Problem("NOT_FOUND");
-      return { object: "feedback", email_id: id, outcome } as const;
-    },
-    hooks("tellFeedback"),
-  );
+  return new Elysia({ normalize: false })
+    .post(
+      routes.tellFeedback.path,
+      async ({ body, request }) => {
+        checkRules(TellFeedbackBody, body);
+        const id = messageIdOf(body);
+        if (id === null) throw new Problem("NOT_FOUND");
+        const outcome = await record(deps, request, { id, told: toldBy(body), source: "api" });
+        if (outcome === "notFound") throw new Problem("NOT_FOUND");
+        return { object: "feedback", email_id: id, outcome } as const;
+      },
+      hooks("tellFeedback"),
+    )
+    .post(
+      routes.takePostmarkEvent.path,
+      async ({ body, request, set }) => {
+        const { emailId: id, told } = readPostmarkEvent(body);
+        if (id !== null && told !== null) await record(deps, request, { id, told, source: "postmark" });
+        set.status = 204;
+      },
+      hooks("takePostmarkEvent"),
+    );
+}
+
+interface Told {
+  readonly id: string;
+  readonly told: ToldOfEmail;
+  readonly source: FeedbackSource;
+}
+
+/** Records it of a message of the key's workspace, and of its senders where it is bound to some. */
+async function record(deps: FeedbackOptions, request: Request, { id, told, source }: Told) {
+  const { workspaceId, senders } = principalOf(request);
+  if (senders !== null) {
+    const email = await readEmail(deps, workspaceId, id);
+    if (email === null) return "notFound" as const;
+    requireSender(request, email.content?.from ?? null);
+  }
+  return recordEmailFeedback(deps, id, told, { ...commandContextOf(request, deps), source });
 }
 
 /** Our id of the message; null when the Message-ID is none of ours. */

@@ -63,6 +63,7 @@ export const routes = {
   getSuppression: get("/api/v1/suppressions/:address", "suppression:manage"),
   removeSuppression: remove("/api/v1/suppressions/:address", "suppression:manage"),
   tellFeedback: post("/api/v1/feedback", "feedback:write"),
+  takePostmarkEvent: post("/api/v1/feedback/postmark", "feedback:write", SNS_BODY_BYTES_MAX),
   takeSesNotification: post("/feedback/ses", null, SNS_BODY_BYTES_MAX),
   addSender: post("/api/v1/senders", "sender:manage"),
   listSenders: get("/api/v1/senders", "sender:manage"),
