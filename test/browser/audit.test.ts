@@ -59,7 +59,7 @@ describeInBrowser("the audit", (browser) => {
       const { page, errors } = await open("/audit/seals");
       await page.getByRole("heading", { name: "Last seal" }).waitFor();
       await page.getByRole("button", { name: "Verify the log" }).click();
-      await page.getByText("nothing found: what was checked is as it was written").waitFor({
+      await page.getByText("what was checked is as it was written").waitFor({
         timeout: TEST_MS_MAX / 2,
       });
       expect(errors).toEqual([]);

@@ -5,6 +5,7 @@ import { type Samples, sendSamples } from "../support/sampleMessages.ts";
 import { startTestApp } from "../support/service.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
 import { describeInBrowser, expectGoodLooks, logInByKey, logInByLink } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
@@ -29,9 +30,8 @@ describeInBrowser("sessions", (browser) => {
     const context = { ...systemCommandContext("test"), workspaceId: tenant.workspaceId };
     await revokeKey(service.log, short.keyId, context);
     // A change is not made, and says so; a page leads to the log-in and from there back.
-    await page.waitForFunction(
-      `fetch(${JSON.stringify(at("/"))}, { redirect: "manual" }).then(({ type }) => type === "opaqueredirect")`,
-    );
+    const leadsTo = async () => (await page.request.get(at("/"), { maxRedirects: 0 })).status();
+    await until(async () => (await leadsTo()) === 303, "the end of the session");
     await page.getByRole("button", { name: "Erase for good" }).click();
     await page.getByText("nothing was changed").waitFor();
     await page.goto(at(`/messages/${samples.bounced}`));

@@ -129,7 +129,9 @@ const Verified: FC<{ readonly model: ReadModelState; readonly now: EpochMs }> = 
   return (
     <>
       {failure !== null ? (
-        <Status status="failed" label={`not verified: ${failure}`} />
+        <>
+          <Status status="failed" label="not verified:" /> {failure}
+        </>
       ) : differences > 0 ? (
         <Status status="failed" label={counted(differences, "difference", "differences")} />
       ) : (

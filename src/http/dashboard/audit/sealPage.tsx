@@ -126,7 +126,9 @@ const Verification: FC<VerificationProps> = ({ visit, task, now }) => {
     <>
       <p>
         {log.findings === 0 ? (
-          <Status status="ok" label="nothing found: what was checked is as it was written" />
+          <>
+            <Status status="ok" label="nothing found:" /> what was checked is as it was written
+          </>
         ) : (
           <Status status="failed" label={counted(log.findings, "finding", "findings")} />
         )}{" "}

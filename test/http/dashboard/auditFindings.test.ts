@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { sqliteReadDatabases } from "../../../src/adapters/sqlite/readModelDatabase.ts";
+import { newId } from "../../../src/kernel/ids.ts";
+import { currentFile } from "../../projections/followFixtures.ts";
+import { logIn, type Visitor } from "../../support/dashboard.ts";
+import { testStores } from "../../support/stores/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+
+const TEST_MS_MAX = 120_000;
+
+describe.each(await testStores())("what a verification finds is told on the dashboard, on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  let visitor: Visitor;
+  let operator: Visitor;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant();
+    visitor = await logIn(service.url, tenant.apiKey);
+    const link = await service.app.app.dashboardLink(tenant.workspaceId);
+    if (link.kind !== "link") throw new Error(link.kind);
+    operator = await logIn(service.url, link.url);
+  });
+  afterAll(() => service.remove());
+
+  const resultOf = async (path: string, action: string, fields: Readonly<Record<string, string>> = {}) => {
+    await operator.post(`${path}/${action}`, fields);
+    const isOver = async () => !(await operator.get(path)).html.includes('aria-label="Under way"');
+    await until(isOver, "the end of the task", TEST_MS_MAX / 2);
+    return (await operator.get(path)).html;
+  };
+
+  test(
+    "rows that are not as the log says are counted, and a rebuild mends them",
+    async () => {
+      const { json } = await tenant.send(newKey(), message());
+      const directory = join(service.app.dataDir, "projections");
+      const place = { databases: sqliteReadDatabases, directory, logId: "" };
+      const db = sqliteReadDatabases.open(join(directory, currentFile(place, "emails")), "write");
+      const status = () => db.get("SELECT status FROM emails WHERE id = ?", json.id)?.status;
+      await until(() => status() === "queued", "the row of the message");
+      db.run("UPDATE emails SET status = 'sent' WHERE id = ?", json.id);
+      db.close();
+      const path = "/audit/read-models";
+      const found = await resultOf(path, "verify", { name: "emails" });
+      expect(found).toContain("emails: 1 row differs");
+      expect(found).toContain("1 difference");
+      expect(await resultOf(path, "rebuild", { name: "emails" })).toContain("rebuilt and in use");
+      expect(await resultOf(path, "verify", { name: "emails" })).toContain("they agree");
+    },
+    TEST_MS_MAX,
+  );
+
+  // On a log that tests share, others would find it.
+  test.skipIf(store.isShared)(
+    "what somebody put into the log is found; where it is, only the operator is told",
+    async () => {
+      const stream = `email-${newId()}`;
+      const forged = { id: newId(), type: "SomebodyElsesEvent", data: {}, metadata: {} };
+      await service.log.store.append(stream, [forged], "noStream");
+      const html = await resultOf("/audit/seals", "verify");
+      expect(html).toMatch(/\d+ findings?</);
+      expect(html).toContain("Postledger writes no such event");
+      expect(html).toContain(stream);
+      const seen = (await visitor.get("/audit/seals")).html;
+      expect(seen).toContain("Postledger writes no such event");
+      expect(seen).not.toContain(stream);
+    },
+    TEST_MS_MAX,
+  );
+});
