@@ -35,6 +35,7 @@ describe.each(await testStores())("the audit in the dashboard on $name", (store)
   test("the audit log says who did what, and a filter finds it", async () => {
     await visitor.post("/workspace/pause");
     await visitor.post("/workspace/resume");
+    await until(async () => (await visitor.get("/audit")).html.includes("Sending resumed"), "the entries");
     const { html } = await visitor.get("/audit");
     expect(html).toContain("Sending paused");
     expect(html).toContain(`href="/dashboard/audit?actor=${encodeURIComponent(tenant.keyId)}"`);
@@ -60,7 +61,9 @@ describe.each(await testStores())("the audit in the dashboard on $name", (store)
       body: { name: "=cmd|' /C calc'!A0", scopes: ["email:read"] },
     });
     expect(named.status).toBe(201);
-    const { html: csv, headers } = await visitor.get("/audit/log.csv?action=api_key.issued");
+    const file = () => visitor.get("/audit/log.csv?action=api_key.issued");
+    await until(async () => (await file()).html.includes("calc"), "the entry");
+    const { html: csv, headers } = await file();
     expect(headers.get("content-disposition")).toBe('attachment; filename="audit-log.csv"');
     expect(csv).toStartWith("id,created_at,action,actor_type");
     expect(csv).toContain(`'=cmd|' /C calc'!A0`);

@@ -15,6 +15,8 @@ import { catchUp } from "../message/findMessages.ts";
 import { AUDIT_FILTERS, type AuditFilter, AuditLog, auditAddress } from "./auditLogPage.tsx";
 
 const PAGE_ITEMS = 50;
+/** How long a file waits for what was written a moment ago, in ms: nothing comes to it later. */
+const FILE_WAIT_MS = 1_000;
 /** Rows of a file that are in memory at once. */
 const ROWS_AT_ONCE = 100;
 const FILTER_CHARACTERS_MAX = 100;
@@ -127,7 +129,7 @@ const COLUMNS: CsvColumns<AuditRow> = {
 async function csv(options: Options, visit: Visit): Promise<Response> {
   const { query, fault } = queryOf(visit.workspaceId, filterOf(visit.query));
   if (fault !== null) throw new Problem("INVALID_REQUEST", { detail: fault });
-  await catchUp(options.readModel("audit-log"));
+  await options.readModel("audit-log").whenCaughtUp(FILE_WAIT_MS);
   const stream = csvStream({
     columns: COLUMNS,
     isAllowed: async () => (await principalOfKey(options.deps, visit.principal.keyId)) !== null,
