@@ -181,6 +181,67 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     });
   });
 
+  test("a mail in the shape of PHPMailer arrives with its parts", async () => {
+    const lines = [
+      "Date: Sun, 22 Nov 2026 08:00:00 +0000",
+      "To: =?utf-8?Q?Ana_Gr=C3=B6=C3=9Fe?= <ana@example.com>",
+      `From: "Shop, Inc." <${SENDER}>`,
+      "Reply-To: Help <help@example.com>",
+      "Subject: =?utf-8?Q?Ihre_Bestellung_=E2=80=93_4711?=",
+      "Message-ID: <q3dN5WbJ2hHc7oE@shop.example>",
+      "X-Mailer: PHPMailer 6.9.1 (https://github.com/PHPMailer/PHPMailer)",
+      "MIME-Version: 1.0",
+      "Content-Type: multipart/mixed;",
+      ' boundary="b1=_q3dN5WbJ2hHc7oE"',
+      "Content-Transfer-Encoding: 8bit",
+      "",
+      "--b1=_q3dN5WbJ2hHc7oE",
+      "Content-Type: multipart/alternative;",
+      ' boundary="b2=_q3dN5WbJ2hHc7oE"',
+      "",
+      "--b2=_q3dN5WbJ2hHc7oE",
+      "Content-Type: text/plain; charset=utf-8",
+      "Content-Transfer-Encoding: 8bit",
+      "",
+      "Schöne Grüße",
+      "",
+      "",
+      "--b2=_q3dN5WbJ2hHc7oE",
+      "Content-Type: text/html; charset=utf-8",
+      "Content-Transfer-Encoding: 8bit",
+      "",
+      "<b>Schöne</b> Grüße",
+      "",
+      "",
+      "--b2=_q3dN5WbJ2hHc7oE--",
+      "",
+      "--b1=_q3dN5WbJ2hHc7oE",
+      'Content-Type: application/octet-stream; name="preise.csv"',
+      "Content-Transfer-Encoding: base64",
+      "Content-Disposition: attachment; filename=preise.csv",
+      "",
+      Buffer.from("a;b\n1;2\n").toString("base64"),
+      "",
+      "",
+      "--b1=_q3dN5WbJ2hHc7oE--",
+      "",
+    ];
+    const client = await loggedIn();
+    for (const line of ["MAIL FROM:<a@example.com> BODY=8BITMIME", "RCPT TO:<ana@example.com>", "DATA"])
+      expect(await client.command(line)).toMatch(/^(250|354)/);
+    client.write(Buffer.from(lines.join("\r\n")));
+    expect(await read(idIn(await client.command(".")))).toMatchObject({
+      from_name: "Shop, Inc.",
+      to_name: "Ana Größe",
+      reply_to: "help@example.com",
+      subject: "Ihre Bestellung – 4711",
+      text: expect.stringContaining("Schöne Grüße"),
+      html: expect.stringContaining("<b>Schöne</b> Grüße"),
+      attachments: [{ filename: "preise.csv", content_type: "text/csv", size_bytes: 8 }],
+    });
+    client.destroy();
+  });
+
   test("a header that a send cannot have is refused", async () => {
     const refused = /^554 5\.6\.0 .*INVALID_REQUEST/;
     expect(await replyTo(mail({ References: "nothing" }))).toMatch(refused);
