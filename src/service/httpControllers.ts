@@ -94,7 +94,7 @@ export async function makeControllers(
     webhookEndpointsController(webhooks),
     webhookDeliveriesController({ ...webhooks, deliveries: readModel("webhook-deliveries") }),
     suppressionsController({ deps, basePath, suppressions: readModel("suppressions") }),
-    feedbackController({ ...deps, bounceDomains: config.bounceDomains }),
+    feedbackController({ ...deps, bounceDomains: config.bounceDomains, emails: readModel("emails") }),
     sesController({
       deps,
       sns: snsEndpoint,

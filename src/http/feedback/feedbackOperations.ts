@@ -1,10 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { AnyName, Closed, Id, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
-import { fault, memberRules, NO_FAULTS } from "../body/memberRules.ts";
+import { addressFaults, fault, memberRules } from "../body/memberRules.ts";
 import { inWords, withRules } from "../body/validation.ts";
 import { answersNoContent, answersOk, type Operations } from "../server/operation.ts";
 
 const MESSAGE_ID_CHARACTERS_MAX = 998;
+const PROVIDER_ID_CHARACTERS_MAX = 200;
 const REPLY_CHARACTERS_MAX = 4_000;
 
 /** What happened, in the words of those who tell it. */
@@ -20,6 +22,20 @@ export const TellFeedbackBody = withRules(
           maxLength: MESSAGE_ID_CHARACTERS_MAX,
           description:
             "The message, by its Message-ID as this service wrote it, with or without angle brackets.",
+        }),
+      ),
+      provider_id: Type.Optional(
+        Text({
+          minLength: 1,
+          maxLength: PROVIDER_ID_CHARACTERS_MAX,
+          description:
+            "The message, by what the relay called it when it took it (`relay_id`), with `recipient`.",
+        }),
+      ),
+      recipient: Type.Optional(
+        Text({
+          maxLength: ADDRESS_CHARACTERS_MAX,
+          description: "With `provider_id`: the address that the message was sent to.",
         }),
       ),
       type: OneOf(KINDS),
@@ -56,11 +72,17 @@ export const TellFeedbackBody = withRules(
       ],
     },
   ),
-  memberRules(({ email_id: emailId, message_id: messageId }) =>
-    (emailId === undefined) === (messageId === undefined)
-      ? fault("/email_id", "must be there, or message_id in its place, and not both")
-      : NO_FAULTS,
-  ),
+  memberRules(({ email_id: emailId, message_id: messageId, provider_id: providerId, recipient }) => {
+    const names = [emailId, messageId, providerId].filter((name) => name !== undefined);
+    if (names.length !== 1)
+      return fault(
+        "/email_id",
+        "must be there, or message_id or provider_id in its place: one of them alone",
+      );
+    if ((providerId === undefined) !== (recipient === undefined))
+      return fault("/recipient", "goes with provider_id, and that with it");
+    return addressFaults("/recipient", recipient);
+  }),
 );
 
 /** What Postmark sends; of its members those that are read. */

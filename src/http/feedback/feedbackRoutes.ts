@@ -1,12 +1,16 @@
 import { Elysia } from "elysia";
+import { listEmails } from "../../../projections/emails.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { findByRelayId } from "../../commands/email/findByRelayId.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
 import { recordEmailFeedback, type ToldOfEmail } from "../../commands/email/recordEmailFeedback.ts";
 import { bounceReason } from "../../domain/email/feedback/bounceReason.ts";
 import { readPostmarkEvent } from "../../domain/email/feedback/postmarkEvent.ts";
 import type { FeedbackSource } from "../../domain/email/feedback/recordFeedback.ts";
 import { isUuid } from "../../kernel/ids.ts";
+import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { checkRules } from "../body/validation.ts";
+import { type ReadModel, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { requireSender } from "../server/authorization.ts";
 import { hooksOf } from "../server/operationHooks.ts";
 import { Problem } from "../server/problem.ts";
@@ -14,9 +18,14 @@ import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { feedbackOperations, type TellFeedback, TellFeedbackBody } from "./feedbackOperations.ts";
 
+/** So many messages to one address are looked at for a relay's id: events come within days. */
+const MESSAGES_LOOKED_AT_MAX = 50;
+
 interface FeedbackOptions extends Dependencies {
   /** Whether a bounce says for good at which domain it was. */
   readonly bounceDomains: boolean;
+  /** The read model `emails`. */
+  readonly emails: ReadModel;
 }
 
 /** What others tell of messages. */
@@ -27,7 +36,7 @@ export function feedbackController(deps: FeedbackOptions) {
       routes.tellFeedback.path,
       async ({ body, request }) => {
         checkRules(TellFeedbackBody, body);
-        const id = messageIdOf(body);
+        const id = await messageIdOf(deps, principalOf(request).workspaceId, body);
         if (id === null) throw new Problem("NOT_FOUND");
         const outcome = await record(deps, request, { id, told: toldBy(body), source: "api" });
         if (outcome === "notFound") throw new Problem("NOT_FOUND");
@@ -63,10 +72,30 @@ async function record(deps: FeedbackOptions, request: Request, { id, told, sourc
   return recordEmailFeedback(deps, id, told, { ...commandContextOf(request, deps), source });
 }
 
-/** Our id of the message; null when the Message-ID is none of ours. */
-function messageIdOf({ email_id: emailId, message_id: messageId = "" }: TellFeedback): string | null {
+/** Our id of the message; null when what names it is none of ours. */
+async function messageIdOf(
+  deps: FeedbackOptions,
+  workspaceId: string,
+  { email_id: emailId, message_id: messageId = "", provider_id: providerId, recipient = "" }: TellFeedback,
+): Promise<string | null> {
+  if (providerId !== undefined) return sentAs(deps, workspaceId, recipient, providerId);
   const id = emailId ?? /^<?([^<>@]+)@/.exec(messageId)?.[1] ?? "";
   return isUuid(id) ? id.toLowerCase() : null;
+}
+
+/** Among the newest messages to the address, the one that the relay took under this id. */
+async function sentAs(deps: FeedbackOptions, workspaceId: string, recipient: string, relayId: string) {
+  const address = parseAddress(recipient);
+  if ("invalid" in address) return null;
+  const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
+  await whenCaughtUp(deps.emails);
+  const wanted = { workspaceId, recipientHash, limit: MESSAGES_LOOKED_AT_MAX };
+  const { rows } = await scheduledRead(deps.emails, (db) => listEmails(db, wanted));
+  return findByRelayId(
+    deps.store,
+    rows.map(({ id }) => id),
+    relayId,
+  );
 }
 
 function toldBy({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
+import { type Sink, type SinkAnswer, startSmtpSink } from "../../support/mail/smtpSink.ts";
 import { type TestStore, testStores } from "../../support/stores/stores.ts";
 import { message, newKey, type Tenant } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
@@ -20,8 +20,10 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
   let sink: Sink;
   let world: WebhookWorld;
   let tenant: Tenant;
+  /** What the relay says to the final dot; its own words unless set. */
+  let said: SinkAnswer;
   beforeAll(async () => {
-    sink = await startSmtpSink();
+    sink = await startSmtpSink({ final: () => said });
     world = await startWorld(store, sink.port);
     tenant = await world.service.tenant();
     await tenant.call("POST", "/webhooks", { body: { url: world.urlOf("told") } });
@@ -162,12 +164,28 @@ describe.each(await testStores())("what others tell of messages on $name", (stor
     expect((await tell({ email_id: crypto.randomUUID(), type: "delivered" })).status).toBe(404);
   });
 
+  test("is found by what the relay called the message, with its recipient", async () => {
+    const to = "provider@example.net";
+    const relayId = "0102018f3c2d4e5f-7a8b9c0d";
+    said = { code: 250, text: `Ok ${relayId}` };
+    const id = await sent(to);
+    said = undefined;
+    const named = { provider_id: relayId, recipient: to, type: "delivered" };
+    expect((await tell({ ...named, recipient: "else@example.net" })).status).toBe(404);
+    expect((await tell({ ...named, provider_id: "0102018f3c2d4e5f-00000000" })).status).toBe(404);
+    expect((await tell(named)).json).toEqual({ object: "feedback", email_id: id, outcome: "recorded" });
+  });
+
   test("names one message, by one of its names", async () => {
     const id = crypto.randomUUID();
     const faults = async (body: object) => (await tell(body)).json.errors[0];
     expect(await faults({ type: "delivered" })).toMatchObject({ pointer: "/email_id" });
     expect(await faults({ type: "delivered", email_id: id, message_id: `<${id}@a.example>` })).toMatchObject({
       pointer: "/email_id",
+    });
+    expect(await faults({ type: "delivered", provider_id: "0102" })).toMatchObject({ pointer: "/recipient" });
+    expect(await faults({ type: "delivered", email_id: id, recipient: ADDRESS })).toMatchObject({
+      pointer: "/recipient",
     });
     expect(await faults({ type: "opened", email_id: id })).toMatchObject({ pointer: "/type" });
     expect(await faults({ type: "bounced", email_id: id, status: "bad" })).toMatchObject({
