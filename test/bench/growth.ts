@@ -4,6 +4,7 @@ import { until } from "../support/until.ts";
 import { type BenchOptions, CONNECTIONS } from "./benches.ts";
 import { onFresh, peakRssMb, rssMb } from "./benchService.ts";
 import type { BenchStore, FreshStore } from "./benchStores.ts";
+import { measureLookUps } from "./growthLists.ts";
 import { growLog } from "./growthLog.ts";
 import type { LogReading } from "./growthRead.ts";
 import { httpLoad, type LoadResult } from "./httpLoad.ts";
@@ -181,6 +182,10 @@ async function measureService(
     };
   };
   const [before, after] = [figures(small), figures(large)];
+  for (const { name, p50, p99 } of await measureLookUps(large.service)) {
+    add(report, { name: `growth: messages ${name}, p50`, store: store.name, unit: "ms", value: p50 });
+    add(report, { name: `growth: messages ${name}, p99`, store: store.name, unit: "ms", value: p99 });
+  }
   addRatio(report, `growth_send_vs_small_${store.name}`, after.perSecond / before.perSecond);
   addRatio(report, `growth_send_p99_vs_small_${store.name}`, after.p99 / before.p99);
   addRatio(report, `growth_get_p50_vs_small_${store.name}`, after.get / before.get);
