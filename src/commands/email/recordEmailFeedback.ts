@@ -104,7 +104,8 @@ export async function recordEmailFeedback(
   const feedback = feedbackOf(told, facts);
   const first = recordFeedback(email, feedback, source);
   if (first.outcome !== "recorded") return first.outcome;
-  const suppression = suppressionOf(told, feedback);
+  // An address of the simulator is there to be tried again.
+  const suppression = source === "simulator" ? null : suppressionOf(told, feedback);
   const { workspaceId, recipientHash } = email;
   if (suppression !== null) {
     const recipient = { workspaceId, recipientHash, address: facts.address, emailId: id, ...suppression };

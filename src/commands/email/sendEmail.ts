@@ -7,6 +7,7 @@ import {
 } from "../../domain/email/events.ts";
 import { emailId, type Replay, replayOf, requestFingerprint } from "../../domain/email/idempotency.ts";
 import { scheduleFault } from "../../domain/email/schedule.ts";
+import { simulatedEnd } from "../../domain/email/simulator.ts";
 import { type AcceptedAs, type Email, emailDecider } from "../../domain/email/state.ts";
 import type { SenderFault } from "../../domain/sender/state.ts";
 import { invariant, never } from "../../kernel/assert.ts";
@@ -265,7 +266,9 @@ async function append(
   const { workspaceId, context, id, fingerprint, contentEventId } = send;
   const { senderId, domainSenderId } = send.sender;
   const recipientHash = deps.keys.hashAddress(workspaceId, send.to.canonical);
-  const suppressed = deps.suppressions.isSuppressed(workspaceId, recipientHash);
+  const suppressed =
+    deps.suppressions.isSuppressed(workspaceId, recipientHash) ||
+    simulatedEnd(send.to.canonical) === "suppressed";
   const acceptedAt = rfc3339(context.at);
   const accepted = {
     workspaceId,

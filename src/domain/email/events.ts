@@ -82,7 +82,7 @@ const RelayAnswer = {
 
 /**
  * Who says what became of a message after the relay took it: `return_path` (a mail to the address of its envelope),
- * `complaint_address`, `ses`, `postmark` or `api`.
+ * `complaint_address`, `ses`, `postmark`, `api` or `simulator`.
  */
 const Source = { source: Type.String() };
 

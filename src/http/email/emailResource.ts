@@ -88,7 +88,7 @@ export function rowSummaryJson({
 /** Who told what became of a message. */
 export const FeedbackSource = Type.String({
   description:
-    "Who told it: `return_path` (a mail to the envelope's address), `complaint_address`, `ses`, `postmark` or `api`.",
+    "Who told it: `return_path` (a mail to the envelope's address), `complaint_address`, `ses`, `postmark`, `api` or `simulator`.",
 });
 
 /** Who told of a bounce. */

@@ -72,7 +72,9 @@ const FACTS: Readonly<Record<WebhookEventType, WebhookEventFacts>> = {
     data: {
       ...email,
       attempt,
-      transport: Type.String({ description: "`smtp`, or `outbox` where mail is only written to files." }),
+      transport: Type.String({
+        description: "`smtp`, `outbox` where mail is only written to files, or `simulator`.",
+      }),
       reply: Type.String({
         maxLength: 500,
         description: "What the relay said; its codes alone once the content is erased.",

@@ -11,6 +11,7 @@ import {
 import { mailMessage, type WholeContent } from "../../commands/email/mailMessage.ts";
 import { contentOf, folderOf } from "../../commands/email/readEmail.ts";
 import type { RecentEmailCache } from "../../commands/email/recentEmailCache.ts";
+import { recordEmailFeedback } from "../../commands/email/recordEmailFeedback.ts";
 import { openAttachments } from "../../commands/email/storedContent.ts";
 import { load } from "../../commands/transact.ts";
 import { classifyOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
@@ -19,6 +20,7 @@ import { nextAction } from "../../domain/email/nextAction.ts";
 import { type LastingVerdict, lastingVerdict } from "../../domain/email/recordedVerdict.ts";
 import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { DeliveryPolicy, Moment } from "../../domain/email/retrySchedule.ts";
+import { type SimulatedEnd, simulatedEnd, simulatedOutcome } from "../../domain/email/simulator.ts";
 import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
 import { senderStream } from "../../domain/sender/events.ts";
 import { authorityOf, type SenderState } from "../../domain/sender/state.ts";
@@ -214,6 +216,8 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
   }
   invariant(on.story.state, "a claimed message was accepted");
   const message = mailMessage(on.due.id, on.story.state, content, returnPathOf(context, on));
+  const simulated = simulatedEnd(content.to);
+  if (simulated !== null) return simulate(context, on, simulated, { workspace, content });
   const outcome = await on.session.send(message, on.deadline);
   const said = classifyOutcome(outcome);
   const { relay } = on.session;
@@ -222,6 +226,27 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
   await recordVerdict(context, on, { workspace, content, verdict });
   const relayFault = relayFaultOf(context, said);
   return { kind: "attempted", claimRevision, relayFault, refusal: refusalFor(on.due.id, said) };
+}
+
+/** What a message to the simulator comes to: nothing is said to the relay. */
+async function simulate(
+  context: DeliveryContext,
+  on: Attempt,
+  end: SimulatedEnd,
+  { workspace, content }: Pick<Verdicted, "workspace" | "content">,
+): Promise<DeliveryReport> {
+  const verdict = lasting(context, on, classifyOutcome(simulatedOutcome(end)), content);
+  await recordVerdict({ ...context, transport: "simulator" }, on, { workspace, content, verdict });
+  if (end === "delivered" || end === "complained") {
+    const told =
+      end === "delivered" ? ({ kind: end } as const) : ({ kind: end, feedbackType: "abuse" } as const);
+    const { at, actor, correlationId } = commandContextOf(context, on.due);
+    const origin = { source: "simulator", at, actor, correlationId } as const;
+    await retryUntilRecorded(context, on.due.id, async () => {
+      await recordEmailFeedback(context, on.due.id, told, origin);
+    });
+  }
+  return { kind: "notAttempted", claimRevision: on.claimed.revision };
 }
 
 /** What names this attempt in mail that comes back. */

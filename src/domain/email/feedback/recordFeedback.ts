@@ -5,7 +5,7 @@ import type { LastingReply } from "../recordedVerdict.ts";
 import { type Email, type EmailState, isNews } from "../state.ts";
 
 /** Who tells what became of a message. These names are kept for good. */
-export type FeedbackSource = "return_path" | "complaint_address" | "ses" | "postmark" | "api";
+export type FeedbackSource = "return_path" | "complaint_address" | "ses" | "postmark" | "api" | "simulator";
 
 /** What became of a message after a relay had taken it. */
 export type Feedback =

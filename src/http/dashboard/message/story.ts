@@ -201,6 +201,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   ses: "Amazon SES says so.",
   postmark: "Postmark says so.",
   api: "It was told over the API.",
+  simulator: "It was made up: the recipient is one of the simulator.",
 };
 
 function sourceInWords(source: string): string {

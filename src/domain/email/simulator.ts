@@ -1,0 +1,35 @@
+import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
+
+/** Recipients at this domain are made up (RFC 6761 §6.2): mail to them never leaves the service. */
+const SIMULATOR_DOMAIN = "simulator.test";
+
+/** How messages to the simulator can end, by the local part before a `+`. */
+const ENDS = ["delivered", "bounced", "complained", "deferred", "suppressed"] as const;
+
+export type SimulatedEnd = (typeof ENDS)[number];
+
+/**
+ * How a message to this address is to end; null when it is to a real one. An address of the simulator that names no
+ * end bounces, as one that is not there.
+ */
+export function simulatedEnd(address: string): SimulatedEnd | null {
+  const lower = address.toLowerCase();
+  const at = lower.lastIndexOf("@");
+  if (lower.slice(at + 1) !== SIMULATOR_DOMAIN) return null;
+  const [name = ""] = lower.slice(0, at).split("+", 1);
+  return ENDS.find((end) => end === name) ?? "bounced";
+}
+
+/** What a relay would say of such a message. A bounce comes after the content: it suppresses nobody. */
+export function simulatedOutcome(end: SimulatedEnd): MailOutcome {
+  switch (end) {
+    case "delivered":
+    case "complained":
+      return { kind: "accepted", reply: "250 2.0.0 simulated" };
+    case "deferred":
+      return { kind: "refused", stage: "rcpt", code: 450, reply: "450 4.2.0 simulated: try again later" };
+    case "bounced":
+    case "suppressed":
+      return { kind: "refused", stage: "final", code: 550, reply: "550 5.1.1 simulated: no such address" };
+  }
+}
