@@ -43,17 +43,18 @@ import {
 
 const INSERT = `INSERT INTO emails
   (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason,
-    is_retained, content_bytes, authority_id, queue, due_at, revision, scheduled_at, lease_ms, held)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, 0, 0)`;
+    is_retained, content_bytes, authority_id, queue, due_at, revision, scheduled_at, tags, lease_ms, held)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0, 0)`;
+const TAGGED = "INSERT INTO email_tags (tag, id, workspace_id, created_at) VALUES (?, ?, ?, ?)";
 const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`;
 /** A message ends once: what comes later finds nothing to change. */
 const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1, ${NOT_QUEUED}
-  WHERE id = ? AND status NOT IN ${ENDED} RETURNING workspace_id, sender_id, template_id`;
+  WHERE id = ? AND status NOT IN ${ENDED} RETURNING workspace_id, sender_id, template_id, tags`;
 /** What is told of a message after a relay had it; `from` are the statuses that it says more than. */
 const tellFrom = (from: readonly string[]) => `UPDATE emails SET status = ?, reason = ?, updated_at = ?,
   is_retained = iif(status IN ('sending', 'deferred'), 1, is_retained), ${NOT_QUEUED} WHERE id = ? AND status IN (${from.map((status) => `'${status}'`).join(", ")})
-  RETURNING workspace_id, sender_id, template_id`;
+  RETURNING workspace_id, sender_id, template_id, tags`;
 const BEFORE_DELIVERED = ["sending", "deferred", "sent"];
 const TELL: Readonly<Record<Told, string>> = {
   delivered: tellFrom(BEFORE_DELIVERED),
@@ -101,21 +102,28 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
   const { type, data } = emailCodec.decode(event);
   if (type !== "EmailQueued" && type !== "EmailScheduled" && type !== "EmailSuppressed") return;
   const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
-  const { contentBytes = 0 } = data;
+  const { contentBytes = 0, tagHashes = [] } = data;
+  const tags = tagHashes.length === 0 ? null : tagHashes.join(" ");
   const place = [messageId(event), workspaceId] as const;
   const whose = [senderId, templateId, recipientHash, acceptedAt] as const;
   if (type === "EmailSuppressed") {
     const queue = [null, null, null, null, null] as const;
-    db.run(INSERT, ...place, "suppressed", ...whose, data.reason, 1, contentBytes, ...queue);
+    db.run(INSERT, ...place, "suppressed", ...whose, data.reason, 1, contentBytes, ...queue, tags);
   } else {
     const scheduledAt = type === "EmailScheduled" ? data.scheduledAt : null;
     const dueAt = epochMs(scheduledAt ?? acceptedAt);
     const queue = [data.authorityId ?? senderId, "ready", dueAt, event.revision, scheduledAt] as const;
     const status = type === "EmailScheduled" ? "scheduled" : "queued";
-    db.run(INSERT, ...place, status, ...whose, null, 0, contentBytes, ...queue);
+    db.run(INSERT, ...place, status, ...whose, null, 0, contentBytes, ...queue, tags);
   }
+  for (const tag of tagHashes) db.run(TAGGED, tag, ...place, acceptedAt);
   db.add(CONTENT_BYTES, [workspaceId], [contentBytes]);
-  countAccepted(db, { workspaceId, senderId, templateId }, acceptedAt, type === "EmailSuppressed");
+  countAccepted(
+    db,
+    { workspaceId, senderId, templateId, tags: tagHashes },
+    acceptedAt,
+    type === "EmailSuppressed",
+  );
 }
 
 /** The message, when it ends by this; undefined when it had ended before: then everything stays as it is. */
@@ -147,7 +155,13 @@ function count(
 ): CountedMessage | undefined {
   if (row === undefined) return undefined;
   const templateId = row.template_id === null ? null : String(row.template_id);
-  const message = { workspaceId: String(row.workspace_id), senderId: String(row.sender_id), templateId };
+  const tags = row.tags === null ? [] : String(row.tags).split(" ");
+  const message = {
+    workspaceId: String(row.workspace_id),
+    senderId: String(row.sender_id),
+    templateId,
+    tags,
+  };
   countEnded(db, message, atOf(event), ending);
   return message;
 }
@@ -227,7 +241,7 @@ function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
  */
 export const emails: Projection = {
   name: "emails",
-  version: 11,
+  version: 12,
   events: [...EMAIL_STATUS_EVENTS, "EmailRescheduled", "EmailContentErased", ...HOLD_EVENTS],
   tables: [
     {
@@ -235,7 +249,7 @@ export const emails: Projection = {
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, status TEXT NOT NULL, sender_id TEXT NOT NULL,
         template_id TEXT, recipient_hash TEXT NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
         attempts INTEGER NOT NULL, reason TEXT, is_retained INTEGER NOT NULL, content_bytes INTEGER NOT NULL,
-        ${QUEUE_COLUMNS}`,
+        ${QUEUE_COLUMNS}, tags TEXT`,
       key: ["id"],
       indexes: [
         "CREATE INDEX emails_by_time ON emails (workspace_id, created_at)",
@@ -245,6 +259,14 @@ export const emails: Projection = {
         "CREATE INDEX emails_retained ON emails (workspace_id, created_at) WHERE is_retained = 1",
         ...QUEUE_INDEXES,
       ],
+    },
+    {
+      // One row for each tag of a message, by the tag's keyed hash: a message without tags has none.
+      name: "email_tags",
+      columns: `tag TEXT NOT NULL, id TEXT NOT NULL, workspace_id TEXT NOT NULL, created_at TEXT NOT NULL,
+        PRIMARY KEY (tag, id)`,
+      key: ["tag", "id"],
+      indexes: ["CREATE INDEX email_tags_by_time ON email_tags (tag, created_at)"],
     },
     {
       // The sum of what the messages' rows say, because there may be millions of them.
@@ -269,6 +291,8 @@ export interface EmailQuery {
   readonly senderId?: string;
   readonly recipientHash?: string;
   readonly templateId?: string;
+  /** The keyed hash of a tag. */
+  readonly tag?: string;
   readonly createdFrom?: string;
   readonly createdBefore?: string;
   /** The last row of the page before. */
@@ -291,6 +315,7 @@ function listOf(workspaceId: string) {
 
 /** Messages of one workspace, newest first. */
 export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRow> {
+  if (query.tag !== undefined) return listTagged(db, query, query.tag);
   const { workspaceId, status, senderId, recipientHash, templateId, after, limit } = query;
   const { index, along } = wayTo(query);
   const wanted = [
@@ -310,6 +335,44 @@ export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRo
     ...(after === undefined ? {} : { after }),
   });
   return { rows: rows.map(emailRow), next };
+}
+
+const EMAIL_BY_ID = "SELECT id, status, created_at, updated_at, attempts, reason FROM emails WHERE id = ?";
+
+/** Messages with a tag: the tag leads to them, and what else is asked of them is looked up in their rows. */
+function listTagged(db: ReadDatabase, query: EmailQuery, tag: string): RowPage<EmailRow> {
+  const { workspaceId, after, limit } = query;
+  const asked = [
+    ...equals("recipient_hash", query.recipientHash),
+    ...equals("sender_id", query.senderId),
+    ...equals("status", query.status),
+    ...equals("template_id", query.templateId),
+  ];
+  const condition = ["emails.id = email_tags.id", ...asked.map(({ sql }) => sql)].join(" AND ");
+  const { rows, next } = findRows(db, {
+    ...{ table: "email_tags", of: "tag", owner: tag },
+    columns: "id, created_at",
+    index: "email_tags_by_time",
+    along: [...equals("tag", tag), ...createdIn(query)],
+    wanted: [
+      ...equals("workspace_id", workspaceId),
+      {
+        sql: `EXISTS (SELECT 1 FROM emails WHERE ${condition})`,
+        values: asked.flatMap(({ values }) => values),
+      },
+    ],
+    limit,
+    ...(after === undefined ? {} : { after }),
+  });
+  const found = rows.map((row) => db.get(EMAIL_BY_ID, String(row.id))).filter((row) => row !== undefined);
+  return { rows: found.map(emailRow), next };
+}
+
+/** The newest message with a tag, whose content says how that is spelled; null when there is none. One row. */
+export function newestTagged(db: ReadDatabase, tag: string): string | null {
+  const sql = `SELECT id FROM email_tags INDEXED BY email_tags_by_time WHERE tag = ? ${NEWEST_FIRST} LIMIT 1`;
+  const row = db.get(sql, tag);
+  return row === undefined ? null : String(row.id);
 }
 
 /** The index that leads past the fewest rows that are not wanted. */

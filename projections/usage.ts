@@ -42,6 +42,14 @@ export const usageTables: readonly ProjectionTable[] = [
     key: ["workspace_id", "day", "hour"],
   },
   {
+    // By the keyed hash of a tag. A message with several counts in each of them.
+    name: "usage_tags",
+    columns: `workspace_id TEXT NOT NULL, day TEXT NOT NULL, hour INTEGER NOT NULL, tag TEXT NOT NULL,
+      ${COUNTS.map((name) => `${name} INTEGER NOT NULL DEFAULT 0`).join(", ")},
+      PRIMARY KEY (workspace_id, day, hour, tag)`,
+    key: ["workspace_id", "day", "hour", "tag"],
+  },
+  {
     name: "bounces",
     columns: `workspace_id TEXT NOT NULL, day TEXT NOT NULL, hour INTEGER NOT NULL, domain TEXT NOT NULL,
       bounced INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (workspace_id, day, hour, domain)`,
@@ -59,6 +67,7 @@ function addTo(table: string, key: readonly string[], counts: readonly string[])
 const HOUR_KEY = ["workspace_id", "day", "hour"];
 const COUNT = addTo("usage", [...HOUR_KEY, "sender_id", "template_id"], COUNTS);
 const COUNT_IN_ALL = addTo("usage_totals", HOUR_KEY, COUNTS);
+const COUNT_TAG = addTo("usage_tags", [...HOUR_KEY, "tag"], COUNTS);
 const COUNT_BOUNCE = addTo("bounces", [...HOUR_KEY, "domain"], ["bounced"]);
 
 const ACCEPTED = amountsOf("accepted");
@@ -86,14 +95,17 @@ export interface CountedMessage {
   readonly workspaceId: string;
   readonly senderId: string;
   readonly templateId: string | null;
+  /** The keyed hashes of its tags. */
+  readonly tags: readonly string[];
 }
 
 function count(db: ProjectedRows, message: CountedMessage, at: string, amounts: readonly number[]): void {
-  const { workspaceId, senderId, templateId } = message;
+  const { workspaceId, senderId, templateId, tags } = message;
   const day = utcDay(at);
   const hour = utcHour(at);
   db.add(COUNT, [workspaceId, day, hour, senderId, templateId ?? NONE], amounts);
   db.add(COUNT_IN_ALL, [workspaceId, day, hour], amounts);
+  for (const tag of tags) db.add(COUNT_TAG, [workspaceId, day, hour, tag], amounts);
 }
 
 /** Counts a message that was accepted at `at`; one whose recipient was suppressed ended with its acceptance. */
@@ -147,8 +159,10 @@ export interface UsageRange {
 export interface UsageQuery extends UsageRange {
   readonly senderId?: string;
   readonly templateId?: string;
-  /** One row of a bucket for each sender, or for each template; else one for all. */
-  readonly groupBy?: "sender" | "template";
+  /** The keyed hash of a tag: goes with no other filter or group. */
+  readonly tag?: string;
+  /** One row of a bucket for each sender, template or tag; else one for all. */
+  readonly groupBy?: "sender" | "template" | "tag";
 }
 
 /** Where a row stands. `group` is the sender, the template or the domain; "" for none, or where nothing is grouped. */
@@ -346,7 +360,8 @@ const GROUPS = { sender: "sender_id", template: "template_id" } as const;
 
 /** Counts by hour or day, newest first. Buckets and groups in which nothing happened are left out. */
 export function* listUsage(db: ReadDatabase, query: UsageQuery): InSteps<UsagePage<UsageRow>> {
-  const { senderId, templateId, groupBy } = query;
+  const { senderId, templateId, tag, groupBy } = query;
+  if (tag !== undefined || groupBy === "tag") return yield* usageByTag(db, query);
   const isOfAll = senderId === undefined && templateId === undefined && groupBy === undefined;
   const source: Source = {
     table: isOfAll ? "usage_totals" : "usage",
@@ -356,6 +371,19 @@ export function* listUsage(db: ReadDatabase, query: UsageQuery): InSteps<UsagePa
     isWanted: (row) =>
       (senderId === undefined || row.sender_id === senderId) &&
       (templateId === undefined || row.template_id === templateId),
+  };
+  const { rows, next } = yield* countedRows(db, source, query);
+  return { rows: rows.map(usageRow), next };
+}
+
+function* usageByTag(db: ReadDatabase, query: UsageQuery): InSteps<UsagePage<UsageRow>> {
+  const { tag, groupBy } = query;
+  const source: Source = {
+    table: "usage_tags",
+    key: ["tag"],
+    counts: COUNTS,
+    group: (row) => (groupBy === "tag" ? String(row.tag) : NONE),
+    isWanted: (row) => tag === undefined || row.tag === tag,
   };
   const { rows, next } = yield* countedRows(db, source, query);
   return { rows: rows.map(usageRow), next };

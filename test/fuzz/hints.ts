@@ -104,6 +104,7 @@ function sendBody(hinting: Hinting): Json {
     to: recipient(hinting),
     ...(random.chance(0.2) ? { from_name: workspace.canary(), to_name: workspace.canary() } : {}),
     ...(random.chance(0.2) ? { reply_to: recipient(hinting), reply_to_name: workspace.canary() } : {}),
+    ...(random.chance(0.2) ? { tags: [workspace.canary(), "welcome"] } : {}),
     ...(random.chance(0.2) ? { scheduled_at: timeAhead(random) } : {}),
     ...(random.chance(0.2) ? { headers: { "X-Own": workspace.canary(), Precedence: "bulk" } } : {}),
     ...(random.chance(0.3) ? { metadata: metadata(hinting) } : {}),

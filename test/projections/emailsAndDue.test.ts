@@ -123,6 +123,7 @@ const acceptings: fc.Arbitrary<Required<Accepting>> = fc.record({
   authorityId: fc.constantFrom(undefined, "s2", "d1"),
   recipientHash: fc.constantFrom("r1", "r2", "r3"),
   templateId: fc.constantFrom(undefined, "t1"),
+  tagHashes: fc.subarray(["g1", "g2"]),
 });
 
 const policies = fc.constantFrom(DELIVERY_POLICY, { ...DELIVERY_POLICY, onAmbiguous: "hold" as const });
@@ -277,6 +278,7 @@ describe("the rows of random logs (properties):", () => {
     forEveryLog((messages, db) => {
       const rows = (db.emails as ReadDatabaseFile).all("SELECT * FROM emails ORDER BY id");
       const expected = messages.map((message): SqlRow => {
+        const { accepting } = message;
         const { state, updatedAt, reason, revision } = expectedOf(message);
         return {
           id: message.id,
@@ -292,6 +294,7 @@ describe("the rows of random logs (properties):", () => {
           is_retained: isTerminal(state.status) && !state.contentErased ? 1 : 0,
           content_bytes: state.contentErased ? 0 : HISTORY_CONTENT_BYTES,
           authority_id: state.acceptedAs === "suppressed" ? null : state.authorityId,
+          tags: accepting.tagHashes.join(" ") || null,
           ...queueOf(state, revision),
         };
       });
@@ -400,6 +403,7 @@ describe("the queries (properties):", () => {
       status: fc.constantFrom(undefined, undefined, "queued", "sent", "deferred", "suppressed"),
       senderId: fc.constantFrom(undefined, undefined, "s1"),
       recipientHash: fc.constantFrom(undefined, undefined, "r1"),
+      tag: fc.constantFrom(undefined, undefined, "g1"),
       createdFrom: times,
       createdBefore: times,
       limit: fc.integer({ min: 1, max: 6 }),
@@ -427,6 +431,7 @@ describe("the queries (properties):", () => {
   function matching(messages: readonly Told[], query: EmailQuery): readonly string[] {
     const holds = (wanted: string | undefined, value: string) => wanted === undefined || wanted === value;
     return messages
+      .filter(({ accepting }) => query.tag === undefined || accepting.tagHashes.includes(query.tag))
       .map((message) => ({ id: message.id, ...expectedOf(message).state }))
       .filter((email) => email.workspaceId === query.workspaceId)
       .filter((email) => holds(query.status, email.status) && holds(query.senderId, email.senderId))

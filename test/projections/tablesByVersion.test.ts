@@ -10,7 +10,7 @@ const TABLES: Readonly<Record<string, { readonly since: number; readonly digest:
   "audit-log": { since: 1, digest: "2137c137e3b85813" },
   "api-keys": { since: 3, digest: "d4116a742a4180c6" },
   attachments: { since: 3, digest: "d075dbf5764087c4" },
-  emails: { since: 11, digest: "73ca69a1c46583b2" },
+  emails: { since: 12, digest: "f7b43e2c3bf997a8" },
   erasures: { since: 2, digest: "96db516626b38d23" },
   "attachment-use": { since: 2, digest: "474c91684753834e" },
   senders: { since: 4, digest: "8275614705b626f9" },

@@ -37,7 +37,7 @@ const RUNS = { numRuns: 60 };
 
 interface Told {
   readonly id: string;
-  readonly accepting: Required<Pick<Accepting, "as" | "at" | "workspaceId" | "senderId">> & {
+  readonly accepting: Required<Pick<Accepting, "as" | "at" | "workspaceId" | "senderId" | "tagHashes">> & {
     readonly templateId: string | undefined;
   };
   readonly domain: string | undefined;
@@ -49,6 +49,7 @@ const told: fc.Arbitrary<readonly Told[]> = fc.array(
     .record({
       id: fc.uuid(),
       accepting: fc.record({
+        tagHashes: fc.subarray(["g1", "g2"]),
         as: fc.constantFrom("queued", "queued", "queued", "suppressed"),
         at: fc.nat(50).map((hours) => ACCEPTED_AT + hours * HOUR_MS),
         workspaceId: fc.constantFrom("w1", "w1", "w2"),
@@ -122,10 +123,17 @@ function startOf(at: EpochMs, by: "hour" | "day"): string {
 }
 
 /** The counts of a query, added up here: newest first, groups in their order. */
+/** The rows of a bucket that a message counts in. */
+function groupsOf({ groupBy, tag }: UsageQuery, { accepting }: Told): readonly string[] {
+  const { senderId, templateId = "", tagHashes } = accepting;
+  const tags = tagHashes.filter((hash) => (tag ?? hash) === hash);
+  return { sender: [senderId], template: [templateId], tag: tags, none: [""] }[groupBy ?? "none"];
+}
+
 function expectedUsage(messages: readonly Told[], query: UsageQuery): readonly UsageRow[] {
   const rows = new Map<string, Record<string, number> & UsagePlace>();
   for (const { what, at, message } of messages.flatMap(countsOf)) {
-    const { workspaceId, senderId, templateId = "" } = message.accepting;
+    const { workspaceId, senderId, templateId = "", tagHashes } = message.accepting;
     const start = startOf(at, query.by);
     const hour = startOf(at, "hour");
     const isWanted =
@@ -133,12 +141,16 @@ function expectedUsage(messages: readonly Told[], query: UsageQuery): readonly U
       hour >= query.from &&
       hour < query.before &&
       (query.senderId ?? senderId) === senderId &&
-      (query.templateId ?? templateId) === templateId;
+      (query.templateId ?? templateId) === templateId &&
+      (query.tag === undefined || tagHashes.includes(query.tag));
     if (!isWanted) continue;
-    const group = { sender: senderId, template: templateId, none: "" }[query.groupBy ?? "none"];
     const none = Object.fromEntries(["accepted", ...ENDINGS, ...TOLD_LATER].map((name) => [name, 0]));
-    const row = rows.get(start + group) ?? ({ ...none, start, group } as Record<string, number> & UsagePlace);
-    rows.set(start + group, { ...row, [what]: Number(row[what]) + 1 } as Record<string, number> & UsagePlace);
+    for (const group of groupsOf(query, message)) {
+      const row =
+        rows.get(start + group) ?? ({ ...none, start, group } as Record<string, number> & UsagePlace);
+      rows.set(start + group, { ...row, [what]: Number(row[what]) + 1 } as Record<string, number> &
+        UsagePlace);
+    }
   }
   return [...rows.values()].sort(newestFirst) as unknown as readonly UsageRow[];
 }
@@ -194,7 +206,7 @@ const ranges = fc
     const start = ACCEPTED_AT - 10 * HOUR_MS + from * HOUR_MS;
     return { workspaceId: "w1", from: rfc3339(start), before: rfc3339(start + hours * HOUR_MS), by, limit };
   });
-const filters = fc.record(
+const plainFilters = fc.record(
   {
     senderId: fc.constantFrom("s1", "s2"),
     templateId: fc.constantFrom("t1", "t2"),
@@ -202,6 +214,12 @@ const filters = fc.record(
   },
   { requiredKeys: [] },
 );
+
+const tagFilters = fc.record(
+  { tag: fc.constantFrom("g1", "g2", "g3"), groupBy: fc.constant("tag" as const) },
+  { requiredKeys: [] },
+);
+const filters = fc.oneof(plainFilters, tagFilters);
 
 describe("usage of random logs (properties):", () => {
   test("every message counts once as accepted and once for its end, in the hour of each", () => {
@@ -292,7 +310,7 @@ describe("a workspace with very many senders and templates", () => {
       db.begin();
       for (let pair = 0; pair < DAYS * PAIRS; pair += 1) {
         const acceptedAt = rfc3339(ACCEPTED_AT + (pair % DAYS) * DAY_MS);
-        const names = { workspaceId: "w", senderId: `s${pair % 7}`, templateId: `t${pair}` };
+        const names = { workspaceId: "w", senderId: `s${pair % 7}`, templateId: `t${pair}`, tags: [] };
         countAccepted(db, names, acceptedAt, pair % 2 === 0);
       }
       db.commit();
@@ -344,7 +362,7 @@ test("a day with very many groups is told in pages, and no step of one works on 
   withRows([], (db) => {
     db.begin();
     for (let number = 0; number < GROUPS; number += 1) {
-      const names = { workspaceId: "w", senderId: "s", templateId: name(number) };
+      const names = { workspaceId: "w", senderId: "s", templateId: name(number), tags: [] };
       // Two hours of the day hold each, so the counts of a group come from rows that lie far apart.
       for (const hour of [0, 1]) {
         const acceptedAt = rfc3339(ACCEPTED_AT + hour * HOUR_MS);
@@ -377,7 +395,7 @@ test("a page that has looked at enough ends with a bucket, and the next one goes
     db.begin();
     for (let row = 0; row < HOURS * ROWS_LOOKED_AT_MAX; row += 1) {
       const acceptedAt = rfc3339(ACCEPTED_AT + (row % HOURS) * HOUR_MS);
-      const names = { workspaceId: "w", senderId: `s${row}`, templateId: row < HOURS ? "t" : null };
+      const names = { workspaceId: "w", senderId: `s${row}`, templateId: row < HOURS ? "t" : null, tags: [] };
       countAccepted(db, names, acceptedAt, false);
     }
     db.commit();

@@ -159,6 +159,7 @@ export interface Accepting {
   readonly authorityId?: string | undefined;
   readonly recipientHash?: string;
   readonly templateId?: string | undefined;
+  readonly tagHashes?: readonly string[];
 }
 
 /** The events that accept a message. */
@@ -175,6 +176,7 @@ export function acceptance(accepting: Accepting = {}): readonly EmailEvent[] {
     contentEventId: crypto.randomUUID(),
     contentDigest: "digest",
     contentBytes: HISTORY_CONTENT_BYTES,
+    ...(accepting.tagHashes === undefined ? {} : { tagHashes: [...accepting.tagHashes] }),
     ...(accepting.templateId === undefined ? {} : { templateId: accepting.templateId }),
   };
   const content = { from: "shop@example.com", to: "ana@example.org", subject: "Hello", text: "Hello" };

@@ -56,7 +56,12 @@ async function sendMail(service: TestService, tenant: Tenant, templateId: string
     return json.id;
   };
   const claim = { attempt: 1, worker: "test", leaseMs: 120_000, transport: "smtp" };
-  const [waits, sent, bounced, deferred] = [await send(), await send(), await send(), await send()];
+  const [waits, sent, bounced, deferred] = [
+    await send(),
+    await send({ tags: ["receipt", "shop"] }),
+    await send(),
+    await send(),
+  ];
   await send({ attachments: [FILE] });
   await send({ to: "never@example.com" });
   await send({ subject: undefined, text: undefined, template_id: templateId });

@@ -282,6 +282,7 @@ async function append(
     ...contentVersion,
     ...send.files,
     ...(domainSenderId === null ? {} : { authorityId: domainSenderId }),
+    ...tagHashesOf(deps, send),
     ...(send.template === null ? {} : { templateId: send.template.id }),
     ...(send.templateVersionId === null ? {} : { templateVersionId: send.templateVersionId }),
   };
@@ -306,6 +307,10 @@ async function append(
 }
 
 type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
+
+function tagHashesOf({ keys }: Dependencies, { workspaceId, content: { tags } }: SendWithFiles) {
+  return tags === undefined ? {} : { tagHashes: tags.map((tag) => keys.hashTag(workspaceId, tag)) };
+}
 
 /** A time that has come means at once. */
 function acceptedAs({ scheduledAt, context }: PreparedSend, isSuppressed: boolean): AcceptedAs {

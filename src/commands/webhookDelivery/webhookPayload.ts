@@ -126,6 +126,7 @@ async function mapEmailEvent(deps: Reader, origin: DeliveryOrigin): Promise<Mapp
       created_at: rfc3339(state.acceptedAt),
       sequence: told.sequence,
       metadata: content?.metadata ?? null,
+      tags: content?.tags ?? [],
       ...withReplyTexts(deps.keys, salt, [told]).map(emailFacts)[0],
     },
   };

@@ -32,6 +32,7 @@ export const EmailContent = Type.Object({
   metadata: Type.Optional(
     Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
   ),
+  tags: Type.Optional(Type.Array(Type.String())),
   attachments: Type.Optional(Type.Array(EmailAttachment)),
 });
 export type EmailContent = Static<typeof EmailContent>;
@@ -56,6 +57,8 @@ const Accepted = {
   contentSchema: Type.Optional(Type.Integer()),
   templateId: Type.Optional(Type.String()),
   templateVersionId: Type.Optional(Type.String()),
+  /** The keyed hashes of its tags: what counts and finds them when their names are gone with the content. */
+  tagHashes: Type.Optional(Type.Array(Type.String())),
   /** All files together; absent when there are none. */
   attachmentBytes: Type.Optional(Type.Integer()),
   /** The files that came with the request: what the message holds of the storage allowance. */

@@ -1,7 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
 import { SCHEDULE_AHEAD_MS_MAX } from "../../domain/email/schedule.ts";
 import { DAY_MS } from "../../kernel/time.ts";
-import { Closed, Time } from "../body/commonSchemas.ts";
+import { Closed, Text, Time } from "../body/commonSchemas.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersOk, type Operations } from "../server/operation.ts";
 import { EmailBatch, EmailBatchBody } from "./emailBatch.ts";
@@ -27,6 +28,9 @@ const filters = {
   status: Type.Optional(EmailStatus),
   from: Type.Optional(Type.String({ description: "Messages from this address." })),
   to: Type.Optional(Type.String({ description: "Messages to this address." })),
+  tag: Type.Optional(
+    Text({ minLength: 1, maxLength: TAG_CHARACTERS_MAX, description: "Messages with this tag." }),
+  ),
   ...CREATED_RANGE,
 };
 

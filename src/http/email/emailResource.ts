@@ -293,6 +293,7 @@ export const Email = Closed(
         description: "Of the caller's own, as they came with the send.",
       }),
     ),
+    tags: Type.Array(Type.String(), { description: "None once the content is erased." }),
     metadata: Nullable(Metadata),
     scheduled_at: Nullable(
       Time("What it is, or was, scheduled for; null when it was to be delivered at once."),
@@ -329,6 +330,7 @@ export function emailJson(view: EmailView, waiting: WaitingView | null): AnswerO
       expired: email.attachmentsExpired,
     })),
     headers: content?.headers ?? null,
+    tags: content?.tags ?? [],
     metadata: content?.metadata ?? null,
     scheduled_at: email.scheduledAt === null ? null : rfc3339(email.scheduledAt),
     next_attempt_at: email.status === "deferred" ? rfc3339(email.nextAttemptAt) : null,

@@ -257,7 +257,8 @@ async function summaryOf(deps: Dependencies, workspaceId: string, row: EmailRow)
 function emailQuery(deps: Dependencies, workspaceId: string, query: ListEmailsQuery): EmailQuery {
   const hashOf = (name: "from" | "to") =>
     query[name] === undefined ? undefined : addressHash(deps, workspaceId, `/${name}`, query[name]);
-  const filters = { status: query.status, senderId: hashOf("from"), recipientHash: hashOf("to") };
+  const tag = query.tag === undefined ? undefined : deps.keys.hashTag(workspaceId, query.tag);
+  const filters = { tag, status: query.status, senderId: hashOf("from"), recipientHash: hashOf("to") };
   return { workspaceId, ...pageRequest(query), ...definedMembers(filters), ...createdRange(query) };
 }
 

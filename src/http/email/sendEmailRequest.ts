@@ -12,6 +12,8 @@ import {
   METADATA_TEXT_CHARACTERS_MAX,
   NAME_CHARACTERS_MAX,
   SUBJECT_CHARACTERS_MAX,
+  TAG_CHARACTERS_MAX,
+  TAGS_MAX,
   TEXT_CHARACTERS_MAX,
   VARIABLES_CHARACTERS_MAX,
 } from "../../domain/email/contentLimits.ts";
@@ -90,6 +92,13 @@ const sendFields = {
   headers: Type.Optional(
     Type.Record(AnyName, Text({ minLength: 1, maxLength: HEADER_VALUE_CHARACTERS_MAX }), {
       description: `Headers of your own, ${HEADERS_MAX} at most: X-…, List-…, References, In-Reply-To, Auto-Submitted, Feedback-ID, Importance, Precedence.`,
+    }),
+  ),
+  tags: Type.Optional(
+    Type.Array(Text({ minLength: 1, maxLength: TAG_CHARACTERS_MAX }), {
+      maxItems: TAGS_MAX,
+      description:
+        "What kind of mail it is: lists filter by them, usage counts by them, webhooks carry them.",
     }),
   ),
   template_id: Type.Optional(Id("A published template of the workspace: the content.")),
@@ -228,6 +237,15 @@ function sendFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   ];
 }
 
+function tagFaults(tags: unknown): readonly ProblemDetail[] {
+  if (!Array.isArray(tags)) return NO_FAULTS;
+  return tags.flatMap((tag, index) => {
+    if (typeof tag === "string" && (/\p{Cc}/u.test(tag) || tag.trim() === ""))
+      return fault(`/tags/${index}`, "must have visible characters, and no control characters");
+    return tags.indexOf(tag) < index ? fault(`/tags/${index}`, "is there twice") : NO_FAULTS;
+  });
+}
+
 /** Whether a time is one; how far away it may be depends on the clock. */
 function timeFaults(text: unknown): readonly ProblemDetail[] {
   return typeof text !== "string" || parseDateTime(text) !== null
@@ -245,6 +263,7 @@ function memberFaults(body: UncheckedMembers): readonly ProblemDetail[] {
     ...attachmentFaults(body.attachments),
     ...callerHeaderFaults(body.headers),
     ...timeFaults(body.scheduled_at),
+    ...tagFaults(body.tags),
   ];
 }
 
@@ -294,6 +313,7 @@ function textsOf(body: SendEmailBody) {
     ...(body.text ? { text: body.text } : {}),
     ...(body.variables ? { variables: body.variables } : {}),
     ...(body.metadata ? { metadata: body.metadata } : {}),
+    ...(hasMembers(body.tags) ? { tags: body.tags } : {}),
   };
 }
 
@@ -315,11 +335,18 @@ function requestedAttachment(attachment: Attachment): RequestedAttachment {
 }
 
 /** What a retry is compared by: the request as it was sent, with direct files by the digests of their text. */
-function comparable({ attachments = [], headers, auto_text: autoText, ...rest }: SendEmailBody): JsonObject {
+function comparable({
+  attachments = [],
+  headers,
+  auto_text: autoText,
+  tags,
+  ...rest
+}: SendEmailBody): JsonObject {
   // Nothing is the same content whether it is said or left out.
   const body = {
     ...rest,
     ...(hasMembers(headers) ? { headers } : {}),
+    ...(hasMembers(tags) ? { tags } : {}),
     ...(autoText ? { auto_text: true } : {}),
   };
   if (attachments.length === 0) return body as unknown as JsonObject;

@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { TAG_CHARACTERS_MAX } from "../../domain/email/contentLimits.ts";
 import { OneOf, Text, Uuid } from "../body/commonSchemas.ts";
 import { answersPage } from "../lists/listOperation.ts";
 import { SenderId } from "../sender/senderResource.ts";
@@ -37,9 +38,17 @@ const usageFilters = {
   ...range,
   sender_id: Type.Optional(SenderId),
   template_id: Type.Optional(Uuid),
+  tag: Type.Optional(
+    Text({
+      minLength: 1,
+      maxLength: TAG_CHARACTERS_MAX,
+      description: "Messages with this tag; goes with no other filter.",
+    }),
+  ),
   group_by: Type.Optional(
-    OneOf(["sender", "template"], {
-      description: "One row of a bucket for each sender, or for each template, in place of one for all.",
+    OneOf(["sender", "template", "tag"], {
+      description:
+        "One row of a bucket for each sender, template or tag, in place of one for all. A message counts in the row of each of its tags.",
     }),
   ),
 };

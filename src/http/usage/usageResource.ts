@@ -11,6 +11,13 @@ export const Usage = Closed(
     start: Start,
     sender_id: Type.Optional(Type.Intersect([SenderId], { description: "With `group_by=sender`." })),
     template_id: Type.Optional(Nullable(Id("With `group_by=template`; null: of no template."))),
+    tag: Type.Optional(
+      Nullable(
+        Type.String({
+          description: "With `group_by=tag`; null once the content of its newest message is erased.",
+        }),
+      ),
+    ),
     accepted: Count("Messages accepted, suppressed ones as well."),
     sent: Count("Messages that the relay took."),
     bounced: Count("Messages that the recipient's side refused for good, also after the relay took them."),
@@ -25,13 +32,15 @@ export const Usage = Closed(
 
 export function usageJson(
   { start, group, ...counts }: UsageRow,
-  groupBy?: "sender" | "template",
+  groupBy?: "sender" | "template" | "tag",
+  tagNames: ReadonlyMap<string, string> = new Map(),
 ): AnswerOf<typeof Usage> {
   return {
     object: "usage",
     start,
     ...(groupBy === "sender" ? { sender_id: group } : {}),
     ...(groupBy === "template" ? { template_id: group || null } : {}),
+    ...(groupBy === "tag" ? { tag: tagNames.get(group) ?? null } : {}),
     ...counts,
   };
 }

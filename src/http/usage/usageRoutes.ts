@@ -1,4 +1,6 @@
+import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { newestTagged } from "../../../projections/emails.ts";
 import {
   listBounces,
   listUsage,
@@ -7,11 +9,12 @@ import {
   type UsageRange,
 } from "../../../projections/usage.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
+import { readEmail } from "../../commands/email/readEmail.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { type ReadModel, readInSteps, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { type ReadModel, readInSteps, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import {
   decodeCursor,
   encodeCursor,
@@ -41,12 +44,14 @@ export function usageController({ deps, emails }: UsageOptions) {
     .get(
       routes.showUsage.path,
       async ({ query, request }) => {
-        const { sender_id: senderId, group_by: groupBy } = query;
-        const filters = definedMembers({ senderId, templateId: query.template_id?.toLowerCase(), groupBy });
-        const wanted = { ...rangeOf(principalOf(request).workspaceId, query, now()), ...filters };
+        const { workspaceId } = principalOf(request);
+        const wanted = { ...rangeOf(workspaceId, query, now()), ...usageFilters(deps, workspaceId, query) };
         await whenCaughtUp(emails);
         const page = await readInSteps(emails, (db) => listUsage(db, wanted));
-        return pageJson(pageOfUsage(page), (row) => usageJson(row, groupBy));
+        const { group_by: groupBy } = query;
+        const names =
+          groupBy === "tag" ? await tagNames({ deps, emails }, workspaceId, page.rows) : undefined;
+        return pageJson(pageOfUsage(page), (row) => usageJson(row, groupBy, names));
       },
       hooks("showUsage"),
     )
@@ -62,6 +67,34 @@ export function usageController({ deps, emails }: UsageOptions) {
       },
       hooks("showBounces"),
     );
+}
+
+type UsageFilters = Static<typeof usageOperations.showUsage.query>;
+
+function usageFilters({ keys }: Dependencies, workspaceId: string, query: UsageFilters) {
+  const { sender_id: senderId, template_id: templateId, tag: name, group_by: groupBy } = query;
+  const isByTag = name !== undefined || groupBy === "tag";
+  const others = [senderId, templateId, groupBy === "tag" ? undefined : groupBy];
+  if (isByTag && others.some((other) => other !== undefined))
+    throw invalid("/tag", "goes with no other filter, and with group_by=tag alone");
+  const tag = name === undefined ? undefined : keys.hashTag(workspaceId, name);
+  return definedMembers({ senderId, templateId: templateId?.toLowerCase(), tag, groupBy });
+}
+
+/** How the tags of these rows are spelled, by their hashes, as far as a message still says so. */
+async function tagNames(
+  { deps, emails }: UsageOptions,
+  workspaceId: string,
+  rows: readonly UsagePlace[],
+): Promise<ReadonlyMap<string, string>> {
+  const hashes = [...new Set(rows.map(({ group }) => group))];
+  const ids = await scheduledRead(emails, (db) => hashes.map((hash) => newestTagged(db, hash)));
+  const names = new Map<string, string>();
+  await emails.scheduler.mapEach(ids, async (id) => {
+    const view = id === null ? null : await readEmail(deps, workspaceId, id);
+    for (const tag of view?.content?.tags ?? []) names.set(deps.keys.hashTag(workspaceId, tag), tag);
+  });
+  return names;
 }
 
 function domainOf(text: string): string {

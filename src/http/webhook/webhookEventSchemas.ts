@@ -29,6 +29,7 @@ const email = {
       description: "As it came with the send; null when it had none, or once it was erased.",
     }),
   ),
+  tags: Type.Array(Type.String(), { description: "Of the send; none once they were erased." }),
 };
 
 const refusal = {

@@ -72,6 +72,8 @@ export interface InstanceKeys {
   verificationSecret(senderId: string, requestId: string): string;
   /** A short code shown to the requester and in the mail, for people to compare. It grants nothing. */
   verificationCode(senderId: string, requestId: string): string;
+  /** Finds and counts the messages with a tag, without the tag's name. */
+  hashTag(workspaceId: string, tag: string): string;
   /** Compares two requests with the same Idempotency-Key. */
   fingerprint(workspaceId: string, canonicalRequest: string): string;
   /**
@@ -115,6 +117,7 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
   const apiKeyPepper = deriveKey(dataKey, "api-key");
   const addressKey = deriveKey(dataKey, "address");
   const fingerprintKey = deriveKey(dataKey, "fingerprint");
+  const tagKey = deriveKey(dataKey, "tag");
   const everyWorkspaceKey = deriveKey(dataKey, "address of all workspaces");
   const domainKey = deriveKey(dataKey, "sender domain");
   const verificationKey = deriveKey(dataKey, "sender verification");
@@ -135,6 +138,7 @@ export function instanceKeys(dataKey: Uint8Array): InstanceKeys {
     verificationCode: (senderId, requestId) =>
       codeOf(hmac(verificationKey, `code\n${senderId}\n${requestId}`)),
     // In two parts: joined, a long text would be copied once more.
+    hashTag: (workspaceId, tag) => hmac(tagKey, `${workspaceId}\n${tag}`),
     fingerprint: (workspaceId, request) =>
       new Bun.CryptoHasher("sha256", fingerprintKey).update(`${workspaceId}\n`).update(request).digest("hex"),
     encryptWithSalt: (salt, text) => encrypt(saltedKey(salt), Buffer.from(text)),

@@ -38,6 +38,8 @@ function messageTo(to: string, markers: Markers, characters: number): Record<str
     text: `${filling.slice(0, 150_000)}${markers.word()} é`,
     variables: { name: markers.word() },
     metadata: { order: markers.word() },
+    headers: { "X-Order": markers.word() },
+    tags: [markers.word()],
     attachments: [fileWith(markers)],
   };
 }

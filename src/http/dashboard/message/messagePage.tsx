@@ -224,7 +224,7 @@ function named(name: string | undefined, address: Child): Child {
 
 function factsOf({ visit, view }: MessagePageProps): readonly (readonly [string, Child])[] {
   const { id, email, content } = view;
-  const search = (name: "to" | "from" | "template", value: string) => (
+  const search = (name: "to" | "from" | "template" | "tag", value: string) => (
     <a href={listAddress(visit, searchText({ [name]: value }))}>{value}</a>
   );
   const erased = <i class="soft">erased</i>;
@@ -238,6 +238,10 @@ function factsOf({ visit, view }: MessagePageProps): readonly (readonly [string,
     ...(email.scheduledAt === null ? [] : [["Scheduled for", <Time at={email.scheduledAt} />] as const]),
     ["Attempts", String(email.attempts)],
     ...(email.templateId === null ? [] : [["Template", search("template", email.templateId)] as const]),
+    ...(content?.tags === undefined
+      ? []
+      : [["Tags", content.tags.map((tag) => <>{search("tag", tag)} </>)] as const]),
+    ...Object.entries(content?.headers ?? {}).map(([name, value]) => [name, value] as const),
     ...Object.entries(content?.metadata ?? {}).map(([name, value]) => [name, String(value)] as const),
     ["Id", <Copyable text={id} label="the id" />],
   ];

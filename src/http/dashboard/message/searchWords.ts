@@ -7,7 +7,7 @@ import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
 
 /** What can be searched for, in the order of the form. */
-export const SEARCH_WORDS = ["to", "from", "status", "template", "after", "before", "key"] as const;
+export const SEARCH_WORDS = ["to", "from", "status", "template", "tag", "after", "before", "key"] as const;
 export type SearchWord = (typeof SEARCH_WORDS)[number];
 
 /** Longer than any search that means something. */
@@ -93,7 +93,7 @@ export function emailQueryOf(
     faults.push(`${name}: takes a day in UTC or a time, such as 2026-11-22 or 2026-11-22T08:30:00Z.`);
     return undefined;
   };
-  const { status, template } = words;
+  const { status, template, tag } = words;
   if (status !== undefined && !(EMAIL_STATUSES as readonly string[]).includes(status))
     faults.push(`status: is one of ${EMAIL_STATUSES.join(", ")}.`);
   if (template !== undefined && !isUuid(template)) faults.push("template: takes the id of a template.");
@@ -109,6 +109,7 @@ export function emailQueryOf(
       ...(recipientHash === undefined ? {} : { recipientHash }),
       ...(senderId === undefined ? {} : { senderId }),
       ...(template === undefined ? {} : { templateId: template.toLowerCase() }),
+      ...(tag === undefined ? {} : { tag: keys.hashTag(workspaceId, tag) }),
       ...(createdFrom === undefined ? {} : { createdFrom }),
       ...(createdBefore === undefined ? {} : { createdBefore }),
     },

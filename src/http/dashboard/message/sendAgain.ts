@@ -3,6 +3,7 @@ import { type EmailView, folderOf } from "../../../commands/email/readEmail.ts";
 import { sendEmail } from "../../../commands/email/sendEmail.ts";
 import type { SendOutcome } from "../../../commands/email/sendOutcome.ts";
 import { openAttachments } from "../../../commands/email/storedContent.ts";
+import { definedMembers } from "../../../kernel/definedMembers.ts";
 import type { WorkspaceCommandContext } from "../../../kernel/event/eventMetadata.ts";
 import { type SendEmailBody, sendRequest } from "../../email/sendEmailRequest.ts";
 
@@ -40,7 +41,7 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
   const files = await openAttachments(deps.content, folderOf(id, email), content.attachments ?? []);
   if (files === null) return null;
   const { from, fromName, toName, replyTo, replyToName, subject, headers } = content;
-  const { html, text, metadata } = content;
+  const { html, text, metadata, tags } = content;
   // The name is the person's: it does not go to somebody else.
   const isSameRecipient = to === null || to.toLowerCase() === content.to.toLowerCase();
   return {
@@ -54,7 +55,7 @@ async function bodyOf(deps: Dependencies, view: EmailView, to: string | null): P
     ...(headers === undefined ? {} : { headers }),
     ...(html === undefined ? {} : { html }),
     ...(text === undefined ? {} : { text }),
-    ...(metadata === undefined ? {} : { metadata }),
+    ...definedMembers({ metadata, tags }),
     ...(files.length === 0
       ? {}
       : {
