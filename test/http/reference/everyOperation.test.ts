@@ -15,6 +15,8 @@ const BODY_BYTES_MAX = 16_000_000;
 
 const guarded = described.filter(({ operation }) => operation.security.length > 0);
 const reading = described.filter(({ operation }) => operation.requestBody !== undefined);
+/** Others say what its body is, and may add to it. */
+const ofOthers = new Set(["takePostmarkEvent"]);
 /** What takes no body at all. */
 const bodiless = guarded.filter(({ operation }) => operation.requestBody === undefined);
 /** What looks at anything stored: the document says INTERNAL_ERROR of it. */
@@ -62,7 +64,8 @@ describe.each(await testStores())("every operation on $name", (store) => {
     },
   );
 
-  test.each(guarded)("$name refuses what it does not know by name", async (one) => {
+  const ours = guarded.filter(({ name }) => !ofOthers.has(name));
+  test.each(ours)("$name refuses what it does not know by name", async (one) => {
     const hasBody = one.operation.requestBody !== undefined;
     const answer = await tenant.call(one.method, hasBody ? pathOf(one) : `${pathOf(one)}?nonsense=1`, {
       ...(hasBody ? { body: { nonsense: 1 } } : {}),
