@@ -538,11 +538,13 @@ describe.each(await testStores())("senders on $name", (store) => {
       for (let lookup = 0; lookup < LOOKUPS_MAX; lookup += 1) {
         expectProblem(await verifyByDns(id, own), 422, "SENDER_VERIFICATION_FAILED");
       }
-      const asked = dns.questions.length;
+      // Other tests' verified domains are looked at again meanwhile.
+      const asked = () => dns.questions.filter((question) => question.endsWith("often.example")).length;
+      const before = asked();
       const limited = await verifyByDns(id, own);
       expectProblem(limited, 429, "RATE_LIMITED");
       expect(Number(limited.headers.get("retry-after"))).toBeWithin(3_500, 3_601);
-      expect(dns.questions).toHaveLength(asked);
+      expect(asked()).toBe(before);
       expectProblem(
         await verifyByDns((await add({ domain: "often.example" }, other)).id, other),
         422,
