@@ -244,6 +244,18 @@ export const hints: Readonly<Partial<Record<RouteName, Hint>>> = {
     params: oneOf("email", ({ status }) => status === "scheduled"),
     body: ({ random }) => ({ scheduled_at: timeAhead(random) }),
   },
+  tellFeedback: {
+    needs: "sendEmail",
+    params: oneOf("email"),
+    body: (hinting) => {
+      const params = oneOf("email")(hinting);
+      return {
+        email_id: params?.id ?? randomUuid(hinting.random),
+        type: hinting.random.pick(["delivered", "bounced", "complained"]),
+      };
+    },
+  },
+  takeSesNotification: { exempt: "Amazon signs what it takes, and names a topic that is on a list" },
   cancelEmail: {
     needs: "sendEmail",
     params: oneOf("email", ({ status }) => status === "queued" || status === "scheduled"),

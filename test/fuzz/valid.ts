@@ -42,21 +42,17 @@ function jsonBody(one: Described, workspace: Workspace, random: Random): Json | 
   return hint?.body ? hint.body({ random, workspace }) : valueFor(schema, random, workspace);
 }
 
-function hasParameters({ path }: Described): boolean {
-  return path.includes("{");
-}
-
 /** A request that should succeed; null while the workspace has nothing that the operation could be asked about. */
 export function validDraft(one: Described, workspace: Workspace, random: Random): Draft | null {
   const hint = hints[one.name];
   const hinting = { random, workspace };
-  const params = hasParameters(one) ? (hint?.params?.(hinting) ?? null) : {};
-  if (params === null && hint?.params !== undefined) return null;
+  const params = hint?.params === undefined ? unknownParams(one.path, random) : hint.params(hinting);
+  if (params === null) return null;
   const draft: Draft = {
     one,
     workspace,
     method: one.method,
-    params: { ...(params ?? unknownParams(one.path, random)) },
+    params: { ...params },
     query: hint?.query ? Object.entries(hint.query(hinting)) : query(one, workspace, random),
     headers: {},
     body: null,

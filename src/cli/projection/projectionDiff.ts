@@ -41,7 +41,7 @@ export const projectionDiff: Command = {
   summary: "Show what changed in a read model between two moments",
   examples: [
     "postledger projection diff 1d 1h emails",
-    "postledger projection diff 2026-11-01 2026-11-02 webhook-deliveries --format csv",
+    "postledger projection diff 2026-11-01 2026-11-02 api-keys --format csv",
   ],
   options: [OUT, FORMAT],
   run(invocation) {

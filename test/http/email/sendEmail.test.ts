@@ -276,7 +276,8 @@ describe.each(await testStores())("sending on $name", (store) => {
       await service.pause(own.workspaceId);
       const refused = await own.send(newKey(), message());
       expectProblem(refused, 403, "SENDING_PAUSED");
-      expect(refused.json.retryable).toBe(false);
+      expect(refused.json.retryable).toBe(true);
+      expect(refused.headers.get("retry-after")).toBe("60");
       await service.resume(own.workspaceId);
       await until(async () => (await own.send(newKey(), message())).status === 202, "the end of the pause");
     });

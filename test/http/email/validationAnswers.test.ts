@@ -226,7 +226,7 @@ const queries: readonly Told[] = [
     {
       "/limit": "must be a whole number from 1 to 100",
       "/status":
-        "must be one of queued, sending, deferred, sent, delivered, bounced, complained, failed, suppressed, canceled",
+        "must be one of scheduled, queued, sending, deferred, sent, delivered, bounced, complained, failed, suppressed, canceled",
       "/sort": "is not known here",
     },
   ],
