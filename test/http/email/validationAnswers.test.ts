@@ -239,7 +239,7 @@ const queries: readonly Told[] = [
       "/by": "must be one of hour, day",
       "/sender_id": "must be the id of a sender: 64 digits 0 to 9 and letters a to f",
       "/template_id": "must be a UUID",
-      "/group_by": "must be one of sender, template",
+      "/group_by": "must be one of sender, template, tag",
     },
   ],
   [
