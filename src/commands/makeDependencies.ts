@@ -3,7 +3,7 @@ import { senderStream } from "../domain/sender/events.ts";
 import { templateStream } from "../domain/template/events.ts";
 import { webhooksStream } from "../domain/webhook/events.ts";
 import { workspaceStream } from "../domain/workspace/events.ts";
-import type { ContentUsage } from "../ports/contentBytes.ts";
+import type { ContentUsage } from "../ports/contentUsage.ts";
 import type { OutboxCleanup } from "../ports/outboxCleanup.ts";
 import { aggregateCache } from "./aggregateCache.ts";
 import {

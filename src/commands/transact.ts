@@ -5,7 +5,7 @@ import type { Decider, Decision, DomainEvent } from "../kernel/event/decider.ts"
 import { type CommandContext, metadataOf } from "../kernel/event/eventMetadata.ts";
 import { newId } from "../kernel/ids.ts";
 import type { EventStore, NewEvent } from "../ports/eventStore.ts";
-import { changeRate } from "./changeRateLimit.ts";
+import { changeRate } from "./changesPerDay.ts";
 import { Contention, queueStreamWrite } from "./streamWriteQueue.ts";
 
 /** Events of one stream that are read at once. */

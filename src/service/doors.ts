@@ -11,8 +11,8 @@ import type { SubmissionPort } from "../ports/submission/submissionServer.ts";
 import type { Config } from "./config/config.ts";
 import { basePathOf } from "./httpControllers.ts";
 import { type InboundMail, openInboundMail } from "./inboundMail.ts";
+import { openSubmission } from "./openSubmission.ts";
 import { listenError } from "./startupErrors.ts";
-import { openSubmission } from "./submissionServer.ts";
 
 /** What requests are answered with. */
 interface Answering {

@@ -13,8 +13,8 @@ import type { WorkspaceCommandContext } from "../kernel/event/eventMetadata.ts";
 import type { Address } from "../kernel/text/emailAddress.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readContent.ts";
+import { recipientIdempotencyKeys } from "./recipientIdempotencyKeys.ts";
 import { nameOf, sendBody } from "./sendBody.ts";
-import { submissionKeys } from "./submissionKeys.ts";
 
 interface Submitting {
   readonly deps: Dependencies;
@@ -85,7 +85,7 @@ function sendsOf({ deps, principal, recipients, context }: Sending, mail: Parsed
     checkBody(one);
     return sendRequest(one);
   });
-  const keys = submissionKeys(
+  const keys = recipientIdempotencyKeys(
     mail,
     requests.map(({ to }) => to),
   );

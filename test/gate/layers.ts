@@ -148,7 +148,7 @@ const ROOMS: readonly Rooms[] = [
     beside: [
       "aggregateCache.ts",
       "aggregates.ts",
-      "changeRateLimit.ts",
+      "changesPerDay.ts",
       "dependencies.ts",
       "makeDependencies.ts",
       "streamWriteQueue.ts",

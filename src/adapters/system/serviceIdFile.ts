@@ -8,7 +8,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import type { ServiceMemory } from "../../ports/joinedService.ts";
+import type { ServiceMemory } from "../../ports/serviceMemory.ts";
 
 /** A file on its file system: a copy of it is another one. */
 interface FileIdentity {

@@ -7,8 +7,8 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregates.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load } from "../transact.ts";
+import { contentSaltOf, withReplyTexts } from "./decryptRelayReplies.ts";
 import { type EmailHistory, emailHistoryUntil, type HistoryEvent, readEmailHistory } from "./emailHistory.ts";
-import { contentSaltOf, withReplyTexts } from "./openRelayReplies.ts";
 import { openContent } from "./storedContent.ts";
 
 /**

@@ -14,9 +14,9 @@ import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregates.ts";
 import { transact } from "../transact.ts";
+import { contentSaltOf } from "./decryptRelayReplies.ts";
 import { type EmailHistory, readEmailHistory } from "./emailHistory.ts";
 import { suppressRecipient } from "./mailAttempts.ts";
-import { contentSaltOf } from "./openRelayReplies.ts";
 import { contentOf } from "./readEmail.ts";
 
 /** What somebody tells of a message after a relay had taken it. */

@@ -8,7 +8,7 @@ import type { Address } from "../../kernel/text/emailAddress.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { EventStore, Position } from "../../ports/eventStore.ts";
 import { erasureAggregate } from "../aggregates.ts";
-import { changeRate } from "../changeRateLimit.ts";
+import { changeRate } from "../changesPerDay.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { instanceAggregate } from "../instance/openInstance.ts";
 import { load, transact } from "../transact.ts";

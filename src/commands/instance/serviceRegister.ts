@@ -9,7 +9,7 @@ import { SERVICES_STREAM } from "../../kernel/event/bookkeepingEvents.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
-import type { ServiceMemory } from "../../ports/joinedService.ts";
+import type { ServiceMemory } from "../../ports/serviceMemory.ts";
 import { type Loaded, load, transact } from "../transact.ts";
 import { instanceAggregate, requireNotFrozen } from "./openInstance.ts";
 

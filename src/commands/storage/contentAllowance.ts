@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { SECOND_MS } from "../../kernel/time.ts";
-import type { ContentUsage } from "../../ports/contentBytes.ts";
+import type { ContentUsage } from "../../ports/contentUsage.ts";
 
 /** What is told when it is used up. */
 export const CONTENT_ALLOWANCE_USED_UP =

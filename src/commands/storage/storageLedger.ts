@@ -7,7 +7,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
 import type { AggregateCache } from "../aggregateCache.ts";
-import { StorageAccount } from "./storageAccount.ts";
+import { StorageAccount } from "./workspaceStorageAccount.ts";
 
 /** The storage allowance of every workspace: who holds how many bytes of temporary files. */
 export interface StorageLedger {

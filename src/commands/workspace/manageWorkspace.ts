@@ -15,7 +15,7 @@ import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
 import { apiKeyAggregate, workspaceAggregate } from "../aggregates.ts";
-import { CHANGES_KEPT_FOR_STOPPING } from "../changeRateLimit.ts";
+import { CHANGES_KEPT_FOR_STOPPING } from "../changesPerDay.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact, writtenFirstAt } from "../transact.ts";
 

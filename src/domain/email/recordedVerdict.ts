@@ -1,5 +1,5 @@
 import type { Verdict } from "./classifyMailOutcome.ts";
-import { enhancedCode } from "./relayReplies.ts";
+import { enhancedCode } from "./refusalReasons.ts";
 
 /** What stays of a reply in the log: its codes, and its words under a key that goes with the message's content. */
 export interface LastingReply {

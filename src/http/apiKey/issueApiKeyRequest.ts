@@ -5,7 +5,7 @@ import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import { Closed, Nullable, Text, Time } from "../body/commonSchemas.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberRules.ts";
+import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
 import { checkRules, withRules } from "../body/validation.ts";
 import { invalid, type ProblemDetail } from "../server/problem.ts";
 import { Scope } from "./apiKeyResource.ts";

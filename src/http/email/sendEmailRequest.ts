@@ -25,7 +25,7 @@ import { codePoints, grouped, isHeaderSafe } from "../../kernel/text/text.ts";
 import { DAY_MS, epochMs, parseDateTime } from "../../kernel/time.ts";
 import { AnyName, Closed, DirectAttachment, Id, Text, Time, UploadId } from "../body/commonSchemas.ts";
 import { NO_DATE_TIME } from "../body/dateTimeText.ts";
-import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberRules.ts";
+import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
 import { inWords, withRules } from "../body/validation.ts";
 import { type ProblemDetail, refusedFor } from "../server/problem.ts";
 import { IdempotencyKey } from "./idempotencyKey.ts";

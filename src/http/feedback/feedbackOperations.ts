@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { AnyName, Closed, Id, OneOf, Text, Uuid } from "../body/commonSchemas.ts";
-import { addressFaults, fault, memberRules } from "../body/memberRules.ts";
+import { addressFaults, fault, memberRules } from "../body/memberFaults.ts";
 import { inWords, withRules } from "../body/validation.ts";
 import { answersNoContent, answersOk, type Operations } from "../server/operation.ts";
 

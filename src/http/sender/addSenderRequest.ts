@@ -3,7 +3,7 @@ import type { NewSender } from "../../commands/sender/manageSender.ts";
 import { DISPLAY_NAME_CHARACTERS_MAX, displayNameFault } from "../../domain/sender/displayName.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
-import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberRules.ts";
+import { addressFaults, fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
 import { checkRules, withRules } from "../body/validation.ts";
 import type { ProblemDetail } from "../server/problem.ts";
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { ADDRESS_CHARACTERS_MAX } from "../../kernel/text/emailAddress.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
-import { addressFaults, memberRules } from "../body/memberRules.ts";
+import { addressFaults, memberRules } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
 import { answersPage, CREATED_RANGE } from "../lists/listOperation.ts";
 import { answersCreated, answersNoContent, answersOk, type Operations } from "../server/operation.ts";

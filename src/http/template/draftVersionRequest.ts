@@ -12,7 +12,7 @@ import { nearestName } from "../../kernel/text/nearestName.ts";
 import { excerpt, isHeaderSafe } from "../../kernel/text/text.ts";
 import type { TemplateEngine, UsedVariable } from "../../ports/templateEngine.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
-import { fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberRules.ts";
+import { fault, memberRules, NO_FAULTS, type UncheckedMembers } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
 import { ERRORS_MAX, type ProblemDetail, refusedFor } from "../server/problem.ts";
 import { fallback, variableFields } from "./templateResource.ts";

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AnyName, Closed, Text } from "../body/commonSchemas.ts";
-import { memberRules } from "../body/memberRules.ts";
+import { memberRules } from "../body/memberFaults.ts";
 import { withRules } from "../body/validation.ts";
 import { variablesFaults } from "../email/sendEmailRequest.ts";
 import { answersPage } from "../lists/listOperation.ts";

@@ -12,7 +12,6 @@ import { hooksOf } from "../server/operationHooks.ts";
 import { Problem, refusedFor } from "../server/problem.ts";
 import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
-import { type ListVersionsQuery, PreviewBody, templateOperations } from "./templateOperations.ts";
 import {
   archiveOrRefuse,
   createWithinLimit,
@@ -22,7 +21,8 @@ import {
   pageOfVersions,
   publishOrRefuse,
   templateIdOf,
-} from "./templateRequests.ts";
+} from "./templateChanges.ts";
+import { type ListVersionsQuery, PreviewBody, templateOperations } from "./templateOperations.ts";
 import { templateJson, versionJson } from "./templateResource.ts";
 
 interface TemplatesOptions {

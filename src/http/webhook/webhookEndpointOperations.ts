@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { ENDPOINTS_MAX } from "../../domain/webhook/decisions.ts";
 import { WEBHOOK_EVENT_TYPES } from "../../domain/webhookEventTypes.ts";
 import { Closed, Nullable, Text } from "../body/commonSchemas.ts";
-import { memberRules, NO_FAULTS } from "../body/memberRules.ts";
+import { memberRules, NO_FAULTS } from "../body/memberFaults.ts";
 import { inWords, withRules } from "../body/validation.ts";
 import { listQuery } from "../lists/listOperation.ts";
 import { answersAccepted, answersNoContent, answersOk, type Operations } from "../server/operation.ts";

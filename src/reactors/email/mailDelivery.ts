@@ -35,7 +35,7 @@ import { FairMailQueue } from "./fairMailQueue.ts";
 import type { Refusal, RefusalReports } from "./refusalReports.ts";
 import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
-import { whyWaiting } from "./waitingFacts.ts";
+import { whyWaiting } from "./whyWaiting.ts";
 
 export interface MailDeliveryOptions {
   readonly deps: Dependencies;

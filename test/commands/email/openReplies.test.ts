@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { contentSaltOf, withReplyTexts } from "../../../src/commands/email/openRelayReplies.ts";
+import { contentSaltOf, withReplyTexts } from "../../../src/commands/email/decryptRelayReplies.ts";
 import type { EmailEvent } from "../../../src/domain/email/events.ts";
 import { emailDecider } from "../../../src/domain/email/state.ts";
 import { instanceKeys, newDataKey } from "../../../src/kernel/crypto/derivedKeys.ts";

@@ -6,7 +6,7 @@ import { registeredServices, registerService } from "../../../src/commands/insta
 import { exportLog } from "../../../src/commands/log/exportLog.ts";
 import { SERVICES_STREAM } from "../../../src/kernel/event/bookkeepingEvents.ts";
 import type { EventStore } from "../../../src/ports/eventStore.ts";
-import type { ServiceMemory } from "../../../src/ports/joinedService.ts";
+import type { ServiceMemory } from "../../../src/ports/serviceMemory.ts";
 import { memoryEventStore } from "../../support/stores/memoryEventStore.ts";
 
 const context = { at: Date.now(), correlationId: "test", actor: "system" };

@@ -20,7 +20,7 @@ import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { sentence } from "../frame/formFaults.ts";
 import { seeOther } from "../frame/notices.ts";
 import { catchUp, messagesOf } from "../message/findMessages.ts";
-import { downloadResponse } from "../message/messageResponses.ts";
+import { downloadResponse } from "../message/messageFileResponses.ts";
 import { ATTACHMENTS_PATH, AttachmentList, AttachmentPage } from "./attachmentPages.tsx";
 
 const PAGE_ITEMS = 50;

@@ -7,9 +7,9 @@ import { Problem } from "../../server/problem.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { type InlineImage, referredImages, withInlineImages } from "./inlineImages.ts";
+import { bodyResponse, downloadResponse, fileAt } from "./messageFileResponses.ts";
 import { MessagePage, PARTS, type Part } from "./messagePage.tsx";
 import { FilesPart, HeadersPart, HtmlPart, TextPart } from "./messageParts.tsx";
-import { bodyResponse, downloadResponse, fileAt } from "./messageResponses.ts";
 import { type StoryEntry, storyOf } from "./story.ts";
 import { Timeline } from "./timeline.tsx";
 

@@ -1,10 +1,10 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { TEMPLATE_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
-import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateRequests.ts";
+import { draftOrRefuse, existingTemplate, existingVersion } from "../../template/templateChanges.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
-import { bodyResponse } from "../message/messageResponses.ts";
+import { bodyResponse } from "../message/messageFileResponses.ts";
 import { type DraftFields, draftFields, fieldsOfSource } from "./draftForm.ts";
 import { DraftEditor, LivePreview } from "./draftPage.tsx";
 import { checkedDraft, type DraftPreview, faultsOf, previewDraft } from "./draftPreview.ts";

@@ -5,14 +5,14 @@ import { codePoints } from "../../../kernel/text/text.ts";
 import { caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { pageOf, pageRequest } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
-import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
 import {
   archiveOrRefuse,
   createWithinLimit,
   existingTemplate,
   pageOfVersions,
   templateIdOf,
-} from "../../template/templateRequests.ts";
+} from "../../template/templateChanges.ts";
+import { TEMPLATE_NAME_CHARACTERS_MAX } from "../../template/templateOperations.ts";
 import { Confirmation } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";

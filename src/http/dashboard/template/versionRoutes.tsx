@@ -5,7 +5,7 @@ import {
   existingVersion,
   publishOrRefuse,
   templateIdOf,
-} from "../../template/templateRequests.ts";
+} from "../../template/templateChanges.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";

@@ -4,7 +4,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { deliveryPage } from "./deliveryPage.tsx";
-import { activeEndpointOf, deliveryOf, endpointOf } from "./webhookReader.ts";
+import { activeEndpointOf, deliveryOf, endpointOf } from "./webhookOfPath.ts";
 
 /** One delivery with its attempts, and asking for it once more. */
 export function deliveryRoutes(options: DashboardOptions): readonly DashboardRoute[] {

@@ -18,7 +18,7 @@ import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
 import { secretPage } from "./secretPage.tsx";
-import { activeEndpointOf, endpointOf } from "./webhookReader.ts";
+import { activeEndpointOf, endpointOf } from "./webhookOfPath.ts";
 
 /** How long two secrets may sign after a rotation, in ms. */
 const OVERLAPS_MS = [DAY_MS, HOUR_MS, 7 * DAY_MS, 0] as const;

@@ -6,7 +6,7 @@ import { Empty, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Ago } from "../components/time.tsx";
 import type { Page, Visit } from "../frame/dashboardRoute.ts";
-import type { Standing } from "./webhookReader.ts";
+import type { Standing } from "./webhookOfPath.ts";
 
 /** An endpoint, and how it has fared. */
 export type ListedEndpoint = WebhookEndpointRow & Standing;

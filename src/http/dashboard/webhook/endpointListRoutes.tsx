@@ -18,7 +18,7 @@ import {
 } from "./endpointForm.tsx";
 import { type ListedEndpoint, listPage } from "./endpointListPage.tsx";
 import { secretPage } from "./secretPage.tsx";
-import { standingOf } from "./webhookReader.ts";
+import { standingOf } from "./webhookOfPath.ts";
 
 const NOTHING: EndpointInput = { url: "", description: null, eventTypes: null };
 

@@ -19,7 +19,7 @@ import {
   inputOf,
 } from "./endpointForm.tsx";
 import { type DeliveryFilters, endpointPage, isDeliveryStatus } from "./endpointPage.tsx";
-import { endpointOf, standingOf } from "./webhookReader.ts";
+import { endpointOf, standingOf } from "./webhookOfPath.ts";
 
 /** One endpoint with its deliveries, and the form that changes it. */
 export function endpointRoutes(options: DashboardOptions): readonly DashboardRoute[] {

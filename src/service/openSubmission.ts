@@ -4,7 +4,7 @@ import { openSubmissionPort } from "../adapters/smtpServer/submissionPort.ts";
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
 import type { SubmissionPort } from "../ports/submission/submissionServer.ts";
-import { type SubmissionOptions, submission } from "../smtp/submission.ts";
+import { type SubmissionOptions, submission } from "../smtp/submissionSession.ts";
 import type { Config } from "./config/config.ts";
 import { submissionListenError } from "./startupErrors.ts";
 

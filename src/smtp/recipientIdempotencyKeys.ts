@@ -9,7 +9,10 @@ import { fieldOf } from "./sendBody.ts";
  * recipient, so that it can be looked up; else the key, or the Message-ID, and the recipient make one together. A mail
  * with neither is another one each time. Throws when the key that it names is none.
  */
-export function submissionKeys(mail: ParsedMail, recipients: readonly Address[]): readonly string[] {
+export function recipientIdempotencyKeys(
+  mail: ParsedMail,
+  recipients: readonly Address[],
+): readonly string[] {
   const given = fieldOf(mail, "x-idempotency-key");
   if (given !== null) {
     const key = checkedIdempotencyKey(given);
