@@ -70,7 +70,7 @@ async function mail(service: TestService, tenant: Tenant): Promise<readonly stri
   const erased: string[] = [];
   for (const [name, events] of Object.entries(ENDS)) {
     await service.addEmailEvents(await sent(tenant, { to: `${name}@example.com` }), ...events);
-    const id = await sent(tenant, { to: `${name}-erased@example.com` });
+    const id = await sent(tenant, { to: `${name}-erased@example.com`, to_name: "Ana", tags: ["receipt"] });
     if (name === "sending") continue;
     await service.addEmailEvents(id, ...events);
     const answer = await tenant.call("DELETE", `/api/v1/emails/${id}/content`);
@@ -78,7 +78,7 @@ async function mail(service: TestService, tenant: Tenant): Promise<readonly stri
     erased.push(id);
   }
   // Compressed in the log.
-  await sent(tenant, { text: "Ä long text. ".repeat(1_000) });
+  await sent(tenant, { text: "Ä long text. ".repeat(1_000), tags: ["long", "receipt"] });
   return erased;
 }
 

@@ -1,6 +1,8 @@
 // Curves of the figures that stand in the table beside them.
 
-const COLOURS = ["--busy", "--good", "--bad", "--waiting", "--soft"];
+/** Of accepted, sent, delivered, bounced, complained, failed, suppressed: what is told later is dashed. */
+const COLOURS = ["--busy", "--good", "--good", "--bad", "--bad", "--waiting", "--soft"];
+const DASHED = new Set([2, 4]);
 const HEIGHT_PX = 240;
 
 /** The figures of a table: its times, and a row for each column of numbers. */
@@ -65,6 +67,7 @@ function draw(figure) {
           value: (_, count) => (count == null ? "" : count.toLocaleString()),
           stroke: colour(COLOURS[index]),
           width: 2,
+          ...(DASHED.has(index) ? { dash: [5, 4] } : {}),
           // The area below the first curve, which the others are parts of.
           ...(index === 0 ? { fill: colour(COLOURS[0]).replace(/^rgb\((.*)\)$/, "rgba($1, 0.08)") } : {}),
           points: { show: false },

@@ -4,8 +4,19 @@ import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../../kern
 import { type ReadModel, readInSteps, scheduledRead } from "../../lists/caughtUpReads.ts";
 
 /** What is counted, in the order of the table. */
-export const COUNTED = ["accepted", "sent", "bounced", "failed", "suppressed"] as const;
+export const COUNTED = [
+  "accepted",
+  "sent",
+  "delivered",
+  "bounced",
+  "complained",
+  "failed",
+  "suppressed",
+] as const;
 export type Counted = (typeof COUNTED)[number];
+
+/** What somebody tells of a message that was sent: it counts as sent too. */
+const TOLD_OF_SENT: ReadonlySet<string> = new Set(["delivered", "complained"]);
 
 /** How much time the overview looks back on. */
 export const RANGES = ["hour", "day", "month"] as const;
@@ -53,7 +64,8 @@ export async function countsOf(
   const first = Math.floor(now / bucketMs) * bucketMs - (buckets - 1) * bucketMs;
   const empty = new Map<EpochMs, Record<Counted, number>>();
   for (let nth = 0; nth < buckets; nth += 1) {
-    empty.set(first + nth * bucketMs, { accepted: 0, sent: 0, bounced: 0, failed: 0, suppressed: 0 });
+    const none = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Record<Counted, number>;
+    empty.set(first + nth * bucketMs, none);
   }
   const isCut =
     range === "hour"
@@ -82,6 +94,7 @@ async function fillByMinute(
     bucket.accepted += count;
     const counted = COUNTED.find((name) => name === status);
     if (counted !== undefined) bucket[counted] += count;
+    if (TOLD_OF_SENT.has(status)) bucket.sent += count;
   }
   return messages === MESSAGES_OF_HOUR_MAX;
 }

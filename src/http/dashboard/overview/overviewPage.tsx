@@ -95,7 +95,9 @@ const Ranges: FC<{ readonly visit: Visit; readonly range: Range }> = ({ visit, r
 const TONES: Readonly<Record<Counted, Tone>> = {
   accepted: "busy",
   sent: "good",
+  delivered: "good",
   bounced: "bad",
+  complained: "bad",
   failed: "bad",
   suppressed: "quiet",
 };

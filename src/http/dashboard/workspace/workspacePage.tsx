@@ -82,7 +82,18 @@ function rateText(perSecond: number | null): string {
   return perSecond === null ? "no limit" : `${grouped(perSecond)} a second, on each instance`;
 }
 
-const COUNTS = ["accepted", "sent", "bounced", "failed", "suppressed", "canceled"] as const;
+const COUNTS = [
+  "accepted",
+  "sent",
+  "delivered",
+  "bounced",
+  "complained",
+  "failed",
+  "suppressed",
+  "canceled",
+] as const;
+/** What a narrow window leaves out. */
+const MINOR: ReadonlySet<string> = new Set(["delivered", "complained", "failed", "suppressed", "canceled"]);
 
 const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
   <section class="section">
@@ -101,7 +112,7 @@ const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
             title: name.charAt(0).toUpperCase() + name.slice(1),
             cell: (row: UsageRow) => grouped(row[name]),
             isNumber: true,
-            isMinor: name === "suppressed" || name === "canceled" || name === "failed",
+            isMinor: MINOR.has(name),
           })),
         ]}
       />
