@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Samples, sendSamples } from "../support/sampleMessages.ts";
-import { testStores } from "../support/stores/stores.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { describeInBrowser, expectGoodLooks, logInByKey } from "./browserFixture.ts";
 
@@ -11,9 +11,7 @@ describeInBrowser("messages", (browser) => {
   let tenant: Tenant;
   let samples: Samples;
   beforeAll(async () => {
-    const [store] = await testStores();
-    if (store === undefined) throw new Error("there is a store");
-    service = await startService(store);
+    service = await startService(sqliteStore);
     tenant = await service.tenant();
     samples = await sendSamples(service, tenant);
   }, TEST_MS_MAX);

@@ -57,3 +57,11 @@ test("a lane that breaks is not taken for one that has ended", async () => {
   const broken = runInLanes(["a"], 1, () => Promise.reject(new Error("no such folder")));
   await expect(broken).rejects.toThrow("no such folder");
 });
+
+test("a file that may run nowhere is not passed over in silence", async () => {
+  const ran: string[] = [];
+  const run = async (file: string) => void ran.push(file);
+  const running = runInLanes(["a", "b"], 2, run, (file) => file !== "a");
+  await expect(running).rejects.toThrow("no lane may run a");
+  expect(ran).toEqual(["b"]);
+});

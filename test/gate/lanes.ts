@@ -6,7 +6,7 @@ export type MayRun = (file: string, lane: Lane) => boolean;
 
 /**
  * Runs every file in one of `lanes` lanes. A lane that is free takes the first file that is left and that it
- * may run, so files that take long belong at the front of the list.
+ * may run, so files that take long belong at the front of the list. Throws when a file may run in no lane.
  */
 export async function runInLanes(
   files: readonly string[],
@@ -24,4 +24,5 @@ export async function runInLanes(
     }
   };
   await Promise.all(Array.from({ length: lanes }, (_, lane) => work(lane)));
+  if (left.length > 0) throw new Error(`no lane may run ${left.join(", ")}`);
 }

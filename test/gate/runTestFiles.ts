@@ -47,6 +47,9 @@ const SLOW: readonly string[] = [
   "twoInstances",
 ];
 
+/** Each file starts a Chromium, and several of them leave other tests hardly any time: one lane takes them, and begins with them. */
+const BROWSER_FOLDER = "test/browser/";
+
 const SLOWEST_SHOWN = 10;
 /** What Bun writes about tests that passed or were left out. */
 const BUN_LINES =
@@ -66,7 +69,10 @@ function baseName(file: string): string {
 }
 
 function slowestFirst(files: readonly string[]): readonly string[] {
-  const rank = (file: string) => (SLOW.includes(baseName(file)) ? SLOW.indexOf(baseName(file)) : SLOW.length);
+  const rank = (file: string) => {
+    if (file.startsWith(BROWSER_FOLDER)) return -1;
+    return SLOW.includes(baseName(file)) ? SLOW.indexOf(baseName(file)) : SLOW.length;
+  };
   return [...files].sort((a, b) => rank(a) - rank(b));
 }
 
@@ -103,7 +109,10 @@ export async function runTestFiles({ root, files, lanes, env }: RunOptions): Pro
   };
   const isAlone = (file: string) => ALONE.includes(baseName(file));
   const beside = slowestFirst(files.filter((file) => !isAlone(file)));
-  await runInLanes(beside, lanes, run, (file, lane) => !onServer.has(file) || servers.has(lane));
+  const isForLane = (file: string, lane: Lane) => lane === lanes - 1 || !file.startsWith(BROWSER_FOLDER);
+  const mayRun = (file: string, lane: Lane) =>
+    isForLane(file, lane) && (!onServer.has(file) || servers.has(lane));
+  await runInLanes(beside, lanes, run, mayRun);
   await runInLanes(files.filter(isAlone), 1, run);
   printSlowest(runs);
   return runs;
