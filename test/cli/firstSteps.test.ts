@@ -59,6 +59,10 @@ describe("on a log without a workspace", () => {
           name: "_postledger.acme.example",
           value: expect.stringContaining("postledger-verification="),
         },
+        mail_records: [
+          expect.objectContaining({ for: "SPF", name: "acme.example" }),
+          expect.objectContaining({ for: "DMARC", name: "_dmarc.acme.example" }),
+        ],
       });
       const address = await run("sender", "add", "a@other.example", ...inWorkspace);
       expect(address.out).toMatch(

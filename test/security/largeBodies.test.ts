@@ -12,11 +12,15 @@ const sqlite = [sqliteStore];
 
 const BODY_BYTES_MAX = 16_000_000;
 const TEMPLATE_BODY_BYTES_MAX = 2_000_000;
+const EVENT_BYTES_MAX = 1_000_000;
 const SMALL_BYTES_MAX = 65_536;
 /** What takes more than a small body. */
 const LARGER: Readonly<Record<string, number>> = {
   "POST /api/v1/emails": BODY_BYTES_MAX,
   "POST /api/v1/attachments": BODY_BYTES_MAX,
+  "POST /api/v1/emails/batch": BODY_BYTES_MAX,
+  "POST /api/v1/feedback/postmark": EVENT_BYTES_MAX,
+  "POST /feedback/ses": EVENT_BYTES_MAX,
   "POST /api/v1/templates/{id}/versions": TEMPLATE_BODY_BYTES_MAX,
   "POST /api/v1/templates/{id}/versions/{version_id}/preview": TEMPLATE_BODY_BYTES_MAX,
 };

@@ -25,8 +25,8 @@ const schemas = {`,
   },
   {
     file: "src/commands/email/sendEmail.ts",
-    from: ': { type: "EmailQueued", data: accepted };',
-    to: ': { type: "EmailQueued", data: secondVersion(accepted) };',
+    from: 'return { type: "EmailQueued", data: accepted };',
+    to: 'return { type: "EmailQueued", data: secondVersion(accepted) };',
   },
   {
     file: "src/commands/email/sendEmail.ts",

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { createSign } from "node:crypto";
+import { snsEndpoint } from "../../../src/adapters/https/snsEndpoint.ts";
 import { type SesOutcome, sesNotifications } from "../../../src/commands/email/receiveSesNotification.ts";
 import { snsSignedText } from "../../../src/kernel/crypto/snsSignature.ts";
 import { newRequestId } from "../../../src/kernel/ids.ts";
@@ -207,5 +208,20 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     const large = await tenant.call("POST", "/feedback/ses", { headers, body: "x".repeat(1_000_001) });
     expect(large.status).toBe(413);
     expect((await emailOf(id)).status).toBe("sent");
+  });
+
+  test("over HTTP what Amazon has signed is taken", async () => {
+    const to = "told@example.net";
+    const id = await sent(to);
+    // The one certificate that is Amazon's is not to be had here.
+    const amazon = spyOn(snsEndpoint, "get").mockResolvedValue(signer.certificate);
+    try {
+      const body = signed({ Message: event(id, hardBounce(to)) });
+      const headers = { authorization: null, "content-type": "text/plain; charset=UTF-8" };
+      expect((await tenant.call("POST", "/feedback/ses", { headers, body })).status).toBe(204);
+    } finally {
+      amazon.mockRestore();
+    }
+    expect((await emailOf(id)).status).toBe("bounced");
   });
 });
