@@ -13,7 +13,7 @@ import type { Config } from "../config/config.ts";
 /** How far behind the log a read model may be before the service calls itself unready. */
 const LAG_MS_MAX = 10_000;
 /** How long readiness waits for the store. */
-const STORE_MS_MAX = 2_000;
+const STORE_MS_MAX = 5_000;
 
 const FROZEN =
   "the log was frozen: it goes on where it was imported (start again after `postledger log unfreeze`)";
