@@ -1,17 +1,6 @@
 import { isUuid } from "../../../kernel/ids.ts";
 import { type BounceReason, bounceReason } from "./bounceReason.ts";
-
-/** What an event of Postmark says of a message of ours. */
-export interface PostmarkReading {
-  /** Our id; null where the event names none. */
-  readonly emailId: string | null;
-  /** Null when it says nothing about the end of the message. */
-  readonly told:
-    | { readonly kind: "delivered" }
-    | { readonly kind: "complained"; readonly feedbackType: string }
-    | { readonly kind: "bounced"; readonly bounce: BounceReason; readonly diagnostic: string }
-    | null;
-}
+import { asPassing, asPermanent, diagnosticOf, type ProviderReading, textOf } from "./providerReading.ts";
 
 /** The members that are read; Postmark sends many more. */
 export interface PostmarkEvent {
@@ -33,29 +22,25 @@ const PASSING = new Set(["SoftBounce", "DnsError", "Unknown"]);
 /** Postmark suppresses by itself: such a message was not tried. */
 const NOT_TRIED = new Set(["ManuallyDeactivated", "Unconfirmed"]);
 
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function bounceOf({ Type, Details }: PostmarkEvent): PostmarkReading["told"] {
+function bounceOf({ Type, Details }: PostmarkEvent): ProviderReading["told"] {
   const type = textOf(Type);
-  const diagnostic = textOf(Details).replace(/^[\w.-]{1,40};\s*/, "");
+  const diagnostic = diagnosticOf(Details);
   const bounced = (bounce: BounceReason) => ({ kind: "bounced", bounce, diagnostic }) as const;
   if (type === "SpamComplaint") return { kind: "complained", feedbackType: "abuse" };
   if (NOT_TRIED.has(type)) return bounced({ kind: "soft", reason: "relay_suppressed" });
   const read = bounceReason({ status: "", diagnostic });
-  const isClear = read.reason !== "recipient_refused";
-  if (OF_THE_ADDRESS.has(type))
-    return bounced(isClear ? read : { ...read, kind: "hard", reason: "recipient_address_rejected" });
-  if (OF_POLICY.has(type))
-    return bounced({ ...read, kind: "policy", reason: isClear ? read.reason : "policy_rejected" });
-  if (PASSING.has(type)) return bounced(read.kind === "hard" ? { ...read, kind: "soft" } : read);
+  if (OF_THE_ADDRESS.has(type)) return bounced(asPermanent(read));
+  if (OF_POLICY.has(type)) {
+    const reason = read.reason === "recipient_refused" ? "policy_rejected" : read.reason;
+    return bounced({ ...read, kind: "policy", reason });
+  }
+  if (PASSING.has(type)) return bounced(asPassing(read));
   // `Transient` is still tried; `AutoResponder` and the like say nothing about the address.
   return null;
 }
 
 /** Reads a webhook call of Postmark. Pure and total. */
-export function readPostmarkEvent(event: PostmarkEvent): PostmarkReading {
+export function readPostmarkEvent(event: PostmarkEvent): ProviderReading {
   const { Metadata } = event;
   const isObject = typeof Metadata === "object" && Metadata !== null;
   const id = isObject ? textOf((Metadata as Readonly<Record<string, unknown>>)[METADATA_NAME]) : "";

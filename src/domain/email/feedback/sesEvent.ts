@@ -1,17 +1,6 @@
 import { isUuid } from "../../../kernel/ids.ts";
-import { type BounceReason, bounceReason } from "./bounceReason.ts";
-
-/** What an event of Amazon SES says of a message of ours. */
-export interface SesReading {
-  /** Our id; null where the event names none. */
-  readonly emailId: string | null;
-  /** Null when it says nothing about the end of the message. */
-  readonly told:
-    | { readonly kind: "delivered" }
-    | { readonly kind: "complained"; readonly feedbackType: string }
-    | { readonly kind: "bounced"; readonly bounce: BounceReason; readonly diagnostic: string }
-    | null;
-}
+import { bounceReason } from "./bounceReason.ts";
+import { asPassing, asPermanent, diagnosticOf, type ProviderReading, textOf } from "./providerReading.ts";
 
 /** The message tag that carries our id; names have letters, digits, hyphens and underscores. */
 export const SES_TAG = "postledger_id";
@@ -24,10 +13,6 @@ function objectOf(value: unknown): Json {
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }
 
 /** By the tag, which SES gives back as it is; else by our own field or Message-ID, where these are included. */
@@ -46,33 +31,27 @@ function emailIdOf(mail: Json): string | null {
 /** SES suppresses by itself: such a message was not tried, so nothing new is known of the address. */
 const NOT_TRIED = new Set(["Suppressed", "OnAccountSuppressionList"]);
 
-function bounceOf(bounce: Json): SesReading["told"] {
+function bounceOf(bounce: Json): ProviderReading["told"] {
   const { bounceType, bounceSubType } = bounce;
   const recipient = objectOf(listOf(bounce.bouncedRecipients)[0]);
   const status = textOf(recipient.status);
-  const diagnostic = textOf(recipient.diagnosticCode).replace(/^[\w.-]{1,40};\s*/, "");
+  const diagnostic = diagnosticOf(recipient.diagnosticCode);
   if (NOT_TRIED.has(textOf(bounceSubType)))
     return { kind: "bounced", bounce: { kind: "soft", reason: "relay_suppressed" }, diagnostic };
   const read = bounceReason({ status, diagnostic });
-  if (bounceType === "Permanent") {
-    const isClear = read.reason !== "recipient_refused";
-    const bounced = isClear
-      ? read
-      : { ...read, kind: "hard" as const, reason: "recipient_address_rejected" as const };
-    return { kind: "bounced", bounce: bounced, diagnostic };
-  }
+  if (bounceType === "Permanent") return { kind: "bounced", bounce: asPermanent(read), diagnostic };
   // People who are out of office are told as transient bounces, without a word of any server's.
   if (textOf(recipient.action) !== "failed" && diagnostic === "") return null;
-  return { kind: "bounced", bounce: read.kind === "hard" ? { ...read, kind: "soft" } : read, diagnostic };
+  return { kind: "bounced", bounce: asPassing(read), diagnostic };
 }
 
-function complaintOf({ complaintSubType, complaintFeedbackType }: Json): SesReading["told"] {
+function complaintOf({ complaintSubType, complaintFeedbackType }: Json): ProviderReading["told"] {
   if (complaintSubType === "OnAccountSuppressionList" || complaintFeedbackType === "not-spam") return null;
   return { kind: "complained", feedbackType: textOf(complaintFeedbackType) || "abuse" };
 }
 
 /** Reads an event of Amazon SES, of an identity's notifications or of a configuration set. Pure and total. */
-export function readSesEvent(event: unknown): SesReading {
+export function readSesEvent(event: unknown): ProviderReading {
   const all = objectOf(event);
   const emailId = emailIdOf(objectOf(all.mail));
   switch (all.notificationType ?? all.eventType) {
