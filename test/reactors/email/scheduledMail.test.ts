@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { rescheduleEmail } from "../../../src/commands/email/rescheduleEmail.ts";
+import { rescheduleEmail } from "../../../src/commands/email/cancelOrReschedule.ts";
 import { addSuppression } from "../../../src/commands/suppression/manageSuppressions.ts";
 import { parseAddress } from "../../../src/kernel/text/emailAddress.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/kernel/time.ts";
