@@ -2,6 +2,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerOptions } from "smtp-server";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { InboundMailHandler, InboundMailServer, InboundReply } from "../../ports/mail/inboundMail.ts";
+import { listen, NEVER_COMMANDS, replyError } from "./libraryServer.ts";
 
 interface InboundOptions {
   readonly host: string;
@@ -29,11 +30,6 @@ const TOO_MANY: InboundReply = { code: 421, text: "4.7.0 too many connections" }
 const TOO_MANY_RECIPIENTS: InboundReply = { code: 452, text: "4.5.3 too many recipients" };
 const TOO_LARGE: InboundReply = { code: 552, text: "5.3.4 the message is too large" };
 const BROKEN: InboundReply = { code: 451, text: "4.3.0 try again later" };
-
-/** An error as smtp-server answers it. */
-function refusal({ code, text }: InboundReply): Error {
-  return Object.assign(new Error(text), { responseCode: code });
-}
 
 /**
  * Takes mail over SMTP (RFC 5321) from anybody, for the addresses that the handler names. No log-in, and no TLS of its
@@ -69,16 +65,6 @@ export async function openInboundMailServer(
   };
 }
 
-function listen(server: SMTPServer, { host, port }: InboundOptions): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.server.once("error", reject);
-    server.listen(port, host, () => {
-      server.server.off("error", reject);
-      resolve();
-    });
-  });
-}
-
 function serverOptions(
   { name }: InboundOptions,
   handler: InboundMailHandler,
@@ -88,7 +74,7 @@ function serverOptions(
     name,
     banner: "returned mail only",
     // AUTH: there is nobody to log in. STARTTLS: without a certificate the library uses one that everybody knows.
-    disabledCommands: ["AUTH", "STARTTLS", "WIZ", "SHELL", "KILL", "XCLIENT", "XFORWARD", "VRFY", "HELP"],
+    disabledCommands: ["AUTH", "STARTTLS", ...NEVER_COMMANDS, "VRFY", "HELP"],
     authOptional: true,
     disableReverseLookup: true,
     // The library's codes would stand before ours.
@@ -99,19 +85,19 @@ function serverOptions(
     logger: false,
     onConnect({ remoteAddress }, done) {
       const ofClient = [...sockets].filter((socket) => socket.remoteAddress?.endsWith(remoteAddress));
-      done(ofClient.length > CONNECTIONS_PER_CLIENT_MAX ? refusal(TOO_MANY) : null);
+      done(ofClient.length > CONNECTIONS_PER_CLIENT_MAX ? replyError(TOO_MANY) : null);
     },
     onRcptTo({ address }, { envelope }, done) {
       const refused =
         handler.refusalOf(address) ?? (envelope.rcptTo.length >= RECIPIENTS_MAX ? TOO_MANY_RECIPIENTS : null);
-      done(refused === null ? null : refusal(refused));
+      done(refused === null ? null : replyError(refused));
     },
     onData(stream, { envelope }, done) {
       const recipients = envelope.rcptTo.map(({ address }) => address);
       take(stream, recipients, handler).then(
-        (reply) => (reply.code < 300 ? done(null, reply.text) : done(refusal(reply))),
+        (reply) => (reply.code < 300 ? done(null, reply.text) : done(replyError(reply))),
         // The client has gone: nobody hears an answer.
-        () => done(refusal(BROKEN)),
+        () => done(replyError(BROKEN)),
       );
     },
   };

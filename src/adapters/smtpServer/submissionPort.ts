@@ -7,6 +7,7 @@ import type {
   SubmissionHandlers,
   SubmissionPort,
 } from "../../ports/submission/submissionServer.ts";
+import { listen, NEVER_COMMANDS, replyError } from "./libraryServer.ts";
 import { SessionDeadlines } from "./sessionDeadlines.ts";
 
 /** How connections are secured: a certificate with its key in PEM, and whether TLS begins with the connection. */
@@ -43,11 +44,9 @@ const LAST_REPLY_MS_MAX = 500;
 /** When connections end while the service stops is decided here; the library wants a time of its own. */
 const CLOSE_MS_MAX = 600 * MINUTE_MS;
 
-/** Sendmail's jokes, and what is for proxies that we do not have. */
-const NEVER: readonly string[] = ["WIZ", "SHELL", "KILL", "XCLIENT", "XFORWARD"];
-const WITHOUT_TLS: readonly string[] = [...NEVER, "STARTTLS"];
+const WITHOUT_TLS: readonly string[] = [...NEVER_COMMANDS, "STARTTLS"];
 /** Clients send their password as soon as they are offered AUTH; what they send then is refused by ourselves. */
-const BEFORE_TLS: readonly string[] = [...NEVER, "AUTH"];
+const BEFORE_TLS: readonly string[] = [...NEVER_COMMANDS, "AUTH"];
 
 const TLS_FIRST: SmtpReply = { code: 530, text: "5.7.0 Must issue a STARTTLS command first" };
 const LOG_IN_FIRST: SmtpReply = { code: 530, text: "5.7.0 Authentication required" };
@@ -107,14 +106,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
   }
 
   listen(): Promise<void> {
-    const { host, port } = this.options;
-    return new Promise((resolve, reject) => {
-      this.server.server.once("error", reject);
-      this.server.listen(port, host, () => {
-        this.server.server.off("error", reject);
-        resolve();
-      });
-    });
+    return listen(this.server, this.options);
   }
 
   get host(): string {
@@ -167,7 +159,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
     return {
       ...(tls === null ? {} : { cert: tls.cert, key: tls.key, minVersion: "TLSv1.2" as const }),
       secure: tls?.isImplicit === true,
-      disabledCommands: [...(tls === null ? WITHOUT_TLS : NEVER)],
+      disabledCommands: [...(tls === null ? WITHOUT_TLS : NEVER_COMMANDS)],
       authMethods: ["PLAIN", "LOGIN"],
       logger: false,
       disableReverseLookup: true,
@@ -194,7 +186,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
     return {
       onConnect: (session, done) => done(asError(this.begin(session))),
       onSecure: (_socket, session, done) => {
-        session.disabledCommands = [...NEVER];
+        session.disabledCommands = [...NEVER_COMMANDS];
         done();
       },
       onClose: (session) => this.leave(session.id),
@@ -302,7 +294,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
 
   private fail(error: Error, done: (error: Error) => void): void {
     this.options.onError(error);
-    done(asError(FAILED) ?? error);
+    done(replyError(FAILED));
   }
 }
 
@@ -320,8 +312,7 @@ async function* untilItsEnd(content: AsyncIterable<Uint8Array>, onEnd: () => voi
   onEnd();
 }
 
-/** A refusal as the library takes it. */
-function asError(reply: SmtpReply | null): (Error & { responseCode: number }) | null {
-  if (reply === null) return null;
-  return Object.assign(new Error(reply.text), { responseCode: reply.code });
+/** A refusal as the library takes it; null stays null. */
+function asError(reply: SmtpReply | null): Error | null {
+  return reply === null ? null : replyError(reply);
 }
