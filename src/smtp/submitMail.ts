@@ -1,16 +1,15 @@
 import type { Principal } from "../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import { type SendEmail, sendEmail } from "../commands/email/sendEmail.ts";
-import { coversSender } from "../domain/apiKey/state.ts";
 import { limitsOf } from "../domain/workspace/limits.ts";
 import { checkBy } from "../http/body/validation.ts";
 import { SendEmailBody, sendRequest } from "../http/email/sendEmailRequest.ts";
 import { sendProblem } from "../http/email/sendProblem.ts";
+import { requireSender } from "../http/server/authorization.ts";
 import { invalid, Problem } from "../http/server/problem.ts";
 import { problemOf } from "../http/server/problemOfError.ts";
 import type { RateLimits } from "../http/server/rateLimits.ts";
 import type { WorkspaceCommandContext } from "../kernel/event/eventMetadata.ts";
-import type { Address } from "../kernel/text/emailAddress.ts";
 import type { MailParser, ParsedMail } from "../ports/submission/mailParser.ts";
 import { hasPlainLines } from "./readContent.ts";
 import { recipientIdempotencyKeys } from "./recipientIdempotencyKeys.ts";
@@ -90,15 +89,9 @@ function sendsOf({ deps, principal, recipients, context }: Sending, mail: Parsed
     requests.map(({ to }) => to),
   );
   return requests.map((request, index) => {
-    requireSender(principal, request.from);
+    requireSender(principal, request.from.sent);
     return { ...request, idempotencyKey: keys[index] ?? "", workspaceId: principal.workspaceId, context };
   });
-}
-
-function requireSender(principal: Principal, from: Address): void {
-  if (coversSender(principal, from.canonical)) return;
-  const senders = [...(principal.senders ?? [])].join(", ");
-  throw new Problem("FORBIDDEN", { detail: `this key is bound to ${senders}` });
 }
 
 /** The problem of a recipient after the first: whoever reads it has to know that some of the mail is under way. */

@@ -67,7 +67,7 @@ async function record(deps: FeedbackOptions, request: Request, { id, told, sourc
   if (senders !== null) {
     const email = await readEmail(deps, workspaceId, id);
     if (email === null) return "notFound" as const;
-    requireSender(request, email.content?.from ?? null);
+    requireSender(principalOf(request), email.content?.from ?? null);
   }
   return recordEmailFeedback(deps, id, told, { ...commandContextOf(request, deps), source });
 }

@@ -1,4 +1,8 @@
-import { type AuthenticationFault, authenticate } from "../../commands/apiKey/authenticate.ts";
+import {
+  type AuthenticationFault,
+  authenticate,
+  type Principal,
+} from "../../commands/apiKey/authenticate.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { coversSender } from "../../domain/apiKey/state.ts";
 import { limitsOf } from "../../domain/workspace/limits.ts";
@@ -13,7 +17,7 @@ import {
   requireNoBody,
 } from "../body/jsonBody.ts";
 import { invalid, Problem, refusedFor } from "./problem.ts";
-import { bodyOf, clientOf, principalOf, requestContextOf } from "./requestContext.ts";
+import { bodyOf, clientOf, requestContextOf } from "./requestContext.ts";
 import type { Route } from "./routes.ts";
 
 /**
@@ -118,8 +122,7 @@ export function authorizeThenRead(deps: Dependencies, route: Route, rules: ReadR
 }
 
 /** Throws where the key is bound to senders and this address is none of them; null: nobody knows it any more. */
-export function requireSender(request: Request, address: string | null): void {
-  const principal = principalOf(request);
+export function requireSender(principal: Principal, address: string | null): void {
   if (principal.senders === null) return;
   const parsed = address === null ? null : parseAddress(address);
   if (parsed !== null && "canonical" in parsed && coversSender(principal, parsed.canonical)) return;

@@ -1,5 +1,5 @@
 import type { FC } from "hono/jsx";
-import { cancelEmail } from "../../../commands/email/cancelEmail.ts";
+import { cancelEmail } from "../../../commands/email/cancelOrReschedule.ts";
 import { resumeEmail } from "../../../commands/email/mailAttempts.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
 import { eraseEmail } from "../../../commands/erasure/eraseEmailContent.ts";
@@ -46,7 +46,7 @@ export function messageActionRoutes(options: Options): readonly DashboardRoute[]
 /** A message that the key may act on: one that is bound to senders reaches their messages alone. */
 export async function reachable(options: Options, visit: Visit): Promise<EmailView> {
   const view = await messageOf(options, visit);
-  requireSender(visit.request, view.content?.from ?? null);
+  requireSender(visit.principal, view.content?.from ?? null);
   return view;
 }
 

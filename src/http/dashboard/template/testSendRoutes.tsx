@@ -92,7 +92,7 @@ async function testSendPage(deps: Dependencies, visit: Visit, faults: FieldFault
 }
 
 async function testSend(deps: Dependencies, visit: Visit): Promise<Page | Response> {
-  const { form, request } = visit;
+  const { form } = visit;
   const nonce = form.get("nonce") ?? "";
   if (!isUuid(nonce))
     throw new Problem("INVALID_REQUEST", { detail: "the form is not whole: load the page again" });
@@ -104,7 +104,7 @@ async function testSend(deps: Dependencies, visit: Visit): Promise<Page | Respon
   try {
     checkSend(body);
     const send = sendRequest(body as SendEmailBody);
-    requireSender(request, (body as SendEmailBody).from);
+    requireSender(visit.principal, (body as SendEmailBody).from);
     const idempotencyKey = `test:${view.version.id}:${nonce}`;
     const outcome = await sendEmail(deps, { ...send, workspaceId, idempotencyKey, context });
     if (outcome.kind === "accepted")
