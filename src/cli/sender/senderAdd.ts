@@ -48,7 +48,7 @@ export const senderAdd: Command = {
   },
 };
 
-/** What the domain should publish, so that receivers take its mail for its own. */
+/** What the domain should publish, so that receivers can authenticate its mail. */
 function recordsOf({ dkimKeys, returnPathDomain }: Config, domain: string): readonly MailRecord[] {
   const keys = dkimKeysFor(dkimKeys, domain);
   return mailRecords({ domain, envelopeDomain: returnPathDomain ?? domain, keys });
@@ -62,9 +62,9 @@ function recordLines(records: readonly MailRecord[]): readonly string[] {
   if (records.length === 0) return [];
   const isSigned = records.some(({ kind }) => kind === "DKIM");
   return [
-    "Receivers believe its mail by these TXT records; `postledger sender check` looks for them:",
+    "Receivers authenticate its mail by these TXT records, which `postledger sender check <domain>` looks for:",
     ...records.map(({ name, value }) => `  ${name}  ${value}`),
-    ...(isSigned ? [] : ["and by a DKIM key, of your relay or of DKIM_KEYS"]),
+    ...(isSigned ? [] : ["and by a DKIM key: your relay's, or one of DKIM_KEYS"]),
   ];
 }
 
