@@ -36,3 +36,10 @@ export function visitedDashboard(
     },
   };
 }
+
+/** Somebody who came by a log-in link, as the operator does: such a session may do what reaches all workspaces. */
+export async function logInAsOperator(service: TestService, { workspaceId }: Tenant): Promise<Visitor> {
+  const link = await service.app.app.dashboardLink(workspaceId);
+  if (link.kind !== "link") throw new Error(link.kind);
+  return logIn(service.url, link.url);
+}

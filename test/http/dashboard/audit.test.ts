@@ -5,6 +5,7 @@ import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { testStores } from "../../support/stores/stores.ts";
 import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
+import { logInAsOperator } from "../../support/visitedDashboard.ts";
 
 const TEST_MS_MAX = 120_000;
 
@@ -17,9 +18,7 @@ describe.each(await testStores())("the audit in the dashboard on $name", (store)
     service = await startService(store);
     tenant = await service.tenant();
     visitor = await logIn(service.url, tenant.apiKey);
-    const link = await service.app.app.dashboardLink(tenant.workspaceId);
-    if (link.kind !== "link") throw new Error(link.kind);
-    operator = await logIn(service.url, link.url);
+    operator = await logInAsOperator(service, tenant);
   });
   afterAll(() => service.remove());
 
