@@ -2,9 +2,8 @@ import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type EmailQuery, type EmailRow, listEmails } from "../../../projections/emails.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { cancelEmail } from "../../commands/email/cancelEmail.ts";
+import { cancelEmail, rescheduleEmail } from "../../commands/email/cancelOrReschedule.ts";
 import { type EmailView, readEmail, readEmailByKey, readPastEmail } from "../../commands/email/readEmail.ts";
-import { rescheduleEmail } from "../../commands/email/rescheduleEmail.ts";
 import { sendEmail } from "../../commands/email/sendEmail.ts";
 import { eraseEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { scheduleFault } from "../../domain/email/schedule.ts";
@@ -16,7 +15,7 @@ import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { contentLengthOf } from "../body/jsonBody.ts";
-import { caughtUpRowsIfInTime, findPage, type ReadModel } from "../lists/caughtUpReads.ts";
+import { catchUpIfInTime, findPage, type ReadModel } from "../lists/caughtUpReads.ts";
 import { createdRange, pageRequest } from "../lists/cursorPaging.ts";
 import { requireSender } from "../server/authorization.ts";
 import { hooksOf } from "../server/operationHooks.ts";
@@ -73,7 +72,7 @@ function sending({ deps, basePath }: EmailsOptions) {
 /** Accepts one message. Throws why it is not accepted. */
 async function accept(deps: Dependencies, request: Request, body: SendEmailBody, idempotencyKey: string) {
   const context = commandContextOf(request, deps);
-  requireSender(request, body.from);
+  requireSender(principalOf(request), body.from);
   const asked = { workspaceId: context.workspaceId, idempotencyKey, context };
   const outcome = await sendEmail(deps, { ...sendRequest(body), ...asked });
   if (outcome.kind !== "accepted") throw sendProblem(outcome, context.at);
@@ -224,7 +223,7 @@ async function existing(
 async function reachable(deps: Dependencies, request: Request, id: string): Promise<string> {
   if (principalOf(request).senders !== null) {
     const { content } = await existing(deps, request, id);
-    requireSender(request, content?.from ?? null);
+    requireSender(principalOf(request), content?.from ?? null);
   }
   return messageId(id);
 }
@@ -236,7 +235,7 @@ async function lookUpByKey(deps: Dependencies, workspaceId: string, key: string)
 
 async function listPage(deps: Dependencies, emails: ReadModel, workspaceId: string, query: ListEmailsQuery) {
   const wanted = emailQuery(deps, workspaceId, query);
-  await caughtUpRowsIfInTime(emails);
+  await catchUpIfInTime(emails);
   const { shown, nextCursor } = await findPage(emails, wanted, listEmails);
   // Addresses and subjects are in the messages' own streams only, so that erasing one place is enough.
   const items = await emails.scheduler.mapEach(shown, (row) => summaryOf(deps, workspaceId, row));

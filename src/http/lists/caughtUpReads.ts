@@ -9,8 +9,8 @@ import type { ReadScheduler } from "./readScheduler.ts";
  * that takes seconds; a slow answer is better than one that has to be asked for again.
  */
 export const CAUGHT_UP_WAIT_MS_MAX = 5_000;
-/** How long one waits that takes the rows as they are then. */
-const CURRENT_ROWS_WAIT_MS_MAX = 1_000;
+/** How long somebody waits who takes the rows as they are then. */
+const IF_IN_TIME_WAIT_MS_MAX = 1_000;
 
 /** A read model as a list asks it. */
 export interface ReadModel {
@@ -29,11 +29,20 @@ export async function caughtUpRows(model: ReadModel): Promise<ReadDatabase> {
 }
 
 /**
+ * Waits for a moment until the rows hold what was written before the call, and goes on all the same: after a change, so
+ * that it shows in the list that is looked at next, and before the list of messages, of which somebody is always sending
+ * the next.
+ */
+export async function catchUpIfInTime(model: ReadModel): Promise<void> {
+  await model.whenCaughtUp(IF_IN_TIME_WAIT_MS_MAX);
+}
+
+/**
  * The rows, as current as waiting makes them: for bounds, of which a few too many do less harm than a 503 to somebody
- * who changes something else, and for the list of messages, of which somebody is always sending the next.
+ * who changes something else.
  */
 export async function caughtUpRowsIfInTime(model: ReadModel): Promise<ReadDatabase> {
-  await model.whenCaughtUp(CURRENT_ROWS_WAIT_MS_MAX);
+  await catchUpIfInTime(model);
   await model.scheduler.nextRead();
   return model.db;
 }

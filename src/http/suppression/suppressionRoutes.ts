@@ -13,7 +13,7 @@ import {
 } from "../../commands/suppression/manageSuppressions.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { type Address, parseAddress } from "../../kernel/text/emailAddress.ts";
-import { findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { catchUpIfInTime, findPage, type ReadModel, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import { createdRange, pageJson, pageRequest } from "../lists/cursorPaging.ts";
 import { hooksOf } from "../server/operationHooks.ts";
 import { invalid, Problem } from "../server/problem.ts";
@@ -21,9 +21,6 @@ import { commandContextOf, principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 import { type ListSuppressionsQuery, suppressionOperations } from "./suppressionOperations.ts";
 import { suppressionJson } from "./suppressionResource.ts";
-
-/** How long a change waits to show in this instance's list, which a send looks at, before it is answered all the same. */
-const SHOWN_WAIT_MS = 1_000;
 
 interface SuppressionsOptions {
   readonly deps: Dependencies;
@@ -45,7 +42,7 @@ export function suppressionsController({ deps, basePath, suppressions }: Suppres
         const { workspaceId } = principalOf(request);
         const wanted = { workspaceId, address, note: body.note ?? null };
         const { isNew, suppression } = await addSuppression(deps, wanted, commandContextOf(request, deps));
-        await suppressions.whenCaughtUp(SHOWN_WAIT_MS);
+        await catchUpIfInTime(suppressions);
         set.status = isNew ? 201 : 200;
         set.headers.location = `${basePath}/api/v1/suppressions/${encodeURIComponent(address.canonical)}`;
         return suppressionJson(suppression);
@@ -82,7 +79,7 @@ export function suppressionsController({ deps, basePath, suppressions }: Suppres
         const context = commandContextOf(request, deps);
         const outcome = await removeSuppression(deps, workspaceId, addressOf(params.address), context);
         if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
-        await suppressions.whenCaughtUp(SHOWN_WAIT_MS);
+        await catchUpIfInTime(suppressions);
         set.status = 204;
       },
       hooks("removeSuppression"),

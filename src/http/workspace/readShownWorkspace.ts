@@ -6,11 +6,8 @@ import { readWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { limitsOf } from "../../domain/workspace/limits.ts";
 import { invariant } from "../../kernel/assert.ts";
 import { rfc3339 } from "../../kernel/time.ts";
-import type { ReadModel } from "../lists/caughtUpReads.ts";
+import { catchUpIfInTime, type ReadModel } from "../lists/caughtUpReads.ts";
 import { type WorkspaceUsage, workspaceJson } from "./workspaceResource.ts";
-
-/** How long a look at the workspace waits for the count of its messages, before it is answered as it is. */
-const COUNT_WAIT_MS = 1_000;
 
 export interface WorkspaceOptions {
   readonly deps: Dependencies;
@@ -22,7 +19,7 @@ export interface WorkspaceOptions {
 
 /** Waits for a moment until the counts of a workspace hold what was written before the call. */
 export async function whenCounted({ emails, templates }: WorkspaceOptions): Promise<void> {
-  await Promise.all([emails.whenCaughtUp(COUNT_WAIT_MS), templates.whenCaughtUp(COUNT_WAIT_MS)]);
+  await Promise.all([catchUpIfInTime(emails), catchUpIfInTime(templates)]);
 }
 
 /** The workspace of a key, with its limits and what is used of them, as answers show it. */

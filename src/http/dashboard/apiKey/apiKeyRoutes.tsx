@@ -12,7 +12,7 @@ import {
 import { apiKeyJson } from "../../apiKey/apiKeyResource.ts";
 import { IssueApiKeyBody } from "../../apiKey/issueApiKeyRequest.ts";
 import { checkBy } from "../../body/validation.ts";
-import { caughtUpRows } from "../../lists/caughtUpReads.ts";
+import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, pageOf } from "../../lists/cursorPaging.ts";
 import { invalid } from "../../server/problem.ts";
 import { CheckBox, Confirmation, Select } from "../components/form.tsx";
@@ -25,8 +25,6 @@ import { ApiKeyList, ApiKeyPage, NewKeyPage, type ShownApiKey } from "./apiKeyPa
 import { type NewApiKeyForm, NewApiKeyPage } from "./newApiKeyPage.tsx";
 
 const PAGE_ITEMS = 50;
-/** How long a change waits to show in the list, in ms. */
-const SHOWN_WAIT_MS = 1_000;
 const PATH = "/api-keys";
 const ONE = `${PATH}/:id`;
 const SCOPE = "workspace:manage";
@@ -133,7 +131,7 @@ function keyPage(
 
 /** Shows a key that was made a moment ago. It is in no address and in no cookie, so this page cannot be had again. */
 async function newKeyPage(options: DashboardOptions, visit: Visit, { id, key }: NewKey): Promise<Page> {
-  await options.readModel("api-keys").whenCaughtUp(SHOWN_WAIT_MS);
+  await catchUpIfInTime(options.readModel("api-keys"));
   return { title: "The new key", above: ABOVE, body: <NewKeyPage visit={visit} id={id} secret={key} /> };
 }
 
@@ -285,7 +283,7 @@ function revocationRoutes(options: DashboardOptions): readonly DashboardRoute[] 
         const { id, name } = await keyOf(options, visit);
         const withChildren = visit.form.get("with_children") === "true";
         await revokeOnRequest(keys(), { id, withChildren }, visit.commandContext());
-        await keys().apiKeys.whenCaughtUp(SHOWN_WAIT_MS);
+        await catchUpIfInTime(keys().apiKeys);
         return seeOther(visit.to(PATH), `${name} opens nothing any more.`);
       },
     },

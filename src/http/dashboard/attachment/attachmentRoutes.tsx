@@ -10,7 +10,7 @@ import { isUuid } from "../../../kernel/ids.ts";
 import { attachmentJson } from "../../attachment/attachmentResource.ts";
 import { requireIdentity } from "../../body/jsonBody.ts";
 import { openFilePart } from "../../body/multipartFile.ts";
-import { findPage, scheduledRead } from "../../lists/caughtUpReads.ts";
+import { catchUpIfInTime, findPage, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, encodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { bodyOf } from "../../server/requestContext.ts";
@@ -26,8 +26,6 @@ import { ATTACHMENTS_PATH, AttachmentList, AttachmentPage } from "./attachmentPa
 const PAGE_ITEMS = 50;
 /** Messages that are listed below one upload at once. */
 const MESSAGES_SHOWN = 25;
-/** How long a deletion waits to show in the list, in ms. */
-const SHOWN_WAIT_MS = 1_000;
 const ONE = `${ATTACHMENTS_PATH}/:id`;
 const ABOVE = [{ path: ATTACHMENTS_PATH, title: "Attachments" }];
 
@@ -60,7 +58,7 @@ export function attachmentRoutes(options: Options): readonly DashboardRoute[] {
       async answer(visit) {
         const { id, upload } = await uploadOf(options, visit);
         await deleteAttachment(options.deps, id, visit.commandContext());
-        await options.readModel("attachments").whenCaughtUp(SHOWN_WAIT_MS);
+        await catchUpIfInTime(options.readModel("attachments"));
         return seeOther(visit.to(ATTACHMENTS_PATH), `${upload.filename ?? "The upload"} was deleted.`);
       },
     },
@@ -80,7 +78,7 @@ async function upload({ deps, readModel }: Options, visit: Visit): Promise<Respo
     const outcome = await uploadAttachment(deps, { workspaceId, filename, contentType, chunks, context });
     if (outcome.kind === "refused")
       return seeOther(visit.to(ATTACHMENTS_PATH), `It was not taken: ${sentence(outcome.message)}`);
-    await readModel("attachments").whenCaughtUp(SHOWN_WAIT_MS);
+    await catchUpIfInTime(readModel("attachments"));
     return seeOther(
       visit.to(`${ATTACHMENTS_PATH}/${outcome.id}`),
       "The file was taken, and is being checked.",

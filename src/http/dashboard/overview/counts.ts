@@ -1,5 +1,5 @@
 import { countsByMinute } from "../../../../projections/emails.ts";
-import { listUsage } from "../../../../projections/usage.ts";
+import { listUsage, TOLD_LATER } from "../../../../projections/usage.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../../kernel/time.ts";
 import { type ReadModel, readInSteps, scheduledRead } from "../../lists/caughtUpReads.ts";
 
@@ -14,9 +14,6 @@ export const COUNTED = [
   "suppressed",
 ] as const;
 export type Counted = (typeof COUNTED)[number];
-
-/** What somebody tells of a message that was sent: it counts as sent too. */
-const TOLD_OF_SENT: ReadonlySet<string> = new Set(["delivered", "complained"]);
 
 /** How much time the overview looks back on. */
 export const RANGES = ["hour", "day", "month"] as const;
@@ -94,7 +91,8 @@ async function fillByMinute(
     bucket.accepted += count;
     const counted = COUNTED.find((name) => name === status);
     if (counted !== undefined) bucket[counted] += count;
-    if (TOLD_OF_SENT.has(status)) bucket.sent += count;
+    // What is told later was sent before.
+    if (TOLD_LATER.some((told) => told === status)) bucket.sent += count;
   }
   return messages === MESSAGES_OF_HOUR_MAX;
 }

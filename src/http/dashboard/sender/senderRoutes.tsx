@@ -1,7 +1,7 @@
 import { listSenders } from "../../../../projections/senders.ts";
 import type { SenderView } from "../../../commands/sender/readSender.ts";
 import { checkBy } from "../../body/validation.ts";
-import { caughtUpRows } from "../../lists/caughtUpReads.ts";
+import { catchUpIfInTime, caughtUpRows } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, pageOf } from "../../lists/cursorPaging.ts";
 import { AddSenderBody, addedSender } from "../../sender/addSenderRequest.ts";
 import {
@@ -21,8 +21,6 @@ import { type AddSenderForm, nameOf, SenderList } from "./senderListPage.tsx";
 import { SenderPage } from "./senderPage.tsx";
 
 const PAGE_ITEMS = 50;
-/** How long a change waits to show in the list, in ms. */
-const SHOWN_WAIT_MS = 1_000;
 const PATH = "/senders";
 const ONE = `${PATH}/:id`;
 const SCOPE = "sender:manage";
@@ -65,7 +63,7 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
             { ...sender, workspaceId: visit.workspaceId },
             visit.commandContext(),
           );
-          await senders.whenCaughtUp(SHOWN_WAIT_MS);
+          await catchUpIfInTime(senders);
           const notice = {
             added: `${name} was added. Verify it to send from it.`,
             renamed: `${name} was there already: it has another display name now.`,

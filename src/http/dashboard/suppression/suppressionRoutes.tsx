@@ -8,7 +8,7 @@ import {
 } from "../../../commands/suppression/manageSuppressions.ts";
 import { type Address, parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { codePoints } from "../../../kernel/text/text.ts";
-import { findPage, whenCaughtUp } from "../../lists/caughtUpReads.ts";
+import { catchUpIfInTime, findPage, whenCaughtUp } from "../../lists/caughtUpReads.ts";
 import { decodeCursor, type Page as RowPage } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { Confirmation } from "../components/form.tsx";
@@ -24,8 +24,6 @@ import {
 } from "./suppressionPage.tsx";
 
 const PAGE_ITEMS = 50;
-/** How long a change waits to show in the list that it leads to, in ms. */
-const SHOWN_WAIT_MS = 1_000;
 const WHY: Readonly<Record<string, string>> = {
   bounce:
     "Its own server has refused it for good. Where it still does, the next message bounces, and the address is suppressed again. Bounces harm your reputation as a sender.",
@@ -83,7 +81,7 @@ export function suppressionRoutes(options: DashboardOptions): readonly Dashboard
         const { parsed, note } = form;
         const wanted = { workspaceId: visit.workspaceId, address: parsed, note: note === "" ? null : note };
         const { isNew } = await addSuppression(deps, wanted, visit.commandContext());
-        await suppressions.whenCaughtUp(SHOWN_WAIT_MS);
+        await catchUpIfInTime(suppressions);
         const said = isNew ? "gets no more mail." : "was suppressed before: nothing has changed.";
         return seeOther(visit.to(PATH), `${parsed.sent} ${said}`);
       },
@@ -142,7 +140,7 @@ function removalRoutes({ deps, readModel }: DashboardOptions): readonly Dashboar
         const address = addressOf(visit);
         const outcome = await removeSuppression(deps, visit.workspaceId, address, visit.commandContext());
         if (outcome === "notSuppressed") throw new Problem("NOT_FOUND");
-        await readModel("suppressions").whenCaughtUp(SHOWN_WAIT_MS);
+        await catchUpIfInTime(readModel("suppressions"));
         return seeOther(visit.to(PATH), `Mail to ${address.sent} is sent again.`);
       },
     },

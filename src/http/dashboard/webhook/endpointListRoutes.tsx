@@ -1,6 +1,6 @@
 import { listWebhookEndpoints, type WebhookEndpointRow } from "../../../../projections/webhookEndpoints.ts";
 import { registerWebhook } from "../../../commands/webhook/registerWebhook.ts";
-import { caughtUpRowsIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
+import { catchUpIfInTime, scheduledRead } from "../../lists/caughtUpReads.ts";
 import { pageOf, pageRequest } from "../../lists/cursorPaging.ts";
 import { Problem } from "../../server/problem.ts";
 import { destinationOf } from "../../webhook/webhookDestination.ts";
@@ -74,7 +74,7 @@ async function withStanding(
   rows: readonly WebhookEndpointRow[],
 ): Promise<readonly ListedEndpoint[]> {
   const model = readModel("webhook-deliveries");
-  await caughtUpRowsIfInTime(model);
+  await catchUpIfInTime(model);
   const listed: ListedEndpoint[] = [];
   for (const row of rows) {
     const standing = await scheduledRead(model, (db) => standingOf(db, row.id));

@@ -8,6 +8,7 @@ import { Copyable, Facts, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
+import { COUNTED } from "../overview/counts.ts";
 
 /** A workspace as the API shows it. */
 type ShownWorkspace = ReturnType<typeof workspaceJson>;
@@ -82,16 +83,7 @@ function rateText(perSecond: number | null): string {
   return perSecond === null ? "no limit" : `${grouped(perSecond)} a second, on each instance`;
 }
 
-const COUNTS = [
-  "accepted",
-  "sent",
-  "delivered",
-  "bounced",
-  "complained",
-  "failed",
-  "suppressed",
-  "canceled",
-] as const;
+const COUNTS = [...COUNTED, "canceled"] as const;
 /** What a narrow window leaves out. */
 const MINOR: ReadonlySet<string> = new Set(["delivered", "complained", "failed", "suppressed", "canceled"]);
 
