@@ -15,7 +15,7 @@ export function eventStoreDbContract(
 ): void {
   const { url } = server;
   const stall = async () => {
-    process?.pause();
+    await process?.pause();
     return async () => process?.resume();
   };
   eventStoreContract({

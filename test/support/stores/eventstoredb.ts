@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,8 +11,8 @@ const COMPOSE_PORT = 2_113;
 
 /** A server of this process's own, which a test may disturb. */
 export interface ServerProcess {
-  /** Stops it in its tracks (SIGSTOP): connections stay open and nothing answers. */
-  pause(): void;
+  /** Stops it in its tracks (SIGSTOP): connections stay open and nothing answers. Settles when no thread of it runs. */
+  pause(): Promise<void>;
   resume(): void;
   /** Ends it at once (SIGKILL). */
   kill(): Promise<void>;
@@ -154,7 +154,10 @@ async function start(how: HowToStart): Promise<OwnServer> {
     port,
     folder,
     process: {
-      pause: () => process.kill(pid, "SIGSTOP"),
+      async pause() {
+        process.kill(pid, "SIGSTOP");
+        await until(() => isStopped(pid), "the server to be stopped");
+      },
       resume: () => process.kill(pid, "SIGCONT"),
       async kill() {
         process.kill(pid, "SIGKILL");
@@ -165,6 +168,19 @@ async function start(how: HowToStart): Promise<OwnServer> {
       },
     },
   };
+}
+
+/**
+ * A signal that stops a process takes effect when one of its threads runs next, which on a busy machine is after
+ * the others have answered another call. So the state is asked for: `T` in proc(5) and ps(1).
+ */
+function isStopped(pid: number): boolean {
+  const tasks = `/proc/${pid}/task`;
+  if (!existsSync(tasks))
+    return Bun.spawnSync(["ps", "-o", "state=", "-p", String(pid)]).stdout.toString().trim().startsWith("T");
+  return readdirSync(tasks).every((task) =>
+    /^State:\s+T/m.test(readFileSync(join(tasks, task, "status"), "utf8")),
+  );
 }
 
 /**
