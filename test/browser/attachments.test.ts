@@ -67,6 +67,7 @@ describeInBrowser("attachments", (browser) => {
     await page.getByText("price-list.csv was deleted.").waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
+    await page.waitForURL(/\/attachments\/att_/);
     await page.keyboard.press("Escape");
     await page.waitForURL(/\/attachments$/);
     expect(errors).toEqual([]);
