@@ -38,7 +38,8 @@ const answersFile = join(directory, "answers.jsonl");
 await writeFile(answersFile, "");
 const files = [...new Bun.Glob("test/**/*.test.{ts,tsx}").scanSync({ cwd: ROOT })].sort();
 const lanes = availableParallelism() + LANES_MORE_THAN_CORES;
-const runs = await runTestFiles({ root: ROOT, files, lanes, env: { [ANSWERS_FILE_VARIABLE]: answersFile } });
+const env = { [ANSWERS_FILE_VARIABLE]: answersFile };
+const { runs, unsteady } = await runTestFiles({ root: ROOT, files, lanes, env });
 const report = sumUp(runs);
 const unseen = answerFaults(readAnswers(answersFile), report);
 await rm(directory, { recursive: true, force: true });
@@ -49,6 +50,8 @@ const failures = [
   ...unseen,
 ];
 const passed = steps.filter((step) => step.passed).length + report.passed;
+for (const failure of sumUp(unsteady).failures)
+  console.log(`UNSTEADY, to be mended: failed beside other files, passed alone: ${failure}`);
 for (const failure of failures) console.log(`failed: ${failure}`);
 console.log(eventStoreDbLine(report.eventStoreDb));
 console.log(browserLine(report.browser));

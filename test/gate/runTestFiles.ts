@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { laneServers, usesSharedServer } from "./laneServers.ts";
 import { type Lane, runInLanes } from "./lanes.ts";
 import { runTestFile } from "./runTestFile.ts";
+import { hasFailed, runFailedAgain, type SecondRuns } from "./secondRuns.ts";
 import type { FileRun } from "./testReport.ts";
 
 /** Files that measure what a service does under load or at a kill, and so run when nothing else does, by their names. */
@@ -76,11 +77,11 @@ function slowestFirst(files: readonly string[]): readonly string[] {
   return [...files].sort((a, b) => rank(a) - rank(b));
 }
 
-function print({ file, seconds, cpuSeconds, cases, fault, output }: FileRun): void {
-  const hasFailed = fault !== null || cases.some(({ ending }) => ending === "failed");
+function print(run: FileRun): void {
+  const { file, seconds, cpuSeconds, cases, fault, output } = run;
   const lines = output.split("\n").filter((line) => !BUN_LINES.test(line));
   const count = `${cases.length} ${cases.length === 1 ? "test" : "tests"}`;
-  const verdict = hasFailed ? "FAILED" : "passed";
+  const verdict = hasFailed(run) ? "FAILED" : "passed";
   console.log(
     `${verdict} ${file} (${count}, ${seconds.toFixed(1)} s, CPU ${cpuSeconds.toFixed(1)} s)${fault === null ? "" : `: ${fault}`}`,
   );
@@ -96,17 +97,21 @@ function printSlowest(runs: readonly FileRun[]): void {
     console.log(`  ${tenths(seconds)} s, ${tenths(cpuSeconds)} s of a processor: ${file}`);
 }
 
-/** Runs test files side by side, and those that need the machine for themselves after all others, one by one. */
-export async function runTestFiles({ root, files, lanes, env }: RunOptions): Promise<readonly FileRun[]> {
+/**
+ * Runs test files side by side, and those that need the machine for themselves after all others, one by one; last
+ * those again that failed beside others.
+ */
+export async function runTestFiles({ root, files, lanes, env }: RunOptions): Promise<SecondRuns> {
   const servers = await laneServers();
   const onServer = new Set(files.filter((file) => usesSharedServer(readFileSync(join(root, file), "utf8"))));
   const runs: FileRun[] = [];
-  const run = async (file: string, lane: Lane) => {
+  const runIn = async (lane: Lane, file: string) => {
     const serverEnv = onServer.has(file) ? await servers.env(lane) : {};
     const ended = await runTestFile(file, { root, env: { ...env, ...serverEnv } });
-    runs.push(ended);
     print(ended);
+    return ended;
   };
+  const run = async (file: string, lane: Lane) => void runs.push(await runIn(lane, file));
   const isAlone = (file: string) => ALONE.includes(baseName(file));
   const beside = slowestFirst(files.filter((file) => !isAlone(file)));
   const isForLane = (file: string, lane: Lane) => lane === lanes - 1 || !file.startsWith(BROWSER_FOLDER);
@@ -115,5 +120,5 @@ export async function runTestFiles({ root, files, lanes, env }: RunOptions): Pro
   await runInLanes(beside, lanes, run, mayRun);
   await runInLanes(files.filter(isAlone), 1, run);
   printSlowest(runs);
-  return runs;
+  return runFailedAgain(runs, (file) => runIn(0, file));
 }
