@@ -38,7 +38,10 @@ export const suppressions: Projection = {
         email_id TEXT, created_at TEXT NOT NULL, revision INTEGER NOT NULL,
         PRIMARY KEY (workspace_id, recipient_hash)`,
       key: ["workspace_id", "recipient_hash"],
-      indexes: ["CREATE INDEX suppressions_by_time ON suppressions (workspace_id, created_at)"],
+      indexes: [
+        "CREATE INDEX suppressions_by_time ON suppressions (workspace_id, created_at)",
+        "CREATE INDEX suppressions_by_reason ON suppressions (workspace_id, reason, created_at)",
+      ],
     },
   ],
   apply,
@@ -74,9 +77,9 @@ export function listSuppressions(db: ReadDatabase, query: SuppressionQuery): Row
   const { rows, next } = findRows(db, {
     ...{ table: "suppressions", of: "workspace_id", owner },
     columns: "id, recipient_hash, created_at, revision",
-    index: "suppressions_by_time",
-    along: [...equals("workspace_id", owner), ...createdIn(query)],
-    wanted: equals("reason", reason),
+    index: reason === undefined ? "suppressions_by_time" : "suppressions_by_reason",
+    along: [...equals("workspace_id", owner), ...equals("reason", reason), ...createdIn(query)],
+    wanted: [],
     limit,
     ...(after === undefined ? {} : { after }),
   });
