@@ -177,7 +177,10 @@ async function start(how: HowToStart): Promise<OwnServer> {
 function isStopped(pid: number): boolean {
   const tasks = `/proc/${pid}/task`;
   if (!existsSync(tasks))
-    return Bun.spawnSync(["ps", "-o", "state=", "-p", String(pid)]).stdout.toString().trim().startsWith("T");
+    return Bun.spawnSync(["ps", "-o", "state=", "-p", String(pid)])
+      .stdout.toString()
+      .trim()
+      .startsWith("T");
   return readdirSync(tasks).every((task) =>
     /^State:\s+T/m.test(readFileSync(join(tasks, task, "status"), "utf8")),
   );
