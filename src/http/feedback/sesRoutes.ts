@@ -3,7 +3,7 @@ import type { Dependencies } from "../../commands/dependencies.ts";
 import { type SesContext, sesNotifications } from "../../commands/email/receiveSesNotification.ts";
 import { readBytes, requireIdentity } from "../body/jsonBody.ts";
 import { Problem } from "../server/problem.ts";
-import { requestContextOf } from "../server/requestContext.ts";
+import { bodyWithoutKey, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
 
 interface SesOptions extends Pick<SesContext, "sns" | "topicArns" | "bounceDomains"> {
@@ -31,7 +31,7 @@ export function sesController({ deps, ...options }: SesOptions) {
       async parse({ request }) {
         if (options.topicArns.size === 0) throw new Problem("NOT_FOUND");
         requireIdentity(request.headers);
-        const incoming = requestContextOf(request).server.bodies.open(BODIES_OF);
+        const incoming = bodyWithoutKey(request, BODIES_OF);
         const bytes = await readBytes(request, incoming, routes.takeSesNotification.bodyBytesMax);
         return new TextDecoder().decode(bytes);
       },

@@ -23,6 +23,8 @@ export interface RequestContext {
   readonly answerHeaders: Record<string, string>;
   /** The body, once somebody reads it. */
   body: IncomingBody | null;
+  /** Whether the answer comes in pieces for as long as its client likes: nobody waits for its end. */
+  isStreamed: boolean;
   /** How a log line names the path, where `routes` does not know it. */
   route: string | null;
   /** How a refusal is answered where a person is to read it; null: as `application/problem+json`. */
@@ -55,6 +57,7 @@ export function openRequestContext(
     peer,
     answerHeaders: { "x-request-id": requestId, ...PRIVATE_HEADERS },
     body: null,
+    isStreamed: false,
     route: null,
     problemPage: null,
   };
@@ -64,8 +67,13 @@ export function openRequestContext(
 
 /** The body of a request that has a key: it counts as its workspace's until the request is answered. */
 export function bodyOf(request: Request): IncomingBody {
+  return bodyWithoutKey(request, principalOf(request).workspaceId);
+}
+
+/** The body of a request that needs no key: it counts as `owner`'s until the request is answered. */
+export function bodyWithoutKey(request: Request, owner: string): IncomingBody {
   const opened = requestContextOf(request);
-  opened.body ??= opened.server.bodies.open(principalOf(request).workspaceId);
+  opened.body ??= opened.server.bodies.open(owner);
   return opened.body;
 }
 

@@ -4,7 +4,7 @@ import type { Dependencies } from "../../../commands/dependencies.ts";
 import { isClientIn } from "../../../kernel/network/clientIp.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import type { Checks, healthStatus } from "../../health/healthRoutes.ts";
-import { clientOf, requestContextOf } from "../../server/requestContext.ts";
+import { bodyWithoutKey, clientOf, requestContextOf } from "../../server/requestContext.ts";
 import type { Assets } from "../frame/assets.ts";
 import { DASHBOARD_PATH } from "../frame/dashboardRoute.ts";
 import { readForm } from "../frame/formBody.ts";
@@ -29,6 +29,9 @@ export interface LogIn {
   show(request: Request): Promise<Response>;
   submit(request: Request): Promise<Response>;
 }
+
+/** Whose share of the memory for bodies log-ins take: nobody knows yet who asks. */
+const BODIES_OF = "log-in";
 
 /** Why nobody was let in, and what to do. Whoever has not the whole secret is told nothing of what exists. */
 const KEY_FAULTS: Readonly<Record<AuthenticationFault, string>> = {
@@ -90,11 +93,7 @@ export function makeLogIn(options: LogInOptions, health: typeof healthStatus): L
       return page(nextOf(query.get("next"), home), 200, notice);
     },
     async submit(request) {
-      const form = await readForm(
-        request,
-        requestContextOf(request).server.bodies.open(""),
-        SMALL_BODY_BYTES_MAX,
-      );
+      const form = await readForm(request, bodyWithoutKey(request, BODIES_OF), SMALL_BODY_BYTES_MAX);
       const next = nextOf(form.get("next"), home);
       const client = clientOf(request);
       const waitSeconds = await attempts.begin(client);
