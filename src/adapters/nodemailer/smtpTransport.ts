@@ -132,22 +132,40 @@ function createSession(pool: Pool, first: RelayConnection): MailSession {
   };
 }
 
+/** A caller's headers that are ours to write for a provider: of two nobody knows which one counts. */
+const OURS_FOR_PROVIDER: Readonly<Record<RelayProvider["name"], readonly string[]>> = {
+  postmark: ["x-pm-metadata-postledger_id", "x-pm-keepid"],
+  ses: ["x-ses-configuration-set", "x-ses-message-tags"],
+};
+/** Tags as SES takes them: names and values of letters, digits, hyphens and underscores. */
+const SES_TAGS = /^[\w-]+=[\w-]+(?:, ?[\w-]+=[\w-]+)*$/;
+
 /** The fields by which a provider gives our id back in its events. It takes them out of the message. */
-function providerFields(id: string, provider: RelayProvider): string {
+function providerFields({ id, headers = {} }: MailMessage, provider: RelayProvider): string {
   if (provider.name === "postmark") return `X-PM-Metadata-postledger_id: ${id}\r\nX-PM-KeepID: true\r\n`;
-  return `X-SES-CONFIGURATION-SET: ${provider.configurationSet}\r\nX-SES-MESSAGE-TAGS: postledger_id=${id}\r\n`;
+  const [, given = ""] =
+    Object.entries(headers).find(([name]) => name.toLowerCase() === "x-ses-message-tags") ?? [];
+  const tags = SES_TAGS.test(given) && !/postledger_id/i.test(given) ? `, ${given}` : "";
+  return `X-SES-CONFIGURATION-SET: ${provider.configurationSet}\r\nX-SES-MESSAGE-TAGS: postledger_id=${id}${tags}\r\n`;
+}
+
+/** The message without what is written for the provider in its stead. */
+function leftToProvider(message: MailMessage, provider: RelayProvider): MailMessage {
+  const { headers } = message;
+  if (headers === undefined) return message;
+  const ours = OURS_FOR_PROVIDER[provider.name];
+  const kept = Object.entries(headers).filter(([name]) => !ours.includes(name.toLowerCase()));
+  return { ...message, headers: Object.fromEntries(kept) };
 }
 
 async function outgoingOf(message: MailMessage, settings: RelaySettings): Promise<Outgoing> {
   const { from, to, returnPath } = message;
   const { replacesReturnPath, isUnsigned, signer, provider } = settings;
-  const built = buildMime(message);
+  const built = buildMime(provider === undefined ? message : leftToProvider(message, provider));
   const signed = signer && !isUnsigned ? await signer.sign(built, from) : built;
   // Before what is signed: the provider takes these fields out again.
   const bytes =
-    provider === undefined
-      ? signed
-      : Buffer.concat([Buffer.from(providerFields(message.id, provider)), signed]);
+    provider === undefined ? signed : Buffer.concat([Buffer.from(providerFields(message, provider)), signed]);
   if (returnPath === undefined || replacesReturnPath) return { from, to, bytes };
   return { from: returnPath, to, bytes, wantsReports: true };
 }

@@ -72,6 +72,11 @@ const WRITTEN_BY_US: ReadonlyMap<string, string | null> = new Map(
 );
 /** From these some relays read further recipients: nobody gets a message who is not its `to`. */
 const RECIPIENTS_OF_RELAYS = ["x-smtpapi", "x-msys-api", "x-mc-bccaddress"];
+/** By these a provider's events name a message: whoever could set them could have another one taken for bounced. */
+const NAMES_OF_MESSAGES = {
+  field: "x-pm-metadata-postledger_id",
+  tags: { field: "x-ses-message-tags", tag: /postledger_id/i },
+} as const;
 
 /** What is wrong with the name of a header; null: nothing. */
 function nameFault(name: string): string | null {
@@ -80,6 +85,7 @@ function nameFault(name: string): string | null {
     const member = WRITTEN_BY_US.get(lower) ?? null;
     return `is written by the service${member === null ? "" : `, from ${member}`}`;
   }
+  if (lower === NAMES_OF_MESSAGES.field) return "is written by the service";
   if (RECIPIENTS_OF_RELAYS.includes(lower)) return "may name further recipients, which a message has not";
   const isKnown = SYNTAX.has(lower) || /^(?:x|list)-./.test(lower);
   if (!isKnown) {
@@ -92,6 +98,9 @@ function nameFault(name: string): string | null {
 function valueFault(name: string, value: string): string | null {
   if (/\p{Cc}/u.test(value)) return "must hold no line break and no other control character";
   if (value.trim() === "") return "must have visible characters";
+  const { tags } = NAMES_OF_MESSAGES;
+  if (name.toLowerCase() === tags.field && tags.tag.test(value))
+    return "must not hold postledger_id, which the service writes";
   const syntax = SYNTAX.get(name.toLowerCase());
   if (syntax === undefined) return null;
   if (!syntax.pattern.test(value)) return syntax.words;

@@ -90,6 +90,16 @@ describe.each(await testStores())("headers of the caller's own on $name", (store
     });
   }
 
+  test("what tells a provider which message it is is refused: it could name another one", async () => {
+    const id = crypto.randomUUID();
+    expect(await faultsOf({ "x-pm-metadata-Postledger_ID": id })).toEqual({
+      "/headers/x-pm-metadata-Postledger_ID": "is written by the service",
+    });
+    expect(await faultsOf({ "X-SES-Message-Tags": `a=b, postledger_id=${id}` })).toEqual({
+      "/headers/X-SES-Message-Tags": "must not hold postledger_id, which the service writes",
+    });
+  });
+
   for (const name of ["X-SMTPAPI", "X-MSYS-API", "x-mc-bccaddress"]) {
     test(`${name} is refused: relays would read recipients from it`, async () => {
       const faults = await faultsOf({ [name]: '{"to":["eve@example.com"]}' });

@@ -104,6 +104,42 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     expect(raw).toContain(`X-SES-MESSAGE-TAGS: postledger_id=${id}\r\n`);
   });
 
+  test("tags of the caller's own stand beside it; another configuration set, or what is no tag, goes nowhere", async () => {
+    const rawOf = async (to: string, headers: object) => {
+      const { json } = await tenant.send(newKey(), message({ to, headers }));
+      await until(async () => (await emailOf(json.id)).status === "sent", "the message to be sent");
+      const raw = sink.record.messages.find((one) => one.to.includes(to))?.raw.toString() ?? "";
+      const fields = raw.split("\r\n\r\n", 1)[0]?.split("\r\n") ?? [];
+      return { id: json.id, fields: fields.filter((line) => /^x-ses-/i.test(line)) };
+    };
+    const own = await rawOf("own@example.net", {
+      "x-ses-message-tags": "campaign=welcome, a=b",
+      "X-SES-Configuration-Set": "of-another",
+    });
+    expect(own.fields).toEqual([
+      "X-SES-CONFIGURATION-SET: shop",
+      `X-SES-MESSAGE-TAGS: postledger_id=${own.id}, campaign=welcome, a=b`,
+    ]);
+    const free = await rawOf("free@example.net", { "X-SES-Message-Tags": 'campaign="welcome"' });
+    expect(free.fields).toEqual([
+      "X-SES-CONFIGURATION-SET: shop",
+      `X-SES-MESSAGE-TAGS: postledger_id=${free.id}`,
+    ]);
+  });
+
+  test("an event that names two messages is about neither", async () => {
+    const [own, others] = [await sent("mine@example.net"), await sent("yours@example.net")];
+    const bounce = hardBounce("yours@example.net");
+    const headers = [{ name: "X-Postledger-Id", value: own }];
+    for (const mail of [
+      { tags: { postledger_id: [others] }, headers },
+      { tags: { postledger_id: [others, own] } },
+      { tags: { postledger_id: [others] }, commonHeaders: { messageId: `<${own}@example.com>` } },
+    ])
+      expect(await take(signed({ Message: JSON.stringify({ mail, ...bounce }) }))).toBe("taken");
+    for (const id of [own, others]) expect((await emailOf(id)).status).toBe("sent");
+  });
+
   test("a signed bounce is recorded, and its repeat changes nothing", async () => {
     const to = "gone@example.net";
     const id = await sent(to);

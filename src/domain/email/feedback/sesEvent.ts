@@ -15,17 +15,21 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** By the tag, which SES gives back as it is; else by our own field or Message-ID, where these are included. */
+/**
+ * By the tag, which SES gives back as it is; else by our own field or Message-ID, where these are included. Where they
+ * name different messages somebody has put one of them there, and none is believed.
+ */
 function emailIdOf(mail: Json): string | null {
   const fields = listOf(mail.headers).map(objectOf);
   const field = fields.find(({ name }) => textOf(name).toLowerCase() === "x-postledger-id");
   const messageId = textOf(objectOf(mail.commonHeaders).messageId);
   const named = [
-    textOf(listOf(objectOf(mail.tags)[SES_TAG])[0]),
+    ...listOf(objectOf(mail.tags)[SES_TAG]).map(textOf),
     textOf(field?.value),
     /^<?([^<>@]+)@/.exec(messageId)?.[1] ?? "",
   ];
-  return named.find(isUuid)?.toLowerCase() ?? null;
+  const [id = null, ...others] = new Set(named.filter(isUuid).map((one) => one.toLowerCase()));
+  return others.length === 0 ? id : null;
 }
 
 /** SES suppresses by itself: such a message was not tried, so nothing new is known of the address. */
