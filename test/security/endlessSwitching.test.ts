@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { resumeEmail } from "../../src/commands/email/mailAttempts.ts";
 import { senderIdOf, setSender } from "../../src/commands/sender/manageSender.ts";
 import { resumeWorkspace } from "../../src/commands/workspace/manageWorkspace.ts";
+import { newId } from "../../src/kernel/ids.ts";
 import { parseAddress } from "../../src/kernel/text/emailAddress.ts";
+import { DAY_MS, MINUTE_MS, rfc3339 } from "../../src/kernel/time.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { sqliteStore, testStores } from "../support/stores/stores.ts";
-import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
+import { message, newKey, SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhook/webhookWorld.ts";
 
@@ -83,6 +86,80 @@ describe.each(await testStores())("what is switched on and off without end, on $
     await resumeWorkspace(service.log, tenant.workspaceId, context);
     expect((await tenant.call("GET", "/api/v1/workspace")).json.sending).toBe("active");
     expect(await setSender(service.log, senderId(tenant), "enabled", context)).toBe("switched");
+  });
+});
+
+describe.each([sqliteStore])("what is done again and again, on $name", (store) => {
+  let service: TestService;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    service = await startService(store);
+    tenant = await service.tenant();
+  });
+  afterAll(() => service.remove());
+
+  test("a message is moved to other times so often a day, and can still be canceled", async () => {
+    const sent = await tenant.send(newKey(), message({ scheduled_at: rfc3339(Date.now() + DAY_MS) }));
+    const path = `/api/v1/emails/${sent.json.id}`;
+    let last = 200;
+    let moves = 0;
+    for (; moves < 110 && last === 200; moves += 1) {
+      const body = { scheduled_at: rfc3339(Date.now() + 2 * DAY_MS + moves * MINUTE_MS) };
+      last = (await tenant.call("POST", `${path}/reschedule`, { body })).status;
+    }
+    expect({ last, moves }).toEqual({ last: 429, moves: 101 });
+    expect((await tenant.call("POST", `${path}/cancel`)).json.status).toBe("canceled");
+  });
+
+  test("a key is rotated so often a day, and none is made in vain", async () => {
+    const { keyId } = await tenant.withKey({});
+    const path = `/api/v1/api-keys/${keyId}/rotate`;
+    let last = 201;
+    let rotations = 0;
+    let newest = "";
+    for (; rotations < 110 && last === 201; rotations += 1) {
+      const { status, json } = await tenant.call("POST", path);
+      last = status;
+      if (status === 201) newest = json.id;
+    }
+    expect({ last, rotations }).toEqual({ last: 429, rotations: 101 });
+    expect((await tenant.call("GET", "/api/v1/api-keys?limit=1")).json.data[0].id).toBe(newest);
+  });
+
+  test("a webhook endpoint is tested so often a day, and can still be disabled", async () => {
+    const [owner, other] = [await service.tenant(), await service.tenant()];
+    const endpointOf = async (of: Tenant) => {
+      await service.addEndpoints(of.workspaceId, ["https://hooks.example.com/a"]);
+      return (await of.call("GET", "/webhooks")).json.data[0].id;
+    };
+    const path = `/webhooks/${await endpointOf(owner)}`;
+    for (let first = 0; first < 1_000; first += 50)
+      await Promise.all(Array.from({ length: 50 }, () => owner.call("POST", `${path}/test`)));
+    expect((await owner.call("POST", `${path}/test`)).json).toMatchObject({ code: "RATE_LIMITED" });
+    expect((await owner.call("POST", `${path}/disable`)).status).toBe(200);
+    expect((await other.call("POST", `/webhooks/${await endpointOf(other)}/test`)).status).toBe(202);
+  });
+
+  test("a message is let go on at once so often a day", async () => {
+    const { id } = (await tenant.send(newKey(), message())).json;
+    const context = { ...systemCommandContext("test"), workspaceId: tenant.workspaceId };
+    const byKey = { ...context, actor: `api-key:${tenant.keyId}` };
+    const resumeAfterAttempt = async (attempt: number, by: typeof context) => {
+      const started = { attempt, worker: newId(), transport: "smtp", leaseMs: MINUTE_MS };
+      const reply = { reason: "greylisted", attemptBurnt: true, ambiguous: false };
+      await service.addEmailEvents(
+        id,
+        { type: "EmailDeliveryStarted", data: started },
+        {
+          type: "EmailDeferred",
+          data: { attempt, ...reply, nextAttemptAt: rfc3339(Date.now() + MINUTE_MS) },
+        },
+      );
+      return resumeEmail(service.log.store, id, by);
+    };
+    for (let attempt = 1; attempt <= 100; attempt += 1) await resumeAfterAttempt(attempt, byKey);
+    expect(resumeAfterAttempt(101, byKey)).rejects.toThrow("as often as it can be in a day");
+    expect((await resumeAfterAttempt(102, context)).outcome).toBe("resumed");
   });
 });
 

@@ -5,6 +5,7 @@ import { type ApiKey, isUsable } from "../../domain/apiKey/state.ts";
 import { invariant } from "../../kernel/assert.ts";
 import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
 import { apiKeyAggregate } from "../aggregates.ts";
+import { changeRate } from "../changesPerDay.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { load, transact, writtenFirstAt } from "../transact.ts";
 import { type IssueApiKey, issueKey } from "../workspace/manageWorkspace.ts";
@@ -34,6 +35,9 @@ export async function issueFurtherKey(
   return { kind: "issued", ...issued };
 }
 
+/** How often callers may rotate one key in a day: each time stays in its stream, which requests with it read. */
+const ROTATIONS_PER_DAY_MAX = 100;
+
 export type RotateOutcome =
   | { readonly kind: "rotated"; readonly id: string; readonly key: string }
   /** Revoked or expired. */
@@ -43,7 +47,7 @@ export type RotateOutcome =
 
 /**
  * Issues a key that may do what another one may, which ends after an overlap. Whoever asks must hold all of that itself:
- * else a key could be had that may do more than the one that asked.
+ * else a key could be had that may do more than the one that asked. Throws `ChangeRateError` when it is one time too many.
  */
 export async function rotateKey(
   deps: Dependencies,
@@ -55,6 +59,8 @@ export async function rotateKey(
   if (found === null) return { kind: "notFound" };
   const { key } = found;
   if (!isUsable(key, context.at)) return { kind: "notActive" };
+  // Before there is a new key, whose secret nobody would get to see.
+  changeRate(deps.store, apiKeyStream(id), context, ROTATIONS_PER_DAY_MAX).check();
   const issued = await issueFurtherKey(deps, issuer, sameAs(id, key), context);
   if (issued.kind !== "issued") return issued;
   await endRotated(deps, { id, newKeyId: issued.id, overlapMs }, context);
@@ -96,7 +102,7 @@ async function endRotated(
 ): Promise<void> {
   await transact(
     deps.store,
-    { ...apiKeyAggregate, stream: apiKeyStream(id) },
+    { ...apiKeyAggregate, stream: apiKeyStream(id), changesPerDayMax: ROTATIONS_PER_DAY_MAX },
     (state) => rotateApiKey(state, newKeyId, { now: context.at, overlapMs }),
     context,
   );

@@ -9,19 +9,31 @@ import { emailAggregate } from "../aggregates.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
 
+/** How often callers may move one message in a day: each time stays in its stream, and whoever reads it reads all. */
+const MOVES_PER_DAY_MAX = 100;
+
 /** Calls a message back while no worker has claimed it. A repeat is no error. */
 export function cancelEmail(deps: Dependencies, id: string, context: WorkspaceCommandContext) {
-  return changeOwn(deps, id, context, cancel);
+  return changeOwn(deps, id, context, { decide: cancel });
 }
 
-/** Delivers a scheduled message at another time; a time that is over means now. A repeat is no error. */
+/**
+ * Delivers a scheduled message at another time; a time that is over means now. A repeat is no error. Throws
+ * `ChangeRateError` when it is one time too many.
+ */
 export function rescheduleEmail(
   deps: Dependencies,
   id: string,
   scheduledAt: EpochMs,
   context: WorkspaceCommandContext,
 ) {
-  return changeOwn(deps, id, context, (state) => reschedule(state, scheduledAt, context.at));
+  const decide = (state: EmailState) => reschedule(state, scheduledAt, context.at);
+  return changeOwn(deps, id, context, { decide, changesPerDayMax: MOVES_PER_DAY_MAX });
+}
+
+interface Change<Outcome> {
+  readonly decide: (state: EmailState) => Decision<Outcome, EmailEvent>;
+  readonly changesPerDayMax?: number;
 }
 
 /** Decides about a message; another workspace's is none. */
@@ -29,9 +41,9 @@ function changeOwn<Outcome extends string>(
   deps: Dependencies,
   id: string,
   context: WorkspaceCommandContext,
-  decide: (state: EmailState) => Decision<Outcome, EmailEvent>,
+  { decide, ...bound }: Change<Outcome>,
 ): Promise<Outcome> {
-  const aggregate = { ...emailAggregate, stream: emailStream(id) };
+  const aggregate = { ...emailAggregate, stream: emailStream(id), ...bound };
   const own = (state: EmailState) => (state?.workspaceId === context.workspaceId ? state : null);
   return transact(deps.store, aggregate, (state) => decide(own(state)), context);
 }

@@ -117,9 +117,16 @@ export function expireEmail(
   return record(store, email, expire, context);
 }
 
-/** Lets a held message go on. */
+/** How often callers may let one message go on at once: else they could try a server without end. */
+const RESUMES_PER_DAY_MAX = 100;
+
+/** Lets a held message go on. Throws `ChangeRateError` when a caller has done so too often. */
 export function resumeEmail(store: EventStore, id: string, context: WorkspaceCommandContext) {
-  const aggregate = { ...emailAggregate, stream: emailStream(id) };
+  const aggregate = {
+    ...emailAggregate,
+    stream: emailStream(id),
+    changesPerDayMax: RESUMES_PER_DAY_MAX,
+  };
   return transact(store, aggregate, (state) => resumeHeld(state, context.at), context);
 }
 

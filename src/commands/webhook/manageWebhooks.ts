@@ -16,6 +16,7 @@ import type { Decision } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { webhookDeliveryId } from "../../kernel/ids.ts";
 import { webhookAggregate } from "../aggregates.ts";
+import { changeRate } from "../changesPerDay.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { Contention, queueStreamWrite } from "../streamWriteQueue.ts";
 import { toNewEvents, transact } from "../transact.ts";
@@ -32,6 +33,8 @@ export interface EndpointName {
 
 /** How often callers may change the endpoints of one workspace in a day, all together. */
 const CHANGES_PER_DAY_MAX = 2_000;
+/** How often callers may test the endpoints of one workspace in a day: tests stand in the stream of its endpoints. */
+const TESTS_PER_DAY_MAX = 1_000;
 
 /** The endpoints of a workspace as they are written: what was read of them is not read again. */
 export function endpointsOf({ webhooks }: Pick<Dependencies, "webhooks">, workspaceId: string) {
@@ -145,7 +148,10 @@ export type TestOutcome =
   | { readonly kind: "requested"; readonly deliveryId: string }
   | { readonly kind: "disabled" | EndpointRefusal };
 
-/** Sends a test event to one endpoint. Answers the id of its delivery. */
+/**
+ * Sends a test event to one endpoint. Answers the id of its delivery. Throws `ChangeRateError` when it is one test too
+ * many; changes are counted apart, so that an endpoint can still be disabled then.
+ */
 export async function testWebhookEndpoint(
   deps: Holder,
   { workspaceId, endpointId }: EndpointName,
@@ -155,7 +161,9 @@ export async function testWebhookEndpoint(
   const { outcome, events } = requestTest({ endpoints }, endpointId);
   if (outcome !== "requested") return { kind: outcome };
   const stream = webhooksStream(workspaceId);
+  const rate = changeRate(deps.store, `${stream} tests`, context, TESTS_PER_DAY_MAX);
   return queueStreamWrite(deps.store, stream, async () => {
+    rate.check();
     // Each test is news, whatever else happens to the endpoint meanwhile: only the place in the stream is contended.
     const contention = new Contention(stream);
     for (;;) {
@@ -164,6 +172,7 @@ export async function testWebhookEndpoint(
       const revision = (await deps.store.lastRevision(stream)) ?? "noStream";
       const result = await deps.store.append(stream, [event], revision);
       if (result.outcome === "appended") {
+        rate.count();
         return { kind: "requested", deliveryId: webhookDeliveryId(event.id, endpointId) };
       }
       await contention.lost();
