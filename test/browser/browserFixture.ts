@@ -15,7 +15,7 @@ function chromiumPath(): string | null {
 
 const executablePath = chromiumPath();
 /** How long a page may take for what a test waits for, in ms. */
-const WAIT_MS_MAX = 10_000;
+const WAIT_MS_MAX = 30_000;
 const START_MS_MAX = 60_000;
 
 /** A window of the browser, and what went wrong in it. */
@@ -51,6 +51,7 @@ export function describeInBrowser(name: string, tests: (browser: TestBrowser) =>
         executablePath: executablePath ?? "",
         // Tests run as whoever runs them, in containers as root: there Chromium has no sandbox to set up.
         args: ["--no-sandbox", "--disable-dev-shm-usage"],
+        timeout: START_MS_MAX,
       });
     }, START_MS_MAX);
     afterAll(async () => {
@@ -82,6 +83,20 @@ export function describeInBrowser(name: string, tests: (browser: TestBrowser) =>
   });
 }
 
+/**
+ * Waits for a text, and for the scripts of the page that it has come with: before them it takes no keys, and a link that
+ * opens a dialog leads to its page.
+ */
+export async function waitForPageWith(page: Page, text: string): Promise<void> {
+  await page.getByText(text).first().waitFor();
+  await page.locator("html.scripted").waitFor();
+}
+
+/** Opens a log-in link. Its page sends a form by itself, maybe before all of it is there: it is not waited for. */
+export async function openLogInLink(page: Page, url: string): Promise<void> {
+  await page.goto(url, { waitUntil: "commit" });
+}
+
 /** Logs in as a person does: by opening the link that the command prints. */
 export async function logInByLink(
   page: Page,
@@ -90,7 +105,7 @@ export async function logInByLink(
 ): Promise<void> {
   const answer = await app.app.dashboardLink(workspaceId);
   if (answer.kind !== "link") throw new Error(`no link: ${answer.kind}`);
-  await page.goto(answer.url);
+  await openLogInLink(page, answer.url);
   await page.waitForURL(/\/dashboard$/);
 }
 

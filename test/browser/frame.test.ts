@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
-import { describeInBrowser, expectGoodLooks, logInByKey, logInByLink } from "./browserFixture.ts";
+import {
+  describeInBrowser,
+  expectGoodLooks,
+  logInByKey,
+  logInByLink,
+  openLogInLink,
+} from "./browserFixture.ts";
 
 const TEST_MS_MAX = 60_000;
 
@@ -15,14 +21,14 @@ describeInBrowser("the frame of the dashboard", (browser) => {
     const { page, errors } = await browser.open();
     const answer = await app.app.dashboardLink(null);
     if (answer.kind !== "link") throw new Error(answer.kind);
-    await page.goto(answer.url);
+    await openLogInLink(page, answer.url);
     await page.waitForURL(`${app.url}/dashboard`);
     expect(await page.getByRole("heading", { level: 1 }).textContent()).toBe("Overview");
     await page.goBack();
     expect(page.url()).not.toContain("#");
     expect(errors).toEqual([]);
     const other = await browser.open();
-    await other.page.goto(answer.url);
+    await openLogInLink(other.page, answer.url);
     await other.page.getByText("The link was used already").waitFor();
   });
 
@@ -31,7 +37,7 @@ describeInBrowser("the frame of the dashboard", (browser) => {
     await page.goto(`${app.url}/dashboard/log-in`);
     const answer = await app.app.dashboardLink(null);
     if (answer.kind !== "link") throw new Error(answer.kind);
-    await page.goto(answer.url);
+    await openLogInLink(page, answer.url);
     await page.waitForURL(`${app.url}/dashboard`);
   });
 

@@ -41,7 +41,7 @@ describeInBrowser("the inbox", (browser) => {
     await page.locator("#live.on").waitFor();
     await app.send("second-mail-1", mail(2));
     await page.getByText("Mail 2").waitFor();
-    expect(await page.getByRole("heading", { name: "Mail 1" }).count()).toBe(1);
+    await page.getByRole("heading", { name: "Mail 1" }).waitFor();
     await page.keyboard.press("Escape");
     await page.waitForURL(/\/inbox$/);
   });

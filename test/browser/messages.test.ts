@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { type Samples, sendSamples } from "../support/sampleMessages.ts";
 import { sqliteStore } from "../support/stores/stores.ts";
 import { SENDER, startService, type Tenant, type TestService } from "../support/tenants.ts";
-import { describeInBrowser, expectGoodLooks, logInByKey } from "./browserFixture.ts";
+import { until } from "../support/until.ts";
+import { describeInBrowser, expectGoodLooks, logInByKey, waitForPageWith } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 90_000;
 
@@ -40,9 +41,8 @@ describeInBrowser("messages", (browser) => {
   test("J, Enter and Esc lead to a message and back to its row", async () => {
     const { page } = await open("/messages");
     for (const key of ["j", "j", "j", "k"]) await page.keyboard.press(key);
-    const row = () => page.evaluate<string | undefined>("document.activeElement?.dataset?.row");
-    const second = await row();
-    expect(second).toBeString();
+    const second = await page.evaluate<string | undefined>("document.activeElement?.dataset?.row");
+    expect(second).toBe((await page.locator("a[data-row]").nth(1).getAttribute("data-row")) ?? "none");
     await page.keyboard.press("Enter");
     await page.waitForURL(new RegExp(`/messages/${second}$`));
     await page.keyboard.press("Escape");
@@ -73,7 +73,7 @@ describeInBrowser("messages", (browser) => {
     expect(await shown.locator(".status").first().textContent()).toBe("bounced");
     await page.getByLabel("As of").fill("2");
     await shown.locator(".status", { hasText: "queued" }).waitFor();
-    expect(await shown.locator(".timeline li").count()).toBe(2);
+    await until(async () => (await shown.locator(".timeline li").count()) === 2, "two entries");
     expect(errors).toEqual([]);
   });
 
@@ -81,16 +81,16 @@ describeInBrowser("messages", (browser) => {
     const { page } = await open(`/messages/${samples.deferred}`);
     await page.getByRole("heading", { name: "Waiting: delivery is off" }).waitFor();
     await page.getByRole("button", { name: "Try now" }).click();
-    await page.getByText("It is due now and goes next.").waitFor();
+    await waitForPageWith(page, "It is due now and goes next.");
     await page.getByRole("link", { name: "Send again…" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Recipient").fill("somebody.else@example.org");
     await dialog.getByRole("button", { name: "Send again" }).click();
-    await page.getByText("This is the new message").waitFor();
+    await waitForPageWith(page, "This is the new message");
     expect(page.url()).not.toContain(samples.deferred);
     await page.getByRole("link", { name: "Cancel…" }).click();
     await dialog.getByRole("button", { name: "Cancel the message" }).click();
-    await page.getByText("The message was canceled.").waitFor();
+    await waitForPageWith(page, "The message was canceled.");
     await page.getByRole("link", { name: "Erase content…" }).click();
     await dialog.getByText("gone for good").waitFor();
     await dialog.getByRole("button", { name: "Erase for good" }).click();

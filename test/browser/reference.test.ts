@@ -47,16 +47,16 @@ describeInBrowser("the reference", (browser) => {
     await page.keyboard.press("/");
     await page.keyboard.type("idempotency conflict");
     const results = page.locator(".search li a");
-    await results.first().waitFor();
+    await page.getByRole("status").getByText("1 result", { exact: true }).waitFor();
     expect(await results.allTextContents()).toEqual(["Send an emailPOST"]);
-    expect(await page.getByRole("status").textContent()).toBe("1 result");
     await page.keyboard.press("Enter");
-    expect(page.url()).toEndWith("/docs#sendEmail");
+    await page.waitForURL(/\/docs#sendEmail$/);
     await page.getByRole("searchbox").fill("bounces");
+    await results.getByText("Count bounces").first().waitFor();
     await page.keyboard.press("ArrowDown");
-    expect(await page.evaluate("document.activeElement.textContent")).toContain("Count bounces");
+    await page.waitForFunction(`document.activeElement.textContent.includes("Count bounces")`);
     await page.getByRole("searchbox").press("Escape");
-    expect(await page.locator("[data-contents]").isVisible()).toBeTrue();
+    await page.locator("[data-contents]").waitFor();
     expect(errors).toEqual([]);
   });
 
@@ -69,12 +69,12 @@ describeInBrowser("the reference", (browser) => {
     const top = () => page.locator("#getEmail .request").evaluate((one) => one.getBoundingClientRect().top);
     const before = await top();
     await page.locator("#getEmail .request label", { hasText: "Python" }).click();
-    expect(await shown.textContent()).toContain("urlopen");
+    await shown.filter({ hasText: "urlopen" }).waitFor();
     // The radio button is at the beginning of the page, and what is read stays where it is.
     const isThere = async () => Math.abs((await top()) - before) < LINE_PX;
     await until(isThere, "the request to stand where it was");
     await page.reload();
-    expect(await shown.textContent()).toContain("urlopen");
+    await shown.filter({ hasText: "urlopen" }).waitFor();
   });
 
   test("copies the request that shows", async () => {
@@ -93,9 +93,9 @@ describeInBrowser("the reference", (browser) => {
     await page.goto(`${app.url}/docs`);
     expect(await page.getByRole("searchbox").isVisible()).toBeFalse();
     await page.locator("#sendEmail .request label", { hasText: "JavaScript" }).click();
-    expect(await page.locator("#sendEmail .request pre:visible").textContent()).toContain("await fetch(");
+    await page.locator("#sendEmail .request pre:visible", { hasText: "await fetch(" }).waitFor();
     await page.locator("#sendEmail summary", { hasText: "IDEMPOTENCY_CONFLICT" }).click();
-    expect(await page.getByText('"code": "IDEMPOTENCY_CONFLICT"').first().isVisible()).toBeTrue();
+    await page.getByText('"code": "IDEMPOTENCY_CONFLICT"').first().waitFor();
   });
 
   test("on a phone the contents open on request and close behind what was chosen", async () => {
@@ -105,7 +105,7 @@ describeInBrowser("the reference", (browser) => {
     expect(await link.isVisible()).toBeFalse();
     await page.getByText("Contents", { exact: true }).click();
     await link.click();
-    expect(page.url()).toEndWith("#listAttachments");
-    expect(await link.isVisible()).toBeFalse();
+    await page.waitForURL(/#listAttachments$/);
+    await link.waitFor({ state: "hidden" });
   });
 });

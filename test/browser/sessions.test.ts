@@ -154,7 +154,7 @@ describeInBrowser("sessions", (browser) => {
     await page.goto(at("/messages"));
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
-    expect(await page.evaluate("document.activeElement.id")).toBe("content");
+    await page.waitForFunction(`document.activeElement.id === "content"`);
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { startTestApp, type TestApp } from "../support/service.ts";
-import { describeInBrowser, expectGoodLooks, logInByLink } from "./browserFixture.ts";
+import { describeInBrowser, expectGoodLooks, logInByLink, waitForPageWith } from "./browserFixture.ts";
 
 const TEST_MS_MAX = 60_000;
 
@@ -21,7 +21,7 @@ describeInBrowser("suppressions", (browser) => {
       await page.getByLabel("Address", { exact: true }).fill("ana@example.com");
       await page.getByLabel("Note").fill("Asked for it by phone");
       await page.getByRole("button", { name: "Add", exact: true }).click();
-      await page.getByText("ana@example.com gets no more mail.").waitFor();
+      await waitForPageWith(page, "ana@example.com gets no more mail.");
       await page.keyboard.press("/");
       await page.keyboard.type("ana@example.com");
       await page.keyboard.press("Enter");

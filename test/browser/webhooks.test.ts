@@ -4,7 +4,13 @@ import { sqliteStore } from "../support/stores/stores.ts";
 import type { Tenant } from "../support/tenants.ts";
 import { until } from "../support/until.ts";
 import { startWebhookWorld, type WebhookWorld } from "../support/webhook/webhookWorld.ts";
-import { describeInBrowser, expectGoodLooks, keepScreenshot, logInByKey } from "./browserFixture.ts";
+import {
+  describeInBrowser,
+  expectGoodLooks,
+  keepScreenshot,
+  logInByKey,
+  waitForPageWith,
+} from "./browserFixture.ts";
 
 const TEST_MS_MAX = 120_000;
 
@@ -80,10 +86,11 @@ describeInBrowser("the pages of webhooks", (browser) => {
       await visitPage("/webhooks")(page);
       await page.locator("a[data-row]", { hasText: "shop." }).focus();
       await page.keyboard.press("Enter");
-      await page.getByRole("heading", { name: "Deliveries" }).waitFor();
+      await page.waitForURL(new RegExp(`/webhooks/${failing}$`));
+      await waitForPageWith(page, "Deliveries");
       await page.keyboard.press("j");
       await page.keyboard.press("Enter");
-      await page.getByText("<b>out of order</b>").first().waitFor();
+      await waitForPageWith(page, "<b>out of order</b>");
       isDown = false;
       await page.getByRole("button", { name: "Deliver again" }).click();
       await page.getByRole("status").getByText("It is delivered once more.").waitFor();
