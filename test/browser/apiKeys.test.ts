@@ -39,11 +39,15 @@ describeInBrowser("API keys and the workspace", (browser) => {
   ])(
     "%s looks right",
     async (name, path) => {
-      await expectGoodLooks(browser, name, async (page) => {
-        await logInByKey(page, app.url, app.apiKey);
-        await page.goto(`${app.url}/dashboard${path}`);
-        await page.getByRole("heading", { level: 1 }).waitFor();
-      });
+      await expectGoodLooks(
+        browser,
+        name,
+        async (page) => {
+          await page.goto(`${app.url}/dashboard${path}`);
+          await page.getByRole("heading", { level: 1 }).waitFor();
+        },
+        (page) => logInByKey(page, app.url, app.apiKey),
+      );
     },
     TEST_MS_MAX,
   );

@@ -39,11 +39,15 @@ describeInBrowser("attachments", (browser) => {
   test.each(looks)(
     "%s looks well",
     (name, path) =>
-      expectGoodLooks(browser, name, async (page) => {
-        await logInByKey(page, service.url, tenant.apiKey);
-        await page.goto(`${service.url}/dashboard${path()}`);
-        await page.locator("main h1").waitFor();
-      }),
+      expectGoodLooks(
+        browser,
+        name,
+        async (page) => {
+          await page.goto(`${service.url}/dashboard${path()}`);
+          await page.locator("main h1").waitFor();
+        },
+        (page) => logInByKey(page, service.url, tenant.apiKey),
+      ),
     TEST_MS_MAX,
   );
 

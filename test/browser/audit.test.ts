@@ -110,11 +110,15 @@ describeInBrowser("the audit", (browser) => {
   test.each(looks)(
     "%s looks well",
     (name, path) =>
-      expectGoodLooks(browser, name, async (page) => {
-        await logInByLink(page, service.app, tenant.workspaceId);
-        await page.goto(`${service.url}/dashboard${path()}`);
-        await page.locator("main h1").waitFor();
-      }),
+      expectGoodLooks(
+        browser,
+        name,
+        async (page) => {
+          await page.goto(`${service.url}/dashboard${path()}`);
+          await page.locator("main h1").waitFor();
+        },
+        (page) => logInByLink(page, service.app, tenant.workspaceId),
+      ),
     TEST_MS_MAX,
   );
 });

@@ -159,27 +159,32 @@ export async function keepScreenshot(page: Page, name: string): Promise<void> {
 }
 
 /**
- * Looks at a page in light, in dark and on a phone: that it is accessible, that nothing stands out at the side, and
- * that the browser had nothing to complain of. `name` is what its pictures are called.
+ * Looks at a page in light, in dark and on phones: that it is accessible, that nothing stands out at the side, and that
+ * the browser had nothing to complain of. `name` is what its pictures are called. `visit` loads the page anew for each
+ * look; `logIn` comes once, before the first.
  */
 export async function expectGoodLooks(
   browser: TestBrowser,
   name: string,
-  visit: (page: Page) => Promise<void>,
+  visit: (page: Page) => Promise<unknown>,
+  logIn: (page: Page) => Promise<unknown> = async () => {},
 ): Promise<void> {
   const looks = [
-    { look: "light", options: { colorScheme: "light" } },
-    { look: "dark", options: { colorScheme: "dark" } },
-    { look: "phone", options: { colorScheme: "light", width: 390, height: 844 } },
-    { look: "narrow", options: { colorScheme: "dark", width: 360, height: 740 } },
+    { look: "light", colorScheme: "light", width: 1280, height: 860 },
+    { look: "dark", colorScheme: "dark", width: 1280, height: 860 },
+    { look: "phone", colorScheme: "light", width: 390, height: 844 },
+    { look: "narrow", colorScheme: "dark", width: 360, height: 740 },
   ] as const;
-  for (const { look, options } of looks) {
-    const { page, context, errors } = await browser.open(options);
+  const { page, context, errors } = await browser.open();
+  await logIn(page);
+  for (const { look, colorScheme, width, height } of looks) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height });
     await visit(page);
     await keepScreenshot(page, `${name}-${look}`);
     await expectAccessible(page);
     await expectNoSideScroll(page);
     expect({ look, errors }).toEqual({ look, errors: [] });
-    await context.close();
   }
+  await context.close();
 }

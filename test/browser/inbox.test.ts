@@ -50,12 +50,16 @@ describeInBrowser("the inbox", (browser) => {
     "it looks well",
     async () => {
       await app.send("third-mail-1", { ...mail(3), subject: "Reset your password" });
-      await expectGoodLooks(browser, "inbox", async (page) => {
-        await logInByLink(page, app);
-        await page.goto(`${app.url}/dashboard/inbox`);
-        await page.getByText("Mail 1").click();
-        await page.frameLocator("iframe").getByText("Your order has shipped").waitFor();
-      });
+      await expectGoodLooks(
+        browser,
+        "inbox",
+        async (page) => {
+          await page.goto(`${app.url}/dashboard/inbox`);
+          await page.getByText("Mail 1").click();
+          await page.frameLocator("iframe").getByText("Your order has shipped").waitFor();
+        },
+        (page) => logInByLink(page, app),
+      );
     },
     TEST_MS_MAX,
   );

@@ -179,11 +179,15 @@ describeInBrowser("messages", (browser) => {
   test.each(looks)(
     "%s looks well",
     (name, path) =>
-      expectGoodLooks(browser, name, async (page) => {
-        await logInByKey(page, service.url, tenant.apiKey);
-        await page.goto(`${service.url}/dashboard${path()}`);
-        await page.locator("main").waitFor();
-      }),
+      expectGoodLooks(
+        browser,
+        name,
+        async (page) => {
+          await page.goto(`${service.url}/dashboard${path()}`);
+          await page.locator("main").waitFor();
+        },
+        (page) => logInByKey(page, service.url, tenant.apiKey),
+      ),
     TEST_MS_MAX,
   );
 });

@@ -47,11 +47,15 @@ describeInBrowser("senders", (browser) => {
         ["sender-address", `/senders/${box}`],
         ["sender-domain", `/senders/${domain}`],
       ] as const)
-        await expectGoodLooks(browser, name, async (page) => {
-          await logInByLink(page, app);
-          await page.goto(`${app.url}/dashboard${path}`);
-          await page.getByRole("heading", { level: 1 }).waitFor();
-        });
+        await expectGoodLooks(
+          browser,
+          name,
+          async (page) => {
+            await page.goto(`${app.url}/dashboard${path}`);
+            await page.getByRole("heading", { level: 1 }).waitFor();
+          },
+          (page) => logInByLink(page, app),
+        );
     },
     TEST_MS_MAX,
   );

@@ -140,11 +140,15 @@ describeInBrowser("sessions", (browser) => {
   test.each(["workspace", "workspace/pause", "api-keys/new"])(
     "%s looks well",
     (path) =>
-      expectGoodLooks(browser, path.replace("/", "-"), async (page) => {
-        await logInByKey(page, service.url, tenant.apiKey);
-        await page.goto(at(`/${path}`));
-        await page.locator("main h1").waitFor();
-      }),
+      expectGoodLooks(
+        browser,
+        path.replace("/", "-"),
+        async (page) => {
+          await page.goto(at(`/${path}`));
+          await page.locator("main h1").waitFor();
+        },
+        (page) => logInByKey(page, service.url, tenant.apiKey),
+      ),
     TEST_MS_MAX,
   );
 

@@ -43,11 +43,15 @@ describeInBrowser("suppressions", (browser) => {
         ["with-a-rather-long-name.of-somebody", "Left the company; mail goes to her successor now"],
       ])
         await app.call("POST", "/api/v1/suppressions", { body: { address: `${name}@example.com`, note } });
-      await expectGoodLooks(browser, "suppressions", async (page) => {
-        await logInByLink(page, app);
-        await page.goto(`${app.url}/dashboard/suppressions`);
-        await page.getByText("ana@example.com").first().waitFor();
-      });
+      await expectGoodLooks(
+        browser,
+        "suppressions",
+        async (page) => {
+          await page.goto(`${app.url}/dashboard/suppressions`);
+          await page.getByText("ana@example.com").first().waitFor();
+        },
+        (page) => logInByLink(page, app),
+      );
     },
     TEST_MS_MAX,
   );

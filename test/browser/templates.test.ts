@@ -103,11 +103,15 @@ describeInBrowser("templates", (browser) => {
   test(
     "the editor looks well",
     () =>
-      expectGoodLooks(browser, "template-draft", async (page) => {
-        await logInByLink(page, app);
-        await page.goto(`${app.url}/dashboard/templates/${id}/draft`);
-        await page.frameLocator("iframe").getByText("Your order 42").waitFor();
-      }),
+      expectGoodLooks(
+        browser,
+        "template-draft",
+        async (page) => {
+          await page.goto(`${app.url}/dashboard/templates/${id}/draft`);
+          await page.frameLocator("iframe").getByText("Your order 42").waitFor();
+        },
+        (page) => logInByLink(page, app),
+      ),
     TEST_MS_MAX,
   );
 
@@ -121,10 +125,14 @@ describeInBrowser("templates", (browser) => {
     test(
       `${name} looks well`,
       () =>
-        expectGoodLooks(browser, name, async (page) => {
-          await logInByLink(page, app);
-          await page.goto(`${app.url}/dashboard${path()}`);
-        }),
+        expectGoodLooks(
+          browser,
+          name,
+          async (page) => {
+            await page.goto(`${app.url}/dashboard${path()}`);
+          },
+          (page) => logInByLink(page, app),
+        ),
       TEST_MS_MAX,
     );
 });

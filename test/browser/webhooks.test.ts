@@ -56,7 +56,13 @@ describeInBrowser("the pages of webhooks", (browser) => {
   ] as const)
     test(
       `${name} looks well`,
-      () => expectGoodLooks(browser, name, (page) => visitPage(path())(page)),
+      () =>
+        expectGoodLooks(
+          browser,
+          name,
+          (page) => page.goto(`${world.service.url}/dashboard${path()}`),
+          (page) => logInByKey(page, world.service.url, tenant.apiKey),
+        ),
       TEST_MS_MAX,
     );
 
