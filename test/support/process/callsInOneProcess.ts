@@ -1,13 +1,11 @@
 import { runCommandLine } from "../../../src/cli/program/runCommandLine.ts";
+import type { CommandCall, CommandCallEnd } from "./endsOfCalls.ts";
 
-/**
- * A program: takes calls of the command line as JSON (a list of lists of words), makes them one after the other and
- * writes what became of each, as JSON. For many calls that only read their words: a process each takes long.
- */
-const calls = JSON.parse(process.argv[2] ?? "[]") as readonly (readonly string[])[];
-const write = process.stdout.write.bind(process.stdout);
+/** A program: takes calls of the command line as JSON, makes them one after the other and writes how each ended. */
+const calls = JSON.parse(process.argv[2] ?? "[]") as readonly CommandCall[];
+const startedIn = process.cwd();
 
-async function ended(words: readonly string[]) {
+async function endOf({ words, cwd = startedIn, env = {} }: CommandCall): Promise<CommandCallEnd> {
   const said = { out: "", err: "" };
   process.stdout.write = (text: string | Uint8Array) => {
     said.out += text;
@@ -17,9 +15,16 @@ async function ended(words: readonly string[]) {
     said.err += text;
     return true;
   };
-  return { status: await runCommandLine(words), ...said };
+  process.chdir(cwd);
+  Object.assign(process.env, env);
+  const status = await runCommandLine(words);
+  for (const name of Object.keys(env)) delete process.env[name];
+  return { status, ...said };
 }
 
-const ends: Awaited<ReturnType<typeof ended>>[] = [];
-for (const words of calls) ends.push(await ended(words));
-write(JSON.stringify(ends));
+process.umask(0o077);
+const ends: CommandCallEnd[] = [];
+for (const call of calls) ends.push(await endOf(call));
+await Bun.write(Bun.stdout, JSON.stringify(ends));
+// As the program itself ends: a connection that is still open does not keep it.
+process.exit(0);
