@@ -67,13 +67,13 @@ export interface ApiKeyRow {
   readonly expiresAt: string | null;
   readonly revoked: boolean;
   readonly createdAt: string;
-  /** The key that issued it, and the one that it took the place of. */
+  /** The key that issued it, and the one that it replaced. */
   readonly issuerId: string | null;
   readonly rotatedFrom: string | null;
   /** What it is bound to; null: to nothing. */
   readonly senders: readonly string[] | null;
   readonly clientRanges: readonly string[] | null;
-  /** RFC 3339, the beginning of an hour; null: never, as far as the log tells. */
+  /** RFC 3339, the beginning of an hour; null: never, according to the log. */
   readonly lastUsedAt: string | null;
 }
 

@@ -30,16 +30,8 @@ import {
   resume,
 } from "./mailQueue.ts";
 import type { Projection } from "./projection.ts";
-import {
-  type CountedMessage,
-  countAccepted,
-  countBounced,
-  countEnded,
-  ENDED,
-  type Ending,
-  type Told,
-  usageTables,
-} from "./usage.ts";
+import { type CountedMessage, countAccepted, countBounced, countEnded } from "./usage/apply.ts";
+import { ENDED, type Ending, type Feedback, usageTables } from "./usage/tables.ts";
 
 const INSERT = `INSERT INTO emails
   (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason,
@@ -51,15 +43,15 @@ const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
 /** A message ends once: what comes later finds nothing to change. */
 const END = `UPDATE emails SET status = ?, reason = ?, updated_at = ?, is_retained = 1, ${NOT_QUEUED}
   WHERE id = ? AND status NOT IN ${ENDED} RETURNING workspace_id, sender_id, template_id, tags`;
-/** What is told of a message after a relay had it; `from` are the statuses that it says more than. */
-const tellFrom = (from: readonly string[]) => `UPDATE emails SET status = ?, reason = ?, updated_at = ?,
+/** Feedback on a message that a relay has taken; `from` are the statuses that it supersedes. */
+const feedbackAfter = (from: readonly string[]) => `UPDATE emails SET status = ?, reason = ?, updated_at = ?,
   is_retained = iif(status IN ('sending', 'deferred'), 1, is_retained), ${NOT_QUEUED} WHERE id = ? AND status IN (${from.map((status) => `'${status}'`).join(", ")})
   RETURNING workspace_id, sender_id, template_id, tags`;
 const BEFORE_DELIVERED = ["sending", "deferred", "sent"];
-const TELL: Readonly<Record<Told, string>> = {
-  delivered: tellFrom(BEFORE_DELIVERED),
-  bounced: tellFrom([...BEFORE_DELIVERED, "delivered"]),
-  complained: tellFrom([...BEFORE_DELIVERED, "delivered"]),
+const APPLY_FEEDBACK: Readonly<Record<Feedback, string>> = {
+  delivered: feedbackAfter(BEFORE_DELIVERED),
+  bounced: feedbackAfter([...BEFORE_DELIVERED, "delivered"]),
+  complained: feedbackAfter([...BEFORE_DELIVERED, "delivered"]),
 };
 const CONTENT_OF = "SELECT workspace_id, content_bytes FROM emails WHERE id = ?";
 const ERASED = "UPDATE emails SET is_retained = 0, content_bytes = 0 WHERE id = ?";
@@ -136,21 +128,26 @@ function end(
   return count(event, db, ending, db.change(END, ending, reason, atOf(event), messageId(event)));
 }
 
-/** As {@link end}, of what somebody tells later. */
-function tell(
+/** As {@link end}, for feedback. */
+function applyFeedback(
   event: ProjectedEvent,
   db: ProjectedRows,
-  told: Told,
+  feedback: Feedback,
   reason: string | null,
 ): CountedMessage | undefined {
-  return count(event, db, told, db.change(TELL[told], told, reason, atOf(event), messageId(event)));
+  return count(
+    event,
+    db,
+    feedback,
+    db.change(APPLY_FEEDBACK[feedback], feedback, reason, atOf(event), messageId(event)),
+  );
 }
 
 /** Counts what has become of the message of this row. */
 function count(
   event: ProjectedEvent,
   db: ProjectedRows,
-  ending: Ending | Told,
+  ending: Ending | Feedback,
   row: SqlRow | undefined,
 ): CountedMessage | undefined {
   if (row === undefined) return undefined;
@@ -172,7 +169,7 @@ function bounce(
   { reason, recipientDomain, source }: Extract<EmailEvent, { type: "EmailBounced" }>["data"],
 ): void {
   const message =
-    source === undefined ? end(event, db, "bounced", reason) : tell(event, db, "bounced", reason);
+    source === undefined ? end(event, db, "bounced", reason) : applyFeedback(event, db, "bounced", reason);
   if (message) countBounced(db, message, atOf(event), recipientDomain);
 }
 
@@ -215,10 +212,10 @@ function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
       bounce(event, db, data);
       break;
     case "EmailDelivered":
-      tell(event, db, "delivered", null);
+      applyFeedback(event, db, "delivered", null);
       break;
     case "EmailComplained":
-      tell(event, db, "complained", null);
+      applyFeedback(event, db, "complained", null);
       break;
     case "EmailFailed":
       end(event, db, "failed", data.reason);

@@ -23,7 +23,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
   }
 }
 
-/** Requests to erase a person: what the list goes by, and what is left to do. Nothing in it tells who. */
+/** Requests to erase a person: what the list goes by, and what is left to do. Nothing in it names the person. */
 export const erasures: Projection = {
   name: "erasures",
   version: 2,

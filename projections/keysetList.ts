@@ -33,7 +33,7 @@ export interface Condition {
 }
 
 /**
- * What comes after `place`, newest first. Where that row is gone meanwhile, what has its time is told once more rather
+ * What comes after `place`, newest first. Where that row is gone meanwhile, what has its time is listed once more rather
  * than left out.
  */
 export function olderThan(list: List, place: ListPlace): Condition {
@@ -103,7 +103,7 @@ export function findRows(db: ReadDatabase, list: FilteredList): RowPage<SqlRow> 
   const rows = db.all(
     `SELECT ${columns} ${from} WHERE ${sql} ${NEWEST_FIRST} LIMIT ?`,
     ...values,
-    // One more tells whether there is more.
+    // One row more shows whether there is a next page.
     limit + 1,
   );
   const last = rows[limit - 1];

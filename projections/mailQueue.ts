@@ -3,7 +3,7 @@ import type { ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 
 /**
  * The queue of mail delivery: the columns by which a message's row says that it waits. `queue` is `ready` or `leased`,
- * and null when the message has ended. After a restoration of the log, messages from before it are `held` in place of
+ * and null when the message has ended. After a restoration of the log, messages from before it are `held` instead of
  * `ready` until the operator resumes them; `held` is 1 for those that were claimed then, too. `revision` is the event
  * that made it so. A message counts as waiting since its acceptance, or since `scheduled_at`, which is RFC 3339.
  */
@@ -140,7 +140,7 @@ export function nextSenderQueue(
   };
 }
 
-/** A message of a queue, and its place there. */
+/** A message of a queue, and its position there. */
 export interface QueuedEmail extends DueEmail, QueuePlace {}
 
 /** The messages of a queue that have been ready longest, behind `after` where it is given. Looks at `limit` rows. */
@@ -218,7 +218,7 @@ export function leasedEmails(db: ReadDatabase, limit: number): readonly LeasedEm
     .map((row) => ({ id: String(row.id), attempt: Number(row.attempts), leaseMs: Number(row.lease_ms) }));
 }
 
-/** A message that waits, whose it is, and its place among those that wait. */
+/** A message that waits, whose it is, and its position among those that wait. */
 export interface WaitingEmail extends QueuePlace {
   readonly id: string;
   readonly workspaceId: string;

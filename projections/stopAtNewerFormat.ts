@@ -15,7 +15,8 @@ function requireReadable(event: ProjectedEvent, reads: number): void {
 
 /**
  * The projection, stopped where the log goes on in a newer format than this program reads. It is shown only the types
- * that it asks for, so it would pass over types that it does not know, and its rows would be wrong with nobody told.
+ * that it asks for, so it would pass over types that it does not know, and its rows would be wrong without anybody
+ * noticing.
  */
 export function stopsAtNewerFormat(projection: Projection, reads = LOG_FORMAT.reads): Projection {
   return {

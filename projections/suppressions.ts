@@ -25,7 +25,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 
 /**
  * Who must not get mail, by workspace: what acceptance looks at, and what the list shows but for the addresses.
- * `id` is that of the event that suppressed, `revision` its place in the recipient's stream.
+ * `id` is that of the event that suppressed, `revision` its number in the recipient's stream.
  */
 export const suppressions: Projection = {
   name: "suppressions",

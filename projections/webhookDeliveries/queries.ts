@@ -11,7 +11,7 @@ import {
 } from "../keysetList.ts";
 import { FAILED_STATUSES, IS_FAILED } from "./tables.ts";
 
-/** A delivery, and the place in the log of its event. */
+/** A delivery, and the position of its event in the log. */
 export interface WebhookDeliveryRow {
   readonly id: string;
   readonly workspaceId: string;

@@ -4,7 +4,7 @@ import { type ApiKeyRow, activeApiKeys, apiKeys, listApiKeys } from "../../proje
 import { emails } from "../../projections/emails.ts";
 import type { Projection } from "../../projections/projection.ts";
 import { listSuppressions, type SuppressionRow, suppressions } from "../../projections/suppressions.ts";
-import { emailsOfDay } from "../../projections/usage.ts";
+import { emailsOfDay } from "../../projections/usage/queries.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import { issueApiKey, revokeApiKey } from "../../src/domain/apiKey/decisions.ts";
 import { apiKeyStream } from "../../src/domain/apiKey/events.ts";

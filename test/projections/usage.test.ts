@@ -2,21 +2,18 @@ import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { contentBytesOf, emails } from "../../projections/emails.ts";
 import { ROWS_LOOKED_AT_MAX } from "../../projections/keysetList.ts";
+import { countAccepted } from "../../projections/usage/apply.ts";
+import type { InSteps, UsagePage, UsagePlace } from "../../projections/usage/countedRows.ts";
 import {
   type BouncesQuery,
   type BouncesRow,
-  countAccepted,
-  ENDINGS,
   emailsOfDay,
-  type InSteps,
   listBounces,
   listUsage,
-  TOLD_LATER,
-  type UsagePage,
-  type UsagePlace,
   type UsageQuery,
   type UsageRow,
-} from "../../projections/usage.ts";
+} from "../../projections/usage/queries.ts";
+import { ENDINGS, FEEDBACK_STATUSES } from "../../projections/usage/tables.ts";
 import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
 import type { EmailEvent } from "../../src/domain/email/events.ts";
 import { DELIVERY_POLICY } from "../../src/domain/email/retrySchedule.ts";
@@ -144,7 +141,7 @@ function expectedUsage(messages: readonly Told[], query: UsageQuery): readonly U
       (query.templateId ?? templateId) === templateId &&
       (query.tag === undefined || tagHashes.includes(query.tag));
     if (!isWanted) continue;
-    const none = Object.fromEntries(["accepted", ...ENDINGS, ...TOLD_LATER].map((name) => [name, 0]));
+    const none = Object.fromEntries(["accepted", ...ENDINGS, ...FEEDBACK_STATUSES].map((name) => [name, 0]));
     for (const group of groupsOf(query, message)) {
       const row =
         rows.get(start + group) ?? ({ ...none, start, group } as Record<string, number> & UsagePlace);

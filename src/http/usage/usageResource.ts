@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import type { BouncesRow, UsageRow } from "../../../projections/usage.ts";
+import type { BouncesRow, UsageRow } from "../../../projections/usage/queries.ts";
 import { type AnswerOf, Closed, Count, DateTime, Id, Nullable } from "../body/commonSchemas.ts";
 import { SenderId } from "../sender/senderResource.ts";
 

@@ -1,13 +1,8 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { newestTagged } from "../../../projections/emails.ts";
-import {
-  listBounces,
-  listUsage,
-  type UsagePage,
-  type UsagePlace,
-  type UsageRange,
-} from "../../../projections/usage.ts";
+import type { UsagePage, UsagePlace, UsageRange } from "../../../projections/usage/countedRows.ts";
+import { listBounces, listUsage } from "../../../projections/usage/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";

@@ -1,6 +1,6 @@
 import { contentBytesOf } from "../../../projections/emails.ts";
 import { sourceBytesOf } from "../../../projections/templates.ts";
-import { emailsOfDay } from "../../../projections/usage.ts";
+import { emailsOfDay } from "../../../projections/usage/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readWorkspace } from "../../commands/workspace/manageWorkspace.ts";
 import { limitsOf } from "../../domain/workspace/limits.ts";

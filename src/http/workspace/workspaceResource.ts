@@ -13,7 +13,7 @@ import {
   Uuid,
 } from "../body/commonSchemas.ts";
 
-/** A workspace as the log tells it. */
+/** A workspace by the log. */
 interface WorkspaceView {
   readonly workspace: WorkspaceState;
   readonly createdAt: string;

@@ -1,5 +1,5 @@
 import { newestEmail } from "../../../../projections/emails.ts";
-import { totalsOfHour } from "../../../../projections/usage.ts";
+import { totalsOfHour } from "../../../../projections/usage/queries.ts";
 import { readEmailState } from "../../../commands/email/readEmail.ts";
 import { emailStream } from "../../../domain/email/events.ts";
 import { isUuid } from "../../../kernel/ids.ts";

@@ -1,5 +1,6 @@
 import { countsByMinute } from "../../../../projections/emails.ts";
-import { listUsage, TOLD_LATER } from "../../../../projections/usage.ts";
+import { listUsage } from "../../../../projections/usage/queries.ts";
+import { FEEDBACK_STATUSES } from "../../../../projections/usage/tables.ts";
 import { DAY_MS, type EpochMs, HOUR_MS, MINUTE_MS, rfc3339 } from "../../../kernel/time.ts";
 import { type ReadModel, readInSteps, scheduledRead } from "../../lists/caughtUpReads.ts";
 
@@ -92,7 +93,7 @@ async function fillByMinute(
     const counted = COUNTED.find((name) => name === status);
     if (counted !== undefined) bucket[counted] += count;
     // What is told later was sent before.
-    if (TOLD_LATER.some((told) => told === status)) bucket.sent += count;
+    if (FEEDBACK_STATUSES.some((told) => told === status)) bucket.sent += count;
   }
   return messages === MESSAGES_OF_HOUR_MAX;
 }

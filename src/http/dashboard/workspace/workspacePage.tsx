@@ -1,5 +1,5 @@
 import type { FC } from "hono/jsx";
-import type { UsageRow } from "../../../../projections/usage.ts";
+import type { UsageRow } from "../../../../projections/usage/queries.ts";
 import { bytesText, grouped } from "../../../kernel/text/text.ts";
 import type { workspaceJson } from "../../workspace/workspaceResource.ts";
 import { PostForm } from "../components/form.tsx";

@@ -1,4 +1,4 @@
-import { listUsage, type UsageRow } from "../../../../projections/usage.ts";
+import { listUsage, type UsageRow } from "../../../../projections/usage/queries.ts";
 import { pauseWorkspace, resumeWorkspace } from "../../../commands/workspace/manageWorkspace.ts";
 import { DAY_MS, rfc3339 } from "../../../kernel/time.ts";
 import { readInSteps } from "../../lists/caughtUpReads.ts";

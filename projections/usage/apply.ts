@@ -1,0 +1,75 @@
+import type { ProjectedRows } from "../../src/ports/readDatabase.ts";
+import { COUNTS, ENDINGS, type Ending, FEEDBACK_STATUSES, type Feedback, NONE } from "./tables.ts";
+import { utcDay, utcHour } from "./utcHour.ts";
+
+/** A statement that adds counts to a row: its key first, then an amount for each count. */
+function addTo(table: string, key: readonly string[], counts: readonly string[]): string {
+  const columns = [...key, ...counts];
+  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})
+    ON CONFLICT DO UPDATE SET ${counts.map((count) => `${count} = ${count} + excluded.${count}`).join(", ")}`;
+}
+
+const HOUR_KEY = ["workspace_id", "day", "hour"];
+const COUNT = addTo("usage", [...HOUR_KEY, "sender_id", "template_id"], COUNTS);
+const COUNT_IN_ALL = addTo("usage_totals", HOUR_KEY, COUNTS);
+const COUNT_TAG = addTo("usage_tags", [...HOUR_KEY, "tag"], COUNTS);
+const COUNT_BOUNCE = addTo("bounces", [...HOUR_KEY, "domain"], ["bounced"]);
+
+const ACCEPTED = amountsOf("accepted");
+const ACCEPTED_SUPPRESSED = amountsOf("accepted", "suppressed");
+const ENDED_AS = Object.fromEntries(
+  [...ENDINGS, ...FEEDBACK_STATUSES].map((ending) => [ending, amountsOf(ending)]),
+) as Record<Ending | Feedback, readonly number[]>;
+
+/** One of each of these counts, none of the others. */
+function amountsOf(...counted: readonly (typeof COUNTS)[number][]): readonly number[] {
+  return COUNTS.map((name) => (counted.includes(name) ? 1 : 0));
+}
+
+/** Whose message it is, and by which template it was made. */
+export interface CountedMessage {
+  readonly workspaceId: string;
+  readonly senderId: string;
+  readonly templateId: string | null;
+  /** The keyed hashes of its tags. */
+  readonly tags: readonly string[];
+}
+
+function count(db: ProjectedRows, message: CountedMessage, at: string, amounts: readonly number[]): void {
+  const { workspaceId, senderId, templateId, tags } = message;
+  const day = utcDay(at);
+  const hour = utcHour(at);
+  db.add(COUNT, [workspaceId, day, hour, senderId, templateId ?? NONE], amounts);
+  db.add(COUNT_IN_ALL, [workspaceId, day, hour], amounts);
+  for (const tag of tags) db.add(COUNT_TAG, [workspaceId, day, hour, tag], amounts);
+}
+
+/** Counts a message that was accepted at `at`; one whose recipient was suppressed ended with its acceptance. */
+export function countAccepted(
+  db: ProjectedRows,
+  message: CountedMessage,
+  at: string,
+  isSuppressed: boolean,
+): void {
+  count(db, message, at, isSuppressed ? ACCEPTED_SUPPRESSED : ACCEPTED);
+}
+
+/** Counts the end of a message's delivery, which has one, or what was told of it later. */
+export function countEnded(
+  db: ProjectedRows,
+  message: CountedMessage,
+  at: string,
+  ending: Ending | Feedback,
+): void {
+  count(db, message, at, ENDED_AS[ending]);
+}
+
+/** Counts a bounce at a domain, beside {@link countEnded}; undefined: which one is not known. */
+export function countBounced(
+  db: ProjectedRows,
+  { workspaceId }: CountedMessage,
+  at: string,
+  domain: string | undefined,
+): void {
+  db.add(COUNT_BOUNCE, [workspaceId, utcDay(at), utcHour(at), domain ?? NONE], [1]);
+}

@@ -1,0 +1,208 @@
+import { DAY_MS, epochMs, HOUR_MS, rfc3339 } from "../../src/kernel/time.ts";
+import type { ReadDatabase, SqlRow, SqlValue } from "../../src/ports/readDatabase.ts";
+import { ROWS_LOOKED_AT_MAX } from "../keysetList.ts";
+import { NONE } from "./tables.ts";
+import { utcDay, utcHour } from "./utcHour.ts";
+
+/** Which buckets to answer: those that begin in the range. Times are RFC 3339 in UTC, on the hour. */
+export interface UsageRange {
+  readonly workspaceId: string;
+  readonly from: string;
+  readonly before: string;
+  readonly by: "hour" | "day";
+  /** The last row of the page before. */
+  readonly after?: UsagePlace;
+  readonly limit: number;
+}
+
+/** Where a row stands. `group` is the sender, the template or the domain; "" for none, or where nothing is grouped. */
+export interface UsagePlace {
+  /** When the bucket begins. */
+  readonly start: string;
+  readonly group: string;
+}
+
+/** One page, and where the next one begins: null when nothing comes after. */
+export interface UsagePage<Row> {
+  readonly rows: readonly Row[];
+  readonly next: UsagePlace | null;
+}
+
+/** What is done in steps, between which others have their turn: each makes one query. */
+export type InSteps<Result> = Generator<void, Result, void>;
+
+/** A table of counts by hour, and which of its rows are wanted by which name. */
+export interface CountSource {
+  readonly table: string;
+  /** What stands behind day and hour in its key. */
+  readonly key: readonly string[];
+  readonly counts: readonly string[];
+  readonly group: (row: SqlRow) => string;
+  readonly isWanted: (row: SqlRow) => boolean;
+}
+
+/** Counts of one hour or day, by their groups. */
+interface Bucket {
+  readonly start: string;
+  readonly groups: LeastGroups;
+}
+
+/** The counts of one bucket and group, in the order of the source's `counts`. */
+export interface Counted extends UsagePlace {
+  readonly counts: readonly number[];
+}
+
+/** Rows that a page looks at, before it ends with the bucket that it is in. */
+const PAGE_ROWS_LOOKED_AT_MAX = 10 * ROWS_LOOKED_AT_MAX;
+/** Comes after the names of all groups, which are ASCII. */
+const BEHIND_ALL_GROUPS = "~";
+
+/** Counts by bucket and group, newest first and of one bucket in the groups' order. */
+export function* countedRows(
+  db: ReadDatabase,
+  source: CountSource,
+  range: UsageRange,
+): InSteps<UsagePage<Counted>> {
+  const counting = new PageCount(source, range);
+  let rows: readonly SqlRow[] = [];
+  do {
+    rows = rowsBelow(db, source, range, rows.at(-1));
+    for (const row of rows) {
+      const page = counting.take(row);
+      if (page !== null) return page;
+    }
+    yield;
+  } while (rows.length === ROWS_LOOKED_AT_MAX);
+  return counting.end();
+}
+
+/**
+ * Counts the rows of a page, bucket by bucket. A bucket is always told whole, so a page goes on to the end of the one
+ * that it is in; else it looks at a bounded number of rows.
+ */
+class PageCount {
+  readonly #found: Counted[] = [];
+  #bucket: Bucket | null = null;
+  #looked = 0;
+
+  constructor(
+    private readonly source: CountSource,
+    private readonly range: UsageRange,
+  ) {}
+
+  /** The page, when it ends before this row. */
+  take(row: SqlRow): UsagePage<Counted> | null {
+    const start = startOf(row, this.range.by);
+    if (this.#bucket !== null && this.#bucket.start !== start) {
+      const page = this.#endedWith(this.#bucket);
+      if (page !== null) return page;
+      this.#bucket = null;
+    }
+    this.#bucket ??= { start, groups: this.#groupsOf(start) };
+    if (this.source.isWanted(row)) this.#bucket.groups.count(this.source, row);
+    this.#looked += 1;
+    return null;
+  }
+
+  /** The page, when there are no rows any more. */
+  end(): UsagePage<Counted> {
+    if (this.#bucket) this.#found.push(...countedIn(this.#bucket));
+    return pageOf(this.#found, this.range.limit);
+  }
+
+  /** Of the bucket that the page before ended in, those behind its last group; one more than the page shows. */
+  #groupsOf(start: string): LeastGroups {
+    const { after, limit } = this.range;
+    return new LeastGroups(after?.start === start ? after.group : null, limit + 1);
+  }
+
+  #endedWith(bucket: Bucket): UsagePage<Counted> | null {
+    const found = this.#found;
+    found.push(...countedIn(bucket));
+    if (found.length > this.range.limit) return pageOf(found, this.range.limit);
+    if (this.#looked < PAGE_ROWS_LOOKED_AT_MAX) return null;
+    return { rows: found, next: { start: bucket.start, group: BEHIND_ALL_GROUPS } };
+  }
+}
+
+function pageOf(found: readonly Counted[], limit: number): UsagePage<Counted> {
+  const rows = found.slice(0, limit);
+  const last = rows.at(-1);
+  return { rows, next: found.length > limit && last ? { start: last.start, group: last.group } : null };
+}
+
+/**
+ * The counts of those groups of a bucket that come first by their names. However many groups a bucket has, no more of
+ * them are in memory, or sorted at once, than a page or two shows: what comes behind those never comes to the front.
+ */
+class LeastGroups {
+  readonly #counts = new Map<string, number[]>();
+  #last: string | null = null;
+
+  constructor(
+    private readonly after: string | null,
+    private readonly wanted: number,
+  ) {}
+
+  count({ counts, group }: CountSource, row: SqlRow): void {
+    const name = group(row);
+    if (this.after !== null && name <= this.after) return;
+    if (this.#last !== null && name > this.#last) return;
+    const before = this.#counts.get(name);
+    this.#counts.set(
+      name,
+      counts.map((column, index) => Number(row[column]) + (before?.[index] ?? 0)),
+    );
+    if (this.#counts.size >= 2 * this.wanted) this.#cut();
+  }
+
+  /** In the order of their names. */
+  all(): readonly (readonly [string, readonly number[]])[] {
+    return this.#sorted().slice(0, this.wanted);
+  }
+
+  #cut(): void {
+    const sorted = this.#sorted();
+    for (const [name] of sorted.slice(this.wanted)) this.#counts.delete(name);
+    this.#last = sorted[this.wanted - 1]?.[0] ?? null;
+  }
+
+  #sorted() {
+    return [...this.#counts].sort(([one], [other]) => (one < other ? -1 : 1));
+  }
+}
+
+function countedIn({ start, groups }: Bucket): readonly Counted[] {
+  return groups.all().map(([group, counts]) => ({ start, group, counts }));
+}
+
+/** The next rows of the range, going back in time from a row, or from where the page begins. */
+function rowsBelow(
+  db: ReadDatabase,
+  { table, key, counts }: CountSource,
+  range: UsageRange,
+  last: SqlRow | undefined,
+): readonly SqlRow[] {
+  const columns = ["day", "hour", ...key];
+  const end = endOf(range);
+  const below = last
+    ? columns.map((column) => last[column] as SqlValue)
+    : [utcDay(end), utcHour(end), ...key.map(() => NONE)];
+  const sql = `SELECT ${[...columns, ...counts].join(", ")} FROM ${table}
+    WHERE workspace_id = ? AND (day, hour) >= (?, ?) AND (${columns.join(", ")}) < (${columns.map(() => "?").join(", ")})
+    ORDER BY ${columns.map((column) => `${column} DESC`).join(", ")} LIMIT ${ROWS_LOOKED_AT_MAX}`;
+  return db.all(sql, range.workspaceId, utcDay(range.from), utcHour(range.from), ...below);
+}
+
+const BUCKET_MS = { hour: HOUR_MS, day: DAY_MS };
+
+/** Where a page ends: with the range, or with the bucket that the page before ended in. */
+function endOf({ before, by, after }: UsageRange): string {
+  if (after === undefined) return before;
+  const end = rfc3339(epochMs(after.start) + BUCKET_MS[by]);
+  return end < before ? end : before;
+}
+
+function startOf({ day, hour }: SqlRow, by: UsageRange["by"]): string {
+  return `${day}T${String(by === "hour" ? hour : 0).padStart(2, "0")}:00:00.000Z`;
+}

@@ -1,0 +1,100 @@
+import type { ReadDatabase } from "../../src/ports/readDatabase.ts";
+import {
+  type Counted,
+  type CountSource,
+  countedRows,
+  type InSteps,
+  type UsagePage,
+  type UsagePlace,
+  type UsageRange,
+} from "./countedRows.ts";
+import { COUNTS, type Counts, NONE } from "./tables.ts";
+import { utcDay, utcHour } from "./utcHour.ts";
+
+/** How many messages the workspace was given on the UTC day of `at` (RFC 3339), suppressed ones as well. */
+export function emailsOfDay(db: ReadDatabase, workspaceId: string, at: string): number {
+  const sql = "SELECT sum(accepted) AS accepted FROM usage_totals WHERE workspace_id = ? AND day = ?";
+  return Number(db.get(sql, workspaceId, utcDay(at))?.accepted ?? 0);
+}
+
+/** Which counts to answer. */
+export interface UsageQuery extends UsageRange {
+  readonly senderId?: string;
+  readonly templateId?: string;
+  /** The keyed hash of a tag: goes with no other filter or group. */
+  readonly tag?: string;
+  /** One row of a bucket for each sender, template or tag; else one for all. */
+  readonly groupBy?: "sender" | "template" | "tag";
+}
+
+/** What became of messages in one hour or day. */
+export interface UsageRow extends UsagePlace, Counts {}
+
+const GROUPS = { sender: "sender_id", template: "template_id" } as const;
+
+/** Counts by hour or day, newest first. Buckets and groups in which nothing happened are left out. */
+export function* listUsage(db: ReadDatabase, query: UsageQuery): InSteps<UsagePage<UsageRow>> {
+  const { senderId, templateId, tag, groupBy } = query;
+  if (tag !== undefined || groupBy === "tag") return yield* usageByTag(db, query);
+  const isOfAll = senderId === undefined && templateId === undefined && groupBy === undefined;
+  const source: CountSource = {
+    table: isOfAll ? "usage_totals" : "usage",
+    key: isOfAll ? [] : ["sender_id", "template_id"],
+    counts: COUNTS,
+    group: (row) => (groupBy === undefined ? NONE : String(row[GROUPS[groupBy]])),
+    isWanted: (row) =>
+      (senderId === undefined || row.sender_id === senderId) &&
+      (templateId === undefined || row.template_id === templateId),
+  };
+  const { rows, next } = yield* countedRows(db, source, query);
+  return { rows: rows.map(usageRow), next };
+}
+
+function* usageByTag(db: ReadDatabase, query: UsageQuery): InSteps<UsagePage<UsageRow>> {
+  const { tag, groupBy } = query;
+  const source: CountSource = {
+    table: "usage_tags",
+    key: ["tag"],
+    counts: COUNTS,
+    group: (row) => (groupBy === "tag" ? String(row.tag) : NONE),
+    isWanted: (row) => tag === undefined || row.tag === tag,
+  };
+  const { rows, next } = yield* countedRows(db, source, query);
+  return { rows: rows.map(usageRow), next };
+}
+
+function usageRow({ start, group, counts }: Counted): UsageRow {
+  const numbers = Object.fromEntries(COUNTS.map((name, index) => [name, counts[index] ?? 0]));
+  return { start, group, ...(numbers as Counts) };
+}
+
+/** Which bounces to answer. */
+export interface BouncesQuery extends UsageRange {
+  readonly domain?: string;
+}
+
+/** How many messages bounced at a domain (`group`; "": it is not known) in one hour or day. */
+export interface BouncesRow extends UsagePlace {
+  readonly bounced: number;
+}
+
+/** Bounces by domain and hour or day, newest first. */
+export function* listBounces(db: ReadDatabase, query: BouncesQuery): InSteps<UsagePage<BouncesRow>> {
+  const { domain } = query;
+  const source: CountSource = {
+    table: "bounces",
+    key: ["domain"],
+    counts: ["bounced"],
+    group: (row) => String(row.domain),
+    isWanted: (row) => domain === undefined || row.domain === domain,
+  };
+  const { rows, next } = yield* countedRows(db, source, query);
+  return { rows: rows.map(({ start, group, counts: [bounced = 0] }) => ({ start, group, bounced })), next };
+}
+
+/** What a workspace's messages have come to in the hour of `at` (RFC 3339). One row. */
+export function totalsOfHour(db: ReadDatabase, workspaceId: string, at: string): Counts {
+  const sql = `SELECT ${COUNTS.join(", ")} FROM usage_totals WHERE workspace_id = ? AND day = ? AND hour = ?`;
+  const row = db.get(sql, workspaceId, utcDay(at), utcHour(at));
+  return Object.fromEntries(COUNTS.map((name) => [name, Number(row?.[name] ?? 0)])) as Counts;
+}
