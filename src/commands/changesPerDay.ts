@@ -17,7 +17,7 @@ export class ChangeRateError extends Error {
   }
 }
 
-/** What was changed of one stream since a moment. */
+/** How often one stream was changed since a time. */
 interface Window {
   readonly since: EpochMs;
   readonly changes: number;

@@ -62,7 +62,7 @@ export class Contention {
 
   constructor(private readonly stream: string) {}
 
-  /** Somebody was first: waits a moment, by luck a longer or a shorter one. Throws {@link StreamBusyError} in the end. */
+  /** Somebody was first: waits a random time. Throws {@link StreamBusyError} in the end. */
   async lost(): Promise<void> {
     if (performance.now() - this.since > CONTENTION_MS_MAX) throw new StreamBusyError(this.stream);
     await Bun.sleep(Math.random() * this.backoffMs);

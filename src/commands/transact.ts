@@ -74,7 +74,7 @@ interface Written<State, Event extends DomainEvent> extends Aggregate<State, Eve
 
 /**
  * load -> decide -> append at the loaded revision; taken anew when another instance was first. Writers of this
- * instance take turns. A decision without events writes nothing. Throws `StoreError`, and `ChangeRateError` in place of a
+ * instance take turns. A decision without events writes nothing. Throws `StoreError`, and `ChangeRateError` instead of a
  * change that is one too many.
  */
 export async function transact<State, Event extends DomainEvent, Outcome>(

@@ -25,7 +25,7 @@ export interface AttachmentInspector {
   contentTypeOf(filename: string, allowances: FileAllowances): string | null;
   /** The extension, without its dot, of files of this MIME type; null when files of that format can never be sent. */
   extensionOf(contentType: string): string | null;
-  /** What the name (in NFC) and the declared type alone tell: no bytes needed. */
+  /** What the name (in NFC) and the declared type alone say: no bytes needed. */
   inspectName(file: Omit<InspectedFile, "bytes">, allowances: FileAllowances): InspectionResult;
   /** Everything. Throws `StoreError` `unavailable` when the malware scanner cannot be asked. */
   inspect(file: InspectedFile, allowances: FileAllowances): Promise<InspectionResult>;

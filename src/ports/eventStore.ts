@@ -4,7 +4,7 @@ import type { JsonObject } from "../kernel/text/json.ts";
 export type EventId = string;
 
 /**
- * A place in the log as a whole. Opaque; it serialises as it is, and positions of one log order as strings:
+ * A position in the log as a whole. Opaque; it serialises as it is, and positions of one log order as strings:
  * `a < b` exactly when `a` was written before `b`.
  */
 export type Position = string & { readonly position: unique symbol };
@@ -96,7 +96,7 @@ export interface Truncation {
 export interface StoreFault {
   /** Hidden: it is there, and some of those who read the log do not see it. */
   readonly kind: "changed" | "removed" | "inserted" | "hidden";
-  /** The event's place; both null when it is not one event that is wrong. */
+  /** Where the event is; both null when it is not one event that is wrong. */
   readonly stream: string | null;
   readonly revision: number | null;
   /** What is wrong, when it is not one event: `trigger spy`, `position 17`, `stream email-…`. */
@@ -130,7 +130,7 @@ export interface EventStore {
   ): Promise<AppendResult>;
   /**
    * At most `max` events of `stream` with `revision >= from`, in order; truncated ones are left out.
-   * Whoever was told `wrongExpectedRevision` before this call reads at least that revision.
+   * Whoever got `wrongExpectedRevision` before this call reads at least that revision.
    */
   read(stream: string, from: number, max: number, options?: CallOptions): Promise<readonly RecordedEvent[]>;
   /** The stream's last revision, truncated or not; null when it was never written. */

@@ -34,13 +34,13 @@ export interface MailMessage {
   readonly attachments?: readonly MailAttachment[];
 }
 
-/** One place at the relay: a connection that is open and has been greeted. Used for one message at a time. */
+/** One session at the relay: a connection that is open and has been greeted. Used for one message at a time. */
 export interface MailSession {
   /** Sends one message. Never throws. Stops before the content when `deadline` has passed. */
   send(message: MailMessage, deadline: EpochMs): Promise<MailOutcome>;
   /** Of several relays the host and port of the one that the last message went to; left out where there is one. */
   readonly relay?: string;
-  /** Gives the place back. The session must not be used afterwards. */
+  /** Gives it back. The session must not be used afterwards. */
   release(): void;
 }
 
@@ -54,7 +54,7 @@ export interface MailTransport {
   /** How many sessions can be open at once. */
   readonly sessionsMax: number;
   /**
-   * Waits for a free place within the bounds on connections and rate, then connects if need be.
+   * Waits for a free session within the bounds on connections and rate, then connects if need be.
    * `broken` when the relay cannot be reached, refuses TLS or authentication, or `signal` aborts.
    */
   session(signal: AbortSignal): Promise<SessionResult>;

@@ -76,7 +76,7 @@ export interface ReadDatabaseFile extends ProjectedRows {
   close(): void;
   /**
    * Puts what a file opened with `build` holds beside it, durably: `resume` goes on from there, whatever becomes
-   * of the file. Takes the place of what was saved before. Not within a transaction, and nothing else meanwhile.
+   * of the file. Replaces what was saved before. Not within a transaction, and nothing else meanwhile.
    */
   save(): Promise<void>;
   /** Makes a file opened with `build` durable and fit for other connections, and closes it. Nothing stays saved. */
@@ -86,7 +86,7 @@ export interface ReadDatabaseFile extends ProjectedRows {
 /**
  * `read`: the file must be there. `write`: created where missing; readers in other threads and processes go on
  * reading meanwhile. `build`: created where missing, fast and not durable before `publish`, and locked against
- * everyone else for as long as it is open, so that a dead builder's file can be told from a live one's.
+ * everyone else for as long as it is open, so that a dead builder's file can be distinguished from a live one's.
  */
 export type ReadDatabaseMode = "read" | "write" | "build";
 

@@ -5,7 +5,7 @@ export interface ServiceMemory {
    * caller holds the directory's lock. Null: it has left, or nobody knows.
    */
   previous(): string | null;
-  /** Durable when it returns: before the log is told. */
+  /** Durable when it returns: before it is recorded in the log. */
   remember(serviceId: string): void;
   forget(): void;
 }

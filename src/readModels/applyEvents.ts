@@ -95,7 +95,7 @@ function isSafe(error: Error): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
 }
 
-/** The place is told beside it. */
+/** The position is reported beside it. */
 function messageOf(error: Error): string {
   return error instanceof UnreadableEventError ? error.reason : error.message;
 }

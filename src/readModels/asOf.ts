@@ -27,7 +27,7 @@ export interface Past {
 
 /**
  * The read model made of the events that belong to `at`: those whose own time is not after it, up to the first of
- * their stream that is later. So a stream is told as far as somebody with a clock would have told it, never with a
+ * their stream that is later. So a stream is shown as far as somebody with a clock would have seen it, never with a
  * gap, whatever the instances' clocks say; and the events are applied in the order of the log. What was erased is
  * not in the log any more, nor was it ever in a row.
  */
@@ -48,7 +48,7 @@ function upTo(projection: Projection, at: EpochMs): Projection {
 }
 
 /**
- * Builds a read model aside as it was at each of the moments, from one reading of the log, and removes it after
+ * Builds a read model aside as it was at each of the times, from one reading of the log, and removes it after
  * `work`. Throws the reason when an event can't be applied; rejects when the store does, or with the signal's reason.
  */
 export async function withReadModelAsOf<Result>(
@@ -62,7 +62,7 @@ export async function withReadModelAsOf<Result>(
     for (const _ of moments) {
       const scratch = makeTemporaryDatabase(options, projection);
       scratches.push(scratch);
-      // On disk, because it is most streams of the log when the moment is long ago.
+      // On disk, because it is most streams of the log when the time is long ago.
       scratch.db.run("CREATE TABLE late (stream TEXT PRIMARY KEY) WITHOUT ROWID");
     }
     const appliers = scratches.map(({ db }, index) =>
@@ -85,7 +85,7 @@ export class AsOfError extends Error {
   override readonly name = "AsOfError";
 }
 
-/** A row that was otherwise at the one moment than at the other. */
+/** A row that differs between the two times. */
 export interface Change {
   readonly table: string;
   readonly change: "added" | "removed" | "changed";
@@ -96,7 +96,7 @@ export interface Change {
   readonly columns: readonly string[];
 }
 
-/** What changed from one moment to the other, table by table in the order of the keys. Holds one row at a time. */
+/** What changed from one time to the other, table by table in the order of the keys. Holds one row at a time. */
 export function* changesBetween(from: Past, to: Past): Iterable<Change> {
   for (const table of from.projection.tables) {
     for (const difference of compareTable(from.db, to.db, table)) {

@@ -371,7 +371,7 @@ class Follower {
     return Date.now() + (this.#options.retryMs ?? RETRY_MS);
   }
 
-  /** A full disk stops the catalog too; the projection's failure is told to the listener in any case. */
+  /** A full disk stops the catalog too; the listener learns of the projection's failure in any case. */
   #noteFailure(entry: GenerationEntry, reason: string, isDamaged: boolean): void {
     try {
       this.#catalog.setFailure(entry, reason);

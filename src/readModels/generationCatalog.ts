@@ -54,7 +54,7 @@ export interface Catalog {
   setFailure(entry: GenerationEntry, failure: string | null): void;
   /** The last verification of each read model; none while its current generation was never verified. */
   verifications(): readonly Verification[];
-  /** Takes the place of the last one of its read model. */
+  /** Replaces the last one of its read model. */
   noteVerification(verification: Verification): void;
   /** Removes file and entry, unless a connection has the file open: then false, and it stays. */
   remove(entry: GenerationEntry): boolean;

@@ -69,7 +69,7 @@ interface Build {
   result: RebuildResult | undefined;
 }
 
-/** Counts a reading's events, and tells how fast they go by. */
+/** Counts a reading's events, and how fast they go by. */
 export function meter(
   { from, head }: Pick<ReadingProgress, "from" | "head">,
   onProgress: ((progress: ReadingProgress) => void) | undefined,

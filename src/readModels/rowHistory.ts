@@ -31,7 +31,7 @@ export interface Watching {
   readonly projection: Projection;
   /**
    * The last event so far that put the row there, took it away or changed one of its columns of interest; null
-   * when none did. By the place of the row among those that are watched.
+   * when none did. By the index of the row among those that are watched.
    */
   cause(index: number): EventPlace | null;
 }
@@ -39,7 +39,7 @@ export interface Watching {
 const HITS = "watched_hits";
 
 /**
- * Watches rows of a read model whose tables are still empty. Triggers tell which of them an event has touched, so
+ * Watches rows of a read model whose tables are still empty. Triggers note which of them an event has touched, so
  * that a row costs nothing while others are written.
  */
 export function watchRows(

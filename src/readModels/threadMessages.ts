@@ -1,7 +1,7 @@
 import type { Position } from "../ports/eventStore.ts";
 
 /**
- * What the follower tells whoever reads its rows. Plain data: it passes between threads as it is.
+ * What the follower sends to whoever reads its rows. Plain data: it passes between threads as it is.
  * A projection is `live` from `joined` on: from then `progress` counts for it.
  */
 export type FollowEvent =

@@ -1,7 +1,7 @@
 import type { ReadDatabaseFile } from "../ports/readDatabase.ts";
 import type { RowDifference } from "./compareTables.ts";
 
-/** Differences of one read model that are told one by one; all are counted. */
+/** Differences of one read model that are reported one by one; all are counted. */
 const SHOWN_MAX = 100;
 
 /** Which rows of a read model were found to differ. */
@@ -10,7 +10,7 @@ export interface Differences {
   readonly differences: number;
   add(difference: RowDifference): void;
   has(difference: RowDifference): boolean;
-  /** The place of the same row among those shown; -1 when it is not one of them. */
+  /** The index of the same row among those shown; -1 when it is not one of them. */
   place(difference: RowDifference): number;
 }
 

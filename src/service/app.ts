@@ -55,7 +55,7 @@ export interface RunningApp {
   readonly hasBootstrapKey: boolean;
   /** Whether nobody can use it yet: a log without a workspace, and no first run to make one. */
   readonly isWithoutWorkspace: boolean;
-  /** What to tell of mail that waits for its operator since the log was restored; null where none does. */
+  /** What to say of mail that waits for its operator since the log was restored; null where none does. */
   readonly held: string | null;
   /** A link that logs in to the dashboard of a workspace; null: of the only one. */
   dashboardLink(workspaceId: string | null): Promise<DashboardLinkAnswer>;
@@ -85,7 +85,7 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   const opened = await openLogInstance(config, store, content);
   requireNotFrozen(opened);
   const membership = await joinServices(config, store);
-  // Why it cannot start is told, and not that the store could not be told of it.
+  // The reason why it cannot start is reported, and not that it could not be recorded.
   undo.defer(() => membership.leave().catch(() => {}));
   const app = await runOn(reached, logger, {
     doors,

@@ -24,7 +24,7 @@ interface NamedWorkspace {
   readonly name: string;
 }
 
-/** Workspaces that are named to somebody who has to choose; more are told as these. */
+/** Workspaces that are named to somebody who has to choose; of more, only these are. */
 const NAMED_MAX = 50;
 
 /** Makes a link that logs in once, to the named workspace or to the only one there is. */

@@ -19,7 +19,7 @@ export interface ServiceAddress {
   readonly token: string;
 }
 
-/** What a service tells commands of its own data directory. */
+/** What a service answers to commands of its own data directory. */
 export interface LocalAnswers {
   /** What `doctor` shows. */
   status(): Promise<unknown>;

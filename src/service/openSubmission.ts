@@ -8,7 +8,7 @@ import { type SubmissionOptions, submission } from "../smtp/submissionSession.ts
 import type { Config } from "./config/config.ts";
 import { submissionListenError } from "./startupErrors.ts";
 
-/** A mail with more recipients is told to leave the rest for another one, as RFC 5321 §4.5.3.1.10 has it. */
+/** Further recipients of a mail are refused for now, to come with another one, as RFC 5321 §4.5.3.1.10 has it. */
 const RECIPIENTS_MAX = 100;
 
 /** Where mail is taken over SMTP, once it is answered. */

@@ -68,7 +68,7 @@ export function relayChangeLog(logger: Logger): (change: RelayChange) => void {
   };
 }
 
-/** Messages that are counted for a line; more are told as this many. */
+/** Messages that are counted for a line; more are reported as this many. */
 const WAITING_MAX = 10_000;
 
 /** Writes what an operator should know of the relay to the log. `emails` says how much mail waits for it. */

@@ -26,7 +26,7 @@ async function namesIn(path: string): Promise<readonly string[]> {
   });
 }
 
-/** Folders of content below a path; links to other places are none. */
+/** Folders of content below a path; links are none. */
 async function folderNamesIn(path: string): Promise<readonly string[]> {
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => {
     if (isMissing(error)) return [];
@@ -129,7 +129,7 @@ export async function* copyContentTree(root: string, target: string): AsyncGener
   };
   for await (const path of contentFiles(root)) {
     const copied = copyBelow(root, target, path);
-    // Its failure is told in its turn.
+    // Its failure is reported in its turn.
     copied.catch(() => {});
     copying.push(copied);
     if (copying.length >= COPIES_MAX) yield* settleOldest();

@@ -83,7 +83,7 @@ async function removeTemporaryIn(path: string): Promise<void> {
   }
 }
 
-/** Time as the directory's file system tells it, which may be another machine's. */
+/** The time of the directory's file system, which may be another machine's. */
 async function clockOf(root: string): Promise<number> {
   await mkdir(root, { recursive: true, mode: FOLDER_MODE });
   const path = join(root, temporaryName());

@@ -9,7 +9,7 @@ export function isMissing(error: unknown): boolean {
 }
 
 /**
- * Opens a file to read it, if it is one: whoever can write to a directory of ours may have put a link to another place
+ * Opens a file to read it, if it is one: whoever can write to a directory of ours may have put a link to another file
  * there, or a pipe that nothing ever comes out of. Throws for those.
  */
 export async function openRegular(path: string): Promise<FileHandle> {

@@ -9,7 +9,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import { AttemptTimedOutError } from "./deadline.ts";
 
 /**
- * What a failed attempt tells: `refused` will be refused again, `notDone` did nothing and may succeed later,
+ * What a failed attempt means: `refused` will be refused again, `notDone` did nothing and may succeed later,
  * and after `unknown` the attempt may have been carried out or not.
  */
 export type FailureNature = "tooLarge" | "refused" | "notDone" | "unknown";
@@ -55,7 +55,7 @@ export function natureOf(error: unknown): FailureNature {
   if (error instanceof AccessDeniedError || error instanceof StreamDeletedError) return "refused";
   if (error instanceof InvalidArgumentError) return "refused";
   if (REFUSALS.has((error as { code?: unknown } | null)?.code)) return "refused";
-  // A dropped connection carries the same code (14) as one that never was: only the text tells them apart.
+  // A dropped connection carries the same code (14) as one that never was: only the text distinguishes them.
   return NOT_SENT.test(String(error)) ? "notDone" : "unknown";
 }
 
@@ -66,7 +66,7 @@ export function isPassing(error: unknown): boolean {
 }
 
 /** Which of two failures says more of what is wrong: the later one, unless that is mere silence. */
-export function tellingOf(earlier: unknown, later: unknown): unknown {
+export function moreInformative(earlier: unknown, later: unknown): unknown {
   return later instanceof AttemptTimedOutError && earlier !== null ? earlier : later;
 }
 

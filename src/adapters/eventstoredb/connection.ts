@@ -5,7 +5,7 @@ import { messageOf } from "./clientErrors.ts";
 import { deadlineIn, pause } from "./deadline.ts";
 import { permitAddressesOverTls } from "./ipHostsOverTls.ts";
 
-/** How long nodes that do not tell of their cluster are asked why. */
+/** How long nodes that do not describe their cluster are asked why. */
 const ASK_MS_MAX = 1_000;
 const DISCOVER_ATTEMPTS = 3;
 /** A disposal that takes longer than this is left to the vendor. */

@@ -1,4 +1,4 @@
-/** A moment on the monotonic clock, in ms, by which a call has settled. */
+/** A time of the monotonic clock, in ms, by which a call has settled. */
 export type Deadline = number;
 
 /** The first pause between two attempts, and the longest. */

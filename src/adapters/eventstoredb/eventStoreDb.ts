@@ -14,7 +14,7 @@ import type {
 } from "../../ports/eventStore.ts";
 import { LOG_START, StoreError } from "../../ports/eventStore.ts";
 import { append, probeRevision, untilReadable } from "./append/append.ts";
-import { ToldRevisions } from "./append/conflictRevisions.ts";
+import { ConflictRevisions } from "./append/conflictRevisions.ts";
 import { OrderedAppends } from "./append/orderedAppends.ts";
 import { type Connection, closeConnection, openConnection } from "./connection.ts";
 import { type Deadline, deadlineIn } from "./deadline.ts";
@@ -51,7 +51,7 @@ export async function connectEventStoreDb(options: EventStoreDbOptions): Promise
 class EventStoreDb implements EventStore {
   private readonly closing = new AbortController();
   private readonly underWay = new Set<Promise<unknown>>();
-  private readonly told = new ToldRevisions();
+  private readonly conflicts = new ConflictRevisions();
 
   constructor(
     private readonly url: string,
@@ -68,12 +68,12 @@ class EventStoreDb implements EventStore {
   ): Promise<AppendResult> {
     return this.call(options, (deadline) => {
       if (this.ordered !== null) return this.ordered.append(stream, events, expected, deadline);
-      return append(this.connection, { stream, events, expected }, deadline, this.told);
+      return append(this.connection, { stream, events, expected }, deadline, this.conflicts);
     });
   }
 
   read(stream: string, from: number, max: number, options?: CallOptions): Promise<readonly RecordedEvent[]> {
-    return this.call(options, (deadline) => this.readTold(stream, { from, max }, deadline));
+    return this.call(options, (deadline) => this.readPastConflict(stream, { from, max }, deadline));
   }
 
   lastRevision(stream: string, options?: CallOptions): Promise<number | null> {
@@ -111,7 +111,7 @@ class EventStoreDb implements EventStore {
 
   async faults(depth: "quick" | "whole", options?: CallOptions): Promise<readonly StoreFault[]> {
     this.requireOpen();
-    // The server checks its own files, and tells nothing of them that could be asked for in a moment.
+    // The server checks its own files, and has no quick query for the result.
     if (depth === "quick") return [];
     const { signal } = this.closing;
     return integrityFaults(this.connection.reads, { signal }, options?.timeoutMs ?? this.timeoutMs);
@@ -131,28 +131,28 @@ class EventStoreDb implements EventStore {
     await closeConnection(this.connection);
   }
 
-  /** Reads until what a loser was told of `stream` is among it, if it is asked for. */
-  private async readTold(
+  /** Reads until the revision that an append to `stream` lost to is among the events, if it is asked for. */
+  private async readPastConflict(
     stream: string,
     slice: { readonly from: number; readonly max: number },
     deadline: Deadline,
   ): Promise<readonly RecordedEvent[]> {
-    const told = this.told.of(stream);
+    const conflict = this.conflicts.of(stream);
     const events = await readForwards(this.connection.reads, stream, slice, deadline);
-    if (told === null) return events;
+    if (conflict === null) return events;
     const last = events.at(-1)?.revision ?? -1;
-    if (last < told && told >= slice.from && events.length < slice.max) {
-      await untilReadable(this.connection, stream, told, deadline);
-      this.told.wasRead(stream, told);
+    if (last < conflict && conflict >= slice.from && events.length < slice.max) {
+      await untilReadable(this.connection, stream, conflict, deadline);
+      this.conflicts.wasRead(stream, conflict);
       return readForwards(this.connection.reads, stream, slice, deadline);
     }
-    this.told.wasRead(stream, last);
+    this.conflicts.wasRead(stream, last);
     return events;
   }
 
   private async lastRevisionOf(stream: string, deadline: Deadline): Promise<number | null> {
-    const told = this.told.of(stream);
-    if (told !== null) await untilReadable(this.connection, stream, told, deadline);
+    const conflict = this.conflicts.of(stream);
+    if (conflict !== null) await untilReadable(this.connection, stream, conflict, deadline);
     const newest = await readNewest(this.connection.reads, stream, deadline);
     if (newest === "allTruncated") return probeRevision(this.connection, stream, deadline);
     return newest?.revision ?? null;

@@ -3,7 +3,7 @@ import { LOG_START, type LogFilter, type StoreFault } from "../../ports/eventSto
 import { type LogReading, readLog } from "./logReads.ts";
 import { METADATA_STREAM, membersOf, ownStream } from "./truncate.ts";
 
-/** Faults that are told of one by one. */
+/** Faults that are reported one by one. */
 const FAULTS_TOLD_MAX = 1_000;
 /** What points at an event of another stream: it takes a revision, and readers of the log do not come past it. */
 const LINK = "$>";
@@ -15,7 +15,7 @@ const DETAIL_CHARS_MAX = 200;
 const TRUNCATE_BEFORE = "$tb";
 
 /**
- * What the server was told of our streams, though never by us: bounds and access rights in their metadata, other
+ * What was set on our streams, though never by us: bounds and access rights in their metadata, other
  * default access rights, and links among their events. What of it hides events, the log's own check names besides.
  */
 export async function integrityFaults(

@@ -13,7 +13,7 @@ const SYSTEM_PREFIX = "$";
 
 /** What one subscription asks of the server. */
 export interface FilterOptions {
-  /** The server tells where it is after this many records at the latest. */
+  /** The server reports its position after this many records at the latest. */
   readonly searchWindow: number;
   readonly onCheckpoint: (subscription: AllStreamSubscription, position: VendorPosition) => void;
 }

@@ -15,7 +15,7 @@ const QUIET_MS = 250;
 const RESUBSCRIBE_MS_MIN = 50;
 const RESUBSCRIBE_MS_MAX = 2_000;
 
-/** The reader's place and wishes. */
+/** Where the reader is, and what it wants. */
 export interface LogReading {
   readonly from: Position;
   readonly filter: LogFilter;
@@ -105,8 +105,8 @@ async function* catchUpThenFollow(
 }
 
 /**
- * At the head. Ends when it is quiet and the head lies past what the server has told of, because nothing there
- * matched: whoever catches up anew reaches it.
+ * At the head. Ends when it is quiet and the head lies past the last position that the server has reported, because
+ * nothing there matched: whoever catches up anew reaches it.
  */
 async function* liveBatches(
   client: EventStoreDBClient,

@@ -10,7 +10,7 @@ function digits(value: bigint): string {
   return value.toString().padStart(DIGITS, "0");
 }
 
-/** A record's place as the port knows it. */
+/** A record's position as the port knows it. */
 export function positionText({ commit, prepare }: VendorPosition): Position {
   return `${digits(commit)}-${digits(prepare)}` as Position;
 }
@@ -18,7 +18,7 @@ export function positionText({ commit, prepare }: VendorPosition): Position {
 /**
  * A checkpoint notice as a position. While it catches up, the server names the first record of a page in
  * which nothing matched and leaves its prepare part 0. That record was looked at too, and ours have equal
- * parts: with the part filled in, the position is the record's own and not a place just before it.
+ * parts: with the part filled in, the position is the record's own and not one just before it.
  */
 export function checkpointText({ commit, prepare }: VendorPosition): Position {
   // A reading that begins at the start of the log may begin with the server's word for "nowhere yet".

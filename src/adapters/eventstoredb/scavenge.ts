@@ -36,7 +36,7 @@ export async function scavenge(
   return { remains: remains.filter((one) => one !== null) };
 }
 
-/** Where the nodes are, as they tell each other; a node that is alone may only know an address of its own. */
+/** The nodes' addresses, as they know each other; a node that is alone may only know an address of its own. */
 async function nodesOf({ api, deadline }: Scavenging): Promise<readonly string[]> {
   let failure: unknown;
   for (const host of api.hosts) {
@@ -99,7 +99,7 @@ function scavengeIdOf({ status, text }: AdminHttpResponse): string {
 }
 
 /**
- * How a scavenge that began after `from` ended; null when it has not ended in time. Its own stream tells, which only
+ * How a scavenge that began after `from` ended; null when it has not ended in time. Its own stream says so, which only
  * administrators may read: so we look for it in the log, which we may.
  */
 async function resultOf(

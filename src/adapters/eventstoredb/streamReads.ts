@@ -9,7 +9,7 @@ import {
   StreamNotFoundError,
 } from "@eventstore/db-client";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
-import { isPassing, tellingOf, unavailable } from "./clientErrors.ts";
+import { isPassing, moreInformative, unavailable } from "./clientErrors.ts";
 import { backoffMs, type Deadline, leftMs, pause, settleWithin } from "./deadline.ts";
 import { decodeEvent, eventOf } from "./decodeEvent.ts";
 
@@ -33,7 +33,7 @@ export async function untilRead<Result>(
     try {
       return await read(Math.min(ATTEMPT_MS_MAX, leftMs(deadline)));
     } catch (error) {
-      failure = tellingOf(failure, error);
+      failure = moreInformative(failure, error);
       const waitMs = backoffMs(attempt);
       if (!isPassing(error) || leftMs(deadline) <= waitMs) throw unavailable(what, failure);
       await pause(waitMs);

@@ -78,7 +78,7 @@ export function portOf(url: string): number {
 }
 
 /**
- * A resolver (c-ares) remembers what it was told, for up to an hour. Every attempt is to look anew, so none is
+ * A resolver (c-ares) caches answers for up to an hour. Every attempt is to look anew, so none is
  * asked for a name twice; making one for each look-up costs as much as the look-up.
  */
 function resolvers(dnsServers: readonly string[]): (host: string) => Resolver {

@@ -84,7 +84,7 @@ function render(
   }
 }
 
-/** What is wrong and where, for the author. What liquidjs did not mean to say, it trips over: only the place is told. */
+/** What is wrong and where, for the author. What liquidjs did not mean to say, it trips over: only the place is reported. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "cannot be understood";
   const { originalError, token } = error as { originalError?: unknown; token?: LiquidError["token"] };

@@ -25,7 +25,7 @@ export class BudgetError extends Error {
 }
 
 /**
- * Keeps one render within its bounds. It takes the place of both of liquidjs's limiters: `check` is called
+ * Keeps one render within its bounds. It replaces both of liquidjs's limiters: `check` is called
  * before every piece of a template, `use` with what a filter is about to allocate.
  */
 export class RenderBudget {

@@ -25,20 +25,20 @@ export interface OutboxOptions {
  */
 export function createEmlFileTransport(options: OutboxOptions, clock: Clock): MailTransport {
   const directory = resolve(options.directory);
-  const places = createSemaphore(options.sessionsMax);
+  const permits = createSemaphore(options.sessionsMax);
   let closed = false;
   return {
     name: "outbox",
     sessionsMax: options.sessionsMax,
     async session(signal) {
-      if (await places.take(signal))
-        return { kind: "session", session: createSession(directory, clock, places.give) };
+      if (await permits.take(signal))
+        return { kind: "session", session: createSession(directory, clock, permits.give) };
       const reason = closed ? "the transport is closed" : "given up while waiting";
       return { kind: "broken", trouble: "outbox_unwritable", reason };
     },
     async close() {
       closed = true;
-      places.close();
+      permits.close();
     },
   };
 }

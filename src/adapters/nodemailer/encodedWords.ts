@@ -8,7 +8,7 @@ export const ENCODED_CHARS_MAX = 52;
 
 /**
  * Whether plain ASCII would not come back as it was sent: it looks like an encoded-word, which receivers
- * decode (RFC 2047), or has spaces where they trim or join them, or no place to fold it. nodemailer encodes all
+ * decode (RFC 2047), or has spaces where they trim or join them, or nowhere to fold it. nodemailer encodes all
  * that is not ASCII.
  */
 function needsEncoding(text: string): boolean {

@@ -12,9 +12,9 @@ export interface IdleConnections {
 
 /**
  * Keeps connections for `idleMs`, then says QUIT. A connection that is leaving still counts at the relay, so
- * it takes a place of `places` until it has ended.
+ * it takes a permit of `permits` until it has ended.
  */
-export function createIdleConnections(idleMs: number, places: Semaphore): IdleConnections {
+export function createIdleConnections(idleMs: number, permits: Semaphore): IdleConnections {
   const timers = new Map<RelayConnection, ReturnType<typeof setTimeout>>();
 
   function remove(connection: RelayConnection): void {
@@ -24,14 +24,14 @@ export function createIdleConnections(idleMs: number, places: Semaphore): IdleCo
   }
 
   async function expire(connection: RelayConnection): Promise<void> {
-    if (!places.tryTake()) {
-      // All places are taken although this connection is free: somebody is about to need it.
+    if (!permits.tryTake()) {
+      // All permits are taken although this connection is free: somebody is about to need it.
       timers.set(connection, setTimeout(expire, idleMs, connection));
       return;
     }
     remove(connection);
     await quitRelayConnection(connection);
-    places.give();
+    permits.give();
   }
 
   return {

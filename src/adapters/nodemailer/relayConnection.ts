@@ -90,7 +90,7 @@ export async function openRelayConnection(
 }
 
 /**
- * nodemailer's own log is the one public place that shows each command and reply as it passes; its errors
+ * nodemailer's own log is the one public interface that shows each command and reply as it passes; its errors
  * do not say how far a pipelined envelope (RFC 2920) came.
  */
 function transcriber(transcript: Transcript): (entry: { tnx?: unknown }, line: string) => void {

@@ -1,17 +1,17 @@
-/** A fixed number of places, given out in the order in which they were asked for. */
+/** A fixed number of permits, given out in the order in which they were asked for. */
 export interface Semaphore {
-  /** Waits for a place. False when `signal` aborts first, or when the places are closed. */
+  /** Waits for a permit. False when `signal` aborts first, or when the semaphore is closed. */
   take(signal: AbortSignal): Promise<boolean>;
-  /** Takes a place if one is free now. Never overtakes those who wait. */
+  /** Takes a permit if one is free now. Never overtakes those who wait. */
   tryTake(): boolean;
   give(): void;
   /** Turns away those who wait now, and everyone after. */
   close(): void;
 }
 
-/** Makes `placesMax` places, all free. */
-export function createSemaphore(placesMax: number): Semaphore {
-  let free = placesMax;
+/** Makes `permits` permits, all free. */
+export function createSemaphore(permits: number): Semaphore {
+  let free = permits;
   let closed = false;
   const waiting = new Set<(granted: boolean) => void>();
 
@@ -29,7 +29,7 @@ export function createSemaphore(placesMax: number): Semaphore {
       return waitIn(waiting, signal);
     },
     give() {
-      // A place that is given back goes straight to the first in line, so `free` stays 0 while anyone waits.
+      // A permit that is given back goes straight to the first in line, so `free` stays 0 while anyone waits.
       const [first] = waiting;
       if (first) first(true);
       else free += 1;

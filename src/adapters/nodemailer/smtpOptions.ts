@@ -20,9 +20,9 @@ export interface SmtpRelay {
   readonly starttls: "required" | "opportunistic" | "none";
   /** Whether the relay's certificate must be valid for its host name. */
   readonly verifyCertificate: boolean;
-  /** Set where it puts an envelope sender of its own in the place of ours. */
+  /** Set where it replaces our envelope sender by one of its own. */
   readonly replacesReturnPath?: true;
-  /** The provider behind the relay, which is told our id in its own way so that its events name it. */
+  /** The provider behind the relay, which gets our id in its own way so that its events name it. */
   readonly provider?: RelayProvider;
   readonly credentials?: { readonly user: string; readonly password: string };
   /** Set where we do not sign: the relay does it, or changes what a signature is for. */
@@ -80,7 +80,7 @@ const DEFAULT_PORTS = { "smtp:": 587, "smtps:": 465 } as const;
  * Reads `smtp://user:pass@host:port` or `smtps://…`, credentials percent-encoded. STARTTLS is required for
  * `smtp:` except on loopback, where it is taken when offered and the certificate is not verified;
  * `?tls=required` requires it on loopback too, `?tls=none` gives it up (a relay in the same private network).
- * `?return_path=off` is for relays that put an envelope sender of their own in the place of ours. Throws an Error that
+ * `?return_path=off` is for relays that replace our envelope sender by one of their own. Throws an Error that
  * never holds the password.
  */
 export function smtpOptionsFromUrl(text: string): SmtpRelay {
@@ -162,7 +162,7 @@ function quoted(text: string): string {
   return /^[a-z]{1,20}$/i.test(text) ? ` ${JSON.stringify(text)}` : "";
 }
 
-/** The provider, with what it needs to tell us of messages. */
+/** The provider, with what it needs to report on messages. */
 function providerOf(url: URL): Pick<SmtpRelay, "provider"> {
   const name = choiceOf(url, "provider", ["postmark", "ses"]);
   const configurationSet = parameterOf(url, "configuration_set");

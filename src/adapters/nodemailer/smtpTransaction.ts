@@ -170,7 +170,7 @@ function oneLine(reply: string): string {
 }
 
 /**
- * What a relay would refuse, or what cannot be said to it at all: found here, and told in the words of the
+ * What a relay would refuse, or what cannot be said to it at all: found here, and reported in the words of the
  * RFC that a relay would use. nodemailer sends a non-ASCII address to any relay, SMTPUTF8 or not.
  */
 function refusalBeforeSending(connection: RelayConnection, outgoing: Outgoing): MailOutcome | undefined {

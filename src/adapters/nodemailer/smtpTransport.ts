@@ -21,8 +21,8 @@ import { type Outgoing, timerMs, transmit } from "./smtpTransaction.ts";
 interface Pool {
   readonly settings: RelaySettings;
   readonly clock: Clock;
-  /** One place for each connection that may be open. */
-  readonly places: Semaphore;
+  /** One permit for each connection that may be open. */
+  readonly permits: Semaphore;
   readonly pace: RateLimiter;
   readonly idle: IdleConnections;
   closed: boolean;
@@ -34,13 +34,13 @@ interface Pool {
  */
 export function createSmtpTransport(options: SmtpOptions, clock: Clock): MailTransport {
   const settings = { ...SMTP_DEFAULTS, ...options };
-  const places = createSemaphore(settings.connectionsMax);
+  const permits = createSemaphore(settings.connectionsMax);
   const pool: Pool = {
     settings,
     clock,
-    places,
+    permits,
     pace: createRateLimiter(settings.messagesPerSecondMax, clock),
-    idle: createIdleConnections(settings.idleMs, places),
+    idle: createIdleConnections(settings.idleMs, permits),
     closed: false,
   };
   return {
@@ -49,7 +49,7 @@ export function createSmtpTransport(options: SmtpOptions, clock: Clock): MailTra
     session: (signal) => openSession(pool, signal),
     async close() {
       pool.closed = true;
-      places.close();
+      permits.close();
       pool.pace.close();
       await pool.idle.close();
     },
@@ -57,15 +57,15 @@ export function createSmtpTransport(options: SmtpOptions, clock: Clock): MailTra
 }
 
 async function openSession(pool: Pool, signal: AbortSignal): Promise<SessionResult> {
-  const { places, pace, idle, settings } = pool;
-  if (!(await places.take(signal))) return turnedAway(pool);
+  const { permits, pace, idle, settings } = pool;
+  if (!(await permits.take(signal))) return turnedAway(pool);
   if (!(await pace.turn(signal))) {
-    places.give();
+    permits.give();
     return turnedAway(pool);
   }
   const connection = idle.take() ?? (await openRelayConnection(settings, signal));
   if (typeof connection === "string") {
-    places.give();
+    permits.give();
     return { kind: "broken", trouble: troubleOf(connection), reason: connection };
   }
   return { kind: "session", session: createSession(pool, connection) };
@@ -171,7 +171,7 @@ async function outgoingOf(message: MailMessage, settings: RelaySettings): Promis
 }
 
 /**
- * Whether the relay was gone before it answered MAIL FROM. A 421 in that place is how a relay ends a
+ * Whether the relay was gone before it answered MAIL FROM. A 421 at that point is how a relay ends a
  * connection that lay idle (RFC 5321 §3.8); one that means "go away" is said again to the next connection.
  */
 function wasDead(outcome: MailOutcome): boolean {
@@ -185,10 +185,10 @@ function isReady(pool: Pool, connection: RelayConnection): boolean {
   return !ended && !needsReset && messages < pool.settings.messagesPerConnectionMax;
 }
 
-/** Keeps the connection if it can be used again; else its place stays taken until the relay has let it go. */
+/** Keeps the connection if it can be used again; else its permit stays taken until the relay has let it go. */
 async function giveBack(pool: Pool, connection: RelayConnection | undefined): Promise<void> {
   if (connection?.needsReset) await resetRelayConnection(connection);
   if (connection && !pool.closed && isReady(pool, connection)) pool.idle.put(connection);
   else if (connection) await quitRelayConnection(connection);
-  pool.places.give();
+  pool.permits.give();
 }

@@ -15,7 +15,7 @@ import { PART_BYTES, type S3Upload, s3Upload } from "./s3Upload.ts";
 export interface S3ContentStoreOptions extends S3Place {
   /** Within this time a call settles, or each request of a call that makes many. */
   readonly timeoutMs: number;
-  /** How long a first start waits for others that may have begun at the same moment; see `settled`. */
+  /** How long a first start waits for others that may have begun at the same time; see `settled`. */
   readonly settleMs?: number;
 }
 

@@ -21,7 +21,7 @@ class S3Refusal extends Error {
 interface S3Answer {
   readonly status: number;
   readonly bytes: Uint8Array;
-  /** Epoch ms; NaN when the server told none. */
+  /** Epoch ms; NaN when the server named none. */
   readonly date: number;
 }
 

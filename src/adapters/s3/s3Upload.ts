@@ -11,7 +11,7 @@ export interface S3Upload {
 }
 
 /**
- * A multipart upload by Bun's client, which holds one part in memory at a time. Its writer tells of a failure
+ * A multipart upload by Bun's client, which holds one part in memory at a time. Its writer reports a failure
  * once and answers as if nothing were wrong from then on, so the first failure is remembered here; and it knows
  * no way to give up an upload: whoever wants to, ends it and removes the object.
  */

@@ -14,7 +14,7 @@ type Row = Readonly<Record<string, unknown>>;
 type Kind = StoreFault["kind"];
 
 /**
- * What must not hold of any row of `events`, beside the stream that it belongs to: the first one that does is told. The
+ * What must not hold of any row of `events`, beside the stream that it belongs to: the first one that does is reported. The
  * columns' types are looked at because SQLite stores anything in any column, and orders and compares it by its type.
  */
 const EVENT_RULES: readonly (readonly [where: string, kind: Kind, detail: string])[] = [

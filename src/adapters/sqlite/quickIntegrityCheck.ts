@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { StoreFault } from "../../ports/eventStore.ts";
 import { APPLICATION_ID, SCHEMA, SCHEMA_VERSION } from "./logSchema.ts";
 
-/** Faults of one kind that are told of one by one. */
+/** Faults of one kind that are reported one by one. */
 export const FAULTS_TOLD_MAX = 1_000;
 
 type Row = Readonly<Record<string, unknown>>;
@@ -28,7 +28,7 @@ export function fileFaultOf(kind: StoreFault["kind"], object: string, detail: st
 
 /**
  * What is wrong with the schema and with the ends of a log's file: all that can be seen without reading the log. Every
- * opening and every seal looks at it. Within a transaction it is of one moment.
+ * opening and every seal looks at it. Within a transaction it is one snapshot.
  */
 export function quickIntegrityCheck(db: DatabaseSync): readonly StoreFault[] {
   const schema = [...headerFaults(db), ...schemaFaults(db)];

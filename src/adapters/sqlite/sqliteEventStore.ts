@@ -288,7 +288,7 @@ function prepare(event: NewEvent): PreparedEvent & { bytes: number } {
   return { id: event.id, type: event.type, metadata, data, bytes };
 }
 
-/** What `look` sees of one moment, whatever others commit meanwhile. */
+/** What `look` sees in one snapshot, whatever others commit meanwhile. */
 function inOneMoment<Result>(db: DatabaseSync, look: (db: DatabaseSync) => Result): Result {
   db.exec("BEGIN");
   try {

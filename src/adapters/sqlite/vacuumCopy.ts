@@ -16,7 +16,7 @@ function withDatabase<Result>(path: string, work: (db: DatabaseSync) => Result):
 }
 
 /**
- * Copies the log's file as it is at one moment to `target`, which must not be there, while others write to it: they
+ * Copies the log's file as it is at one time to `target`, which must not be there, while others write to it: they
  * are not held up, but the write-ahead log cannot be cut back before the copy is done. Nothing that was deleted is in
  * the copy, nor free pages.
  */

@@ -82,7 +82,7 @@ function factsOf(line: Line): BackupFacts {
   return line as unknown as BackupFacts;
 }
 
-/** A file as the list names it: no other place than those of a backup. */
+/** A file as the list names it: its path is one of those that a backup has. */
 function fileOf({ file }: Line): CopiedFile {
   const { path, bytes, sha256 } = (file ?? {}) as Partial<CopiedFile>;
   const isText = typeof path === "string" && typeof sha256 === "string" && typeof bytes === "number";

@@ -35,7 +35,7 @@ import { presentMasterKey } from "./existingMasterKey.ts";
 
 /** What may be in a DATA_DIR that is empty: the lock that we hold, and the key that somebody has put there. */
 const NO_DATA: ReadonlySet<string> = new Set(["lock.db", "lock.db-journal", BACKUP_KEY]);
-/** In the directory that tells that a restore has begun: of what. */
+/** In the directory while a restore is under way: of which backup. */
 const RESTORED_BACKUP = "backup";
 const FOLDER_MODE = 0o700;
 /** Files that are copied at once: most of the time of each is waiting for the disk. */
@@ -70,7 +70,7 @@ async function begin(config: Config, { backupId }: BackupFacts): Promise<string>
   return directory;
 }
 
-/** Copies the log aside and notes in it that it is restored, before it gets its place: else it would send. */
+/** Copies the log aside and notes in it that it is restored, before it is moved to its directory: else it would send. */
 async function restoreLog(config: Config, from: string, facts: BackupFacts): Promise<void> {
   const aside = join(restoringDirectory(config), BACKUP_LOG);
   for (const ending of ["", "-wal", "-shm"]) await rm(aside + ending, { force: true });

@@ -147,7 +147,7 @@ export function invocationOf({ operands = [] }: Command, parser: Parser, setting
 function configured(parser: Parser): Parser {
   return parser
     .configureOutput({
-      // What is wrong is told by whoever called us.
+      // The caller reports what is wrong.
       writeErr: () => {},
       getOutHasColors: () => hasColours(process.stdout),
       getOutHelpWidth: () => Math.min(process.stdout.columns ?? 80, COLUMNS_MAX),

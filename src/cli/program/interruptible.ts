@@ -3,7 +3,7 @@ import { constants } from "node:os";
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /**
- * Runs a command that Ctrl-C and SIGTERM end cleanly: the work's signal aborts, `left` tells people what that has
+ * Runs a command that Ctrl-C and SIGTERM end cleanly: the work's signal aborts, `left` says what that has
  * left behind, and the exit status is the shells' own for a signal. The second signal ends the process at once.
  */
 export async function interruptible(

@@ -9,8 +9,8 @@ import { invocationOf, makeProgram, ParseError, showHelp, usageLine } from "./co
 import { commandGroups } from "./commandGroups.ts";
 import { requireDataDirectory } from "./dataDirectory.ts";
 
-/** A failure as it is told: to people in lines, to programs as one object. */
-interface Told {
+/** A failure as it is reported: to people in lines, to programs as one object. */
+interface ReportedFailure {
   readonly status: 1 | 2;
   readonly code: string;
   readonly message: string;
@@ -67,10 +67,10 @@ function forTerminal(line: string): string {
   );
 }
 
-/** Tells what went wrong on standard error: standard output holds results alone. */
+/** Reports what went wrong on standard error: standard output holds results alone. */
 function report(error: unknown, { parser, isJson }: Call): number {
   if (error instanceof ParseError && error.failure.exitCode === 0) return 0;
-  const { status, code, message, hint } = told(error, parser);
+  const { status, code, message, hint } = failureOf(error, parser);
   if (isJson) {
     process.stderr.write(
       `${JSON.stringify({ error: { code, message, ...(hint === null ? {} : { hint }) } })}\n`,
@@ -82,8 +82,8 @@ function report(error: unknown, { parser, isJson }: Call): number {
   return status;
 }
 
-/** Expected trouble is told in a line; anything else is a bug and keeps its stack. */
-function told(error: unknown, parser: Parser | null): Told {
+/** An expected failure is reported in a line; anything else is a bug and keeps its stack. */
+function failureOf(error: unknown, parser: Parser | null): ReportedFailure {
   if (error instanceof ParseError) return ofWords(error);
   const { message } = error as Error;
   if (error instanceof UsageError) {
@@ -103,8 +103,8 @@ function told(error: unknown, parser: Parser | null): Told {
   return { status: 1, code: "unexpected", message: (error as Error).stack ?? String(error), hint: null };
 }
 
-/** What a call is told that names no command, or not what it takes. */
-function ofWords({ message, parser }: ParseError): Told {
+/** The failure of a call that names no command, or not what it takes. */
+function ofWords({ message, parser }: ParseError): ReportedFailure {
   return { status: 2, code: "wrong_usage", message, hint: hintOf(parser) };
 }
 

@@ -10,7 +10,7 @@ import { STATUS_AT_ONCE, STOP_SIGNALS, type StopSignal, stopSignals } from "./st
 /** Runs the service until SIGTERM or SIGINT, then drains it. A later signal ends it at once. */
 export async function serve(config: Config): Promise<void> {
   const logger = createLogger(config.logLevel, config.logFormat);
-  // Before it claims anything and before anybody is told that it listens.
+  // Before it claims anything and before it says that it listens.
   const stopAsked = firstSignal(logger);
   const app = await startApp(config, logger);
   const isGreeted = process.stdout.isTTY === true;

@@ -12,14 +12,14 @@ export interface Principal {
   readonly clients: ApiKey["clients"];
 }
 
-/** Why nobody is let in. What a key that exists is told beyond `unknown`, only its owner gets to hear. */
+/** Why a request is not authenticated. Any reason but `unknown` is given only to who holds the whole key. */
 export type AuthenticationFault = "missing" | "noBearer" | "malformed" | "unknown" | "revoked" | "expired";
 
 const BEARER = /^Bearer ([\x21-\x7e]+)$/i;
 
 /**
- * The principal behind an Authorization header, or why there is none. Whoever has not the whole secret is told the same
- * of a key that exists and of one that does not.
+ * The principal behind an Authorization header, or why there is none. Whoever has not the whole secret gets the same
+ * answer for a key that exists and for one that does not.
  */
 export async function authenticate(
   deps: Dependencies,

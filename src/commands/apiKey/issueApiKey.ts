@@ -109,7 +109,7 @@ async function endRotated(
   deps.apiKeys.forget(id);
 }
 
-/** A key as its stream tells it now; null when there is none in the workspace. */
+/** A key by its stream; null when there is none in the workspace. */
 export async function readApiKey(
   deps: Dependencies,
   workspaceId: string,

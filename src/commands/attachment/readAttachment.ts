@@ -10,7 +10,7 @@ export function uploadFolder(workspaceId: string, id: string): ContentFolder {
   return { workspaceId, ownerId: id, folderId: id };
 }
 
-/** One upload of the workspace as its stream tells it now; null when there is none, also when it is another's. */
+/** One upload of the workspace by its stream; null when there is none, also when it is another's. */
 export async function readAttachment(
   { store }: Pick<Dependencies, "store">,
   workspaceId: string,

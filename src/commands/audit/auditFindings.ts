@@ -1,7 +1,7 @@
 import { locationOfFault, type StoreFault } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 
-/** What is wrong at one place of the log. */
+/** What is wrong at one position of the log. */
 export type FindingKind =
   /** An event, or a seal, is not what it was. */
   | "changed"
@@ -34,7 +34,7 @@ export const FINDING_MEANINGS: Readonly<Record<FindingKind, string>> = {
 
 export interface Finding {
   readonly kind: FindingKind;
-  /** The event's place; both null when it is not one event that is wrong. */
+  /** Where the event is; both null when it is not one event that is wrong. */
   readonly stream: string | null;
   readonly revision: number | null;
   /** What of the store is wrong, when it is not one event: `trigger spy`, `position 17`. */

@@ -4,7 +4,7 @@ import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import type { RecordedEvent } from "../../ports/eventStore.ts";
 import type { FindingKind, Findings } from "./auditFindings.ts";
 
-/** Seals in a row that are missing and told of one by one: more are told of as one. */
+/** Missing seals in a row that are reported one by one: more are reported as one. */
 const MISSING_TOLD_MAX = 1_000;
 
 /** A seal whose events can be compared. */
@@ -38,7 +38,7 @@ export class AuditSealChain {
   private lastAt: string | null = null;
   /** Null behind a seal that could not be read. */
   private covered: number | null = 0;
-  private coveredTold = 0;
+  private coveredReported = 0;
   private seals = 0;
   private signed = 0;
   private signedSince: string | null = null;
@@ -56,16 +56,16 @@ export class AuditSealChain {
   take(event: RecordedEvent, leaf: string): ReadSeal | null {
     const { revision } = event;
     if (revision < this.next) {
-      this.tell("inserted", revision, "a seal of that revision was there already");
+      this.report("inserted", revision, "a seal of that revision was there already");
       return null;
     }
     const isGap = revision > this.next;
-    this.tellMissing(revision - 1);
+    this.reportMissing(revision - 1);
     const seal = decoded(event);
     const places = seal && placesOf(seal);
     const isNext = !isGap && this.covered !== null;
     if (seal) this.check(seal, revision, isGap);
-    if (!seal || !places) this.tell("changed", revision, "the seal is damaged");
+    if (!seal || !places) this.report("changed", revision, "the seal is damaged");
     this.seals += 1;
     this.next = revision + 1;
     this.lastHash = leaf;
@@ -74,36 +74,36 @@ export class AuditSealChain {
     return places && { revision, places, isNext };
   }
 
-  /** Tells of what is missing at the end: `lastRevision` is what the store says of the stream. */
+  /** Reports what is missing at the end: `lastRevision` is what the store says of the stream. */
   finish(lastRevision: number | null): AuditSealChainReport {
-    this.tellMissing(lastRevision ?? -1);
+    this.reportMissing(lastRevision ?? -1);
     const last = Math.max(0, this.next - 1);
     if (this.trusted.length > 0 && this.signed === 0) {
-      this.tell(
+      this.report(
         "unsigned",
         last,
         this.seals === 0 ? "there is no seal" : "no seal is signed by the key given",
       );
     }
     if (this.kept !== null && !this.isKeptSeen)
-      this.tell("removed", last, "the seal that was kept is not in the chain");
-    const { seals, signed, signedSince, coveredTold: covered, lastAt, lastHash } = this;
+      this.report("removed", last, "the seal that was kept is not in the chain");
+    const { seals, signed, signedSince, coveredReported: covered, lastAt, lastHash } = this;
     return { seals, signed, signedSince, covered, lastAt, lastHash, publicKeys: [...this.signers] };
   }
 
   private check(seal: Seal, revision: number, isGap: boolean): void {
     if (!isGap && seal.previous !== this.lastHash) {
-      this.tell(
+      this.report(
         "changed",
         Math.max(0, revision - 1),
         `the seal is not the one that seal ${revision} goes on from`,
       );
     }
     if (!isGap && this.covered !== null && seal.covered !== this.covered + seal.order.length) {
-      this.tell("changed", revision, "the seal does not count what it covers");
+      this.report("changed", revision, "the seal does not count what it covers");
     }
     this.checkSignature(seal, revision);
-    this.coveredTold = seal.covered;
+    this.coveredReported = seal.covered;
     this.lastAt = seal.at;
   }
 
@@ -111,27 +111,27 @@ export class AuditSealChain {
   private checkSignature(seal: Seal, revision: number): void {
     const signer = signerOf(seal);
     const isTrusted = signer !== null && (this.trusted.length === 0 || this.trusted.includes(signer));
-    if (signer === "wrong") this.tell("unsigned", revision, "the seal's signature is not that of its key");
+    if (signer === "wrong") this.report("unsigned", revision, "the seal's signature is not that of its key");
     else if (signer !== null && isTrusted) {
       this.signed += 1;
       this.signedSince ??= seal.at;
       this.signers.add(signer);
     } else if (signer !== null)
-      this.tell("unsigned", revision, `the seal is signed by another key, ${signer}`);
+      this.report("unsigned", revision, `the seal is signed by another key, ${signer}`);
     else if (this.trusted.length > 0 && this.signed > 0) {
-      this.tell("unsigned", revision, "the seal is not signed, and seals before it are");
+      this.report("unsigned", revision, "the seal is not signed, and seals before it are");
     }
   }
 
-  /** Whatever somebody has made of the revisions: as many are told of as can be. */
-  private tellMissing(last: number): void {
+  /** Whatever somebody has made of the revisions: as many are reported as can be. */
+  private reportMissing(last: number): void {
     const isMany = last - this.next >= MISSING_TOLD_MAX;
     const detail = `the seal is missing${isMany ? `; so are the ones up to ${last}` : ""}`;
     for (let revision = this.next; revision <= (isMany ? this.next : last); revision += 1)
-      this.tell("removed", revision, detail);
+      this.report("removed", revision, detail);
   }
 
-  private tell(kind: FindingKind, revision: number, detail: string): void {
+  private report(kind: FindingKind, revision: number, detail: string): void {
     this.findings.add({ kind, stream: AUDIT_STREAM, revision, seal: revision, detail });
   }
 }

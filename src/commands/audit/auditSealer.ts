@@ -182,7 +182,7 @@ async function readSeal(store: EventStore, revision: number) {
 
 /**
  * Finds the last sealed event that is still there, and what the seals name behind it. What was sealed last may be
- * erased by now, in the end all of a seal: then it is the one before that tells where to go on.
+ * erased by now, in the end all of a seal: then the one before says where to go on.
  */
 async function resumption(store: EventStore): Promise<Resumption> {
   const last = await readLastSeal(store);

@@ -28,7 +28,7 @@ export interface StreamEnd {
 const PAGE_STREAMS = 1_000;
 /** Streams whose progress is in memory; the others are on disk. */
 const STREAMS_IN_MEMORY_MAX = 20_000;
-/** A gap that is longer is told of as one. */
+/** A gap that is longer is reported as one. */
 const GAP_TOLD_MAX = 1_000;
 
 /**
@@ -87,7 +87,7 @@ export class RevisionGaps {
   compareEnd({ stream, last: seen }: StreamEnd, last: number | null): void {
     if (last !== null && last > seen) this.db.run("INSERT OR REPLACE INTO ends VALUES (?, ?)", stream, last);
     const why = "it is in the log, and its stream ends before it";
-    this.tell("hidden", { stream, from: (last ?? -1) + 1, upto: seen + 1, why });
+    this.report("hidden", { stream, from: (last ?? -1) + 1, upto: seen + 1, why });
   }
 
   /** Takes a placeholder: it is no event, and what it stands for must have been let go of. */
@@ -108,7 +108,7 @@ export class RevisionGaps {
     return this.progressOf(stream).released;
   }
 
-  /** The store does not show the revisions of `stream` below `before`; a later word takes the place of an earlier one. */
+  /** The store does not show the revisions of `stream` below `before`; a later word replaces an earlier one. */
   truncate(stream: string, before: number): void {
     const bound = Math.min(before, Number.MAX_SAFE_INTEGER);
     // What hid all of the stream was nobody's who erases: it is right that it does not last.
@@ -120,29 +120,29 @@ export class RevisionGaps {
     );
   }
 
-  /** Tells of every gap that nothing explains, and of every event that its stream does not show without a reason. */
+  /** Reports every gap that nothing explains, and of every event that its stream does not show without a reason. */
   finish(): void {
     for (const { stream, first, upto } of this.db.rows("SELECT * FROM gaps")) {
       const from = Math.max(Number(first), this.released(String(stream)));
       const why = "it is missing, and nothing let go of it";
-      this.tell("removed", { stream: String(stream), from, upto: Number(upto), why });
+      this.report("removed", { stream: String(stream), from, upto: Number(upto), why });
     }
     for (const row of this.db.rows("SELECT * FROM ends")) {
       const [stream, last] = [String(row.stream), Number(row.last)];
       const why = "its stream says that it was there, and the log does not show it";
-      this.tell("removed", { stream, from: this.progressOf(stream).next, upto: last + 1, why });
+      this.report("removed", { stream, from: this.progressOf(stream).next, upto: last + 1, why });
     }
     for (const { stream, before, highest } of this.db.rows("SELECT * FROM truncated")) {
       const { next, released } = this.progressOf(String(stream));
       const again = "it was cut off, and its stream may show it again";
-      this.tell("changed", {
+      this.report("changed", {
         stream: String(stream),
         from: Number(before),
         upto: Number(highest),
         why: again,
       });
       const why = "its stream does not show it any more, and nothing let go of it";
-      this.tell("hidden", {
+      this.report("hidden", {
         stream: String(stream),
         from: released,
         upto: Math.min(next, Number(before)),
@@ -151,7 +151,7 @@ export class RevisionGaps {
     }
   }
 
-  private tell(kind: FindingKind, { stream, from, upto, why }: Revisions): void {
+  private report(kind: FindingKind, { stream, from, upto, why }: Revisions): void {
     const isLong = upto - from > GAP_TOLD_MAX;
     const detail = isLong ? `${why}; so are the revisions up to ${upto - 1}` : why;
     for (let revision = from; revision < (isLong ? from + 1 : upto); revision += 1) {

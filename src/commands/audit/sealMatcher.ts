@@ -79,7 +79,7 @@ export class SealMatcher {
         if (others.length > LOOK_AHEAD_EVENTS) break;
         continue;
       }
-      // What lost seals named cannot be told from what was put in.
+      // What lost seals named cannot be distinguished from what was put in.
       if (!this.areSealsLost || found.length > 0) this.leaveOver(others, seal);
       others = [];
       found.push({ row, index });
@@ -92,7 +92,7 @@ export class SealMatcher {
     this.db.run("DELETE FROM waiting WHERE seq <= ?", found.at(-1)?.row.seq ?? 0);
   }
 
-  /** Tells of all that did not turn up, and of what turned up unasked. The number of events that no seal names. */
+  /** Reports all that did not turn up, and what turned up unasked. The number of events that no seal names. */
   finish(): number {
     if (this.db.get("SELECT 1 FROM absent LIMIT 1")) {
       this.db.run("CREATE INDEX waiting_by_name ON waiting (stream, revision)");
@@ -102,7 +102,7 @@ export class SealMatcher {
     for (const row of this.db.rows(
       "SELECT * FROM surplus s WHERE NOT EXISTS (SELECT 1 FROM carried c WHERE c.stream = s.stream AND c.revision = s.revision AND c.leaf = s.leaf)",
     )) {
-      this.tell(
+      this.report(
         "inserted",
         row as unknown as Place,
         Number(row.seal),
@@ -129,7 +129,7 @@ export class SealMatcher {
     const inOrder = found.map(({ index }) => index).sort((a, b) => a - b);
     found.forEach(({ row, index }, at) => {
       if (row.leaf !== places[index]?.leaf) {
-        this.tell(
+        this.report(
           "changed",
           row,
           seal,
@@ -138,7 +138,7 @@ export class SealMatcher {
             : "what is said of the erased event is not what was sealed",
         );
       } else if (inOrder[at] !== index)
-        this.tell("moved", row, seal, "it was elsewhere when the log was sealed");
+        this.report("moved", row, seal, "it was elsewhere when the log was sealed");
     });
   }
 
@@ -170,7 +170,7 @@ export class SealMatcher {
       );
     if (elsewhere) {
       const isSame = elsewhere.leaf === leaf;
-      this.tell(
+      this.report(
         isSame ? "moved" : "changed",
         place,
         seal,
@@ -186,13 +186,13 @@ export class SealMatcher {
     );
     if (carried.some((row) => row.leaf === leaf)) return;
     if (carried.length > 0)
-      this.tell("changed", place, seal, "what is said of the erased event is not what was sealed");
+      this.report("changed", place, seal, "what is said of the erased event is not what was sealed");
     else if (!losesEventHashes(stream) || revision >= this.order.released(stream)) {
-      this.tell("removed", place, seal, "it was sealed, and nothing let go of it");
+      this.report("removed", place, seal, "it was sealed, and nothing let go of it");
     }
   }
 
-  private tell(
+  private report(
     kind: FindingKind,
     { stream, revision }: Pick<Place, "stream" | "revision">,
     seal: number,

@@ -60,7 +60,7 @@ const STREAMS_ASKED_MAX = 64;
 /** A whole look at a store's own files may take so long. */
 const FAULTS_TIMEOUT_MS = 10 * MINUTE_MS;
 const NO_LEAF = "";
-/** Findings that are told of one by one; all are counted. */
+/** Findings that are reported one by one; all are counted. */
 const FINDINGS_SHOWN_MAX = 100;
 
 /**
@@ -122,7 +122,7 @@ async function readAgainst(options: VerifyLogOptions, db: ReadDatabaseFile, chec
 
 /**
  * Collects garbage after every so many of what is counted. Left to itself, the heap grows to several times what is in use,
- * because a walk that never waits gives no occasion to look: 290 MB in place of 140 for 310,000 events.
+ * because a walk that never waits gives no occasion to look: 290 MB instead of 140 for 310,000 events.
  */
 function garbageCollector(): (count: number) => void {
   let collectedAt = 0;
@@ -266,7 +266,7 @@ class LogCheck {
     }
   }
 
-  /** Takes of an event what it lets go of, and tells of an erasure that has no reason in the log. */
+  /** Takes of an event what it lets go of, and reports an erasure that has no reason in the log. */
   private release(event: RecordedEvent): void {
     const { stream, revision } = event;
     const { below, erased, unfounded } = this.erasures.take(event);

@@ -36,7 +36,7 @@ function tooBusy(stream: string): StoreError {
 }
 
 /**
- * Deletes an upload, and lets go of its name and of all else that was told of it before. False when it was another
+ * Deletes an upload, and releases its name and all else that earlier events say of it. False when it was another
  * request that did so, or there is no such upload in the workspace. Repeatable. Throws `StoreError`.
  */
 export async function erasePersonsUpload(

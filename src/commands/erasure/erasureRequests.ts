@@ -46,7 +46,7 @@ export async function requestPersonErasure(
   return id;
 }
 
-/** A request as its stream tells it. Times are RFC 3339. */
+/** A request by its stream. Times are RFC 3339. */
 export interface ErasureView {
   readonly id: string;
   readonly erasure: Erasure;

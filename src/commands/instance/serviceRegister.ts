@@ -78,7 +78,7 @@ export async function registerService(
     const { state } = await load(store, instanceAggregate, INSTANCE_STREAM);
     requireNotFrozen({ frozenAt: state?.frozenAt ?? null });
   } catch (error) {
-    // Why it may not work here is told, and not that the store could not be told of it.
+    // The reason why it may not work here is reported, and not that it could not be recorded.
     await leave().catch(() => {});
     throw error;
   }

@@ -37,7 +37,7 @@ export interface ExportEnd {
   readonly sha256: string;
 }
 
-/** An event as it is in a line: what the store says of it, without its place in the store. */
+/** An event as it is in a line: what the store says of it, without its position. */
 export type ExportedEvent = Omit<RecordedEvent, "position">;
 
 export type LogLine =

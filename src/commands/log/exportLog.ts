@@ -16,7 +16,7 @@ export interface ExportOptions {
   /** An empty database of its own, removed afterwards: which revisions of each stream have come by. */
   readonly scratch: ReadDatabaseFile;
   readonly onProgress: (events: number, position: Position) => void;
-  /** Told what the last line says. */
+  /** Gets what the last line says. */
   readonly onEnd: (end: ExportEnd) => void;
 }
 

@@ -94,7 +94,7 @@ async function ownKeyFinding(dns: DnsResolver, key: DkimKey): Promise<MailRecord
     : { ...finding, status: "wrong", detail: `has another key: publish ${value}` };
 }
 
-/** A key that somebody else signs with: that it is there is all that can be told. */
+/** A key that somebody else signs with: that it is there is all that is known. */
 async function relayKeyFinding(dns: DnsResolver, name: string): Promise<MailRecordFinding> {
   const found = await lookUp(dns, name);
   const base = { kind: "DKIM", name } as const;

@@ -14,7 +14,7 @@ const CHANGES: ReadonlySet<SenderEvent["type"]> = new Set<SenderEvent["type"]>([
   "SenderEnabled",
 ]);
 
-/** A sender with all that can be told about it; times are RFC 3339. */
+/** A sender with all that is known of it; times are RFC 3339. */
 export interface SenderView {
   readonly id: string;
   readonly sender: Sender;
@@ -22,7 +22,7 @@ export interface SenderView {
   readonly updatedAt: string;
 }
 
-/** One sender of the workspace as its stream tells it now; null when there is none, also when it is another's. */
+/** One sender of the workspace by its stream; null when there is none, also when it is another's. */
 export async function readSender(
   { store }: Pick<Dependencies, "store">,
   workspaceId: string,

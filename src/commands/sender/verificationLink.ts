@@ -50,7 +50,7 @@ function presented({ requestId, secret }: VerificationToken, now: EpochMs): Pres
   return { requestId, secretHash: secretHashOf(secret), now };
 }
 
-/** Who asks for an address, as its mail and the page of its link tell. */
+/** Who asks for an address, as its mail and the page of its link say. */
 export interface VerificationRequester {
   readonly workspaceId: string;
   /** What the operator called the workspace, without anything that could lead somewhere; may be empty. */

@@ -25,7 +25,7 @@ export function domainRecordOf(keys: InstanceKeys, workspaceId: string, domain: 
 }
 
 /**
- * Whether some record is `value`. A record may come as several strings, and where one ends is not told: any run
+ * Whether some record is `value`. A record may come as several strings, and where one ends is not known: any run
  * of them counts, because whoever has published the parts has published the whole.
  */
 export function holdsRecord(strings: readonly string[], value: string): boolean {

@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import { SECOND_MS } from "../../kernel/time.ts";
 import type { ContentUsage } from "../../ports/contentUsage.ts";
 
-/** What is told when it is used up. */
+/** The error's detail when it is used up. */
 export const CONTENT_ALLOWANCE_USED_UP =
   "the workspace's allowance for the content of messages and the sources of templates (content_bytes) is used up";
 

@@ -13,7 +13,7 @@ import { StorageAccount } from "./workspaceStorageAccount.ts";
 export interface StorageLedger {
   /**
    * Reserves room for `owner`, `email-<id>/<content event id>` or `attachment-<id>`; false when the allowance
-   * cannot take it. `bytes` takes the place of what the owner has already. Throws `StoreError`.
+   * cannot take it. `bytes` replaces what the owner has already. Throws `StoreError`.
    */
   reserve(workspaceId: string, owner: string, bytes: number, context: CommandContext): Promise<boolean>;
   /** Lets go of what `owner` has reserved. Repeatable. */

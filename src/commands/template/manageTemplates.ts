@@ -114,7 +114,7 @@ export function retireTemplate(
   return change(deps, templateId, (state) => archiveTemplate(state, workspaceId, at), context);
 }
 
-/** A template as its stream tells it now; null when there is none, also when it is another workspace's. */
+/** A template by its stream; null when there is none, also when it is another workspace's. */
 export async function readTemplate(
   deps: Dependencies,
   { workspaceId, templateId }: TemplateLocation,

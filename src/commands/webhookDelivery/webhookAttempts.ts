@@ -23,7 +23,7 @@ import type { EventStore } from "../../ports/eventStore.ts";
 import { webhookDeliveryAggregate } from "../aggregates.ts";
 import { load, toNewEvents, transact } from "../transact.ts";
 
-/** A delivery asked for many times over has a longer story; then its beginning is told. */
+/** A delivery asked for many times over has a longer history; then its beginning is shown. */
 const STORY_EVENTS_MAX = 1_000;
 
 /** A delivery at a known revision; null: its stream was never written. */
@@ -43,7 +43,7 @@ export async function readWebhookDelivery(store: EventStore, id: string): Promis
   return { id, ...(await load(store, webhookDeliveryAggregate, webhookDeliveryStream(id))) };
 }
 
-/** One event of a delivery's story. */
+/** One event of a delivery's history. */
 export interface WebhookHistoryEvent {
   readonly at: string;
   readonly event: WebhookDeliveryEvent;

@@ -15,7 +15,7 @@ import { contentOf } from "../email/readEmail.ts";
 /** The version of all payloads. `http/webhook/webhookEventSchemas` describes them. */
 const VERSION = 1;
 
-/** What an endpoint is sent (Standard Webhooks): the type, the event's own time, and what it tells. */
+/** What an endpoint is sent (Standard Webhooks): the type, the event's own time, and its data. */
 export interface WebhookPayload {
   readonly type: string;
   readonly version: typeof VERSION;
@@ -23,14 +23,14 @@ export interface WebhookPayload {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** What is told of an event, and how what an endpoint answers to it is kept: it may repeat it in any spelling. */
+/** What an endpoint gets to know of an event, and how its answer is kept: that may repeat it in any spelling. */
 export interface MappedEvent {
   readonly payload: WebhookPayload;
   readonly answer: AnswerKeeping;
 }
 
 export type AnswerKeeping =
-  /** It tells of nobody. */
+  /** It names nobody. */
   | { readonly kind: "plain" }
   /** With the salt of an event that is erased with the person. */
   | { readonly kind: "encrypted"; readonly salt: string }
@@ -39,7 +39,7 @@ export type AnswerKeeping =
 
 type Reader = Pick<Dependencies, "store" | "content" | "webhooks" | "keys">;
 
-/** What a delivery tells, from the log as it is now: what was erased is not told any more. Throws `StoreError`. */
+/** What a delivery carries, from the log as it is now, without what was erased. Throws `StoreError`. */
 export function mapToWebhookEvent(deps: Reader, origin: DeliveryOrigin): Promise<MappedEvent> {
   if (origin.eventStream.startsWith("email-")) return mapEmailEvent(deps, origin);
   return origin.eventStream.startsWith("suppression-")

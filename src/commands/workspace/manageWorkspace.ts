@@ -89,7 +89,7 @@ export function limitWorkspace(
   return changeWorkspace(deps, id, { decide, changesPerDayMax: CHANGES_PER_DAY_MAX }, context);
 }
 
-/** A workspace as its stream tells it now, with the time of its creation; null when there is none. */
+/** A workspace by its stream, with the time of its creation; null when there is none. */
 export async function readWorkspace(deps: Dependencies, id: string) {
   const stream = workspaceStream(id);
   const known = await deps.workspaces.loaded(id);

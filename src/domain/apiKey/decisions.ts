@@ -24,7 +24,7 @@ export function revokeApiKey(state: ApiKeyState): Decision<"revoked" | "notFound
 export const OVERLAP_SECONDS_DEFAULT = 86_400;
 export const OVERLAP_SECONDS_MAX = 2_592_000;
 
-/** Lets a key end when another one has taken its place; never later than it would have ended. */
+/** Lets a key end when another one has replaced it; never later than it would have ended. */
 export function rotateApiKey(
   state: ApiKeyState,
   newKeyId: string,

@@ -11,14 +11,14 @@ const schemas = {
     expiresAt: Type.Optional(Type.String()),
     /** The key that issued it; absent of one that the operator has issued. */
     issuerId: Type.Optional(Type.String()),
-    /** The key that it takes the place of. */
+    /** The key that it replaces. */
     rotatedFrom: Type.Optional(Type.String()),
     /** The addresses and domains that it may send from, in lower case; absent: all of the workspace. */
     senders: Type.Optional(Type.Array(Type.String())),
     /** Where it may be used from, in CIDR notation; absent: from everywhere. */
     clientRanges: Type.Optional(Type.Array(Type.String())),
   }),
-  /** Another key took its place; it opens nothing from `expiresAt` on. */
+  /** Another key replaced it; it opens nothing from `expiresAt` on. */
   ApiKeyRotated: Type.Object({ newKeyId: Type.String(), expiresAt: Type.String() }),
   ApiKeyRevoked: Type.Object({}),
 };

@@ -14,7 +14,7 @@ export interface ApiKey {
   readonly revoked: boolean;
   /** Null: the operator issued it. */
   readonly issuerId: string | null;
-  /** Null: it took no other one's place. */
+  /** Null: it replaced no other one. */
   readonly rotatedFrom: string | null;
   /** Null: it may send from every sender of the workspace. */
   readonly senders: ReadonlySet<string> | null;

@@ -41,7 +41,7 @@ export function retire(
 }
 
 /**
- * Lets go of the name of an upload whose bytes are gone, and of all else that was told of it before. `erased` are the
+ * Releases the name of an upload whose bytes are gone, and all else that earlier events say of it. `erased` are the
  * events that are cut off then.
  */
 export function eraseUpload(

@@ -16,7 +16,7 @@ const schemas = {
   }),
   /** It was looked into and can be sent. */
   AttachmentValidated: Type.Object({}),
-  /** It can never be sent. `code` is what a send that names it would be told of a direct file like it. */
+  /** It can never be sent. `code` is the error of a send with a direct file like it. */
   AttachmentRejected: Type.Object({ code: Type.String(), reason: Type.String() }),
   AttachmentExpired: Type.Object({
     reason: Type.Union([Type.Literal("retention"), Type.Literal("deleted")]),
@@ -24,7 +24,7 @@ const schemas = {
   /** The bytes of a rejected or expired upload are gone, and what it held of the storage allowance is free. */
   AttachmentBytesRemoved: Type.Object({}),
   /**
-   * What is told of an upload whose name was erased; the events before are cut off. Comes after its bytes are gone.
+   * What stays of an upload whose name was erased; the events before are cut off. Comes after its bytes are gone.
    * `erased` has their leaves, so that the chain over the log can still be checked.
    */
   AttachmentErased: Type.Object({

@@ -15,7 +15,7 @@ export interface Place {
 export interface ChainEnd {
   /** The revision of the last seal; null when there is none. */
   readonly revision: number | null;
-  /** The leaf of the last seal: whoever keeps it elsewhere can tell another chain from this one. */
+  /** The leaf of the last seal: whoever keeps it elsewhere recognizes another chain. */
   readonly leaf: string | null;
   readonly covered: number;
 }

@@ -14,7 +14,7 @@ const EmailAttachment = Type.Object({
 });
 export type EmailAttachment = Static<typeof EmailAttachment>;
 
-/** What a person sent: the only place of the log, beside the sender's own stream, that holds an address. */
+/** What a person sent: the only event of the log, beside the sender's own stream, that holds an address. */
 export const EmailContent = Type.Object({
   from: Type.String(),
   /** The name that the send gave, or else the sender's display name as it was at acceptance. */
@@ -40,7 +40,7 @@ export type EmailContent = Static<typeof EmailContent>;
 /** Where content is that is too large for an event: in the content store, under the message's own folder. */
 const ContentReference = Type.Object({ sha256: Type.String(), bytes: Type.Integer() });
 
-/** What every accepted message carries for good; nothing in it tells who wrote to whom. */
+/** What every accepted message carries for good; nothing in it says who wrote to whom. */
 const Accepted = {
   workspaceId: Type.String(),
   senderId: Type.String(),
@@ -141,11 +141,11 @@ const schemas = {
     reason: Type.String(),
     ...RelayAnswer,
     /**
-     * The recipient's domain, for usage: nothing else of the log that stays tells where mail bounces. Only here,
+     * The recipient's domain, for usage: nothing else that stays in the log says where mail bounces. Only here,
      * so that no more domains are kept than refused mail, and absent where the operator wants none.
      */
     recipientDomain: Type.Optional(Type.String()),
-    /** Set when somebody told of it after the relay had taken the message; absent for the relay's own refusal. */
+    /** Who reported it after the relay had taken the message; absent for the relay's own refusal. */
     source: Type.Optional(Type.String()),
   }),
   /** The recipient's server, or a provider, says that the message is in the mailbox. */

@@ -170,7 +170,7 @@ function matches(rule: ReplyRule, code: number, enhanced: string, words: string)
   return rule.text !== undefined && !rule.textUnless?.test(enhanced) && rule.text.test(words);
 }
 
-/** What a reply gives as its reason; null when neither its code nor its words tell. */
+/** What a reply gives as its reason; null when neither its code nor its words say. */
 export function reasonOfReply(code: number, reply: string): RefusalReason | null {
   const enhanced = WRAPPED_CODE.exec(reply)?.[1] ?? enhancedCode(reply);
   const words = reply.replace(NOT_WORDS, "<>");

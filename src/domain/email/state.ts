@@ -148,7 +148,7 @@ function accepted(data: Accepted, acceptedAs: AcceptedAs, scheduledAt: EpochMs |
 }
 
 /**
- * Delivery ends once: the first terminal status stays, and a late outcome only adds to the story. What is told of the
+ * Delivery ends once: the first terminal status stays, and a late outcome only adds to the history. What is reported of the
  * message afterwards is another matter: see {@link tell}.
  */
 function end(state: Email, status: EmailStatus, attempt?: number): Email {
@@ -156,14 +156,14 @@ function end(state: Email, status: EmailStatus, attempt?: number): Email {
   return isTerminal(state.status) ? settled : { ...settled, status, claim: null };
 }
 
-/** From which statuses what somebody tells of a message leads on: what was told last is only weaker than it. */
+/** The statuses that feedback supersedes: those that say less than it. */
 const TOLD_FROM: Readonly<Record<"delivered" | "bounced" | "complained", ReadonlySet<EmailStatus>>> = {
   delivered: new Set(["sending", "deferred", "sent"]),
   bounced: new Set(["sending", "deferred", "sent", "delivered"]),
   complained: new Set(["sending", "deferred", "sent", "delivered"]),
 };
 
-/** Whether what somebody tells of a message changes how it stands. Only a message that a relay may have is told of. */
+/** Whether feedback changes a message's status. Only a message that a relay may have has feedback. */
 export function isNews({ status, ambiguous }: Email, told: keyof typeof TOLD_FROM): boolean {
   return TOLD_FROM[told].has(status) && (status !== "deferred" || ambiguous);
 }
@@ -239,7 +239,7 @@ function evolveExisting(
       if (event.data.source !== undefined) return tell(state, "bounced");
       return end(state, "bounced", event.data.attempt);
     case "EmailFailed":
-      // The end of its time settles no attempt: a worker that was given up may still have an outcome to tell.
+      // The end of its time settles no attempt: a worker that was given up may still have an outcome to record.
       return end(state, "failed", event.data.reason === EXPIRED ? undefined : event.data.attempt);
     case "EmailCanceled":
       return end(state, "canceled");

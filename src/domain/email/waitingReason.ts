@@ -48,7 +48,7 @@ export interface WaitingFacts {
   readonly relay: { readonly trouble: RelayTrouble; readonly nextTryAt: EpochMs } | null;
 }
 
-/** What is told to whoever asks: what kind of trouble it is, not where the relay is. */
+/** What callers see: what kind of trouble it is, not where the relay is. */
 export const RELAY_DETAILS: Readonly<Record<RelayTrouble, string>> = {
   login_refused: "The relay refuses the service's log-in, or wants one.",
   tls_failed: "No secure connection to the relay comes about.",

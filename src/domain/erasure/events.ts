@@ -31,7 +31,7 @@ const CopyTaken = Type.Object({
 export type CopyTaken = Static<typeof CopyTaken>;
 
 const schemas = {
-  /** Everything of a person in a workspace is to go that was there at this event's place in the log. */
+  /** Everything of a person in a workspace is to go that was there at this event's position in the log. */
   ErasureRequested: Type.Object({
     workspaceId: Type.String(),
     /** The person, by the keyed hash of the address: the address itself is written nowhere. */

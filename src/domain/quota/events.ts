@@ -7,7 +7,7 @@ const Moved = {
   count: Type.Integer({ minimum: 1 }),
   /** The running instance that has taken them in hand or returned them. */
   instance: Type.String(),
-  /** All that instances have taken and not returned, with this: the last event alone tells the state. */
+  /** All that instances have taken and not returned, with this: the last event alone holds the state. */
   reserved: Type.Integer({ minimum: 0 }),
   /** The one message that it was taken for, where messages are taken singly. */
   messageId: Type.Optional(Type.String()),

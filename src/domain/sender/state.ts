@@ -52,7 +52,7 @@ function evolveRequest(request: VerificationRequest, { type, data }: RequestEven
     case "SenderVerificationMailSent":
       return { ...request, mail: "sent" };
     case "SenderVerificationMailFailed": {
-      // A worker that was given up tells of an attempt that others have gone on from.
+      // A worker that was given up records an attempt that others have gone on from.
       if (request.mail === "sent" || data.attempt !== request.attempts) return request;
       if (data.nextAttemptAt === undefined) return { ...request, mail: "failed" };
       return { ...request, mail: "waiting", nextAttemptAt: epochMs(data.nextAttemptAt) };

@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 
 const schemas = {
-  /** A service works on this log from now on. `host` and `dataDir` tell people which one it is. */
+  /** A service works on this log from now on. `host` and `dataDir` say to people which one it is. */
   ServiceJoined: Type.Object({ serviceId: Type.String(), host: Type.String(), dataDir: Type.String() }),
   /** It has nothing under way any more, and accepts nothing: it has ended, or has seen that the log is frozen. */
   ServiceLeft: Type.Object({ serviceId: Type.String() }),

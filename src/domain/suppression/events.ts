@@ -34,7 +34,7 @@ const schemas = {
   SuppressionAddressErased: Type.Object({
     workspaceId: Type.String(),
     recipientHash: Type.String(),
-    /** Whether earlier suppressions of the same recipient go with it, of which subscribers were told. */
+    /** Whether earlier suppressions of the same recipient go with it, which subscribers know of. */
     cutsHistory: Type.Boolean(),
     erasureId: Type.String(),
     erased: ErasedEvents,

@@ -53,7 +53,7 @@ export type FilledVariables =
 /**
  * The values that a template is rendered with: the given ones, and defaults where none is given. Null counts as
  * not given. A value that no definition names is passed on unchecked: no version that is drafted now can read it, so a
- * sender may tell more than a version asks for. All that is wrong is told at once.
+ * sender may give more than a version asks for. All faults are reported at once.
  */
 export function fillVariables(
   definitions: readonly VariableDefinition[],

@@ -5,7 +5,7 @@ import { type EventOf, makeCodec } from "../../kernel/event/codec.ts";
 export const DeliveryOrigin = Type.Object({
   workspaceId: Type.String(),
   endpointId: Type.String(),
-  /** The event of the log that is told of: its id, and where it is. */
+  /** The event of the log that is delivered: its id, and where it is. */
   eventId: Type.String(),
   eventStream: Type.String(),
   eventRevision: Type.Integer(),
@@ -21,7 +21,7 @@ const Outcome = {
   /** Absent when there was no answer. */
   statusCode: Type.Optional(Type.Integer()),
   /**
-   * The beginning of the answer's body, addresses replaced. Of what tells of a person it is encrypted with the salt of an
+   * The beginning of the answer's body, addresses replaced. Of what names a person it is encrypted with the salt of an
    * event that is erased with them.
    */
   excerpt: Type.Optional(Type.String()),

@@ -45,7 +45,7 @@ export async function issueOnRequest(
   return outcome;
 }
 
-/** Issues a key in another one's place. Throws the `Problem` that keeps it from that. */
+/** Issues a key that replaces another one. Throws the `Problem` that keeps it from that. */
 export async function rotateOnRequest(
   { deps, apiKeys }: KeysOptions,
   issuer: Principal,

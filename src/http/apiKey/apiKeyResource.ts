@@ -44,7 +44,7 @@ export const IssuedApiKey = Closed(
   { $id: "IssuedApiKey" },
 );
 
-/** The later of what the log tells and what this instance has seen and not written yet. */
+/** The later of what the log says and what this instance has seen and not written yet. */
 function lastUseOf({ apiKeyLastUse }: Dependencies, { id, lastUsedAt }: ApiKeyRow): string | null {
   const seen = apiKeyLastUse.lastSeen(id);
   if (seen === null || (lastUsedAt !== null && epochMs(lastUsedAt) >= seen)) return lastUsedAt;

@@ -68,7 +68,7 @@ export function attachmentsController({ deps, basePath, attachments }: Attachmen
         const { status } = query;
         const wanted = { workspaceId, ...pageRequest(query), ...definedMembers({ status }) };
         const { shown: rows, nextCursor } = await findPage(attachments, wanted, listAttachments);
-        // File names are in the uploads' own streams only, so that erasing one place is enough.
+        // File names are in the uploads' own streams only, so that erasing one stream is enough.
         const found = await attachments.scheduler.mapEach(rows, async ({ id }) => {
           const upload = await readAttachment(deps, workspaceId, id);
           return upload === null ? [] : [attachmentJson(id, upload)];

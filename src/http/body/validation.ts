@@ -18,7 +18,7 @@ export function inWords<Schema extends TSchema>(words: string, schema: Schema): 
   return { ...schema, [WORDS]: words };
 }
 
-/** The schema of a body that `rules` are for as well: a body that it refuses is told what they find, too. */
+/** The schema of a body that `rules` are for as well: for a body that it refuses, what they find is reported, too. */
 export function withRules<Schema extends TSchema>(schema: Schema, rules: FurtherRules): Schema {
   return { ...schema, [FURTHER]: rules };
 }
@@ -85,7 +85,7 @@ export function checkBy(schema: TSchema): (value: unknown) => void {
   };
 }
 
-/** Everything that is wrong with what came, each place once, up to {@link ERRORS_MAX}. */
+/** Everything that is wrong with what came, each value once, up to {@link ERRORS_MAX}. */
 export function validationProblem({
   validator,
   value,
@@ -94,7 +94,7 @@ export function validationProblem({
   for (const { pointer, message } of faultsOf(
     (validator as { Errors(value: unknown): ValueErrorIterator }).Errors(value),
   )) {
-    // The first fault of a place tells the most: what is missing is of no type either.
+    // The first fault of a value says the most: what is missing is of no type either.
     if (!found.has(pointer)) found.set(pointer, message);
     if (found.size >= ERRORS_MAX) break;
   }

@@ -68,7 +68,7 @@ export async function sendBatch(
   for (const email of emails) {
     await rest();
     const answer = answerOf(email, lastOfKey, send);
-    // What fails while others are begun is told by the wait for all of them.
+    // What fails while others are begun is reported by the wait for all of them.
     answer.catch(() => {});
     answers.push(answer);
   }

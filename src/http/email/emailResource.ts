@@ -85,13 +85,13 @@ export function rowSummaryJson({
   return { id, object: "email", status, created_at: createdAt, updated_at: updatedAt, ...unknown, attempts };
 }
 
-/** Who told what became of a message. */
+/** Who reported what became of a message. */
 export const FeedbackSource = Type.String({
   description:
     "Who told it: `return_path` (a mail to the envelope's address), `complaint_address`, `ses`, `postmark`, `api` or `simulator`.",
 });
 
-/** Who told of a bounce. */
+/** Who reported a bounce. */
 export const BounceSource = Type.String({
   description:
     "`relay` when it refused the message at once; else who told it later, as of `email.delivered`.",

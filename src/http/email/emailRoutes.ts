@@ -200,7 +200,7 @@ function momentOf(asOf: string | undefined): EpochMs | null {
   return asOf === undefined ? null : epochMs(dateTime("/as_of", asOf));
 }
 
-/** The message as it is, or as it was at a moment. */
+/** The message as it is, or as it was at a time. */
 async function existing(
   deps: Dependencies,
   request: Request,
@@ -237,7 +237,7 @@ async function listPage(deps: Dependencies, emails: ReadModel, workspaceId: stri
   const wanted = emailQuery(deps, workspaceId, query);
   await catchUpIfInTime(emails);
   const { shown, nextCursor } = await findPage(emails, wanted, listEmails);
-  // Addresses and subjects are in the messages' own streams only, so that erasing one place is enough.
+  // Addresses and subjects are in the messages' own streams only, so that erasing one stream is enough.
   const items = await emails.scheduler.mapEach(shown, (row) => summaryOf(deps, workspaceId, row));
   return { data: items.filter((item) => item !== null), next_cursor: nextCursor };
 }

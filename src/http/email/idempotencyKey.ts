@@ -31,7 +31,7 @@ export function idempotencyKeyOf(headers: Headers): string {
 }
 
 /**
- * 8 to 200 characters of 0x20 to 0x7E after trimming. Two headers cannot be told from one that holds
+ * 8 to 200 characters of 0x20 to 0x7E after trimming. Two headers cannot be distinguished from one that holds
  * a comma and a space, and a key that somebody on the way added to would make every retry another message.
  */
 export function checkedIdempotencyKey(given: string, pointer = HEADER): string {

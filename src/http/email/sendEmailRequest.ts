@@ -217,7 +217,7 @@ function contentFaults(body: UncheckedMembers): readonly ProblemDetail[] {
   return faults;
 }
 
-/** The html could not tell two files apart that it calls the same. */
+/** The html could not distinguish two files that it calls the same. */
 function attachmentFaults(attachments: unknown): readonly ProblemDetail[] {
   if (!Array.isArray(attachments)) return NO_FAULTS;
   const ids = attachments.map((one) =>

@@ -67,7 +67,7 @@ function reportJson({ counts, remains, copies }: ErasureState): AnswerOf<typeof 
     uploads_kept: counts.uploadsKept,
     suppressions_erased: counts.suppressionsErased,
     remains,
-    // Where they are is the operator's business: the command line tells.
+    // Where they are is the operator's business: the command line says.
     copies: copies?.map(({ kind, at }) => ({ kind, taken_at: at })) ?? null,
     not_reached: NOT_REACHED,
   };

@@ -9,7 +9,7 @@ const MESSAGE_ID_CHARACTERS_MAX = 998;
 const PROVIDER_ID_CHARACTERS_MAX = 200;
 const REPLY_CHARACTERS_MAX = 4_000;
 
-/** What happened, in the words of those who tell it. */
+/** What happened, in the words of those who report it. */
 const KINDS = ["delivered", "bounced", "complained"] as const;
 
 export const TellFeedbackBody = withRules(

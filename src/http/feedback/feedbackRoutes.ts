@@ -28,7 +28,7 @@ interface FeedbackOptions extends Dependencies {
   readonly emails: ReadModel;
 }
 
-/** What others tell of messages. */
+/** What others report of messages. */
 export function feedbackController(deps: FeedbackOptions) {
   const hooks = hooksOf(deps, feedbackOperations);
   return new Elysia({ normalize: false })

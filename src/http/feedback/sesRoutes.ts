@@ -13,7 +13,7 @@ interface SesOptions extends Pick<SesContext, "sns" | "topicArns" | "bounceDomai
 /** Whose share of the memory for bodies these take: nobody has a key. */
 const BODIES_OF = "amazon-sns";
 
-/** What Amazon SES tells through Amazon SNS, which has no key but signs what it says. */
+/** What Amazon SES reports through Amazon SNS, which has no key but signs what it says. */
 export function sesController({ deps, ...options }: SesOptions) {
   const { store, content, keys } = deps;
   const take = sesNotifications({ store, content, keys, ...options });

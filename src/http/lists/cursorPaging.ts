@@ -3,7 +3,7 @@ import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import { dateTime } from "../body/dateTimeText.ts";
 import { invalid, type Problem } from "../server/problem.ts";
 
-/** How many items a list answers when it is not told, and at most. */
+/** How many items a list answers by default, and at most. */
 const PAGE_ITEMS_DEFAULT = 25;
 export const PAGE_ITEMS_MAX = 100;
 
@@ -39,7 +39,7 @@ export function encodeCursor(key: PageKey): string {
   return Buffer.from(JSON.stringify([key.createdAt, key.id])).toString("base64url");
 }
 
-/** `isId` tells an id of the list's items. */
+/** `isId` recognizes an id of the list's items. */
 export function decodeCursor(cursor: string, isId: (text: string) => boolean = isUuid): PageKey {
   try {
     const [createdAt, id] = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8")) as unknown[];
@@ -55,7 +55,7 @@ export function notACursor(): Problem {
   return invalid("/cursor", "is not a next_cursor of this list");
 }
 
-/** The page that a query asks for. `isId` tells an id of the list's items. */
+/** The page that a query asks for. `isId` recognizes an id of the list's items. */
 export function pageRequest(
   { limit, cursor }: { readonly limit?: string; readonly cursor?: string },
   isId: (text: string) => boolean = isUuid,
@@ -75,7 +75,7 @@ export function createdRange(query: { readonly created_from?: string; readonly c
   };
 }
 
-/** One page of what `find` lists: it is asked for one row more, which only tells whether there is more. */
+/** One page of what `find` lists: it is asked for one row more, which only shows whether there is a next page. */
 export function pageOf<Row extends PageKey>(
   request: PageRequest,
   find: (request: PageRequest) => readonly Row[],

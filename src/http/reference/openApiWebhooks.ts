@@ -4,7 +4,7 @@ import { webhookEvents } from "../webhook/webhookEventSchemas.ts";
 import type { DocumentParameter, DocumentWebhook } from "./openApiTypes.ts";
 import { type Components, type JsonSchema, jsonSchema } from "./typeboxToJsonSchema.ts";
 
-/** Groups the events on the reference page, and tells what holds for all of them. */
+/** Groups the events on the reference page, and says what holds for all of them. */
 export const WEBHOOK_EVENTS_TAG = "Webhook events";
 
 const HEADERS: readonly (readonly [name: string, description: string, schema: JsonSchema])[] = [

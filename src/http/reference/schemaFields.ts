@@ -85,7 +85,7 @@ function descriptionOf(schema: JsonSchema): string {
 
 /**
  * The fields of everything that `schema` holds, from the outside in. Where it may be one of several objects, what they
- * have in common is told once.
+ * have in common is said once.
  */
 export function fieldsOf(schema: JsonSchema, schemas: Schemas, depth = 0): readonly Field[] {
   if (depth > DEPTH_MAX) return [];

@@ -79,7 +79,7 @@ async function verifyByDns(
 const FOUND_STRINGS_MAX = 3;
 const FOUND_CHARACTERS_MAX = 100;
 
-/** What was found in place of a record. Anybody may have written it, so only what can be seen is repeated. */
+/** What was found instead of a record. Anybody may have written it, so only what can be seen is repeated. */
 function foundText(found: readonly string[]): string {
   if (found.length === 0) return "there is no TXT record of this name";
   const shown = found.slice(0, FOUND_STRINGS_MAX).map((text) => {

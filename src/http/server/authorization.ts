@@ -76,7 +76,7 @@ export async function countPage(request: Request): Promise<void> {
   if (retryAfterSeconds !== null) throw rateLimited(retryAfterSeconds);
 }
 
-/** A client that keeps on failing is told to wait. Whoever has a valid key at the same address is not affected. */
+/** A client that keeps on failing has to wait. Whoever has a valid key at the same address is not affected. */
 async function unauthorized(request: Request, fault: AuthenticationFault): Promise<Problem> {
   const address = clientOf(request);
   const problem = refusedFor("UNAUTHORIZED", [{ pointer: "/Authorization", message: UNAUTHORIZED[fault] }]);

@@ -33,7 +33,7 @@ export interface Operation {
   readonly multipart?: TSchema;
   /** The answer when all is well. */
   readonly success: OperationAnswer;
-  /** Further answers: 304 to a conditional request, 200 to a repeat, a page for people in place of a problem. */
+  /** Further answers: 304 to a conditional request, 200 to a repeat, a page for people instead of a problem. */
   readonly also?: readonly OperationAnswer[];
   /**
    * Codes of its own. What every operation of its kind can answer is added by the document: INVALID_REQUEST, be it for

@@ -12,7 +12,7 @@ export interface ProblemOptions {
   readonly detail?: string;
   readonly errors?: readonly ProblemDetail[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** 503 in place of the code's own status: the same request may work a little later. */
+  /** 503 instead of the code's own status: the same request may work a little later. */
   readonly unavailable?: boolean;
 }
 
@@ -42,7 +42,7 @@ function isRetryable({ code, status }: Problem): boolean {
 /** Of whatever somebody's key opened, no copy is kept on the way, and nothing is taken for what it is not. */
 export const PRIVATE_HEADERS = { "cache-control": "no-store", "x-content-type-options": "nosniff" } as const;
 
-/** So many faults of one request are told at most; the rest show once these are mended. */
+/** So many faults of one request are reported at most; the rest show once these are mended. */
 export const ERRORS_MAX = 20;
 
 /** The body of every refusal: RFC 9457 and our own members. */

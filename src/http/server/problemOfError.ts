@@ -5,7 +5,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import { ReadDatabaseError } from "../../ports/readDatabase.ts";
 import { Problem } from "./problem.ts";
 
-/** What a caller is told of an error; null when it is a bug, of which it is told nothing. */
+/** The problem that a caller gets for an error; null when it is a bug, whose details stay inside. */
 export function problemOf(error: unknown): Problem | null {
   if (error instanceof Problem) return error;
   if (error instanceof ChangeRateError) {

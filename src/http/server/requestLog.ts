@@ -5,7 +5,7 @@ interface Lines {
   error(fields: object, message: string): void;
 }
 
-/** What a server tells about a request once it is answered. No address, key or content is in it. */
+/** What a server logs about a request once it is answered. No address, key or content is in it. */
 export interface RequestLine {
   readonly requestId: string;
   readonly method: string;
@@ -32,7 +32,7 @@ export interface RequestLog {
 }
 
 export interface RequestLogOptions {
-  /** Every request is told, whatever came of it, and there is no bound. */
+  /** Every request is logged, whatever came of it, and there is no bound. */
   readonly isWhole: boolean;
   readonly lines: Lines;
   /** Calls back after so many ms; need not keep the process alive. */
@@ -76,7 +76,7 @@ export function requestLog({ isWhole, lines, after }: RequestLogOptions): Reques
   };
 }
 
-/** Says whether one more line may be written; at the end of its time it tells how many were not. */
+/** Says whether one more line may be written; at the end of its time it says how many were not. */
 function lineBudget(
   after: RequestLogOptions["after"],
   tellOmitted: (omitted: number) => void,

@@ -15,7 +15,7 @@ export class RequestsInFlight {
     if (this.count === 0) for (const settle of this.waiting.splice(0)) settle();
   }
 
-  /** Settles at the first moment when none is at work. */
+  /** Settles as soon as none is at work. */
   async whenIdle(): Promise<void> {
     if (!this.isIdle) await new Promise<void>((resolve) => this.waiting.push(resolve));
   }

@@ -19,7 +19,7 @@ const WORDS: ReadonlySet<string> = new Set(
 const LOGGED_PARTS_MAX = 8;
 
 /**
- * A path below BASE_URL as a log line may tell it: its route. What is in the variable parts, and in a path of no route,
+ * A path below BASE_URL as a log line may hold it: its route. What is in the variable parts, and in a path of no route,
  * may be a key or an address, so nothing of it is shown but the words of our own routes.
  */
 export function loggedPath(path: string): string {

@@ -205,7 +205,7 @@ function unreadablePath(context: RequestContext): Response {
   return answerProblem(new Problem("NOT_FOUND"), context);
 }
 
-/** Operations that tell of the process and its document, not of the log. */
+/** Operations about the process and its document, not about the log. */
 const WITHOUT_LOG: readonly string[] = [
   routes.home,
   routes.live,
@@ -274,7 +274,7 @@ export interface OpenPort {
   kill(): Promise<void>;
 }
 
-/** Takes the port: whoever is to be told where the service is reached must know it before the service is made. */
+/** Takes the port: the service's address must be known before the service is made. */
 export function openPort({ host, port, log }: Pick<ServerOptions, "log"> & PortOptions): OpenPort {
   const made = Promise.withResolvers<Fetch>();
   let fetch: Fetch = async (request, connections) => (await made.promise)(request, connections);

@@ -55,7 +55,7 @@ export function suppressionsController({ deps, basePath, suppressions }: Suppres
         await whenCaughtUp(suppressions);
         const wanted = suppressionQuery(principalOf(request).workspaceId, query);
         const { shown: rows, nextCursor } = await findPage(suppressions, wanted, listSuppressions);
-        // Addresses are in the recipients' own streams only, so that erasing one place is enough.
+        // Addresses are in the recipients' own streams only, so that erasing one stream is enough.
         const read = (row: SuppressionRow) => readSuppressionAt(deps.store, row);
         const shown = await suppressions.scheduler.mapEach(rows, read);
         return pageJson({ shown, nextCursor }, suppressionJson);

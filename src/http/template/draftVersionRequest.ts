@@ -144,7 +144,7 @@ function sum(sizes: Sizes): number {
   return sizes.reduce((total, [, bytes]) => total + bytes, 0);
 }
 
-/** The largest part is told. */
+/** The largest part is named. */
 function sizeFaults(sizes: Sizes): readonly ProblemDetail[] {
   if (sum(sizes) <= VERSION_BYTES_MAX) return [];
   const [largest = ""] = sizes.toSorted(([, one], [, other]) => other - one)[0] ?? [];

@@ -8,7 +8,7 @@ import { DisabledReason } from "./webhookEndpointResource.ts";
 /** The version of every payload. What is added leaves it as it is; what changes or goes away makes the next one. */
 const PAYLOAD_VERSION = 1;
 
-/** One type of event: when it is told, and what its `data` says. */
+/** One type of event: when it is sent, and what its `data` says. */
 interface WebhookEventFacts {
   readonly summary: string;
   readonly data: TProperties;

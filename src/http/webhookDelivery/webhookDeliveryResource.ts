@@ -99,8 +99,8 @@ export function answerOpener(keys: Pick<InstanceKeys, "decryptWithSalt">, answer
 }
 
 /**
- * Every attempt, in order, with what became of it; a late outcome takes the place of a lease that ran out. What was
- * missed has no story.
+ * Every attempt, in order, with what became of it; a late outcome replaces a lease that ran out. What was
+ * missed has no history.
  */
 export function webhookHistoryJson(
   story: readonly WebhookHistoryEvent[],

@@ -5,7 +5,7 @@ import { mapToWebhookEvent } from "../../commands/webhookDelivery/webhookPayload
 import { originOf } from "./redelivery.ts";
 import { answerOpener, deliveryJson, webhookHistoryJson } from "./webhookDeliveryResource.ts";
 
-/** A delivery with its attempts, and with what it tells. Throws `StoreError`. */
+/** A delivery with its attempts and its payload. Throws `StoreError`. */
 export async function wholeDelivery(deps: Dependencies, row: WebhookDeliveryRow) {
   const story = await readWebhookHistory(deps.store, row.id);
   const { payload, answer } = await mapToWebhookEvent(deps, originOf(row));

@@ -10,7 +10,7 @@ const PATTERN = /^pl_([0-9A-Za-z]{12})[0-9A-Za-z]{32}([0-9A-Za-z]{6})$/;
 const newId = customAlphabet(BASE62, ID_CHARACTERS);
 const newSecret = customAlphabet(BASE62, SECRET_CHARACTERS);
 
-/** CRC-32 of the text in six base62 digits: tells a typing error or a cut from a wrong key without a look-up. */
+/** CRC-32 of the text in six base62 digits: distinguishes a typing error or a cut from a wrong key without a look-up. */
 function checksum(text: string): string {
   let rest = Bun.hash.crc32(text);
   let digits = "";

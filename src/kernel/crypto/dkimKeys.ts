@@ -30,7 +30,7 @@ export function dkimAlgorithm(privateKey: string): DkimKey["algorithm"] | null {
   }
 }
 
-/** The record that tells verifiers the public half of a key (RFC 6376 §3.6.1). */
+/** The record that gives verifiers the public half of a key (RFC 6376 §3.6.1). */
 export function dkimRecord({ domain, selector, algorithm, privateKey }: DkimKey): DkimRecord {
   const key = createPublicKey(privateKey);
   const isRsa = algorithm === "rsa-sha256";

@@ -11,7 +11,7 @@ export const IMPORT_STREAM = "import";
 export const SERVICES_STREAM = "services";
 
 /**
- * Whether an event is one of the log's own. What an import leaves in a store, and who works there, tells of that store:
+ * Whether an event is one of the log's own. What an import leaves in a store, and who works there, is about that store:
  * it is in no export, and no seal is about it.
  */
 export function isLogEvent({ stream, type }: { readonly stream: string; readonly type: string }): boolean {

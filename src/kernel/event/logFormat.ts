@@ -8,7 +8,7 @@ export interface LogFormat {
 }
 
 /**
- * Each release that knows a new event type, or a new version of one, has a format of its own. A log tells its own by
+ * Each release that knows a new event type, or a new version of one, has a format of its own. A log names its own by
  * {@link LOG_FORMAT_RAISED}, which comes before the first event of that format: so whoever reads less stops there,
  * and does not pass over events that it was never shown. A release reads a format before any release writes it:
  * raise `reads` in one, `writes` in the next.

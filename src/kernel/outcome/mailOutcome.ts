@@ -14,7 +14,7 @@ export type MailOutcome =
   /** The deadline had passed before the content was sent: nothing left this machine. */
   | { readonly kind: "outOfTime" };
 
-/** What keeps a relay from taking mail, as far as can be told from outside. */
+/** What keeps a relay from taking mail, as far as can be seen from outside. */
 export type RelayTrouble =
   | "login_refused"
   | "tls_failed"

@@ -15,7 +15,7 @@ export type WebhookOutcome =
   /** Nothing left this machine, for a reason of ours. */
   | { readonly kind: "notSent"; readonly reason: string; readonly durationMs: number };
 
-/** Why there was no answer. Nothing in it tells which addresses a name has. */
+/** Why there was no answer. Nothing in it says which addresses a name has. */
 export type WebhookFailure =
   /** The name has no address, or its servers did not say. */
   | "dns"
@@ -29,5 +29,5 @@ export type WebhookFailure =
   | "timeout"
   /** The connection ended before the answer did, or the answer was not HTTP. */
   | "broken_answer"
-  /** We hung up, because the process ends: the endpoint may have been told. */
+  /** We hung up, because the process ends: the endpoint may have received it. */
   | "interrupted";

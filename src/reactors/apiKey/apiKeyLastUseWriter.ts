@@ -20,7 +20,7 @@ export function apiKeyLastUseWriter(options: ApiKeyLastUseWriterOptions): Period
     onTrouble,
   });
   return {
-    start: worker.start,
+    ...worker,
     async stop() {
       await worker.stop();
       await write().catch(onTrouble);

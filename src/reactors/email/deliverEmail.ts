@@ -92,7 +92,7 @@ export type DeliveryReport =
 
 /** This part of the lease is kept for recording the outcome: the relay gets the rest. */
 const LEASE_MARGIN = 0.1;
-/** How long to wait for the list of suppressions before the log is read in its place. */
+/** How long to wait for the list of suppressions before the log is read instead. */
 const LIST_WAIT_MS = 200;
 
 /** Builds the function that claims, checks, sends and records one message on an open session. */
@@ -115,7 +115,7 @@ export function emailDelivery(context: DeliveryContext) {
     session: MailSession,
   ): Promise<DeliveryReport> {
     const recent = context.recent?.take(due.id);
-    // A claim on an older story would lose, and nothing would make us look again.
+    // A claim on an older revision would lose, and nothing would make us look again.
     const story = recent?.revision === due.revision ? recent : await readEmailHistory(store, due.id);
     const moment = momentOf(context, story.state, workspace);
     const isAsKnown = story.revision === due.revision;
@@ -263,7 +263,7 @@ function refusalFor(emailId: string, verdict: Verdict): Refusal | null {
   return reason === undefined ? null : { emailId, reason, code: verdict.code };
 }
 
-/** What the verdict says of the relay. Its own words may name people, so of an answer only the code is told. */
+/** What the verdict says of the relay. Its own words may name people, so of an answer only the code is reported. */
 function relayFaultOf({ transport }: DeliveryContext, verdict: Verdict): RelayFault | null {
   if (verdict.kind !== "deferred" || !verdict.relayFault) return null;
   const { reason, code, reply } = verdict;
@@ -324,7 +324,7 @@ function lasting(
   return lastingVerdict(verdict, encrypt, [from, to, replyTo]);
 }
 
-/** A bounce with the domain that it was at, where that is to be kept and the content still tells it. */
+/** A bounce with the domain that it was at, where that is to be kept and the content still shows it. */
 function placed(
   { bounceDomains }: DeliveryContext,
   verdict: LastingVerdict,
@@ -384,7 +384,7 @@ function recording(context: DeliveryContext, on: Attempt, workspace: WorkspaceSt
   return { policy, transport, context: commandContext, moment: momentOf(context, on.story.state, workspace) };
 }
 
-/** The moment of a decision about this message. */
+/** What a decision about this message depends on beside its state: the time, and pauses. */
 export function momentOf(
   context: Pick<DeliveryContext, "clock" | "random" | "sendGate">,
   state: EmailState,

@@ -126,7 +126,7 @@ function isHeld({ id, workspaceId, senderId, authorityId }: DueEmail, held: Read
   return held.has(id) || held.has(workspaceId) || held.has(senderId) || held.has(authorityId);
 }
 
-/** Shows what a queue has, if anything may go, and answers behind which place the next is. */
+/** Shows what a queue has, if anything may go, and answers where the next look goes on. */
 function takeFrom(queue: SenderQueue, seen: Seen): MailQueueKey {
   if (seen.held.has(queue.authorityId)) return { ...queue, senderId: BEHIND_ALL_IDS };
   if (!seen.held.has(queue.senderId) && queue.dueAt <= seen.now) show(seen, queue, OF_SENDER_MAX);

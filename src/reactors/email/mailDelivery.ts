@@ -1,37 +1,19 @@
-import {
-  agedEmailsOf,
-  type DueEmail,
-  leasedEmails,
-  nextReadyAt,
-  nextWorkspaceByAge,
-  type WaitingWorkspace,
-} from "../../../projections/mailQueue.ts";
+import { type DueEmail, nextReadyAt } from "../../../projections/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { readEmailHistory } from "../../commands/email/emailHistory.ts";
-import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
-import { nextAction } from "../../domain/email/nextAction.ts";
 import type { DeliveryPolicy } from "../../domain/email/retrySchedule.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { authorityOf } from "../../domain/sender/state.ts";
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
-import { StoreError } from "../../ports/eventStore.ts";
 import type { MailTransport } from "../../ports/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
-import { type AbortableSleep, abortableSleep } from "../worker/abortableSleep.ts";
 import { ClaimScheduler } from "../worker/claimScheduler.ts";
-import { ExpiredLeases } from "../worker/expiredLeases.ts";
+import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { readRows } from "../worker/readRows.ts";
-import { type RowBackoff, rowBackoff } from "../worker/rowBackoff.ts";
-import {
-  commandContextOf,
-  type DeliveryContext,
-  type DeliveryReport,
-  emailDelivery,
-  momentOf,
-} from "./deliverEmail.ts";
+import { type DeliveryContext, type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
 import { FairMailQueue } from "./fairMailQueue.ts";
+import { mailHousekeeping } from "./mailHousekeeping.ts";
 import type { Refusal, RefusalReports } from "./refusalReports.ts";
 import { RelayCircuitBreaker, type RelayPermit } from "./relayCircuitBreaker.ts";
 import type { RelayOutageReports } from "./relayOutageReports.ts";
@@ -61,18 +43,6 @@ export interface MailDeliveryOptions {
   readonly refusalReports: RefusalReports;
 }
 
-/** Claims, and aged messages, that one round of housekeeping looks at. */
-const HOUSEKEEPING_MAX = 1_000;
-/** Of these, aged messages of one workspace, those that rest after a fault apart: what it has beyond waits a round. */
-const AGED_OF_WORKSPACE_MAX = 100;
-/** Workspaces whose oldest message one round of housekeeping looks at: the next one goes on behind them. */
-const AGED_WORKSPACES_MAX = 256;
-/** Leases are looked at this often; a claim is given up at most this late. */
-const HOUSEKEEPING_MS = 250;
-/** News of the read model bring a look forward, but not more often than this. */
-const HOUSEKEEPING_MS_MIN = 25;
-/** Between two looks for messages whose time may be over, when all workspaces have been looked at. */
-const AGED_MS = 5_000;
 /** How long a paused workspace or an unavailable sender is left alone. */
 const COOL_DOWN_MS = 1_000;
 
@@ -83,18 +53,11 @@ export class MailDelivery {
   private readonly context: DeliveryContext;
   private readonly deliver: ReturnType<typeof emailDelivery>;
   private readonly breaker: RelayCircuitBreaker;
-  private readonly leases: ExpiredLeases;
+  private readonly housekeeping: PeriodicWorker;
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
-  /** Lets housekeeping sleep between two rounds. */
-  private readonly housekeepingSleep: AbortableSleep;
-  /** Of messages that housekeeping could not see to. */
-  private readonly backoff: RowBackoff;
-  private isHouseStale = false;
   private readonly queue = new FairMailQueue();
-  /** The last workspace whose messages' age was looked at. */
-  private agedAfter = "";
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: MailDeliveryOptions) {
@@ -123,9 +86,12 @@ export class MailDelivery {
     };
     this.deliver = emailDelivery(this.context);
     this.breaker = new RelayCircuitBreaker(clock, options.relayOutageReports);
-    this.leases = new ExpiredLeases(clock);
-    this.housekeepingSleep = abortableSleep(stopping);
-    this.backoff = rowBackoff(clock);
+    this.housekeeping = mailHousekeeping({
+      context: this.context,
+      workspaces: deps.workspaces,
+      emails: options.emails,
+      isInFlight: (id) => this.scheduler.isInFlight(id),
+    });
     this.scheduler = new ClaimScheduler({
       clock,
       random,
@@ -173,13 +139,13 @@ export class MailDelivery {
   }
 
   start(): void {
-    this.running = Promise.all([this.scheduler.run(), this.keepHouse()]);
+    this.running = this.scheduler.run();
+    this.housekeeping.start();
   }
 
   /** The read model has moved. */
   wake(): void {
-    this.isHouseStale = true;
-    this.housekeepingSleep.wakeAll();
+    this.housekeeping.wake();
     this.scheduler.wake();
   }
 
@@ -188,7 +154,8 @@ export class MailDelivery {
     this.stopping.abort();
     const timer = setTimeout(() => this.abandoned.abort(), graceMs);
     const overdue = new Promise((resolve) => this.abandoned.signal.addEventListener("abort", resolve));
-    await Promise.race([this.running, overdue]);
+    const ended = Promise.all([this.running, this.housekeeping.stop()]);
+    await Promise.race([ended, overdue]);
     clearTimeout(timer);
     await this.options.transport.close();
   }
@@ -248,91 +215,5 @@ export class MailDelivery {
   /** What the read model says; null while it cannot be read or is damaged: its follower sees to that. */
   private readDue<Result>(query: (db: ReadDatabase) => Result): Result | null {
     return readRows(() => query(this.options.emails), this.context.onTrouble);
-  }
-
-  /** Ends leases that ran out and messages whose time is over: needs no relay, so it goes on without one. */
-  private async keepHouse(): Promise<void> {
-    let agedAt = Number.NEGATIVE_INFINITY;
-    while (!this.stopping.signal.aborted) {
-      try {
-        if (await this.context.sendGate.ask()) await this.endLeases();
-        const now = this.context.clock.monotonicMs();
-        const isTime = this.agedAfter !== "" || now - agedAt >= AGED_MS;
-        if (this.context.sendGate.isOpen && isTime) {
-          agedAt = now;
-          await this.endAged();
-        }
-      } catch (error) {
-        this.context.onTrouble(error, "");
-      }
-      await this.housekeepingSleep.sleep(HOUSEKEEPING_MS_MIN);
-      if (!this.isHouseStale) await this.housekeepingSleep.sleep(HOUSEKEEPING_MS, { wakeable: true });
-      this.isHouseStale = false;
-    }
-  }
-
-  private endLeases(): Promise<void> {
-    const { store, policy } = this.context;
-    const leased = this.readDue((db) => leasedEmails(db, HOUSEKEEPING_MAX)) ?? [];
-    return this.forEach(this.leases.expired(leased), async ({ id, attempt }) => {
-      // What our own workers are at has not been lost.
-      if (this.scheduler.isInFlight(id)) return;
-      const { state } = await readEmailHistory(store, id);
-      if (state === null) return;
-      const workspace = await this.options.deps.workspaces.get(state.workspaceId);
-      const moment = momentOf(this.context, state, workspace);
-      await expireEmailLease(store, id, attempt, {
-        policy,
-        moment,
-        context: commandContextOf(this.context, state),
-      });
-    });
-  }
-
-  /** Looks at the oldest messages of so many workspaces, each for as long as its own: all have their turn. */
-  private async endAged(): Promise<void> {
-    let left = HOUSEKEEPING_MAX;
-    for (let looked = 0; looked < AGED_WORKSPACES_MAX && left > 0; looked += 1) {
-      const next = this.readDue((db) => nextWorkspaceByAge(db, this.agedAfter));
-      this.agedAfter = next?.workspaceId ?? "";
-      if (next === null) return;
-      left -= await this.endAgedOf(next);
-    }
-  }
-
-  /** Answers how many messages it has looked at. */
-  private async endAgedOf({ workspaceId, acceptedAt }: WaitingWorkspace): Promise<number> {
-    const { store, policy, clock } = this.context;
-    const acceptedBefore = clock.now() - policy.lifetimeMs;
-    if (acceptedAt > acceptedBefore) return 0;
-    const workspace = await this.options.deps.workspaces.get(workspaceId);
-    if (workspace?.paused) return 0;
-    const limit = AGED_OF_WORKSPACE_MAX + [...this.backoff.busy()].length;
-    const aged = this.readDue((db) => agedEmailsOf(db, workspaceId, acceptedBefore, limit)) ?? [];
-    await this.forEach(aged, async (due) => {
-      const story = await readEmailHistory(store, due.id);
-      const moment = momentOf(this.context, story.state, workspace);
-      if (nextAction(story.state, moment, policy).kind !== "expire") return;
-      await expireEmail(store, { id: due.id, ...story }, commandContextOf(this.context, due));
-    });
-    return aged.length;
-  }
-
-  /** A message that cannot be read must not keep the others waiting; a store that is away ends the round. */
-  private async forEach<Item extends { readonly id: string }>(
-    items: readonly Item[],
-    act: (item: Item) => Promise<void>,
-  ): Promise<void> {
-    const resting = new Set(this.backoff.busy());
-    for (const item of items) {
-      if (resting.has(item.id)) continue;
-      try {
-        await act(item);
-      } catch (error) {
-        if (error instanceof StoreError) throw error;
-        this.backoff.failed(item.id);
-        this.context.onTrouble(error, item.id);
-      }
-    }
   }
 }

@@ -12,7 +12,7 @@ export const MENDABLE_REASONS = [
 
 export type MendableReason = (typeof MENDABLE_REASONS)[number];
 
-/** One message that failed so. The relay's words may name people, so the code alone is told. */
+/** One message that failed so. The relay's words may name people, so the code alone is reported. */
 export interface Refusal {
   readonly emailId: string;
   readonly reason: MendableReason;
@@ -24,7 +24,7 @@ export interface RefusalReport extends Refusal {
   readonly failed: number;
 }
 
-/** Refusals are told at once, and then once in this time. */
+/** Refusals are reported at once, and then once in this time. */
 const REPEAT_MS = MINUTE_MS;
 /** A refusal is news for `doctor` for so long. */
 const RECENT_MS = HOUR_MS;

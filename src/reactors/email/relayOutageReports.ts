@@ -1,7 +1,7 @@
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
 import type { Clock } from "../../ports/clock.ts";
 
-/** What an operator is told of a relay that does not take mail. */
+/** What is reported to the operator of a relay that does not take mail. */
 export type RelayReport =
   | { readonly kind: "began"; readonly fault: RelayFault }
   /** `attempts` are those that failed since it began. */
@@ -11,7 +11,7 @@ export type RelayReport =
 /** So many failures in a row, or failures for so long, are no hiccup any more. */
 const FAULTS_MIN = 3;
 const FAULTY_MS_MIN = 10_000;
-/** Trouble that lasts is told of again after this time. */
+/** Trouble that lasts is reported again after this time. */
 const REPEAT_MS = 60_000;
 
 /** A connection may fail once; a log-in that is refused is refused until somebody mends it. */

@@ -20,7 +20,7 @@ interface WhyWaitingOptions {
   readonly relay: () => WaitingFacts["relay"];
 }
 
-/** Says why a message has not ended, from its own story and what this instance knows; null when it has. */
+/** Says why a message has not ended, from its own history and what this instance knows; null when it has. */
 export function whyWaiting(options: WhyWaitingOptions): (view: EmailView) => Promise<Waiting | null> {
   const { deps, policy } = options;
   return async ({ id, email, events }) => {

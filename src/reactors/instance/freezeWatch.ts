@@ -1,6 +1,6 @@
 import type { InstanceStatus, InstanceStatusCache } from "../../commands/instance/instanceStatusCache.ts";
 
-/** Tells whether the log was frozen while this process works on it. */
+/** Whether the log was frozen while this process works on it. */
 export interface FreezeWatch {
   /** True once the log was seen frozen, until the process ends. A promise where that must be looked up. */
   isFrozen(): boolean | Promise<boolean>;

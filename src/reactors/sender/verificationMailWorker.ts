@@ -63,7 +63,7 @@ const LEASE_MARGIN = 0.1;
 
 const SUBJECT = "Confirm your sending address";
 
-/** Nothing in it comes from whoever asked: the mail must be of no use for telling somebody something. */
+/** Nothing in it comes from whoever asked: the mail must be of no use for sending somebody a message. */
 function textOf(link: string, { workspaceName, workspaceId, code }: VerificationRequester): string {
   return [
     "Somebody has asked to send email from this address.",

@@ -165,7 +165,7 @@ function gotThrough(verdict: WebhookVerdict): boolean | null {
   return verdict.kind === "ours" ? null : verdict.kind === "delivered";
 }
 
-/** What was told to whom. */
+/** What was sent to whom. */
 interface Told {
   readonly row: WebhookDeliveryRow;
   readonly url: string;

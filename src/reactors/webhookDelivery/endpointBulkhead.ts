@@ -5,11 +5,11 @@ import type { AdmissionDecision } from "../worker/claimScheduler.ts";
 
 /** Calls to one endpoint that are under way at once. */
 const ENDPOINT_IN_FLIGHT_MAX = 5;
-/** The same while nothing has got through to it lately, or not the last time: one that is dead holds one place. */
+/** The same while nothing has got through to it lately, or not the last time: one that is dead holds one permit. */
 const DOUBTFUL_IN_FLIGHT_MAX = 1;
 /** A call that takes longer makes its endpoint a slow one. */
 const SLOW_MS = 2 * SECOND_MS;
-/** Calls to endpoints of a pace that are under way at once. Quick ones may have all the places there are. */
+/** Calls to endpoints of a pace that are under way at once. Quick ones may have all the permits there are. */
 const PACE_IN_FLIGHT_MAX = { unknown: 300, quick: Number.POSITIVE_INFINITY, slow: 300 } as const;
 /** The breaker looks at this much of the past; what is older says nothing of an endpoint's pace either. */
 const WINDOW_MS = 5 * MINUTE_MS;
@@ -18,7 +18,7 @@ const FAILING_SHARE_MIN = 0.7;
 const OPEN_MS = 30 * SECOND_MS;
 const ENDPOINTS_MAX = 50_000;
 
-/** How long calls to an endpoint hold a place, which is what they cost the others. */
+/** How long calls to an endpoint hold a permit, which is what they cost the others. */
 type RateLimiter = keyof typeof PACE_IN_FLIGHT_MAX;
 
 interface Health {
@@ -44,13 +44,13 @@ interface Semaphore {
 }
 
 /**
- * Keeps one endpoint's trouble to itself: a bound on its calls, a breaker, and few places in all for endpoints
+ * Keeps one endpoint's trouble to itself: a bound on its calls, a breaker, and few permits in all for endpoints
  * that are slow or that nothing is known of. In memory, on each instance for itself: a restart forgets it, and
  * learns it again.
  */
 export class EndpointBulkhead {
   private readonly endpoints = new LRUCache<string, Health>({ max: ENDPOINTS_MAX });
-  private readonly places: Readonly<Record<RateLimiter, Semaphore>> = {
+  private readonly permits: Readonly<Record<RateLimiter, Semaphore>> = {
     unknown: placesFor("unknown"),
     quick: placesFor("quick"),
     slow: placesFor("slow"),
@@ -65,28 +65,28 @@ export class EndpointBulkhead {
     if (health.isOpen && now < health.openUntil) return { kind: "open", forMs: health.openUntil - now };
     const pace = paceOf(health, now);
     if (health.inFlight >= boundOf(health, pace)) return { kind: "full" };
-    const places = this.places[pace];
-    if (places.inFlight < places.max) return { kind: "admitted" };
-    places.waiting.add(id);
+    const permits = this.permits[pace];
+    if (permits.inFlight < permits.max) return { kind: "admitted" };
+    permits.waiting.add(id);
     return { kind: "full" };
   }
 
   /**
    * Begins a call. What it answers ends it: with whether the call got through, or null when that was not learnt;
-   * it answers the endpoints that may have a place now.
+   * it answers the endpoints that may have a permit now.
    */
   beginCall(id: string): (gotThrough: boolean | null) => readonly string[] {
     const health = this.healthOf(id);
     const startedAt = this.clock.monotonicMs();
-    const places = this.places[paceOf(health, startedAt)];
+    const permits = this.permits[paceOf(health, startedAt)];
     health.inFlight += 1;
-    places.inFlight += 1;
-    for (const { waiting } of Object.values(this.places)) waiting.delete(id);
+    permits.inFlight += 1;
+    for (const { waiting } of Object.values(this.permits)) waiting.delete(id);
     return (gotThrough) => {
       health.inFlight -= 1;
-      places.inFlight -= 1;
+      permits.inFlight -= 1;
       if (gotThrough !== null) this.learn(health, gotThrough, startedAt);
-      return [id, ...nextWaiting(places)];
+      return [id, ...nextWaiting(permits)];
     };
   }
 
@@ -142,13 +142,13 @@ function paceOf({ lastAt, lastTookMs }: Health, now: number): RateLimiter {
   return lastTookMs > SLOW_MS ? "slow" : "quick";
 }
 
-/** As many as there are places: one that no longer has anything to deliver must not keep its place empty. */
-function nextWaiting(places: Semaphore): readonly string[] {
+/** As many as there are permits: one that no longer has anything to deliver must not keep its permit unused. */
+function nextWaiting(permits: Semaphore): readonly string[] {
   const next: string[] = [];
-  for (const id of places.waiting) {
-    // When nobody is left who could tell them later, all are told.
-    if (places.inFlight > 0 && places.inFlight + next.length >= places.max) break;
-    places.waiting.delete(id);
+  for (const id of permits.waiting) {
+    // When nothing is in flight that could release them later, all are released.
+    if (permits.inFlight > 0 && permits.inFlight + next.length >= permits.max) break;
+    permits.waiting.delete(id);
     next.push(id);
   }
   return next;

@@ -2,11 +2,11 @@ import { LRUCache } from "lru-cache";
 import type { MappedEvent } from "../../commands/webhookDelivery/webhookPayload.ts";
 import type { DeliveryOrigin } from "../../domain/webhookDelivery/events.ts";
 
-/** What was erased is told for no longer than this. */
+/** What was erased is delivered for no longer than this. */
 const AGE_MS_MAX = 1_000;
 const PAYLOADS_MAX = 1_000;
 
-/** Reads what is told of an event once for all the endpoints that are told of it at about the same time. */
+/** Reads an event's payload once for all the endpoints that it goes to at about the same time. */
 export function payloadCache(
   read: (origin: DeliveryOrigin) => Promise<MappedEvent>,
 ): (origin: DeliveryOrigin) => Promise<MappedEvent> {

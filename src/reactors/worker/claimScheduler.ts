@@ -66,7 +66,7 @@ const CANDIDATES_MAX = 512;
 const LOOK_MS = 250;
 /** Between two looks of which the first showed nothing new, and the second goes on where it ended. */
 const NEXT_LOOK_MS = 15;
-/** How long nothing more is begun in place of an item that met a fault of the store. */
+/** How long nothing more is begun instead of an item that met a fault of the store. */
 const FAULT_BACKOFF_MS = 250;
 /** How long an item is left alone whose work failed, when the store was not at fault: twice as long every time. */
 const ITEM_BACKOFF_MS_FIRST = 500;
@@ -259,7 +259,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     const without = new Set([...this.coolingDown.keys(), ...this.blocked.keys()]);
     const { items, more } = ready(now, without, CANDIDATES_MAX);
     this.nextDueAt = nextReadyAt(now) ?? Number.POSITIVE_INFINITY;
-    // A page of nothing but what we are at tells all that it can until the read model moves.
+    // A page of nothing but what we are at shows all that it can until the read model moves.
     const hasNews = items.some((item) => !this.inFlight.has(item.id) && !this.isActedOn(item));
     this.isStale = more !== "none" && (hasNews || more === "next");
     this.goesOn = more === "next" && !hasNews;
@@ -277,7 +277,7 @@ export class ClaimScheduler<Item extends ClaimableItem, Permit extends WorkPermi
     }
   }
 
-  /** Sleeps until there is work or a place for it, until something becomes due, or for a moment. */
+  /** Sleeps until there is work or a permit for it, until something becomes due, or until the next look. */
   private async untilWork(): Promise<void> {
     const { clock } = this.options;
     if (this.goesOn) {

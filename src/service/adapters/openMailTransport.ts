@@ -20,7 +20,7 @@ export function isOutbox({ smtpUrl }: Pick<Config, "smtpUrl">): boolean {
 }
 
 /**
- * The transport that SMTP_URL names: of several relays one that hands mail over from each to the next, and tells which
+ * The transport that SMTP_URL names: of several relays one that hands mail over from each to the next, and reports which
  * of them takes none.
  */
 export function openMailTransport(

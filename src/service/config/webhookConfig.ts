@@ -41,7 +41,7 @@ export function readWebhookConfig(reader: EnvironmentReader): WebhookConfig {
  */
 function isNamedPair(text: string): boolean {
   const [, host = "", port = ""] = /^([a-z0-9_][a-z0-9._-]*):([1-9]\d{0,4})$/.exec(text) ?? [];
-  // The parser tells every notation of an address, 0x7f.1 among them.
+  // The parser recognizes every notation of an address, 0x7f.1 among them.
   const isName = URL.canParse(`https://${host}`) && !isIPv4(new URL(`https://${host}`).hostname);
   return host !== "" && (isName || host === "127.0.0.1") && wholeNumber(port, PORTS) !== null;
 }

@@ -38,7 +38,7 @@ export const PLANTS = {
   /** SIGTERM ends the process with mail under way: it goes out again later. */
   "no-drain": {
     file: "src/reactors/email/mailDelivery.ts",
-    from: "await Promise.race([this.running, overdue]);",
+    from: "await Promise.race([ended, overdue]);",
     to: "void overdue;",
   },
 } as const satisfies Record<string, Plant>;

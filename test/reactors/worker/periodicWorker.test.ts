@@ -33,6 +33,46 @@ test("after rounds that fail it waits twice as long each time, and no longer onc
   expect(troubles).toEqual([away, away]);
 });
 
+test("news bring the next round forward, those that come during a round as well, but not without end", async () => {
+  const startedAt: number[] = [];
+  const worker = periodicWorker({
+    async round() {
+      startedAt.push(performance.now());
+      worker.wake();
+    },
+    intervalMs: 3_600_000,
+    wokenIntervalMs: 20,
+    firstDelayMs: 0,
+    onTrouble() {},
+  });
+  worker.start();
+  await until(() => startedAt.length >= 3, "three rounds");
+  await worker.stop();
+  const [first = 0, second = 0, third = 0] = startedAt;
+  expect(second - first).toBeGreaterThanOrEqual(19);
+  expect(third - second).toBeGreaterThanOrEqual(19);
+});
+
+test("news that come between two rounds are not missed", async () => {
+  let rounds = 0;
+  const worker = periodicWorker({
+    async round() {
+      rounds += 1;
+    },
+    intervalMs: 3_600_000,
+    wokenIntervalMs: 1,
+    firstDelayMs: 0,
+    onTrouble() {},
+  });
+  worker.start();
+  for (const wanted of [1, 2, 3]) {
+    await until(() => rounds === wanted, "a round");
+    worker.wake();
+  }
+  await until(() => rounds === 4, "a round for the last news");
+  await worker.stop();
+});
+
 test("it stops when the round under way has ended, and begins no other", async () => {
   const gate = Promise.withResolvers<void>();
   let rounds = 0;

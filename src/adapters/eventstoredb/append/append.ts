@@ -4,18 +4,18 @@ import {
   type NewEvent,
   StoreError,
 } from "../../../ports/eventStore.ts";
-import { AppendFailedError, messageOf, natureOf, tellingOf, unavailable } from "../clientErrors.ts";
+import { AppendFailedError, messageOf, moreInformative, natureOf, unavailable } from "../clientErrors.ts";
 import type { Connection } from "../connection.ts";
 import { backoffMs, type Deadline, leftMs, pause } from "../deadline.ts";
 import { positionText } from "../positions.ts";
 import { readHead } from "../readHead.ts";
 import { readMetadata, readNewest, truncatedBefore } from "../streamReads.ts";
 import { type AppendAnswer, encodeAppend } from "./batchAppendFormat.ts";
-import type { ToldRevisions } from "./conflictRevisions.ts";
+import type { ConflictRevisions } from "./conflictRevisions.ts";
 
 /** The server gives up a write after 2 s by itself; a longer silence means that the answer is lost. */
 const ATTEMPT_MS_MAX = 2_500;
-/** No stream ever has this revision, so an append that expects it is told the real one and writes nothing. */
+/** No stream ever has this revision, so an append that expects it fails with the real one and writes nothing. */
 const IMPOSSIBLE_REVISION = Number.MAX_SAFE_INTEGER;
 
 export interface Append {
@@ -24,24 +24,25 @@ export interface Append {
   readonly expected: ExpectedRevision;
 }
 
-/** What an attempt ended with that told what became of the append. */
+/** How an attempt ended that settled what became of the append. */
 export type Answer = Exclude<AppendAnswer, { outcome: "failed" }>;
 
 /**
  * Appends, and repeats the same append (same ids, same expectation) until there is a definite answer: the
- * server answers a repeat of what it wrote as it did the first time. A loser can read at once what it is told of,
- * unless that is noted in `told`. Throws {@link StoreError}.
+ * server answers a repeat of what it wrote as it did the first time. A loser can read at once what it lost to,
+ * unless that is noted in `conflicts`. Throws {@link StoreError}.
  */
 export async function append(
   connection: Connection,
   request: Append,
   deadline: Deadline,
-  told?: ToldRevisions,
+  conflicts?: ConflictRevisions,
 ): Promise<AppendResult> {
   const answer = await settle(connection, request, deadline);
   if (answer.outcome === "lost" && answer.actual !== null) {
     const { stream } = request;
-    if (!told?.add(stream, answer.actual)) await untilReadable(connection, stream, answer.actual, deadline);
+    if (!conflicts?.add(stream, answer.actual))
+      await untilReadable(connection, stream, answer.actual, deadline);
   }
   return appendedOf(connection, answer, deadline);
 }
@@ -63,7 +64,7 @@ export async function appendedOf(
 }
 
 /**
- * The last revision of a stream of which every event is truncated. No read tells it, so we ask for it with
+ * The last revision of a stream of which every event is truncated. No read shows it, so we ask for it with
  * an append that cannot succeed. Throws `unavailable`.
  */
 export async function probeRevision(
@@ -94,7 +95,7 @@ async function settle({ batches }: Connection, request: Append, deadline: Deadli
       const nature = natureOf(error);
       if (nature === "tooLarge") throw new StoreError("tooLarge", messageOf(error), { cause: error });
       mayBeWritten ||= nature === "unknown";
-      failure = tellingOf(failure, error);
+      failure = moreInformative(failure, error);
       const waitMs = backoffMs(attempt);
       if (nature === "refused" || leftMs(deadline) <= waitMs) throw givenUp(request, mayBeWritten, failure);
       await pause(waitMs);

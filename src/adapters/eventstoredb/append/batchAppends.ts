@@ -45,7 +45,7 @@ export class BatchAppends {
   }
 
   /**
-   * How often attempts were lost. It moves before any of them is told, so whoever sends in order can send nothing
+   * How often attempts were lost. It moves before any of them is informed, so whoever sends in order can send nothing
    * new before it has mended what was lost.
    */
   get breaks(): number {

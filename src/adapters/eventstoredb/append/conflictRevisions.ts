@@ -2,11 +2,11 @@
 const STREAMS_MAX = 10_000;
 
 /**
- * What losers of races were told and nobody has read since. The server tells a loser before the winner can be read (up
- * to some 30 ms), so whoever reads such a stream next may have to wait. Nearly always it need not: asking first would
+ * Revisions that appends have lost to and nobody has read since. The server answers a loser before the winner can be
+ * read (up to some 30 ms), so whoever reads such a stream next may have to wait. Nearly always it need not: asking first would
  * cost every loser a read more.
  */
-export class ToldRevisions {
+export class ConflictRevisions {
   private readonly revisions = new Map<string, number>();
 
   /** Remembers it; false when there is no room. */
@@ -17,14 +17,14 @@ export class ToldRevisions {
     return true;
   }
 
-  /** What was told of `stream`; null when it was read since, or nothing was. */
+  /** The revision that an append to `stream` has lost to; null when it was read since, or none has lost. */
   of(stream: string): number | null {
     return this.revisions.get(stream) ?? null;
   }
 
   /** A read has seen `revision` of `stream`, or can never see it. */
   wasRead(stream: string, revision: number): void {
-    const told = this.revisions.get(stream);
-    if (told !== undefined && told <= revision) this.revisions.delete(stream);
+    const conflict = this.revisions.get(stream);
+    if (conflict !== undefined && conflict <= revision) this.revisions.delete(stream);
   }
 }

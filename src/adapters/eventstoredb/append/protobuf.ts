@@ -126,7 +126,7 @@ function varintLength(value: number): number {
   return length;
 }
 
-/** Writes `value` at `at`, and gives the place after it. */
+/** Writes `value` at `at`, and gives the offset after it. */
 function writeVarint(into: Uint8Array, value: number, at: number): number {
   let rest = value;
   let end = at;

@@ -31,7 +31,7 @@ export function isReportOfDelivery(mail: MailParts): boolean {
   return isFromServer ? REPORT_SUBJECT.test(subject) : /^(?:DELIVERY FAILURE|Undelivera?ble)/i.test(subject);
 }
 
-/** Whether a machine has answered for a person (RFC 3834), or told that a mail was opened (RFC 8098). */
+/** Whether a machine has answered for a person (RFC 3834), or reported that a mail was opened (RFC 8098). */
 export function isAutomaticReply(mail: MailParts): boolean {
   const submitted = headerOf(mail, "auto-submitted").trim().toLowerCase();
   if (submitted !== "" && submitted !== "no") return true;

@@ -10,13 +10,13 @@ export type BounceKind = "hard" | "soft" | "policy";
 export interface BounceReason {
   readonly kind: BounceKind;
   readonly reason: RefusalReason;
-  /** The reply code (RFC 5321), where a server's answer is told. */
+  /** The reply code (RFC 5321), where a server's answer is quoted. */
   readonly code?: number;
   /** RFC 3463. */
   readonly enhancedCode?: string;
 }
 
-/** What a report says: a status, and a server's answer or words in its place; either may be "". */
+/** What a report says: a status, and a server's answer or words instead of it; either may be "". */
 export interface BounceEvidence {
   readonly status: string;
   readonly diagnostic: string;
@@ -39,7 +39,7 @@ const VAGUE_STATUS = /^(?:[45]\.\d+\.0|[45]\.0\.\d+|[45]\.4\.7|5\.3\.\d+|)$/;
 const NO_SUCH_DOMAIN =
   /(?:host or domain name|domain name|domain|host(?:name)?)(?: name)? (?:was |is )?(?:not found|unknown|does(?: not|n't) exist)|unknown (?:mail )?(?:host|domain)|no such (?:host|domain)|nxdomain|unrouteable mail domain|illegal host\/domain|couldn't find any host named|could not find any host/i;
 const RESOLVER_TROUBLE = /try again|temporar|timed? ?out|servfail/i;
-/** No stage is told but this one: an answer before any recipient was named is about us. */
+/** Only this stage is reported: an answer before any recipient was named is about us. */
 const TO_MAIL_FROM = /\b(?:in reply to|after|like our) (?:the )?MAIL(?: FROM)?\b|\[MAIL_FROM\]/;
 const LEADING_CODES = new RegExp(`^(?:${REPLY_CODE})[ -]+#?(?:${ENHANCED})?[ -]*`);
 /** Domino's address book. Of lists of senders, too, it is said that somebody is listed there. */

@@ -8,7 +8,7 @@ export interface RecipientStatus {
   readonly action: DeliveryAction;
   /** RFC 3463: `5.1.1`; "" when there is none. */
   readonly status: string;
-  /** What the server behind has answered, without its type; "" when it is not told. */
+  /** What the server behind has answered, without its type; "" when it is not given. */
   readonly diagnostic: string;
 }
 
@@ -29,7 +29,7 @@ const ACTIONS: ReadonlyMap<string, DeliveryAction> = new Map([
   ["expanded", "expanded"],
 ]);
 
-/** Which recipient's status tells what became of the message, if it went to several: the worst. */
+/** Which recipient's status counts for the message, if it went to several: the worst. */
 const WORST_FIRST: readonly DeliveryAction[] = ["failed", "delivered", "delayed", "relayed", "expanded"];
 
 function actionOf(fields: ReportFields, status: string): DeliveryAction {
@@ -48,7 +48,7 @@ function recipientStatus(fields: ReportFields): RecipientStatus | null {
   return { action: actionOf(fields, status), status, diagnostic };
 }
 
-/** The recipient's status that a delivery status notification tells (RFC 3464); null when it tells none. */
+/** The recipient's status in a delivery status notification (RFC 3464); null when it holds none. */
 export function deliveryStatus(report: string): RecipientStatus | null {
   const statuses = reportFields(report).flatMap((fields) => recipientStatus(fields) ?? []);
   const rank = ({ action }: RecipientStatus) => WORST_FIRST.indexOf(action);

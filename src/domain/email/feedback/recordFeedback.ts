@@ -4,7 +4,7 @@ import type { EmailEvent } from "../events.ts";
 import type { LastingReply } from "../recordedVerdict.ts";
 import { type Email, type EmailState, isNews } from "../state.ts";
 
-/** Who tells what became of a message. These names are kept for good. */
+/** Who reports what became of a message. These names are kept for good. */
 export type FeedbackSource = "return_path" | "complaint_address" | "ses" | "postmark" | "api" | "simulator";
 
 /** What became of a message after a relay had taken it. */
@@ -35,7 +35,7 @@ function feedbackEvent({ attempts: attempt }: Email, told: Feedback, source: Fee
 }
 
 /**
- * Records what somebody tells of a message. A message that waits or is claimed after an attempt whose end is not known
+ * Records what somebody reports of a message. A message that waits or is claimed after an attempt whose end is not known
  * ends with it: the relay had it after all. A repeat gives no events.
  */
 export function recordFeedback(

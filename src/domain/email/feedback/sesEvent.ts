@@ -44,7 +44,7 @@ function bounceOf(bounce: Json): ProviderReading["told"] {
     return { kind: "bounced", bounce: { kind: "soft", reason: "relay_suppressed" }, diagnostic };
   const read = bounceReason({ status, diagnostic });
   if (bounceType === "Permanent") return { kind: "bounced", bounce: asPermanent(read), diagnostic };
-  // People who are out of office are told as transient bounces, without a word of any server's.
+  // People who are out of office are reported as transient bounces, without a word of any server's.
   if (textOf(recipient.action) !== "failed" && diagnostic === "") return null;
   return { kind: "bounced", bounce: asPassing(read), diagnostic };
 }

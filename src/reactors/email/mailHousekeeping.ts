@@ -1,0 +1,113 @@
+import {
+  agedEmailsOf,
+  leasedEmails,
+  nextWorkspaceByAge,
+  type WaitingWorkspace,
+} from "../../../projections/mailQueue.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { readEmailHistory } from "../../commands/email/emailHistory.ts";
+import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
+import { nextAction } from "../../domain/email/nextAction.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { ExpiredLeases } from "../worker/expiredLeases.ts";
+import { forEachRow } from "../worker/forEachRow.ts";
+import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
+import { readRows } from "../worker/readRows.ts";
+import { rowBackoff } from "../worker/rowBackoff.ts";
+import { commandContextOf, type DeliveryContext, momentOf } from "./deliverEmail.ts";
+
+export interface MailHousekeepingOptions {
+  readonly context: DeliveryContext;
+  readonly workspaces: Dependencies["workspaces"];
+  /** The read model `emails`. */
+  readonly emails: ReadDatabase;
+  /** Whether a worker of this process is at the message. */
+  readonly isInFlight: (id: string) => boolean;
+}
+
+/** Claims, and aged messages, that one round looks at. */
+const ROUND_MESSAGES_MAX = 1_000;
+/** Of these, aged messages of one workspace, those that rest after a fault apart: what it has beyond waits a round. */
+const AGED_OF_WORKSPACE_MAX = 100;
+/** Workspaces whose oldest message one round looks at: the next one goes on behind them. */
+const AGED_WORKSPACES_MAX = 256;
+/** Leases are looked at this often; a claim is given up at most this late. */
+const INTERVAL_MS = 250;
+/** News of the read model bring a round forward, but not more often than this. */
+const WOKEN_INTERVAL_MS = 25;
+/** Between two looks for messages whose time may be over, when all workspaces have been looked at. */
+const AGED_MS = 5_000;
+
+/** Ends leases that ran out and messages whose time is over: needs no relay, so it goes on without one. */
+export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWorker {
+  const { context, workspaces, emails, isInFlight } = options;
+  const { store, policy, clock, sendGate, onTrouble } = context;
+  const leases = new ExpiredLeases(clock);
+  const backoff = rowBackoff(clock);
+  const read = <Result>(query: (db: ReadDatabase) => Result) => readRows(() => query(emails), onTrouble);
+  let agedAt = Number.NEGATIVE_INFINITY;
+  /** The last workspace whose messages' age was looked at; "" when all have been. */
+  let agedAfter = "";
+
+  const endLeases = async (): Promise<void> => {
+    const leased = read((db) => leasedEmails(db, ROUND_MESSAGES_MAX)) ?? [];
+    await forEachRow(leases.expired(leased), { backoff, onTrouble }, async ({ id, attempt }) => {
+      // What our own workers are at has not been lost.
+      if (isInFlight(id)) return;
+      const { state } = await readEmailHistory(store, id);
+      if (state === null) return;
+      const moment = momentOf(context, state, await workspaces.get(state.workspaceId));
+      await expireEmailLease(store, id, attempt, {
+        policy,
+        moment,
+        context: commandContextOf(context, state),
+      });
+    });
+  };
+
+  /** Answers how many messages it has looked at. */
+  const endAgedOf = async ({ workspaceId, acceptedAt }: WaitingWorkspace): Promise<number> => {
+    const acceptedBefore = clock.now() - policy.lifetimeMs;
+    if (acceptedAt > acceptedBefore) return 0;
+    const workspace = await workspaces.get(workspaceId);
+    if (workspace?.paused) return 0;
+    const limit = AGED_OF_WORKSPACE_MAX + backoff.busy().length;
+    const aged = read((db) => agedEmailsOf(db, workspaceId, acceptedBefore, limit)) ?? [];
+    await forEachRow(aged, { backoff, onTrouble }, async (due) => {
+      const history = await readEmailHistory(store, due.id);
+      const moment = momentOf(context, history.state, workspace);
+      if (nextAction(history.state, moment, policy).kind !== "expire") return;
+      await expireEmail(store, { id: due.id, ...history }, commandContextOf(context, due));
+    });
+    return aged.length;
+  };
+
+  /** Looks at the oldest messages of so many workspaces, each for as long as its own: all have their turn. */
+  const endAged = async (): Promise<void> => {
+    let left = ROUND_MESSAGES_MAX;
+    for (let looked = 0; looked < AGED_WORKSPACES_MAX && left > 0; looked += 1) {
+      const next = read((db) => nextWorkspaceByAge(db, agedAfter));
+      agedAfter = next?.workspaceId ?? "";
+      if (next === null) return;
+      left -= await endAgedOf(next);
+    }
+  };
+
+  const round = async (): Promise<void> => {
+    if (await sendGate.ask()) await endLeases();
+    const now = clock.monotonicMs();
+    if (!sendGate.isOpen || (agedAfter === "" && now - agedAt < AGED_MS)) return;
+    agedAt = now;
+    await endAged();
+  };
+
+  return periodicWorker({
+    round,
+    intervalMs: INTERVAL_MS,
+    wokenIntervalMs: WOKEN_INTERVAL_MS,
+    firstDelayMs: 0,
+    // A lease that ran out while the store was away is ended as soon as it is back.
+    backoffMsMax: INTERVAL_MS,
+    onTrouble: (error) => onTrouble(error, ""),
+  });
+}

@@ -1,0 +1,86 @@
+import { failingEndpoints, leasedWebhooks } from "../../../projections/webhookDeliveries/queries.ts";
+import { disableFailedEndpoint } from "../../commands/webhook/manageWebhooks.ts";
+import { expireWebhookLease, readWebhookDelivery } from "../../commands/webhookDelivery/webhookAttempts.ts";
+import { FAILING_RULE } from "../../domain/webhook/failingEndpoints.ts";
+import { rfc3339 } from "../../kernel/time.ts";
+import type { ReadDatabase } from "../../ports/readDatabase.ts";
+import { ExpiredLeases } from "../worker/expiredLeases.ts";
+import { forEachRow } from "../worker/forEachRow.ts";
+import { type PeriodicWorker, periodicWorker } from "../worker/periodicWorker.ts";
+import { readRows } from "../worker/readRows.ts";
+import { rowBackoff } from "../worker/rowBackoff.ts";
+import { recordingOf, type WebhookContext } from "./deliverWebhook.ts";
+
+export interface WebhookHousekeepingOptions {
+  readonly context: WebhookContext;
+  /** The read model `webhook-deliveries`. */
+  readonly deliveries: ReadDatabase;
+  /** Waits for a moment until it holds what is in the log now; false when it does not. */
+  readonly waitUntilCaughtUp: () => Promise<boolean>;
+  /** Whether a call of this process is under way for the delivery. */
+  readonly isInFlight: (id: string) => boolean;
+}
+
+/** Claims that are watched: more than all instances together are likely to have. */
+const LEASED_MAX = 10_000;
+/** Failing endpoints that one look disables. */
+const FAILING_MAX = 1_000;
+/** Leases are looked at this often; a claim is given up at most this late. */
+const INTERVAL_MS = 250;
+/** Endpoints that nothing gets through to are looked for this often. */
+const FAILING_LOOK_MS = 60_000;
+
+/** Ends leases that ran out, and disables endpoints that nothing gets through to. */
+export function webhookHousekeeping(options: WebhookHousekeepingOptions): PeriodicWorker {
+  const { context, deliveries, waitUntilCaughtUp, isInFlight } = options;
+  const { deps, sendGate, onTrouble } = context;
+  const { store, clock } = deps;
+  const leases = new ExpiredLeases(clock);
+  const backoff = rowBackoff(clock);
+  const read = <Result>(query: (db: ReadDatabase) => Result) => readRows(() => query(deliveries), onTrouble);
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  const endLeases = async (): Promise<void> => {
+    const leased = read((db) => leasedWebhooks(db, LEASED_MAX)) ?? [];
+    await forEachRow(leases.expired(leased), { backoff, onTrouble }, async ({ id, attempt }) => {
+      // What we are at ourselves has not been lost.
+      if (isInFlight(id)) return;
+      const { state } = await readWebhookDelivery(store, id);
+      if (state === null) return;
+      await expireWebhookLease(store, id, attempt, recordingOf(context, state.origin.workspaceId));
+    });
+  };
+
+  const disableFailing = async (): Promise<void> => {
+    // A read model that is behind has not seen yet what got through since.
+    if (!(await waitUntilCaughtUp())) return;
+    const since = clock.now() - FAILING_RULE.durationMs;
+    const { instance } = await deps.instanceStatus.get();
+    // Nobody was called while the log stood still, and what got through elsewhere meanwhile is not known here.
+    if (instance?.downtimes.some(({ to }) => to === null || to > since)) return;
+    const before = rfc3339(since);
+    const failing = read((db) => failingEndpoints(db, before, FAILING_RULE.failuresMin, FAILING_MAX)) ?? [];
+    for (const { workspaceId, endpointId } of failing) {
+      const { context: command } = recordingOf(context, workspaceId);
+      const isNews = await disableFailedEndpoint(deps, { workspaceId, endpointId }, "failing", command);
+      if (isNews) context.onDisabled({ workspaceId, endpointId, reason: "failing" });
+    }
+  };
+
+  const round = async (): Promise<void> => {
+    if (await sendGate.ask()) await endLeases();
+    const now = clock.monotonicMs();
+    if (!sendGate.isOpen || now - lookedAt < FAILING_LOOK_MS) return;
+    lookedAt = now;
+    await disableFailing();
+  };
+
+  return periodicWorker({
+    round,
+    intervalMs: INTERVAL_MS,
+    firstDelayMs: 0,
+    // A lease that ran out while the store was away is ended as soon as it is back.
+    backoffMsMax: INTERVAL_MS,
+    onTrouble: (error) => onTrouble(error, ""),
+  });
+}

@@ -1,0 +1,30 @@
+import { StoreError } from "../../ports/eventStore.ts";
+import type { RowBackoff } from "./rowBackoff.ts";
+
+/** How one row's fault is met. */
+export interface RowFaults {
+  readonly backoff: RowBackoff;
+  readonly onTrouble: (error: unknown, id: string) => void;
+}
+
+/**
+ * Acts on one row after another, except for those that rest. A row that cannot be worked on rests, and keeps no other
+ * waiting. Throws `StoreError`: with the store away no row can be worked on.
+ */
+export async function forEachRow<Row extends { readonly id: string }>(
+  rows: readonly Row[],
+  { backoff, onTrouble }: RowFaults,
+  act: (row: Row) => Promise<void>,
+): Promise<void> {
+  const resting = new Set(backoff.busy());
+  for (const row of rows) {
+    if (resting.has(row.id)) continue;
+    try {
+      await act(row);
+    } catch (error) {
+      if (error instanceof StoreError) throw error;
+      backoff.failed(row.id);
+      onTrouble(error, row.id);
+    }
+  }
+}
