@@ -5,6 +5,7 @@ import { reasonOf } from "../../kernel/text/errorReason.ts";
 import type { BodyAdmissionControl } from "../body/bodyAdmission.ts";
 import { contentLengthOf } from "../body/jsonBody.ts";
 import { validationProblem } from "../body/validation.ts";
+import { AnswerRoom } from "./answerRoom.ts";
 import { Problem, problemResponse } from "./problem.ts";
 import { problemOf } from "./problemOfError.ts";
 import type { RateLimits } from "./rateLimits.ts";
@@ -116,6 +117,7 @@ export function makeFetch(
   for (const controller of controllers) app.use(controller);
   const handle = app.fetch;
   const timeouts = makeRequestTimeouts(options.requestTimeoutMs);
+  const room = new AnswerRoom();
   const shared: ServerContext = {
     rateLimits: options.rateLimits,
     bodies: options.bodies,
@@ -148,7 +150,9 @@ export function makeFetch(
       hasHungUp: context.hasHungUp || (status >= 400 && status < 500 && request.signal.aborted),
       line: () => requestLine(request, response, context, basePath),
     });
-    return request.method === "HEAD" ? withoutBody(response) : response;
+    if (request.method === "HEAD") return withoutBody(response, context);
+    // The answer to a send is small, and not to be waited for.
+    return status === 202 ? response : room.hold(response, context);
   };
 }
 
@@ -187,9 +191,13 @@ function hasReadablePath(request: Request): boolean {
   }
 }
 
-/** The answer to HEAD: the headers of GET, with the length of the body that is left out (RFC 9110 §8.6). */
-async function withoutBody(response: Response): Promise<Response> {
+/** The answer to HEAD: the headers of GET, with the length of the body that is left out where it has one (RFC 9110 §8.6). */
+async function withoutBody(response: Response, { isStreamed }: RequestContext): Promise<Response> {
   const headers = new Headers(response.headers);
+  if (isStreamed) {
+    await response.body?.cancel();
+    return new Response(null, { status: response.status, headers });
+  }
   const { byteLength } = await response.arrayBuffer();
   if (response.status !== 204 && response.status !== 304) headers.set("content-length", String(byteLength));
   return new Response(null, { status: response.status, headers });

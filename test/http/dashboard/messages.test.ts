@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { csvCell } from "../../../src/http/dashboard/components/csvStream.ts";
+import { csvCell, csvStream } from "../../../src/http/dashboard/components/csvStream.ts";
 import { parseSearch, searchText } from "../../../src/http/dashboard/message/searchWords.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { type Samples, sendSamples } from "../../support/sampleMessages.ts";
@@ -313,5 +313,51 @@ describe("a cell of CSV", () => {
     ["a\nb", '"a\nb"'],
     [null, ""],
     ["plain", "plain"],
+    ["＝1+1", "'＝1+1"],
+    ["a;=1+1", "a;'=1+1"],
+    [";=1+1", ";'=1+1"],
+    ["a; -1+1", "a; '-1+1"],
+    ["a\n@SUM(1)", '"a\n\'@SUM(1)"'],
+    ["Hello ;-)", "Hello ;-)"],
   ])("%p is %p", (value, cell) => expect(csvCell(value)).toBe(cell));
+});
+
+describe("a file of CSV", () => {
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+  test("goes on past pages on which nothing is found", async () => {
+    const pages = [[], ["a"], [], [], ["b"], []];
+    const stream = csvStream<string>({
+      columns: { name: (row) => row },
+      isAllowed: async () => true,
+      async page(cursor) {
+        const at = Number(cursor ?? 0);
+        return { rows: pages[at] ?? [], nextCursor: at + 1 < pages.length ? String(at + 1) : null };
+      },
+    });
+    expect(await new Response(stream).text()).toBe("name\r\na\r\nb\r\n");
+  });
+
+  test("ends when nobody takes it any more, also where nothing is found", async () => {
+    let asked = 0;
+    const left = Promise.withResolvers<void>();
+    const stream = csvStream<string>({
+      columns: { name: (row) => row },
+      isAllowed: async () => true,
+      async page() {
+        asked += 1;
+        if (asked === 3) left.resolve();
+        await nextTurn();
+        return { rows: [], nextCursor: "on" };
+      },
+    });
+    const reader = stream.getReader();
+    await reader.read();
+    void reader.read();
+    await left.promise;
+    await reader.cancel();
+    const then = asked;
+    for (let turns = 0; turns < 10; turns += 1) await nextTurn();
+    expect(asked).toBeLessThanOrEqual(then + 1);
+  });
 });

@@ -138,5 +138,5 @@ async function csv(options: Options, visit: Visit): Promise<Response> {
       return { rows, nextCursor };
     },
   });
-  return csvResponse(stream, "audit-log.csv");
+  return csvResponse(visit.request, stream, "audit-log.csv");
 }

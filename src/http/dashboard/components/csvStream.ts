@@ -1,3 +1,5 @@
+import { requestContextOf } from "../../server/requestContext.ts";
+
 /** Cells of a file, by the names of their columns. */
 export type CsvColumns<Row> = Readonly<Record<string, (row: Row) => string | null>>;
 
@@ -12,13 +14,20 @@ interface CsvSource<Row> {
   readonly isAllowed: () => Promise<boolean>;
 }
 
+/** What a spreadsheet takes for the beginning of a formula, in full width too. */
+const FORMULA = /^\s*[=+\-@\t\r|＝＋－＠]/;
+/** Where further cells begin for one that divides at semicolons, as many are set to: quotes within a cell it ignores. */
+const FORMULA_WITHIN = /([;\t\r\n]\s*)(?=[=+@|＝＋－＠]|-(?!\)))/g;
+
 /**
  * A value as one cell (RFC 4180). What a spreadsheet would take for a formula begins with an apostrophe: a subject is
  * what anybody may have sent.
  */
 export function csvCell(value: string | null): string {
   const text = value ?? "";
-  const safe = /^[\s]*[=+\-@\t\r|]/.test(text) ? `'${text}` : text;
+  const start = text.length - text.trimStart().length;
+  const within = text.slice(0, start) + text.slice(start).replace(FORMULA_WITHIN, "$1'");
+  const safe = FORMULA.test(text) ? `'${within}` : within;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
@@ -30,26 +39,43 @@ function csvLine(cells: readonly (string | null)[]): string {
 export function csvStream<Row>({ columns, page, isAllowed }: CsvSource<Row>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let cursor: string | null = null;
+  let isLeft = false;
   return new ReadableStream<Uint8Array>({
     start(controller) {
       controller.enqueue(encoder.encode(csvLine(Object.keys(columns))));
     },
     async pull(controller) {
-      if (!(await isAllowed())) {
-        controller.error(new Error("the key was revoked"));
-        return;
+      // A pull that brings nothing is not followed by another one, so pages without rows are passed over here.
+      for (let hasRows = false; !hasRows; ) {
+        if (!(await isAllowed())) {
+          controller.error(new Error("the key was revoked"));
+          return;
+        }
+        const { rows, nextCursor } = await page(cursor);
+        const lines = rows.map((row) => csvLine(Object.values(columns).map((cell) => cell(row))));
+        hasRows = lines.length > 0;
+        if (isLeft) return;
+        if (hasRows) controller.enqueue(encoder.encode(lines.join("")));
+        cursor = nextCursor;
+        if (cursor === null) {
+          controller.close();
+          return;
+        }
       }
-      const { rows, nextCursor } = await page(cursor);
-      const lines = rows.map((row) => csvLine(Object.values(columns).map((cell) => cell(row))));
-      if (lines.length > 0) controller.enqueue(encoder.encode(lines.join("")));
-      cursor = nextCursor;
-      if (cursor === null) controller.close();
+    },
+    cancel() {
+      isLeft = true;
     },
   });
 }
 
-/** A file to keep: nothing of it is shown or run. */
-export function csvResponse(stream: ReadableStream<Uint8Array>, filename: string): Response {
+/** The answer to a request for a file to keep: nothing of it is shown or run. */
+export function csvResponse(
+  request: Request,
+  stream: ReadableStream<Uint8Array>,
+  filename: string,
+): Response {
+  requestContextOf(request).isStreamed = true;
   return new Response(stream, {
     headers: {
       "content-type": "text/csv; charset=utf-8",

@@ -6,6 +6,7 @@ import { isUuid } from "../../../kernel/ids.ts";
 import { rfc3339 } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { Problem } from "../../server/problem.ts";
+import { requestContextOf } from "../../server/requestContext.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Visit } from "../frame/dashboardRoute.ts";
 import type { LiveStreams } from "./liveStreams.ts";
@@ -18,15 +19,14 @@ type LiveOptions = Pick<DashboardOptions, "deps" | "readModel">;
  */
 export function liveRoutes(options: DashboardOptions, streams: LiveStreams): readonly DashboardRoute[] {
   const open = (visit: Visit, subject: string, version: () => Promise<string>) => {
-    const { session, request, query } = visit;
+    const { session, workspaceId, request, query } = visit;
     // A stream that comes back says where it was; a new one where its page was.
     const shown = request.headers.get("last-event-id") ?? query.get("shown") ?? "";
-    const response = streams.open({ session, subject, version, shown });
-    if (response !== null) return response;
-    throw new Problem("RATE_LIMITED", {
-      detail: "too many pages are live at once",
-      headers: { "retry-after": "30" },
-    });
+    const response = streams.open({ session, workspaceId, subject, version, shown });
+    if (response === null)
+      throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the service stops" });
+    requestContextOf(request).isStreamed = true;
+    return response;
   };
   return [
     {

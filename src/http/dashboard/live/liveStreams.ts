@@ -1,10 +1,11 @@
 import { SECOND_MS } from "../../../kernel/time.ts";
+import { FairShare } from "../../server/fairShare.ts";
 import type { Session } from "../frame/sessions.ts";
 
 /** Streams that one session may have open: one for each tab that is looked at. */
 export const STREAMS_PER_SESSION_MAX = 6;
-/** Streams that all sessions together may have open. */
-const STREAMS_MAX = 500;
+/** Streams that all sessions together may have open: of the workspace with the most of them the oldest makes room. */
+export const STREAMS_MAX = 500;
 /** How often it is looked for changes, in ms: so old is what a page shows at most. */
 const LOOK_MS = SECOND_MS;
 /** A proxy or a client that hears nothing takes the connection for dead, so something is said this often, in ms. */
@@ -13,6 +14,8 @@ const HEARTBEAT_MS = 15 * SECOND_MS;
 /** What somebody watches. */
 export interface Watch {
   readonly session: Session;
+  /** Whose share of the streams it counts to. */
+  readonly workspaceId: string;
   /** What is the same for all who watch the same: it is looked at once for them. */
   readonly subject: string;
   /** What a change of the subject changes. */
@@ -23,7 +26,7 @@ export interface Watch {
 
 /** Server-sent events (HTML, section 9.2) that say that there is something new, and never what. */
 export interface LiveStreams {
-  /** The stream of one page; null when there are too many already. */
+  /** The stream of one page; null while the service stops. */
   open(watch: Watch): Response | null;
   /** Ends all streams. */
   stop(): void;
@@ -38,6 +41,7 @@ const encoder = new TextEncoder();
 
 export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
   const streams = new Set<Stream>();
+  const room = new FairShare(STREAMS_MAX);
   let timer: ReturnType<typeof setTimeout> | null = null;
   let isStopped = false;
   const look = async () => {
@@ -46,11 +50,11 @@ export function makeLiveStreams({ isAlive }: LiveOptions): LiveStreams {
   };
   return {
     open(watch) {
-      if (isStopped || streams.size >= STREAMS_MAX) return null;
+      if (isStopped) return null;
       const own = [...streams].filter((stream) => stream.watch.session.id === watch.session.id);
       // A tab that was closed a moment ago may not have been noticed yet: the oldest makes room.
       if (own.length >= STREAMS_PER_SESSION_MAX) own[0]?.close();
-      const stream = new Stream(watch, streams);
+      const stream = new Stream(watch, streams, room);
       timer ??= setTimeout(look, LOOK_MS);
       return stream.response;
     },
@@ -86,13 +90,16 @@ class Stream {
   readonly response: Response;
   private controller: ReadableStreamDefaultController<Uint8Array> | null = null;
   private version: string;
+  private readonly giveBack: () => void;
   private spokeAt = performance.now();
 
   constructor(
     readonly watch: Watch,
     private readonly streams: Set<Stream>,
+    room: FairShare,
   ) {
     streams.add(this);
+    this.giveBack = room.take(watch.workspaceId, 1, () => this.close());
     this.version = watch.shown;
     const body = new ReadableStream<Uint8Array>({
       start: (controller) => {
@@ -101,7 +108,7 @@ class Stream {
       },
       cancel: () => {
         this.controller = null;
-        streams.delete(this);
+        this.leave();
       },
     });
     const headers = { "content-type": "text/event-stream; charset=utf-8", "x-accel-buffering": "no" };
@@ -117,9 +124,14 @@ class Stream {
   }
 
   close(): void {
-    this.streams.delete(this);
+    this.leave();
     this.controller?.close();
     this.controller = null;
+  }
+
+  private leave(): void {
+    this.streams.delete(this);
+    this.giveBack();
   }
 
   private say(text: string): void {

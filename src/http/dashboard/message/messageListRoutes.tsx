@@ -160,7 +160,7 @@ function queryOf(source: MessageSource, visit: Visit, text: string) {
 function csvOf(source: MessageSource, visit: Visit): Response {
   const query = queryOf(source, visit, visit.query.get("q") ?? "");
   const day = rfc3339(source.deps.clock.now()).slice(0, 10);
-  return csvResponse(messageCsv(source, query, visit.principal.keyId), `messages-${day}.csv`);
+  return csvResponse(visit.request, messageCsv(source, query, visit.principal.keyId), `messages-${day}.csv`);
 }
 
 function confirmSendAgain(source: MessageSource, visit: Visit): Page {

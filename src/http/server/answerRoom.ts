@@ -1,0 +1,43 @@
+import { FairShare } from "./fairShare.ts";
+import type { RequestContext } from "./requestContext.ts";
+
+/** An answer up to this size, in bytes, goes to the system as a whole: it is not in our memory any more. */
+const SMALL_BYTES_MAX = 65_536;
+/** What of larger answers waits for its readers, in bytes, at most. */
+const UNREAD_BYTES_MAX = 128 * 1_024 * 1_024;
+/** So much of a large answer is handed over at once. */
+const PIECE_BYTES = 65_536;
+
+/** Answers to callers with a key that are not read yet: a message with its files comes to 14 MB, and nobody has to read. */
+export class AnswerRoom {
+  private readonly room = new FairShare(UNREAD_BYTES_MAX);
+
+  /** The answer, if need be in pieces as its reader takes them; breaks off when others need the room more. */
+  async hold(response: Response, { principal, isStreamed }: RequestContext): Promise<Response> {
+    if (principal === null || isStreamed || response.body === null) return response;
+    const { status, headers } = response;
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    if (bytes.byteLength <= SMALL_BYTES_MAX) return new Response(bytes, { status, headers });
+    return new Response(this.inPieces(bytes, principal.workspaceId), { status, headers });
+  }
+
+  private inPieces(bytes: Uint8Array<ArrayBuffer>, workspaceId: string): ReadableStream<Uint8Array> {
+    let at = 0;
+    let giveBack = () => {};
+    return new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        giveBack = this.room.take(workspaceId, bytes.byteLength, () =>
+          controller.error(new Error("the answer was not read while others needed the room")),
+        );
+      },
+      pull(controller) {
+        controller.enqueue(bytes.subarray(at, at + PIECE_BYTES));
+        at += PIECE_BYTES;
+        if (at < bytes.byteLength) return;
+        giveBack();
+        controller.close();
+      },
+      cancel: () => giveBack(),
+    });
+  }
+}

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { STREAMS_MAX } from "../../src/http/dashboard/live/liveStreams.ts";
+import { FairShare } from "../../src/http/server/fairShare.ts";
+import { logIn } from "../support/dashboard.ts";
+import { sqliteStore } from "../support/stores/stores.ts";
+import { message, newKey } from "../support/tenants.ts";
+import { visitedDashboard } from "../support/visitedDashboard.ts";
+
+const MEGABYTE = 1_000_000;
+const FILE_BYTES = 4 * MEGABYTE;
+const READERS = 150;
+/** What all of them would come to is three times as much. */
+const GROWTH_BYTES_MAX = 300 * MEGABYTE;
+
+/** Asks for a page, takes the beginning of the answer, and reads no further. */
+async function askAndStop(url: string, path: string, cookie: string): Promise<Socket> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.write(`GET /dashboard${path} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nCookie: ${cookie}\r\n\r\n`);
+  await new Promise<void>((resolve, reject) => {
+    socket.once("data", (bytes) => {
+      socket.pause();
+      if (bytes.toString("latin1").startsWith("HTTP/1.1 200 ")) resolve();
+      else reject(new Error(bytes.toString("latin1").split("\r\n", 1)[0]));
+    });
+    socket.once("error", reject);
+  });
+  return socket;
+}
+
+describe("answers that nobody reads", () => {
+  const here = visitedDashboard(sqliteStore);
+
+  const messageWithFile = async () => {
+    const content = Buffer.alloc(FILE_BYTES, "text that is one line\n").toString("base64");
+    const attachments = [{ filename: "a.txt", content_type: "text/plain", content }];
+    const { json } = await here.tenant.send(newKey(), message({ attachments }));
+    return json.id;
+  };
+
+  test("of one workspace do not fill the memory, and others get theirs", async () => {
+    const path = `/messages/${await messageWithFile()}/source.eml`;
+    const before = process.memoryUsage().rss;
+    const sockets: Socket[] = [];
+    for (let nth = 0; nth < READERS; nth += 1)
+      sockets.push(await askAndStop(here.service.url, path, here.visitor.cookie));
+    expect(process.memoryUsage().rss - before).toBeLessThan(GROWTH_BYTES_MAX);
+    const whole = await here.visitor.get(path);
+    expect(whole.status).toBe(200);
+    expect(whole.html.length).toBeGreaterThan(FILE_BYTES);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test("HEAD waits for no stream, and leaves none open", async () => {
+    const head = async (path: string) => {
+      const headers = { cookie: here.visitor.cookie };
+      const answer = await fetch(`${here.service.url}/dashboard${path}`, { method: "HEAD", headers });
+      return { status: answer.status, length: answer.headers.get("content-length") };
+    };
+    expect(await head("/live?shown=")).toMatchObject({ status: 200 });
+    expect(await head("/messages.csv")).toMatchObject({ status: 200 });
+  });
+
+  test("live pages of one workspace leave room for another one's", async () => {
+    const other = await logIn(here.service.url, (await here.service.tenant()).apiKey);
+    const sockets: Socket[] = [await askAndStop(here.service.url, "/live?shown=", other.cookie)];
+    let isOthersOver = false;
+    sockets[0]?.once("close", () => {
+      isOthersOver = true;
+    });
+    for (let opened = 0; opened < STREAMS_MAX + 12; ) {
+      const { cookie } = await logIn(here.service.url, here.tenant.apiKey);
+      for (let nth = 0; nth < 6; nth += 1, opened += 1)
+        sockets.push(await askAndStop(here.service.url, "/live?shown=", cookie));
+    }
+    sockets[0]?.resume();
+    const next = await askAndStop(here.service.url, "/live?shown=", other.cookie);
+    expect(isOthersOver).toBe(false);
+    for (const socket of [...sockets, next]) socket.destroy();
+  });
+});
+
+describe("a fair share", () => {
+  test("is taken from whoever holds the most, what they have held the longest first", () => {
+    const share = new FairShare(10);
+    const given: string[] = [];
+    const take = (owner: string, amount: number, name: string) =>
+      share.take(owner, amount, () => given.push(name));
+    take("a", 3, "a1");
+    const giveBackA2 = take("a", 3, "a2");
+    take("b", 4, "b1");
+    take("b", 1, "b2");
+    expect(given).toEqual(["a1"]);
+    giveBackA2();
+    giveBackA2();
+    take("c", 5, "c1");
+    expect(given).toEqual(["a1"]);
+    take("c", 12, "c2");
+    expect(given).toEqual(["a1", "b1", "c1", "b2"]);
+  });
+});
