@@ -5,7 +5,7 @@ import { type ListPlace, NEWEST_FIRST, olderThan } from "./keysetList.ts";
 import type { Projection } from "./projection.ts";
 
 const INSERT = `INSERT INTO api_keys (id, workspace_id, name, scopes, expires_at, issuer_id, rotated_from, senders,
-  client_ranges, revoked, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
+  client_ranges, is_test, revoked, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`;
 const ROTATE = "UPDATE api_keys SET expires_at = ? WHERE id = ?";
 const USED = "UPDATE api_keys SET last_used_at = ? WHERE id = ?";
 const REVOKE = "UPDATE api_keys SET revoked = 1 WHERE id = ?";
@@ -24,7 +24,7 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
       const bound = [data.senders, data.clientRanges].map((list) => list && JSON.stringify(list));
       const [senders = null, ranges = null] = bound;
       const made = [JSON.stringify(scopes), expiresAt, issuerId, rotatedFrom, senders, ranges] as const;
-      db.run(INSERT, id, workspaceId, name, ...made, event.metadata.at as string);
+      db.run(INSERT, id, workspaceId, name, ...made, data.test ? 1 : 0, event.metadata.at as string);
       break;
     }
     case "ApiKeyRotated":
@@ -39,14 +39,14 @@ function apply(event: ProjectedEvent, db: ReadDatabase): void {
 /** The keys of every workspace, without anything that opens one. Nobody is let in by it: keys are read from the log. */
 export const apiKeys: Projection = {
   name: "api-keys",
-  version: 3,
+  version: 4,
   events: [...apiKeyCodec.types, ...apiKeyUseCodec.types],
   tables: [
     {
       name: "api_keys",
       columns: `id TEXT PRIMARY KEY, workspace_id TEXT NOT NULL, name TEXT NOT NULL, scopes TEXT NOT NULL,
         expires_at TEXT, issuer_id TEXT, rotated_from TEXT, senders TEXT, client_ranges TEXT, last_used_at TEXT,
-        revoked INTEGER NOT NULL, created_at TEXT NOT NULL`,
+        is_test INTEGER NOT NULL, revoked INTEGER NOT NULL, created_at TEXT NOT NULL`,
       key: ["id"],
       indexes: [
         "CREATE INDEX api_keys_by_time ON api_keys (workspace_id, created_at)",
@@ -75,10 +75,12 @@ export interface ApiKeyRow {
   readonly clientRanges: readonly string[] | null;
   /** RFC 3339, the beginning of an hour; null: never, according to the log. */
   readonly lastUsedAt: string | null;
+  /** Whether its mail stays inside. */
+  readonly isTest: boolean;
 }
 
 const COLUMNS = `id, name, scopes, expires_at, revoked, created_at, issuer_id, rotated_from, senders, client_ranges,
-  last_used_at`;
+  last_used_at, is_test`;
 
 /** A key's row; null when there is none yet. */
 export function apiKeyOf(db: ReadDatabase, id: string): ApiKeyRow | null {
@@ -134,6 +136,7 @@ function apiKeyRow(row: SqlRow): ApiKeyRow {
     senders: listOf(row.senders),
     clientRanges: listOf(row.client_ranges),
     lastUsedAt: textOf(row.last_used_at),
+    isTest: row.is_test === 1,
   };
 }
 

@@ -5,6 +5,7 @@ import {
   emailCodec,
 } from "../src/domain/email/events.ts";
 import { HOLD_EVENTS } from "../src/domain/instance/events.ts";
+import { mailOwnerId, mailOwnerIdsOf } from "../src/kernel/mail/mailOwner.ts";
 import { epochMs } from "../src/kernel/time.ts";
 import type { ProjectedEvent, ProjectedRows, ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 import {
@@ -35,8 +36,8 @@ import { ENDED, type Ending, type Feedback, usageTables } from "./usage/tables.t
 
 const INSERT = `INSERT INTO emails
   (id, workspace_id, status, sender_id, template_id, recipient_hash, created_at, updated_at, attempts, reason,
-    is_retained, content_bytes, authority_id, queue, due_at, revision, scheduled_at, tags, lease_ms, held)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, 0, 0)`;
+    is_retained, content_bytes, authority_id, queue, due_at, revision, scheduled_at, tags, simulated, lease_ms, held)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 0, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, 0, 0)`;
 const TAGGED = "INSERT INTO email_tags (tag, id, workspace_id, created_at) VALUES (?, ?, ?, ?)";
 const CONTENT_BYTES = `INSERT INTO content (workspace_id, bytes) VALUES (?, ?)
   ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes`;
@@ -94,25 +95,27 @@ function accept(event: ProjectedEvent, db: ProjectedRows): void {
   const { type, data } = emailCodec.decode(event);
   if (type !== "EmailQueued" && type !== "EmailScheduled" && type !== "EmailSuppressed") return;
   const { workspaceId = "", senderId = "", recipientHash = "", acceptedAt = "", templateId = null } = data;
-  const { contentBytes = 0, tagHashes = [] } = data;
+  const { contentBytes = 0, tagHashes = [], test: isTest = false, simulated = false } = data;
   const tags = tagHashes.length === 0 ? null : tagHashes.join(" ");
-  const place = [messageId(event), workspaceId] as const;
+  const ownerId = mailOwnerId({ workspaceId, isTest });
+  const place = [messageId(event), ownerId] as const;
+  const last = [tags, simulated ? 1 : 0] as const;
   const whose = [senderId, templateId, recipientHash, acceptedAt] as const;
   if (type === "EmailSuppressed") {
     const queue = [null, null, null, null, null] as const;
-    db.run(INSERT, ...place, "suppressed", ...whose, data.reason, 1, contentBytes, ...queue, tags);
+    db.run(INSERT, ...place, "suppressed", ...whose, data.reason, 1, contentBytes, ...queue, ...last);
   } else {
     const scheduledAt = type === "EmailScheduled" ? data.scheduledAt : null;
     const dueAt = epochMs(scheduledAt ?? acceptedAt);
     const queue = [data.authorityId ?? senderId, "ready", dueAt, event.revision, scheduledAt] as const;
     const status = type === "EmailScheduled" ? "scheduled" : "queued";
-    db.run(INSERT, ...place, status, ...whose, null, 0, contentBytes, ...queue, tags);
+    db.run(INSERT, ...place, status, ...whose, null, 0, contentBytes, ...queue, ...last);
   }
   for (const tag of tagHashes) db.run(TAGGED, tag, ...place, acceptedAt);
-  db.add(CONTENT_BYTES, [workspaceId], [contentBytes]);
+  db.add(CONTENT_BYTES, [ownerId], [contentBytes]);
   countAccepted(
     db,
-    { workspaceId, senderId, templateId, tags: tagHashes },
+    { ownerId, senderId, templateId, tags: tagHashes },
     acceptedAt,
     type === "EmailSuppressed",
   );
@@ -154,7 +157,7 @@ function count(
   const templateId = row.template_id === null ? null : String(row.template_id);
   const tags = row.tags === null ? [] : String(row.tags).split(" ");
   const message = {
-    workspaceId: String(row.workspace_id),
+    ownerId: String(row.workspace_id),
     senderId: String(row.sender_id),
     templateId,
     tags,
@@ -234,11 +237,12 @@ function applyLater(event: ProjectedEvent, db: ProjectedRows): void {
 
 /**
  * One row a message: what lists, filters and the queue of delivery need, and no address; and how many there were, by
- * hour.
+ * hour. `workspace_id` is here the id of the mail's owner: of test mail it is not the workspace's own (`mailOwnerId`), so
+ * that no list and no count of live mail meets it.
  */
 export const emails: Projection = {
   name: "emails",
-  version: 12,
+  version: 13,
   events: [...EMAIL_STATUS_EVENTS, "EmailRescheduled", "EmailContentErased", ...HOLD_EVENTS],
   tables: [
     {
@@ -276,14 +280,15 @@ export const emails: Projection = {
   apply,
 };
 
-/** Bytes of content of the workspace's messages, as it was accepted, less what was erased. */
-export function contentBytesOf(db: ReadDatabase, workspaceId: string): number {
-  return Number(db.get("SELECT bytes FROM content WHERE workspace_id = ?", workspaceId)?.bytes ?? 0);
+/** Bytes of content of a mail owner's messages, as it was accepted, less what was erased. */
+export function contentBytesOf(db: ReadDatabase, ownerId: string): number {
+  return Number(db.get("SELECT bytes FROM content WHERE workspace_id = ?", ownerId)?.bytes ?? 0);
 }
 
 /** Which messages to list. Times are RFC 3339 in UTC; hashes are the instance's keyed hashes of addresses. */
 export interface EmailQuery {
-  readonly workspaceId: string;
+  /** Whose mail: see `mailOwnerId`. */
+  readonly ownerId: string;
   readonly status?: string;
   readonly senderId?: string;
   readonly recipientHash?: string;
@@ -306,24 +311,24 @@ export interface EmailRow {
   readonly reason: string | null;
 }
 
-function listOf(workspaceId: string) {
-  return { table: "emails", of: "workspace_id", owner: workspaceId };
+function listOf(ownerId: string) {
+  return { table: "emails", of: "workspace_id", owner: ownerId };
 }
 
-/** Messages of one workspace, newest first. */
+/** Messages of one mail owner, newest first. */
 export function listEmails(db: ReadDatabase, query: EmailQuery): RowPage<EmailRow> {
   if (query.tag !== undefined) return listTagged(db, query, query.tag);
-  const { workspaceId, status, senderId, recipientHash, templateId, after, limit } = query;
+  const { ownerId, status, senderId, recipientHash, templateId, after, limit } = query;
   const { index, along } = wayTo(query);
   const wanted = [
-    ...equals("workspace_id", index === "emails_by_time" ? undefined : workspaceId),
+    ...equals("workspace_id", index === "emails_by_time" ? undefined : ownerId),
     ...equals("recipient_hash", recipientHash),
     ...equals("sender_id", senderId),
     ...equals("status", status),
     ...equals("template_id", templateId),
   ];
   const { rows, next } = findRows(db, {
-    ...listOf(workspaceId),
+    ...listOf(ownerId),
     columns: "id, status, created_at, updated_at, attempts, reason",
     index,
     along: [...along, ...createdIn(query)],
@@ -338,7 +343,7 @@ const EMAIL_BY_ID = "SELECT id, status, created_at, updated_at, attempts, reason
 
 /** Messages with a tag: the tag leads to them, and what else is asked of them is looked up in their rows. */
 function listTagged(db: ReadDatabase, query: EmailQuery, tag: string): RowPage<EmailRow> {
-  const { workspaceId, after, limit } = query;
+  const { ownerId, after, limit } = query;
   const asked = [
     ...equals("recipient_hash", query.recipientHash),
     ...equals("sender_id", query.senderId),
@@ -352,7 +357,7 @@ function listTagged(db: ReadDatabase, query: EmailQuery, tag: string): RowPage<E
     index: "email_tags_by_time",
     along: [...equals("tag", tag), ...createdIn(query)],
     wanted: [
-      ...equals("workspace_id", workspaceId),
+      ...equals("workspace_id", ownerId),
       {
         sql: `EXISTS (SELECT 1 FROM emails WHERE ${condition})`,
         values: asked.flatMap(({ values }) => values),
@@ -373,7 +378,7 @@ export function newestTagged(db: ReadDatabase, tag: string): string | null {
 }
 
 /** The index that leads past the fewest rows that are not wanted. */
-function wayTo({ workspaceId, status, recipientHash }: EmailQuery) {
+function wayTo({ ownerId, status, recipientHash }: EmailQuery) {
   if (recipientHash !== undefined) {
     return { index: "emails_by_recipient", along: equals(RECIPIENT_KEY, recipientKey(recipientHash)) };
   }
@@ -382,10 +387,10 @@ function wayTo({ workspaceId, status, recipientHash }: EmailQuery) {
     const isRare = { sql: IS_RARE, values: [] };
     return {
       index: "emails_by_rare_status",
-      along: [...equals("workspace_id", workspaceId), ...equals("status", status), isRare],
+      along: [...equals("workspace_id", ownerId), ...equals("status", status), isRare],
     };
   }
-  return { index: "emails_by_time", along: equals("workspace_id", workspaceId) };
+  return { index: "emails_by_time", along: equals("workspace_id", ownerId) };
 }
 
 function emailRow(row: SqlRow): EmailRow {
@@ -399,11 +404,11 @@ function emailRow(row: SqlRow): EmailRow {
   };
 }
 
-/** The workspaces that have messages whose content can be let go of, and when the first of them was accepted. */
+/** The mail owners that have messages whose content can be let go of, and when the first of them was accepted. */
 export function workspacesRetaining(
   db: ReadDatabase,
-): readonly { readonly workspaceId: string; readonly since: string }[] {
-  // Goes from one workspace to the next by the index, past all messages in between.
+): readonly { readonly ownerId: string; readonly since: string }[] {
+  // Goes from one owner to the next by the index, past all messages in between.
   const sql = `WITH RECURSIVE retaining (workspace) AS (
       SELECT min(workspace_id) FROM emails WHERE is_retained = 1
       UNION ALL
@@ -411,45 +416,47 @@ export function workspacesRetaining(
         FROM retaining WHERE retaining.workspace IS NOT NULL)
     SELECT workspace, (SELECT min(created_at) FROM emails WHERE is_retained = 1 AND workspace_id = workspace) AS since
       FROM retaining WHERE workspace IS NOT NULL`;
-  return db.all(sql).map((row) => ({ workspaceId: String(row.workspace), since: String(row.since) }));
+  return db.all(sql).map((row) => ({ ownerId: String(row.workspace), since: String(row.since) }));
 }
 
-/** Messages of a workspace that have ended, were accepted at `before` or earlier, and still have content. */
+/** Messages of a mail owner that have ended, were accepted at `before` or earlier, and still have content. */
 export function oldContent(
   db: ReadDatabase,
-  workspaceId: string,
+  ownerId: string,
   before: string,
   limit: number,
 ): readonly string[] {
   const sql = `SELECT id FROM emails WHERE is_retained = 1 AND workspace_id = ? AND created_at <= ?
     ORDER BY created_at LIMIT ?`;
-  return db.all(sql, workspaceId, before, limit).map((row) => String(row.id));
+  return db.all(sql, ownerId, before, limit).map((row) => String(row.id));
 }
 
-/** Messages to one recipient, the oldest first, and where to go on; null after the last. */
+/** Live and test messages to one recipient, the oldest first, and where to go on; null after the last. */
 export function emailsToRecipient(
   db: ReadDatabase,
   { workspaceId, recipientHash }: { readonly workspaceId: string; readonly recipientHash: string },
   after: ListPlace | null,
   limit: number,
 ): { readonly found: readonly ListPlace[]; readonly next: ListPlace | null } {
-  const page = after && newerThan(listOf(workspaceId), after);
+  const list = { table: "emails", of: "recipient_hash", owner: recipientHash };
+  const page = after && newerThan(list, after);
   const sql = `SELECT id, created_at FROM emails INDEXED BY emails_by_recipient
-    WHERE ${RECIPIENT_KEY} = ? ${page ? `AND ${page.sql}` : ""} AND recipient_hash = ? AND workspace_id = ?
+    WHERE ${RECIPIENT_KEY} = ? ${page ? `AND ${page.sql}` : ""} AND recipient_hash = ? AND workspace_id IN (?, ?)
     ${OLDEST_FIRST} LIMIT ?`;
-  const values = [recipientKey(recipientHash), ...(page?.values ?? []), recipientHash, workspaceId];
+  const owners = mailOwnerIdsOf(workspaceId);
+  const values = [recipientKey(recipientHash), ...(page?.values ?? []), recipientHash, ...owners];
   const found = db.all(sql, ...values, limit).map(placeOf);
   return { found, next: found.length < limit ? null : (found.at(-1) ?? null) };
 }
 
-/** The last message that a workspace was given; null before its first. One row. */
+/** The last message that a mail owner was given; null before its first. One row. */
 export function newestEmail(
   db: ReadDatabase,
-  workspaceId: string,
+  ownerId: string,
 ): (ListPlace & { readonly status: string }) | null {
   const row = db.get(
     `SELECT id, created_at, status FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? ${NEWEST_FIRST} LIMIT 1`,
-    workspaceId,
+    ownerId,
   );
   return row === undefined ? null : { ...placeOf(row), status: String(row.status) };
 }
@@ -465,7 +472,7 @@ export interface MinuteCount {
 /** Messages accepted since a time, by minute and by what they are now: the newest of them, `limit` at most. */
 export function countsByMinute(
   db: ReadDatabase,
-  workspaceId: string,
+  ownerId: string,
   since: string,
   limit: number,
 ): readonly MinuteCount[] {
@@ -473,7 +480,7 @@ export function countsByMinute(
       (SELECT created_at, status FROM emails INDEXED BY emails_by_time WHERE workspace_id = ? AND created_at >= ?
         ${NEWEST_FIRST} LIMIT ?)
     GROUP BY minute, status`;
-  return db.all(sql, workspaceId, since, limit).map((row) => ({
+  return db.all(sql, ownerId, since, limit).map((row) => ({
     minute: String(row.minute),
     status: String(row.status),
     messages: Number(row.messages),

@@ -1,3 +1,4 @@
+import { mailOwnerOf } from "../src/kernel/mail/mailOwner.ts";
 import { type EpochMs, epochMs, rfc3339 } from "../src/kernel/time.ts";
 import type { ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
 
@@ -5,18 +6,26 @@ import type { ReadDatabase, SqlRow } from "../src/ports/readDatabase.ts";
  * The queue of mail delivery: the columns by which a message's row says that it waits. `queue` is `ready` or `leased`,
  * and null when the message has ended. After a restoration of the log, messages from before it are `held` instead of
  * `ready` until the operator resumes them; `held` is 1 for those that were claimed then, too. `revision` is the event
- * that made it so. A message counts as waiting since its acceptance, or since `scheduled_at`, which is RFC 3339.
+ * that made it so. A message counts as waiting since its acceptance, or since `scheduled_at`, which is RFC 3339. What is
+ * `simulated` stands in a queue of its own: it waits for no relay.
  */
 export const QUEUE_COLUMNS = `authority_id TEXT, queue TEXT, due_at INTEGER, revision INTEGER, scheduled_at TEXT,
-  lease_ms INTEGER NOT NULL, held INTEGER NOT NULL`;
+  lease_ms INTEGER NOT NULL, held INTEGER NOT NULL, simulated INTEGER NOT NULL`;
+
+/** Which of the two queues: of mail for the relay, or of mail that the simulator delivers. */
+export type MailLane = "relay" | "simulator";
+
+function isSimulated(lane: MailLane): 0 | 1 {
+  return lane === "simulator" ? 1 : 0;
+}
 
 /** Since when a message counts as waiting. */
 const SINCE = "ifnull(scheduled_at, created_at)";
 
 export const QUEUE_INDEXES: readonly string[] = [
-  "CREATE INDEX mail_queue_ready ON emails (due_at) WHERE queue = 'ready'",
+  "CREATE INDEX mail_queue_ready ON emails (simulated, due_at) WHERE queue = 'ready'",
   // Steps from sender to sender and from workspace to workspace, over whatever one of them has waiting.
-  "CREATE INDEX mail_queue_by_sender ON emails (workspace_id, authority_id, sender_id, due_at) WHERE queue = 'ready'",
+  "CREATE INDEX mail_queue_by_sender ON emails (simulated, workspace_id, authority_id, sender_id, due_at) WHERE queue = 'ready'",
   `CREATE INDEX mail_queue_by_age ON emails (workspace_id, ${SINCE}) WHERE queue = 'ready'`,
   "CREATE INDEX mail_queue_leased ON emails (queue) WHERE queue = 'leased'",
   "CREATE INDEX mail_queue_held ON emails (held, due_at) WHERE held = 1",
@@ -77,7 +86,7 @@ export interface DueEmail {
 function dueEmail(row: SqlRow): DueEmail {
   return {
     id: String(row.id),
-    workspaceId: String(row.workspace_id),
+    workspaceId: mailOwnerOf(String(row.workspace_id)).workspaceId,
     senderId: String(row.sender_id),
     authorityId: String(row.authority_id),
     revision: Number(row.revision),
@@ -85,27 +94,33 @@ function dueEmail(row: SqlRow): DueEmail {
 }
 
 /** Whether more than so many messages are ready. Looks at one row more than that. */
-export function hasMoreReadyThan(db: ReadDatabase, now: EpochMs, count: number): boolean {
-  const sql = "SELECT 1 AS found FROM emails WHERE queue = 'ready' AND due_at <= ? LIMIT 1 OFFSET ?";
-  return db.get(sql, now, count) !== undefined;
+export function hasMoreReadyThan(db: ReadDatabase, lane: MailLane, now: EpochMs, count: number): boolean {
+  const sql =
+    "SELECT 1 AS found FROM emails WHERE queue = 'ready' AND simulated = ? AND due_at <= ? LIMIT 1 OFFSET ?";
+  return db.get(sql, isSimulated(lane), now, count) !== undefined;
 }
 
 /** The messages that have been ready longest. Looks at `limit` rows. */
-export function readyEmails(db: ReadDatabase, now: EpochMs, limit: number): readonly DueEmail[] {
+export function readyEmails(
+  db: ReadDatabase,
+  lane: MailLane,
+  now: EpochMs,
+  limit: number,
+): readonly DueEmail[] {
   const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM emails
-    WHERE queue = 'ready' AND due_at <= ? ORDER BY due_at LIMIT ?`;
-  return db.all(sql, now, limit).map(dueEmail);
+    WHERE queue = 'ready' AND simulated = ? AND due_at <= ? ORDER BY due_at LIMIT ?`;
+  return db.all(sql, isSimulated(lane), now, limit).map(dueEmail);
 }
 
-/** The first workspace behind `after`, by id, that has a message ready or deferred; null behind the last. One row. */
-export function nextWaitingWorkspace(db: ReadDatabase, after: string): string | null {
-  const sql = `SELECT workspace_id FROM emails INDEXED BY mail_queue_by_sender WHERE queue = 'ready' AND workspace_id > ?
-    ORDER BY workspace_id LIMIT 1`;
-  const row = db.get(sql, after);
+/** The first mail owner behind `after`, by id, that has a message ready or deferred; null behind the last. One row. */
+export function nextWaitingOwner(db: ReadDatabase, lane: MailLane, after: string): string | null {
+  const sql = `SELECT workspace_id FROM emails INDEXED BY mail_queue_by_sender
+    WHERE queue = 'ready' AND simulated = ? AND workspace_id > ? ORDER BY workspace_id LIMIT 1`;
+  const row = db.get(sql, isSimulated(lane), after);
   return row === undefined ? null : String(row.workspace_id);
 }
 
-/** Whose messages of a workspace wait behind one another. */
+/** Whose messages of an owner wait behind one another. */
 export interface MailQueueKey {
   readonly authorityId: string;
   readonly senderId: string;
@@ -116,24 +131,28 @@ export const BEHIND_ALL_IDS = "~";
 
 /** The messages of one sender that wait, and when the first of them is due. */
 export interface SenderQueue extends MailQueueKey {
-  readonly workspaceId: string;
+  readonly lane: MailLane;
+  readonly ownerId: string;
   readonly dueAt: EpochMs;
 }
 
-/** The first queue of a workspace behind `after`; null behind the last. One row. */
+/** The first queue of an owner behind `after`; null behind the last. One row. */
 export function nextSenderQueue(
   db: ReadDatabase,
-  workspaceId: string,
+  lane: MailLane,
+  ownerId: string,
   after: MailQueueKey,
 ): SenderQueue | null {
   const sql = `SELECT authority_id, sender_id, due_at FROM emails INDEXED BY mail_queue_by_sender
-    WHERE queue = 'ready' AND workspace_id = ? AND (authority_id, sender_id, due_at) > (?, ?, ?)
+    WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND (authority_id, sender_id, due_at) > (?, ?, ?)
     ORDER BY authority_id, sender_id, due_at LIMIT 1`;
   // With the time, which is behind all there are: without it SQLite would step over the whole queue before.
-  const row = db.get(sql, workspaceId, after.authorityId, after.senderId, Number.MAX_SAFE_INTEGER);
+  const values = [ownerId, after.authorityId, after.senderId, Number.MAX_SAFE_INTEGER] as const;
+  const row = db.get(sql, isSimulated(lane), ...values);
   if (row === undefined) return null;
   return {
-    workspaceId,
+    lane,
+    ownerId,
     authorityId: String(row.authority_id),
     senderId: String(row.sender_id),
     dueAt: Number(row.due_at),
@@ -146,56 +165,57 @@ export interface QueuedEmail extends DueEmail, QueuePlace {}
 /** The messages of a queue that have been ready longest, behind `after` where it is given. Looks at `limit` rows. */
 export function readyEmailsOf(
   db: ReadDatabase,
-  { workspaceId, authorityId, senderId }: SenderQueue,
+  { lane, ownerId, authorityId, senderId }: SenderQueue,
   page: { readonly now: EpochMs; readonly after: QueuePlace | null; readonly limit: number },
 ): readonly QueuedEmail[] {
   const { dueAt, row } = page.after ?? { dueAt: Number.MIN_SAFE_INTEGER, row: 0 };
   const sql = `SELECT rowid, id, workspace_id, sender_id, authority_id, revision, due_at
     FROM emails INDEXED BY mail_queue_by_sender
-    WHERE queue = 'ready' AND workspace_id = ? AND authority_id = ? AND sender_id = ? AND due_at <= ?
+    WHERE queue = 'ready' AND simulated = ? AND workspace_id = ? AND authority_id = ? AND sender_id = ? AND due_at <= ?
       AND (due_at, rowid) > (?, ?) ORDER BY due_at, rowid LIMIT ?`;
   return db
-    .all(sql, workspaceId, authorityId, senderId, page.now, dueAt, row, page.limit)
+    .all(sql, isSimulated(lane), ownerId, authorityId, senderId, page.now, dueAt, row, page.limit)
     .map((found) => ({ ...dueEmail(found), dueAt: Number(found.due_at), row: Number(found.rowid) }));
 }
 
-/** A workspace, and when the oldest of its messages that wait was accepted. */
-export interface WaitingWorkspace {
-  readonly workspaceId: string;
+/** A mail owner, and when the oldest of its messages that wait was accepted. */
+export interface WaitingOwner {
+  readonly ownerId: string;
   readonly acceptedAt: EpochMs;
 }
 
-/** The first workspace behind `after`, by id, that has a message ready or deferred; null behind the last. One row. */
-export function nextWorkspaceByAge(db: ReadDatabase, after: string): WaitingWorkspace | null {
+/** The first mail owner behind `after`, by id, that has a message ready or deferred; null behind the last. One row. */
+export function nextOwnerByAge(db: ReadDatabase, after: string): WaitingOwner | null {
   const sql = `SELECT workspace_id, ${SINCE} AS since FROM emails INDEXED BY mail_queue_by_age
     WHERE queue = 'ready' AND workspace_id > ? ORDER BY workspace_id, ${SINCE} LIMIT 1`;
   const row = db.get(sql, after);
   if (row === undefined) return null;
-  return { workspaceId: String(row.workspace_id), acceptedAt: epochMs(String(row.since)) };
+  return { ownerId: String(row.workspace_id), acceptedAt: epochMs(String(row.since)) };
 }
 
-/** The oldest messages of a workspace that wait since before `acceptedBefore`, due or not. Looks at `limit` rows. */
+/** The oldest messages of a mail owner that wait since before `acceptedBefore`, due or not. Looks at `limit` rows. */
 export function agedEmailsOf(
   db: ReadDatabase,
-  workspaceId: string,
+  ownerId: string,
   acceptedBefore: EpochMs,
   limit: number,
 ): readonly DueEmail[] {
   const sql = `SELECT id, workspace_id, sender_id, authority_id, revision FROM emails INDEXED BY mail_queue_by_age
     WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? ORDER BY ${SINCE} LIMIT ?`;
-  return db.all(sql, workspaceId, rfc3339(acceptedBefore), limit).map(dueEmail);
+  return db.all(sql, ownerId, rfc3339(acceptedBefore), limit).map(dueEmail);
 }
 
 /** When the next message becomes due after `now`; null when none waits. */
-export function nextReadyAt(db: ReadDatabase, now: EpochMs): EpochMs | null {
-  const row = db.get("SELECT min(due_at) AS at FROM emails WHERE queue = 'ready' AND due_at > ?", now);
+export function nextReadyAt(db: ReadDatabase, lane: MailLane, now: EpochMs): EpochMs | null {
+  const sql = "SELECT min(due_at) AS at FROM emails WHERE queue = 'ready' AND simulated = ? AND due_at > ?";
+  const row = db.get(sql, isSimulated(lane), now);
   return row === undefined || row.at === null ? null : Number(row.at);
 }
 
-/** How many messages are due at `now`, counted up to `max`. */
+/** How many messages for the relay are due at `now`, counted up to `max`. */
 export function countReady(db: ReadDatabase, now: EpochMs, max: number): number {
   const sql =
-    "SELECT count(*) AS waiting FROM (SELECT 1 FROM emails WHERE queue = 'ready' AND due_at <= ? LIMIT ?)";
+    "SELECT count(*) AS waiting FROM (SELECT 1 FROM emails WHERE queue = 'ready' AND simulated = 0 AND due_at <= ? LIMIT ?)";
   return Number(db.get(sql, now, max)?.waiting);
 }
 
@@ -226,18 +246,19 @@ export interface WaitingEmail extends QueuePlace {
 
 /**
  * Messages that wait for a time after `after`, deferred or held: a page in the order of their times. Looks at `limit`
- * rows of each kind, and at those that were claimed when the log was restored.
+ * rows of each kind and queue, and at those that were claimed when the log was restored.
  */
 export function waitingEmails(db: ReadDatabase, after: QueuePlace, limit: number): readonly WaitingEmail[] {
   const page = (where: string) => `SELECT * FROM (SELECT rowid AS place, id, workspace_id, due_at FROM emails
     WHERE ${where} AND (due_at, rowid) > (?1, ?2) ORDER BY due_at, rowid LIMIT ?3)`;
-  const sql = `${page("queue = 'ready'")} UNION ALL ${page("held = 1 AND queue = 'held'")}
+  const sql = `${page("queue = 'ready' AND simulated = 0")} UNION ALL ${page("queue = 'ready' AND simulated = 1")}
+    UNION ALL ${page("held = 1 AND queue = 'held'")}
     ORDER BY due_at, place LIMIT ?3`;
   return db.all(sql, after.dueAt, after.row, limit).map((row) => ({
     dueAt: Number(row.due_at),
     row: Number(row.place),
     id: String(row.id),
-    workspaceId: String(row.workspace_id),
+    workspaceId: mailOwnerOf(String(row.workspace_id)).workspaceId,
   }));
 }
 
@@ -255,23 +276,23 @@ export function heldEmails(db: ReadDatabase): { readonly held: number; readonly 
 }
 
 /**
- * The message of a workspace that waits longest for its delivery; null when none waits. What is scheduled for later
+ * The message of a mail owner that waits longest for its delivery; null when none waits. What is scheduled for later
  * than `now` does not wait yet. One row.
  */
 export function oldestWaiting(
   db: ReadDatabase,
-  workspaceId: string,
+  ownerId: string,
   now: EpochMs,
 ): { readonly id: string; readonly since: EpochMs } | null {
   const sql = `SELECT id, ${SINCE} AS since FROM emails INDEXED BY mail_queue_by_age
     WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? ORDER BY ${SINCE} LIMIT 1`;
-  const row = db.get(sql, workspaceId, rfc3339(now));
+  const row = db.get(sql, ownerId, rfc3339(now));
   return row === undefined ? null : { id: String(row.id), since: epochMs(String(row.since)) };
 }
 
-/** How many messages of a workspace wait so, due or not; `limit` stands for that many and more. */
-export function countWaiting(db: ReadDatabase, workspaceId: string, now: EpochMs, limit: number): number {
+/** How many messages of a mail owner wait so, due or not; `limit` stands for that many and more. */
+export function countWaiting(db: ReadDatabase, ownerId: string, now: EpochMs, limit: number): number {
   const sql = `SELECT count(*) AS waiting FROM (SELECT 1 FROM emails INDEXED BY mail_queue_by_age
     WHERE queue = 'ready' AND workspace_id = ? AND ${SINCE} <= ? LIMIT ?)`;
-  return Number(db.get(sql, workspaceId, rfc3339(now), limit)?.waiting ?? 0);
+  return Number(db.get(sql, ownerId, rfc3339(now), limit)?.waiting ?? 0);
 }

@@ -28,7 +28,7 @@ function amountsOf(...counted: readonly (typeof COUNTS)[number][]): readonly num
 
 /** Whose message it is, and by which template it was made. */
 export interface CountedMessage {
-  readonly workspaceId: string;
+  readonly ownerId: string;
   readonly senderId: string;
   readonly templateId: string | null;
   /** The keyed hashes of its tags. */
@@ -36,12 +36,12 @@ export interface CountedMessage {
 }
 
 function count(db: ProjectedRows, message: CountedMessage, at: string, amounts: readonly number[]): void {
-  const { workspaceId, senderId, templateId, tags } = message;
+  const { ownerId, senderId, templateId, tags } = message;
   const day = utcDay(at);
   const hour = utcHour(at);
-  db.add(COUNT, [workspaceId, day, hour, senderId, templateId ?? NONE], amounts);
-  db.add(COUNT_IN_ALL, [workspaceId, day, hour], amounts);
-  for (const tag of tags) db.add(COUNT_TAG, [workspaceId, day, hour, tag], amounts);
+  db.add(COUNT, [ownerId, day, hour, senderId, templateId ?? NONE], amounts);
+  db.add(COUNT_IN_ALL, [ownerId, day, hour], amounts);
+  for (const tag of tags) db.add(COUNT_TAG, [ownerId, day, hour, tag], amounts);
 }
 
 /** Counts a message that was accepted at `at`; one whose recipient was suppressed ended with its acceptance. */
@@ -67,9 +67,9 @@ export function countEnded(
 /** Counts a bounce at a domain, beside {@link countEnded}; undefined: which one is not known. */
 export function countBounced(
   db: ProjectedRows,
-  { workspaceId }: CountedMessage,
+  { ownerId }: CountedMessage,
   at: string,
   domain: string | undefined,
 ): void {
-  db.add(COUNT_BOUNCE, [workspaceId, utcDay(at), utcHour(at), domain ?? NONE], [1]);
+  db.add(COUNT_BOUNCE, [ownerId, utcDay(at), utcHour(at), domain ?? NONE], [1]);
 }

@@ -6,7 +6,7 @@ import { utcDay, utcHour } from "./utcHour.ts";
 
 /** Which buckets to answer: those that begin in the range. Times are RFC 3339 in UTC, on the hour. */
 export interface UsageRange {
-  readonly workspaceId: string;
+  readonly ownerId: string;
   readonly from: string;
   readonly before: string;
   readonly by: "hour" | "day";
@@ -191,7 +191,7 @@ function rowsBelow(
   const sql = `SELECT ${[...columns, ...counts].join(", ")} FROM ${table}
     WHERE workspace_id = ? AND (day, hour) >= (?, ?) AND (${columns.join(", ")}) < (${columns.map(() => "?").join(", ")})
     ORDER BY ${columns.map((column) => `${column} DESC`).join(", ")} LIMIT ${ROWS_LOOKED_AT_MAX}`;
-  return db.all(sql, range.workspaceId, utcDay(range.from), utcHour(range.from), ...below);
+  return db.all(sql, range.ownerId, utcDay(range.from), utcHour(range.from), ...below);
 }
 
 const BUCKET_MS = { hour: HOUR_MS, day: DAY_MS };

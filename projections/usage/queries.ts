@@ -12,9 +12,9 @@ import { COUNTS, type Counts, NONE } from "./tables.ts";
 import { utcDay, utcHour } from "./utcHour.ts";
 
 /** How many messages the workspace was given on the UTC day of `at` (RFC 3339), suppressed ones as well. */
-export function emailsOfDay(db: ReadDatabase, workspaceId: string, at: string): number {
+export function emailsOfDay(db: ReadDatabase, ownerId: string, at: string): number {
   const sql = "SELECT sum(accepted) AS accepted FROM usage_totals WHERE workspace_id = ? AND day = ?";
-  return Number(db.get(sql, workspaceId, utcDay(at))?.accepted ?? 0);
+  return Number(db.get(sql, ownerId, utcDay(at))?.accepted ?? 0);
 }
 
 /** Which counts to answer. */
@@ -93,8 +93,8 @@ export function* listBounces(db: ReadDatabase, query: BouncesQuery): InSteps<Usa
 }
 
 /** What a workspace's messages have come to in the hour of `at` (RFC 3339). One row. */
-export function totalsOfHour(db: ReadDatabase, workspaceId: string, at: string): Counts {
+export function totalsOfHour(db: ReadDatabase, ownerId: string, at: string): Counts {
   const sql = `SELECT ${COUNTS.join(", ")} FROM usage_totals WHERE workspace_id = ? AND day = ? AND hour = ?`;
-  const row = db.get(sql, workspaceId, utcDay(at), utcHour(at));
+  const row = db.get(sql, ownerId, utcDay(at), utcHour(at));
   return Object.fromEntries(COUNTS.map((name) => [name, Number(row?.[name] ?? 0)])) as Counts;
 }

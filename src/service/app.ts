@@ -51,6 +51,8 @@ export interface RunningApp {
   readonly url: URL;
   /** Where mail is taken over SMTP; null where it is not. */
   readonly submission: { readonly host: string; readonly port: number } | null;
+  /** Where mail that comes back is taken; null where it is not. */
+  readonly inbound: { readonly host: string; readonly port: number } | null;
   /** Whether the key of a first run is still in its file. */
   readonly hasBootstrapKey: boolean;
   /** Whether nobody can use it yet: a log without a workspace, and no first run to make one. */
@@ -97,6 +99,14 @@ export async function startApp(config: Config, logger: Logger): Promise<RunningA
   });
   undo.move();
   return app;
+}
+
+/** Where the ports for mail are. */
+function smtpPlaces({ submission, inbound }: Doors): Pick<RunningApp, "submission" | "inbound"> {
+  return {
+    submission: submission && { host: submission.host, port: submission.port },
+    inbound: inbound && { host: inbound.host, port: inbound.port },
+  };
 }
 
 function lockData(dataDir: string): DirectoryLock {
@@ -155,7 +165,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   doors.answer({ deps, controllers, requests, isClosed });
   const inFlight = () => ({ requests: doors.inFlightCount(), deliveries: workers.inFlightCount() });
   const { delivery } = workers;
-  const { url, submission } = doors;
+  const { url } = doors;
   const status = serviceStatus({ ...doors, config, deps, readers, delivery, logId, inFlight });
   const settled = async () => (await freezeWatch.isFrozen()) && isSettled;
   const makeLink = (workspaceId: string | null) => dashboardLink(deps, config, workspaceId);
@@ -165,7 +175,7 @@ async function runOn(config: Config, logger: Logger, ground: Ground): Promise<Ru
   const verifying = verifyOnSchedule(config, logger, copyOf(config, incarnation));
   return {
     url,
-    submission: submission && { host: submission.host, port: submission.port },
+    ...smtpPlaces(doors),
     isWithoutWorkspace,
     held,
     hasBootstrapKey: hasBootstrapKey(config.dataDir),

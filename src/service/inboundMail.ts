@@ -12,10 +12,12 @@ import { newId } from "../kernel/ids.ts";
 import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { InboundReply } from "../ports/mail/inboundMail.ts";
 import type { Config } from "./config/config.ts";
+import { smtpName } from "./smtpName.ts";
 import { inboundListenError } from "./startupErrors.ts";
 
 /** Where mail that comes back is taken, once it is answered. */
 export interface InboundMail {
+  readonly host: string;
   readonly port: number;
   /** How many mails were read as what, since the start. */
   readonly counts: ReadonlyMap<string, number>;
@@ -35,17 +37,17 @@ interface Answering {
 
 /** Takes the port that INBOUND_PORT names; null where none is. Throws what says why it cannot be had. */
 export async function openInboundMail(
-  config: Pick<Config, "inbound" | "bounceDomains">,
+  config: Pick<Config, "inbound" | "bounceDomains" | "baseUrl">,
   logger: Logger,
 ): Promise<InboundMail | null> {
-  const { inbound: place, bounceDomains } = config;
+  const { inbound: place, bounceDomains, baseUrl } = config;
   if (place === null) return null;
   const counts = new Map<string, number>();
   let answering: Answering | null = null;
   const server = await openInboundMailServer(
     {
       ...place,
-      name: place.domain,
+      name: smtpName(baseUrl),
       onTrouble: (error) =>
         logger.debug({ reason: reasonOf(error) }, "a connection with returned mail failed"),
     },
@@ -72,6 +74,7 @@ export async function openInboundMail(
     throw inboundListenError(place, error);
   });
   return {
+    host: place.host,
     port: server.port,
     counts,
     answer(deps, isClosed) {

@@ -6,6 +6,7 @@ import { BODY_BYTES_MAX } from "../http/body/bodyLimits.ts";
 import type { SubmissionPort } from "../ports/submission/submissionServer.ts";
 import { type SubmissionOptions, submission } from "../smtp/submissionSession.ts";
 import type { Config } from "./config/config.ts";
+import { smtpName } from "./smtpName.ts";
 import { submissionListenError } from "./startupErrors.ts";
 
 /** Further recipients of a mail are refused for now, to come with another one, as RFC 5321 §4.5.3.1.10 has it. */
@@ -21,12 +22,13 @@ export interface SubmissionServer {
 
 /** Takes the port that SUBMISSION_PORT names; null where none is. Throws what says why it cannot be had. */
 export async function openSubmission(
-  { submission: config }: Pick<Config, "submission">,
+  { submission: config, baseUrl }: Pick<Config, "submission" | "baseUrl">,
   logger: Logger,
 ): Promise<SubmissionServer | null> {
   if (config === null) return null;
   const port = await openSubmissionPort<Principal>({
     ...config,
+    name: smtpName(baseUrl),
     contentBytesMax: BODY_BYTES_MAX,
     recipientsMax: RECIPIENTS_MAX,
     onError: ({ message }) => logger.debug({ reason: message }, "a connection for submission failed"),

@@ -44,7 +44,7 @@ export interface SubmissionOptions {
 const REFUSED: Readonly<Record<AuthenticationFault, string>> = {
   missing: "the password must be an API key; the user name does not matter",
   noBearer: "the password is no API key",
-  malformed: "the password is no API key: one begins with pl_ and has 53 characters",
+  malformed: "the password is no API key: one begins with pl_ and has 53 characters, or with pl_test_ and 58",
   unknown: "the password is an API key that this service does not know",
   revoked: "the API key was revoked: issue another one",
   expired: "the API key has expired: issue another one",

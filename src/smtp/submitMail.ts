@@ -44,8 +44,9 @@ export async function submitMail(
   if (!hasPlainLines(bytes)) throw invalid("", "holds a CR or LF alone, or a NUL: lines end with CRLF");
   const parsed = await parser.parse(bytes);
   if (parsed.kind === "refused") throw invalid("", parsed.reason);
-  const { workspaceId, keyId } = principal;
-  const context = { at: deps.clock.now(), correlationId: requestId, actor: `api-key:${keyId}`, workspaceId };
+  const { workspaceId, keyId, isTest } = principal;
+  const actor = `api-key:${keyId}`;
+  const context = { at: deps.clock.now(), correlationId: requestId, actor, workspaceId, isTest };
   const sends = sendsOf({ deps, principal, recipients, context }, parsed.mail);
   const ids: string[] = [];
   for (const send of sends) {

@@ -132,5 +132,5 @@ export function storyMaker(workspace: GrowthWorkspace, total: number, random: ()
 
 /** The id of the message of that number. */
 export function growthEmailId(workspaceId: string, number: number): string {
-  return emailId(workspaceId, `growth-${number}`);
+  return emailId({ workspaceId, isTest: false }, `growth-${number}`);
 }

@@ -116,7 +116,7 @@ async function measureProgram(): Promise<Readonly<Record<string, number>>> {
     sendRequest(bodyOf(call));
   });
   const fingerprint = await costUs((call) => {
-    emailId(workspaceId, `bench-${call}`);
+    emailId({ workspaceId, isTest: false }, `bench-${call}`);
     requestFingerprint(deps.keys, workspaceId, requestOf(call).request);
   });
   const encode = await costUs(async (call) => {

@@ -94,6 +94,35 @@ describe("mail that is signed", () => {
     }
   });
 
+  test("says of the fields that must not be added that there are no more", async () => {
+    const signed = (await dkimSigner(KEYS).sign(buildMime(MESSAGE), MESSAGE.from)).toString("latin1");
+    const count = (names: readonly string[], wanted: string) =>
+      names.filter((name) => name === wanted).length;
+    const lists = [...signed.replace(/\r\n[ \t]+/g, " ").matchAll(/^DKIM-Signature:.*? h=([^;]*);/gm)].map(
+      ([, list = ""]) => list.toLowerCase().split(/\s*:\s*/),
+    );
+    expect(lists).toHaveLength(KEYS.length);
+    for (const names of lists) {
+      for (const once of ["reply-to"]) expect(count(names, once)).toBe(1);
+      for (const twice of ["from", "to", "subject", "list-unsubscribe", "list-unsubscribe-post"])
+        expect(count(names, twice)).toBe(2);
+    }
+    for (const added of [
+      "From: eve@example.net",
+      "To: eve@example.net",
+      "Subject: You have won",
+      "Reply-To: eve@example.net",
+      "List-Unsubscribe: <https://example.net/u>",
+      "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
+    ])
+      for (const mail of [`${added}\r\n${signed}`, signed.replace("\r\n\r\n", `\r\n${added}\r\n\r\n`)]) {
+        const results = await verified(Buffer.from(mail, "latin1"));
+        expect(results.map(({ result }) => result)).not.toContain("pass");
+      }
+    const elsewhere = await verified(Buffer.from(`X-Relay: 1\r\n${signed}`, "latin1"));
+    expect(elsewhere.map(({ result }) => result)).toEqual(["pass", "pass"]);
+  });
+
   test("is of the nearest domain that has keys, and as it is where none has", async () => {
     const mail = buildMime(MESSAGE);
     const signer = dkimSigner([...KEYS, keyOf("shop.example.com", "s1", ed25519())]);

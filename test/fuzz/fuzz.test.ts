@@ -11,10 +11,16 @@ describe.each(await testStores())("a short run of the fuzzer on $name", (store) 
     "finds nothing, and every operation succeeds often enough",
     async () => {
       const requests = REQUESTS_EACH * described.length;
-      const { findings, starved, routes, submission } = await fuzz({ store, requests, seed: 20_260_101 });
+      const { findings, starved, routes, submission, inbound } = await fuzz({
+        store,
+        requests,
+        seed: 20_260_101,
+      });
       expect(findings).toEqual([]);
       expect(starved).toEqual([]);
       expect(submission.faults).toEqual([]);
+      expect(inbound.faults).toEqual([]);
+      expect(inbound.taken).toBeGreaterThan(inbound.mails / 2);
       expect(submission.accepted).toBeGreaterThan(submission.mails / 4);
       expect(routes.map(({ route }) => route).sort()).toEqual(described.map(({ name }) => name).sort());
     },

@@ -1,5 +1,6 @@
 import type { TestStore } from "../support/stores/stores.ts";
 import { startService } from "../support/tenants.ts";
+import { fuzzInbound, RETURN_PATH_DOMAIN } from "./fuzzInbound.ts";
 import { fuzzSubmission } from "./fuzzSubmission.ts";
 import { Lane } from "./lane.ts";
 import { type Result, Tally } from "./tally.ts";
@@ -30,7 +31,10 @@ export async function fuzz({
   onProgress,
 }: FuzzOptions): Promise<Result> {
   // The endpoints that requests register are never called.
-  const service = await startService(store, { DELIVERY: "off", SUBMISSION_PORT: "0" });
+  const service = await startService(store, {
+    ...{ DELIVERY: "off", SUBMISSION_PORT: "0" },
+    ...{ INBOUND_PORT: "0", RETURN_PATH_DOMAIN },
+  });
   const tally = new Tally();
   const timer = setInterval(() => onProgress?.(tally.total), PROGRESS_MS);
   try {
@@ -45,7 +49,8 @@ export async function fuzz({
     );
     const sessions = Math.ceil(requests / REQUESTS_PER_SESSION);
     const submission = await fuzzSubmission(service, { sessions, seed });
-    return { ...tally.result(), submission };
+    const inbound = await fuzzInbound(service, { sessions, seed });
+    return { ...tally.result(), submission, inbound };
   } finally {
     clearInterval(timer);
     await service.remove();

@@ -61,7 +61,7 @@ function readCall(words: readonly string[]): Call | null {
   }
 }
 
-function details({ routes, findings, starved, submission }: Result): readonly string[] {
+function details({ routes, findings, starved, submission, inbound }: Result): readonly string[] {
   return [
     "operation, requests, share of 2xx, answers",
     ...routes.map(({ route, requests, successShare, exempt, answers }) => {
@@ -75,6 +75,8 @@ function details({ routes, findings, starved, submission }: Result): readonly st
     ),
     `sessions over SMTP: ${submission.sessions}, mails ${submission.mails}, accepted ${submission.accepted}`,
     ...submission.faults.map((fault) => `over SMTP: ${fault}`),
+    `sessions with mail that comes back: ${inbound.sessions}, mails ${inbound.mails}, taken ${inbound.taken}`,
+    ...inbound.faults.map((fault) => `with mail that comes back: ${fault}`),
     ...starved.map((route) => `fewer than 20% of the requests of ${route} succeed`),
   ];
 }
@@ -96,15 +98,16 @@ async function run({ requests, seed, store, untilFound, json }: Call): Promise<n
     onProgress: (done) => bar.show(done / requests, `${done}`),
   });
   bar.end();
-  const { counts, starved, submission } = result;
+  const { counts, starved, submission, inbound } = result;
+  const overSmtp = submission.faults.length + inbound.faults.length;
   const errors = counts["server error"];
   const violations = counts["schema violation"];
   if (json) console.log(JSON.stringify({ seed, store: name, ...result }));
   else console.log([`seed ${seed}, ${name}`, ...details(result)].join("\n"));
-  const line = `requests ${result.requests}, server errors ${errors}, schema violations ${violations}, leaks ${counts.leak}, faults over SMTP ${submission.faults.length}`;
+  const line = `requests ${result.requests}, server errors ${errors}, schema violations ${violations}, leaks ${counts.leak}, faults over SMTP ${overSmtp}`;
   // With --json the result alone is on standard output.
   (json ? console.error : console.log)(line);
-  return errors + violations + counts.leak + starved.length + submission.faults.length > 0 ? 1 : 0;
+  return errors + violations + counts.leak + starved.length + overSmtp > 0 ? 1 : 0;
 }
 
 const words = process.argv.slice(2);

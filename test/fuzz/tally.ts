@@ -1,5 +1,6 @@
 import type { RouteName } from "../../src/http/server/routes.ts";
 import type { SeenAnswer } from "../gate/documentedAnswers.ts";
+import type { InboundResult } from "./fuzzInbound.ts";
 import type { SubmissionResult } from "./fuzzSubmission.ts";
 import { hints } from "./hints.ts";
 import type { Fault, Kind } from "./judge.ts";
@@ -52,6 +53,7 @@ export interface Requested {
 /** What a run came to, its sessions over SMTP included. */
 export interface Result extends Requested {
   readonly submission: SubmissionResult;
+  readonly inbound: InboundResult;
 }
 
 /** Counts what a run sees. */

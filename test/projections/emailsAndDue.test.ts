@@ -7,8 +7,8 @@ import {
   allDueAt,
   type LeasedEmail,
   leasedEmails,
+  nextOwnerByAge,
   nextReadyAt,
-  nextWorkspaceByAge,
   readyEmails,
   waitingEmails,
 } from "../../projections/mailQueue.ts";
@@ -196,7 +196,7 @@ function moved({ before, after, event, expected, at, revision }: Movement): Omit
 function queueOf(state: Email, revision: number): SqlRow {
   const scheduled_at = state.scheduledAt === null ? null : rfc3339(state.scheduledAt);
   if (isTerminal(state.status))
-    return { scheduled_at, queue: null, due_at: null, revision: null, lease_ms: 0, held: 0 };
+    return { scheduled_at, queue: null, due_at: null, revision: null, lease_ms: 0, held: 0, simulated: 0 };
   return {
     scheduled_at,
     queue: state.claim ? "leased" : "ready",
@@ -204,6 +204,7 @@ function queueOf(state: Email, revision: number): SqlRow {
     revision,
     lease_ms: state.claim?.leaseMs ?? 0,
     held: 0,
+    simulated: 0,
   };
 }
 
@@ -399,7 +400,7 @@ describe("the queries (properties):", () => {
       { nil: undefined },
     );
     const filters = fc.record({
-      workspaceId: fc.constantFrom("w1", "w2", "w3"),
+      ownerId: fc.constantFrom("w1", "w2", "w3"),
       status: fc.constantFrom(undefined, undefined, "queued", "sent", "deferred", "suppressed"),
       senderId: fc.constantFrom(undefined, undefined, "s1"),
       recipientHash: fc.constantFrom(undefined, undefined, "r1"),
@@ -433,7 +434,7 @@ describe("the queries (properties):", () => {
     return messages
       .filter(({ accepting }) => query.tag === undefined || accepting.tagHashes.includes(query.tag))
       .map((message) => ({ id: message.id, ...expectedOf(message).state }))
-      .filter((email) => email.workspaceId === query.workspaceId)
+      .filter((email) => email.workspaceId === query.ownerId)
       .filter((email) => holds(query.status, email.status) && holds(query.senderId, email.senderId))
       .filter((email) => holds(query.recipientHash, email.recipientHash))
       .filter((email) => rfc3339(email.acceptedAt) >= (query.createdFrom ?? ""))
@@ -479,7 +480,7 @@ describe("the queries (properties):", () => {
       ({ workspaceId, senderId, authorityId }) =>
         ![workspaceId, senderId, authorityId].some((holder) => without.includes(holder)),
     );
-    const queue = new FairMailQueue();
+    const queue = new FairMailQueue("relay");
     const held = new Set<string>(without);
     const shown: string[] = [];
     for (;;) {
@@ -495,8 +496,8 @@ describe("the queries (properties):", () => {
   /** Every workspace that has mail waiting, with its oldest, and what of it waits too long. */
   function checkAges(db: ReadDatabaseFile, ready: readonly Open[], { now, limit }: Look): void {
     const workspaces: string[] = [];
-    for (let next = nextWorkspaceByAge(db, ""); next; next = nextWorkspaceByAge(db, next.workspaceId)) {
-      const { workspaceId, acceptedAt } = next;
+    for (let next = nextOwnerByAge(db, ""); next; next = nextOwnerByAge(db, next.ownerId)) {
+      const { ownerId: workspaceId, acceptedAt } = next;
       workspaces.push(workspaceId);
       const waiting = ready.filter((email) => email.workspaceId === workspaceId);
       expect(acceptedAt).toBe(Math.min(...waiting.map((email) => deliverFrom(email))));
@@ -519,7 +520,7 @@ describe("the queries (properties):", () => {
       new Map(chosen.map((email) => [email.id, email[key]]));
 
     const isDue = ready.filter(({ nextAttemptAt }) => nextAttemptAt <= now);
-    const found = readyEmails(db, now, limit);
+    const found = readyEmails(db, "relay", now, limit);
     expectLeast(
       found.map(({ id }) => id),
       keysOf(isDue, "nextAttemptAt"),
@@ -539,7 +540,7 @@ describe("the queries (properties):", () => {
 
     const later = ready.filter(({ nextAttemptAt }) => nextAttemptAt > now);
     const times = later.map(({ nextAttemptAt }) => nextAttemptAt);
-    expect(nextReadyAt(db, now)).toBe(times.length === 0 ? null : Math.min(...times));
+    expect(nextReadyAt(db, "relay", now)).toBe(times.length === 0 ? null : Math.min(...times));
     const waiting = waitingEmails(db, allDueAt(now), limit).map(({ id }) => id);
     expectLeast(waiting, keysOf(later, "nextAttemptAt"), limit);
 

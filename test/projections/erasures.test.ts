@@ -314,8 +314,8 @@ describe("messages", () => {
     expect(oldContent(db, WORKSPACE, until(9), 10)).toEqual(["old", "young"]);
     expect(oldContent(db, WORKSPACE, until(9), 1)).toEqual(["old"]);
     expect(workspacesRetaining(db)).toEqual([
-      { workspaceId: WORKSPACE, since: until(2) },
-      { workspaceId: "w3", since: until(1) },
+      { ownerId: WORKSPACE, since: until(2) },
+      { ownerId: "w3", since: until(1) },
     ]);
     db.close();
     const empty = built(emails, [accepted("waits", 1)]);

@@ -65,7 +65,7 @@ describe("messages that were not done when the log was restored", () => {
     ambiguous: true,
     nextAttemptAt: AT,
   };
-  const ready = () => readyEmails(model.db, LATER, 10).map(({ id }) => id);
+  const ready = () => readyEmails(model.db, "relay", LATER, 10).map(({ id }) => id);
 
   beforeEach(() => {
     model = new Model(emails);
@@ -77,7 +77,7 @@ describe("messages that were not done when the log was restored", () => {
 
   test("are not due, those that are accepted later are", () => {
     expect(ready()).toEqual([]);
-    expect(nextReadyAt(model.db, 0)).toBeNull();
+    expect(nextReadyAt(model.db, "relay", 0)).toBeNull();
     expect(heldEmails(model.db)).toEqual({ held: 2, claimed: 1 });
     model.tell("email-4", "EmailQueued", accepted);
     expect(ready()).toEqual(["4"]);

@@ -131,7 +131,7 @@ const cases: readonly ListCase[] = [
       revision: ACCEPTANCE_REVISION,
       data: { workspaceId: "w", ...accepted, contentBytes: 1, acceptedAt: at },
     }),
-    list: (db, page) => listEmails(db, { workspaceId: "w", ...page }).rows,
+    list: (db, page) => listEmails(db, { ownerId: "w", ...page }).rows,
   },
   {
     name: "webhook endpoints",

@@ -39,7 +39,7 @@ function fill(
 }
 
 const email = `INSERT INTO emails (id, workspace_id, status, sender_id, recipient_hash, created_at, updated_at, attempts,
-  is_retained, content_bytes, revision, lease_ms, held) VALUES (?, ?, ?, ?, ?, ?, ?, 1, 0, 0, 1, 0, 0)`;
+  is_retained, content_bytes, revision, lease_ms, held, simulated) VALUES (?, ?, ?, ?, ?, ?, ?, 1, 0, 0, 1, 0, 0, 0)`;
 
 type Page = { readonly after?: ListPlace; readonly limit: number };
 
@@ -57,27 +57,27 @@ const cases: readonly Case[] = [
     projection: emails,
     fill: (db) =>
       fill(db, email, (n, at) => [`e${n}`, "w", n === 0 ? "queued" : "sent", "s", `r${n}`, at, at]),
-    list: (db, page) => listEmails(db, { workspaceId: "w", status: "queued", ...page }),
+    list: (db, page) => listEmails(db, { ownerId: "w", status: "queued", ...page }),
   },
   {
     name: "messages of a sender by a status",
     projection: emails,
     fill: (db) =>
       fill(db, email, (n, at) => [`e${n}`, "w", n === 0 ? "queued" : "sent", "s", `r${n}`, at, at]),
-    list: (db, page) => listEmails(db, { workspaceId: "w", senderId: "s", status: "queued", ...page }),
+    list: (db, page) => listEmails(db, { ownerId: "w", senderId: "s", status: "queued", ...page }),
   },
   {
     name: "messages of a recipient by a sender",
     projection: emails,
     fill: (db) => fill(db, email, (n, at) => [`e${n}`, "w", "sent", n === 0 ? "s0" : "s1", "r", at, at]),
-    list: (db, page) => listEmails(db, { workspaceId: "w", recipientHash: "r", senderId: "s0", ...page }),
+    list: (db, page) => listEmails(db, { ownerId: "w", recipientHash: "r", senderId: "s0", ...page }),
   },
   {
     name: "messages that bounced, by a sender",
     projection: emails,
     fill: (db) =>
       fill(db, email, (n, at) => [`e${n}`, "w", "bounced", n === 0 ? "s0" : "s1", `r${n}`, at, at]),
-    list: (db, page) => listEmails(db, { workspaceId: "w", status: "bounced", senderId: "s0", ...page }),
+    list: (db, page) => listEmails(db, { ownerId: "w", status: "bounced", senderId: "s0", ...page }),
   },
   {
     name: "uploads by a status",
@@ -181,7 +181,7 @@ test("messages of a recipient are found by an index, also the oldest first", () 
   withTables(emails, (db) => {
     const recipient = { workspaceId: "w", recipientHash: "r" };
     const plans = plansOf(db, (seen) => {
-      listEmails(seen, { ...recipient, limit: LIMIT });
+      listEmails(seen, { ownerId: "w", ...recipient, limit: LIMIT });
       emailsToRecipient(seen, recipient, { createdAt: rfc3339(START), id: "e" }, LIMIT);
     });
     expect(plans.filter((plan) => plan.includes("emails_by_recipient (<expr>=?"))).toHaveLength(3);
@@ -196,7 +196,9 @@ test("two recipients whose hashes begin alike are told apart", () => {
       db.run(email, id, "w", "sent", "s", hash, rfc3339(START), rfc3339(START));
     }
     const recipient = { workspaceId: "w", recipientHash: `${begin}d` };
-    expect(listEmails(db, { ...recipient, limit: LIMIT }).rows.map(({ id }) => id)).toEqual(["other"]);
+    expect(listEmails(db, { ownerId: "w", ...recipient, limit: LIMIT }).rows.map(({ id }) => id)).toEqual([
+      "other",
+    ]);
     expect(emailsToRecipient(db, recipient, null, LIMIT).found.map(({ id }) => id)).toEqual(["other"]);
   });
 });

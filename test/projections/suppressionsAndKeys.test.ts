@@ -197,7 +197,14 @@ function tellKeys(steps: readonly KeyStep[]) {
 function rowOf({ id, key, createdAt }: ToldKey): ApiKeyRow {
   const { name, scopes, revoked } = key;
   const expiresAt = key.expiresAt === null ? null : rfc3339(key.expiresAt);
-  const unbound = { issuerId: null, rotatedFrom: null, senders: null, clientRanges: null, lastUsedAt: null };
+  const unbound = {
+    issuerId: null,
+    rotatedFrom: null,
+    senders: null,
+    clientRanges: null,
+    lastUsedAt: null,
+    isTest: key.isTest,
+  };
   return { id, name, scopes: [...scopes], expiresAt, revoked, createdAt, ...unbound };
 }
 

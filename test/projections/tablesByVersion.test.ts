@@ -8,9 +8,9 @@ import { projections } from "../../projections/index.ts";
  */
 const TABLES: Readonly<Record<string, { readonly since: number; readonly digest: string }>> = {
   "audit-log": { since: 1, digest: "2137c137e3b85813" },
-  "api-keys": { since: 3, digest: "d4116a742a4180c6" },
+  "api-keys": { since: 4, digest: "c3c4370ac5529ed6" },
   attachments: { since: 3, digest: "d075dbf5764087c4" },
-  emails: { since: 12, digest: "f7b43e2c3bf997a8" },
+  emails: { since: 13, digest: "4f92cc4286d9d116" },
   erasures: { since: 2, digest: "96db516626b38d23" },
   "attachment-use": { since: 2, digest: "474c91684753834e" },
   senders: { since: 4, digest: "8275614705b626f9" },

@@ -134,7 +134,7 @@ function expectedUsage(messages: readonly Told[], query: UsageQuery): readonly U
     const start = startOf(at, query.by);
     const hour = startOf(at, "hour");
     const isWanted =
-      workspaceId === query.workspaceId &&
+      workspaceId === query.ownerId &&
       hour >= query.from &&
       hour < query.before &&
       (query.senderId ?? senderId) === senderId &&
@@ -162,7 +162,7 @@ function expectedBounces(messages: readonly Told[], query: BouncesQuery): readon
   for (const { what, at, message } of messages.flatMap(countsOf)) {
     const group = message.domain ?? "";
     const hour = startOf(at, "hour");
-    const isOurs = message.accepting.workspaceId === query.workspaceId && (query.domain ?? group) === group;
+    const isOurs = message.accepting.workspaceId === query.ownerId && (query.domain ?? group) === group;
     if (what !== "bounced" || !isOurs || hour < query.from || hour >= query.before) continue;
     const start = startOf(at, query.by);
     rows.set(start + group, { start, group, bounced: (rows.get(start + group)?.bounced ?? 0) + 1 });
@@ -201,7 +201,7 @@ const ranges = fc
   )
   .map(([from, hours, by, limit]) => {
     const start = ACCEPTED_AT - 10 * HOUR_MS + from * HOUR_MS;
-    return { workspaceId: "w1", from: rfc3339(start), before: rfc3339(start + hours * HOUR_MS), by, limit };
+    return { ownerId: "w1", from: rfc3339(start), before: rfc3339(start + hours * HOUR_MS), by, limit };
   });
 const plainFilters = fc.record(
   {
@@ -300,14 +300,14 @@ describe("a workspace with very many senders and templates", () => {
   const PAIRS = 4 * ROWS_LOOKED_AT_MAX + 100;
   const FROM = rfc3339(ACCEPTED_AT);
   const BEFORE = rfc3339(ACCEPTED_AT + DAYS * DAY_MS);
-  const range = { workspaceId: "w", from: FROM, before: BEFORE, by: "day", limit: 2 } as const;
+  const range = { ownerId: "w", from: FROM, before: BEFORE, by: "day", limit: 2 } as const;
 
   function withMany(check: (db: ReadDatabaseFile) => void): void {
     withRows([], (db) => {
       db.begin();
       for (let pair = 0; pair < DAYS * PAIRS; pair += 1) {
         const acceptedAt = rfc3339(ACCEPTED_AT + (pair % DAYS) * DAY_MS);
-        const names = { workspaceId: "w", senderId: `s${pair % 7}`, templateId: `t${pair}`, tags: [] };
+        const names = { ownerId: "w", senderId: `s${pair % 7}`, templateId: `t${pair}`, tags: [] };
         countAccepted(db, names, acceptedAt, pair % 2 === 0);
       }
       db.commit();
@@ -359,7 +359,7 @@ test("a day with very many groups is told in pages, and no step of one works on 
   withRows([], (db) => {
     db.begin();
     for (let number = 0; number < GROUPS; number += 1) {
-      const names = { workspaceId: "w", senderId: "s", templateId: name(number), tags: [] };
+      const names = { ownerId: "w", senderId: "s", templateId: name(number), tags: [] };
       // Two hours of the day hold each, so the counts of a group come from rows that lie far apart.
       for (const hour of [0, 1]) {
         const acceptedAt = rfc3339(ACCEPTED_AT + hour * HOUR_MS);
@@ -367,7 +367,7 @@ test("a day with very many groups is told in pages, and no step of one works on 
       }
     }
     db.commit();
-    const range = { workspaceId: "w", from: rfc3339(ACCEPTED_AT), before: rfc3339(ACCEPTED_AT + DAY_MS) };
+    const range = { ownerId: "w", from: rfc3339(ACCEPTED_AT), before: rfc3339(ACCEPTED_AT + DAY_MS) };
     const query = { ...range, by: "day", groupBy: "template", limit: 100 } as const;
     const sort = spyOn(Array.prototype, "sort");
     const first = run(listUsage(db, query)).result;
@@ -392,11 +392,11 @@ test("a page that has looked at enough ends with a bucket, and the next one goes
     db.begin();
     for (let row = 0; row < HOURS * ROWS_LOOKED_AT_MAX; row += 1) {
       const acceptedAt = rfc3339(ACCEPTED_AT + (row % HOURS) * HOUR_MS);
-      const names = { workspaceId: "w", senderId: `s${row}`, templateId: row < HOURS ? "t" : null, tags: [] };
+      const names = { ownerId: "w", senderId: `s${row}`, templateId: row < HOURS ? "t" : null, tags: [] };
       countAccepted(db, names, acceptedAt, false);
     }
     db.commit();
-    const range = { workspaceId: "w", from: rfc3339(ACCEPTED_AT), by: "hour", limit: 100 } as const;
+    const range = { ownerId: "w", from: rfc3339(ACCEPTED_AT), by: "hour", limit: 100 } as const;
     const query = { ...range, before: rfc3339(ACCEPTED_AT + HOURS * HOUR_MS), templateId: "t" };
     const { result } = run(listUsage(db, query));
     expect(result.rows).toHaveLength(10);

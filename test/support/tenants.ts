@@ -48,6 +48,7 @@ export interface Tenant extends Caller {
 interface KeyOptions {
   readonly scopes?: readonly Scope[];
   readonly expiresAt?: number | null;
+  readonly isTest?: boolean;
 }
 
 /** A service on one of the stores, and a second hold on its log, as another process would have it. */
@@ -112,10 +113,10 @@ export async function startService(store: TestStore, env: Environment = {}): Pro
 
   const workspaceIds: string[] = [];
   const tenantWith = async (workspaceId: string, options: KeyOptions): Promise<Tenant> => {
-    const { scopes = SCOPES, expiresAt = null } = options;
+    const { scopes = SCOPES, expiresAt = null, isTest = false } = options;
     const issued = await issueKey(
       log,
-      { workspaceId, name: "test", scopes, expiresAt },
+      { workspaceId, name: "test", scopes, expiresAt, isTest },
       systemCommandContext("test"),
     );
     if (issued === null) throw new Error(`there is no workspace ${workspaceId}`);

@@ -15,6 +15,40 @@ const SIGNED = [
   "List-Archive",
 ];
 
+/** As the library's parser has them. */
+const SIGNED_KEYS: ReadonlySet<string> = new Set(SIGNED.map((name) => name.toLowerCase()));
+
+/**
+ * What is oversigned: signed once more than it is there, so that none can be added (RFC 6376 §8.15): a second From or Subject that a
+ * reader shows, an address for replies or for leaving the list that is somebody else's.
+ */
+const OVERSIGNED = ["From", "To", "Subject", "Reply-To", "List-Unsubscribe", "List-Unsubscribe-Post"];
+
+/** A header field as the library has parsed it. */
+interface ParsedField {
+  readonly key: string;
+  /** Goes into the signature's list of fields as it is. */
+  casedKey: string;
+}
+
+/**
+ * Puts the names of {@link OVERSIGNED} on the signature's list once more: a name with no field left stands for nothing (RFC
+ * 6376 §5.4.2). The library lists fields that are there alone, from the last to the first: so the names go behind that of
+ * the first, where none stands for a field any more.
+ */
+function oversign({ parsed }: { readonly parsed: readonly ParsedField[] }): void {
+  const last = parsed.find(({ key }) => SIGNED_KEYS.has(key));
+  if (last !== undefined) last.casedKey = [last.casedKey, ...OVERSIGNED].join(": ");
+}
+
+/** The library's one way to see a mail's header before it is signed is meant for ARC, of which there is none here. */
+const OVERSIGNING = {
+  getARChain(headers: Parameters<typeof oversign>[0]) {
+    oversign(headers);
+    return [];
+  },
+};
+
 /** Signs with DKIM (RFC 6376), with every key of the sender's domain. */
 export function dkimSigner(keys: readonly DkimKey[]): MailSigner {
   return {
@@ -30,6 +64,7 @@ export function dkimSigner(keys: readonly DkimKey[]): MailSigner {
         canonicalization: "relaxed/relaxed",
         headerList: SIGNED,
         signatureData: own,
+        ...OVERSIGNING,
       });
       const [failure] = errors;
       if (failure)

@@ -1,8 +1,16 @@
 import type { AddressInfo, Socket } from "node:net";
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerOptions } from "smtp-server";
+import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type { InboundMailHandler, InboundMailServer, InboundReply } from "../../ports/mail/inboundMail.ts";
-import { listen, NEVER_COMMANDS, replyError } from "./libraryServer.ts";
+import {
+  introduction,
+  listen,
+  NEVER_COMMANDS,
+  replyError,
+  type TlsFiles,
+  tlsOptions,
+} from "./libraryServer.ts";
 
 interface InboundOptions {
   readonly host: string;
@@ -10,6 +18,8 @@ interface InboundOptions {
   readonly port: number;
   /** What the greeting says that we are. */
   readonly name: string;
+  /** Null: TLS is not offered. */
+  readonly tls: TlsFiles | null;
   readonly onTrouble: (error: Error) => void;
 }
 
@@ -32,15 +42,15 @@ const TOO_LARGE: InboundReply = { code: 552, text: "5.3.4 the message is too lar
 const BROKEN: InboundReply = { code: 451, text: "4.3.0 try again later" };
 
 /**
- * Takes mail over SMTP (RFC 5321) from anybody, for the addresses that the handler names. No log-in, and no TLS of its
- * own. Rejects with the system's error when the port cannot be had.
+ * Takes mail over SMTP (RFC 5321) from anybody, for the addresses that the handler names. No log-in; TLS for whoever
+ * wants it, since servers that return mail cannot be asked for more. Rejects with the system's error when the port cannot be had.
  */
 export async function openInboundMailServer(
   options: InboundOptions,
   handler: InboundMailHandler,
 ): Promise<InboundMailServer> {
   const sockets = new Set<Socket>();
-  const server = new SMTPServer(serverOptions(options, handler, sockets));
+  const server = new SMTPServer(serverOptions(options, handler));
   server.on("error", options.onTrouble);
   server.server.on("connection", (socket: Socket) => {
     sockets.add(socket);
@@ -65,16 +75,15 @@ export async function openInboundMailServer(
   };
 }
 
-function serverOptions(
-  { name }: InboundOptions,
-  handler: InboundMailHandler,
-  sockets: ReadonlySet<Socket>,
-): SMTPServerOptions {
+function serverOptions({ name, tls }: InboundOptions, handler: InboundMailHandler): SMTPServerOptions {
+  /** The clients of the sessions that are open, by the group that each is counted in. */
+  const groups = new Map<string, string>();
   return {
-    name,
+    ...introduction(name),
+    ...(tls === null ? {} : tlsOptions(tls)),
     banner: "returned mail only",
     // AUTH: there is nobody to log in. STARTTLS: without a certificate the library uses one that everybody knows.
-    disabledCommands: ["AUTH", "STARTTLS", ...NEVER_COMMANDS, "VRFY", "HELP"],
+    disabledCommands: ["AUTH", ...(tls === null ? ["STARTTLS"] : []), ...NEVER_COMMANDS, "VRFY", "HELP"],
     authOptional: true,
     disableReverseLookup: true,
     // The library's codes would stand before ours.
@@ -83,9 +92,15 @@ function serverOptions(
     maxClients: CONNECTIONS_MAX,
     socketTimeout: SILENCE_MS_MAX,
     logger: false,
-    onConnect({ remoteAddress }, done) {
-      const ofClient = [...sockets].filter((socket) => socket.remoteAddress?.endsWith(remoteAddress));
-      done(ofClient.length > CONNECTIONS_PER_CLIENT_MAX ? replyError(TOO_MANY) : null);
+    onConnect({ id, remoteAddress }, done) {
+      const group = addressGroup(remoteAddress);
+      const ofClient = [...groups.values()].filter((one) => one === group);
+      if (ofClient.length >= CONNECTIONS_PER_CLIENT_MAX) return done(replyError(TOO_MANY));
+      groups.set(id, group);
+      done();
+    },
+    onClose: ({ id }) => {
+      groups.delete(id);
     },
     onRcptTo({ address }, { envelope }, done) {
       const refused =

@@ -1,7 +1,23 @@
-import type { SMTPServer } from "smtp-server";
+import type { SMTPServer, SMTPServerOptions } from "smtp-server";
 
 /** Sendmail's jokes, and what is for proxies that we do not have. */
 export const NEVER_COMMANDS: readonly string[] = ["WIZ", "SHELL", "KILL", "XCLIENT", "XFORWARD"];
+
+/** A certificate, with those of its authorities behind it, and its key, in PEM. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** What a server says of itself: its name in the greeting and after EHLO (RFC 5321 §4.2, §4.1.1.1), and nothing beside. */
+export function introduction(name: string): Pick<SMTPServerOptions, "name" | "heloResponse"> {
+  return { name, heloResponse: "%s" };
+}
+
+/** How a server offers TLS. */
+export function tlsOptions({ cert, key }: TlsFiles): SMTPServerOptions {
+  return { cert, key, minVersion: "TLSv1.2" };
+}
 
 /** Takes the port; 0 is any free one. Rejects with the system's error when it cannot be had. */
 export function listen(

@@ -7,13 +7,18 @@ import type {
   SubmissionHandlers,
   SubmissionPort,
 } from "../../ports/submission/submissionServer.ts";
-import { listen, NEVER_COMMANDS, replyError } from "./libraryServer.ts";
+import {
+  introduction,
+  listen,
+  NEVER_COMMANDS,
+  replyError,
+  type TlsFiles,
+  tlsOptions,
+} from "./libraryServer.ts";
 import { SessionDeadlines } from "./sessionDeadlines.ts";
 
-/** How connections are secured: a certificate with its key in PEM, and whether TLS begins with the connection. */
-export interface SubmissionTls {
-  readonly cert: string;
-  readonly key: string;
+/** How connections are secured, and whether TLS begins with the connection. */
+export interface SubmissionTls extends TlsFiles {
   readonly isImplicit: boolean;
 }
 
@@ -21,6 +26,8 @@ export interface SubmissionPortOptions {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** What the greeting says that we are. */
+  readonly name: string;
   /** Null: nobody is asked for TLS, which is for loopback alone. */
   readonly tls: SubmissionTls | null;
   /** The longest content, in bytes: told to clients that ask (RFC 1870). */
@@ -155,9 +162,10 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
   }
 
   private serverOptions(): SMTPServerOptions {
-    const { tls, contentBytesMax, recipientsMax } = this.options;
+    const { name, tls, contentBytesMax, recipientsMax } = this.options;
     return {
-      ...(tls === null ? {} : { cert: tls.cert, key: tls.key, minVersion: "TLSv1.2" as const }),
+      ...introduction(name),
+      ...(tls === null ? {} : tlsOptions(tls)),
       secure: tls?.isImplicit === true,
       disabledCommands: [...(tls === null ? WITHOUT_TLS : NEVER_COMMANDS)],
       authMethods: ["PLAIN", "LOGIN"],

@@ -1,5 +1,5 @@
 import { issueKey } from "../../commands/workspace/manageWorkspace.ts";
-import { isScope, SCOPES, type Scope } from "../../domain/apiKey/scopes.ts";
+import { isScope, isTestScope, SCOPES, type Scope, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../kernel/text/nearestName.ts";
@@ -9,15 +9,19 @@ import { type Command, notFound, UsageError } from "../program/command.ts";
 import { withLog } from "../program/openStoreForCommand.ts";
 import { WORKSPACE_OPTION } from "../workspace/workspaceOption.ts";
 
-function scopesOf(text: string | undefined): readonly Scope[] {
-  if (text === undefined) return SCOPES;
-  return text.split(",").map((part) => {
+function scopesOf(text: string | undefined, isTest: boolean): readonly Scope[] {
+  if (text === undefined) return isTest ? TEST_SCOPES : SCOPES;
+  const scopes = text.split(",").map((part) => {
     const scope = part.trim();
     if (isScope(scope)) return scope;
     const meant = nearestName(scope, SCOPES);
     const hint = meant === null ? "" : ` Did you mean ${meant}?`;
     throw new UsageError(`${scope} is no scope.${hint} There are ${SCOPES.join(", ")}`);
   });
+  if (isTest && !scopes.every(isTestScope)) {
+    throw new UsageError(`--scopes: a test key can hold ${TEST_SCOPES.join(", ")}`);
+  }
+  return scopes;
 }
 
 /** The parts of a list with commas between; null where there is no list. */
@@ -56,7 +60,12 @@ export const apiKeyCreate: Command = {
     {
       name: "scopes",
       value: "<list>",
-      help: `what it may do, with commas between: ${SCOPES.join(", ")} (default: all of them)`,
+      help: `what it may do, with commas between: ${SCOPES.join(", ")} (default: all of them; with --test ${TEST_SCOPES.join(", ")})`,
+    },
+    {
+      name: "test",
+      value: null,
+      help: `make a test key: its mail stays inside and is listed apart; it can hold ${TEST_SCOPES.join(", ")}`,
     },
     {
       name: "sender",
@@ -78,12 +87,15 @@ export const apiKeyCreate: Command = {
   examples: [
     "postledger api-key create --workspace <id> --scopes email:send,email:read",
     "postledger api-key create --workspace <id> --sender acme.example",
+    "postledger api-key create --workspace <id> --test",
   ],
   async run(invocation) {
+    const isTest = invocation.option("test") !== undefined;
     const issue = {
+      isTest,
       workspaceId: invocation.required("workspace"),
       name: invocation.option("name") ?? "unnamed",
-      scopes: scopesOf(invocation.option("scopes")),
+      scopes: scopesOf(invocation.option("scopes"), isTest),
       senders: listOf(invocation.option("sender"), senderOf),
       clientRanges: listOf(invocation.option("client-range"), clientRangeOf),
       expiresAt: expiryOf(invocation.option("expires")),
@@ -92,10 +104,12 @@ export const apiKeyCreate: Command = {
       issueKey(deps, issue, systemCommandContext("cli")),
     );
     if (issued === null) notFound(`there is no workspace ${issue.workspaceId}`);
-    invocation.print({ ...issued, scopes: issue.scopes }, [issued.key]);
+    invocation.print({ ...issued, scopes: issue.scopes, test: isTest }, [issued.key]);
     // Beside the key, which scripts take from standard output.
     if (invocation.option("scopes") === undefined && !invocation.json) {
-      process.stderr.write(`it has every scope, since --scopes was not given: ${SCOPES.join(", ")}\n`);
+      process.stderr.write(
+        `it has ${isTest ? "every scope that a test key can hold" : "every scope"}, since --scopes was not given: ${issue.scopes.join(", ")}\n`,
+      );
     }
     return 0;
   },

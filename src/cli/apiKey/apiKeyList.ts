@@ -16,10 +16,11 @@ interface ListedKey {
   readonly senders: readonly string[] | null;
   /** Null: from everywhere. */
   readonly client_ranges: readonly string[] | null;
+  readonly test: boolean;
 }
 
 function listed(id: string, key: ApiKey): ListedKey {
-  const { name, scopes, expiresAt, senders, clientRanges } = key;
+  const { name, scopes, expiresAt, senders, clientRanges, isTest } = key;
   const status = keyStatus(key, systemClock.now());
   return {
     id,
@@ -29,11 +30,12 @@ function listed(id: string, key: ApiKey): ListedKey {
     expires_at: expiresAt === null ? null : rfc3339(expiresAt),
     senders: senders && [...senders],
     client_ranges: clientRanges,
+    test: isTest,
   };
 }
 
-function keyLine({ id, status, expires_at, name, scopes }: ListedKey): string {
-  return `${id}  ${status.padEnd(7)}  ${expires_at ?? "does not expire"}  ${name}  ${scopes.join(",")}`;
+function keyLine({ id, status, expires_at, name, scopes, test }: ListedKey): string {
+  return `${id}  ${status.padEnd(7)}  ${expires_at ?? "does not expire"}  ${name}  ${scopes.join(",")}${test ? "  test" : ""}`;
 }
 
 export const apiKeyList: Command = {

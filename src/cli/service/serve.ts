@@ -17,6 +17,7 @@ export async function serve(config: Config): Promise<void> {
   if (isGreeted) process.stdout.write(greeting(config, { ...app, logInLink: await logInLink(app) }));
   logger.info({ url: app.url.href, store: config.storeUrl.split(":", 1)[0] }, "listening");
   if (app.submission !== null) logger.info(app.submission, "taking mail over SMTP");
+  if (app.inbound !== null) logger.info(app.inbound, "taking mail that comes back");
   for (const warning of startWarnings(config, { ...app, isGreeted })) logger.warn(warning);
   const signal = await stopAsked;
   tellOfDrain(config, logger, { app, signal });

@@ -10,6 +10,7 @@ export interface Principal {
   readonly scopes: ReadonlySet<string>;
   readonly senders: ApiKey["senders"];
   readonly clients: ApiKey["clients"];
+  readonly isTest: boolean;
 }
 
 /** Why a request is not authenticated. Any reason but `unknown` is given only to who holds the whole key. */
@@ -47,9 +48,9 @@ export async function principalOfKey(deps: Dependencies, keyId: string): Promise
 }
 
 function admitted(deps: Dependencies, keyId: string, key: ApiKey): Principal | "revoked" | "expired" {
-  const { workspaceId, scopes, senders, clients, revoked } = key;
+  const { workspaceId, scopes, senders, clients, isTest, revoked } = key;
   const now = deps.clock.now();
   if (!isUsable(key, now)) return revoked ? "revoked" : "expired";
   deps.apiKeyLastUse.note(keyId, now);
-  return { keyId, workspaceId, scopes, senders, clients };
+  return { keyId, workspaceId, scopes, senders, clients, isTest };
 }

@@ -84,9 +84,9 @@ export async function rotateKeyForOperator(
 }
 
 /** A key that may do what this one may. */
-function sameAs(id: string, { name, expiresAt, senders, clientRanges, scopes }: ApiKey) {
+function sameAs(id: string, { name, expiresAt, senders, clientRanges, scopes, isTest }: ApiKey) {
   const bound = { clientRanges, senders: senders && [...senders] };
-  return { name, expiresAt, ...bound, scopes: [...scopes].filter(isScope), rotatedFrom: id };
+  return { name, expiresAt, isTest, ...bound, scopes: [...scopes].filter(isScope), rotatedFrom: id };
 }
 
 interface Rotation {

@@ -8,6 +8,7 @@ import type { EpochMs } from "../../kernel/time.ts";
 import { emailAggregate } from "../aggregates.ts";
 import type { Dependencies } from "../dependencies.ts";
 import { transact } from "../transact.ts";
+import { isReachedBy } from "./readEmail.ts";
 
 /** How often callers may move one message in a day: each time stays in its stream, and whoever reads it reads all. */
 const MOVES_PER_DAY_MAX = 100;
@@ -36,7 +37,7 @@ interface Change<Outcome> {
   readonly changesPerDayMax?: number;
 }
 
-/** Decides about a message; another workspace's is none. */
+/** Decides about a message; somebody else's is none. */
 function changeOwn<Outcome extends string>(
   deps: Dependencies,
   id: string,
@@ -44,6 +45,6 @@ function changeOwn<Outcome extends string>(
   { decide, ...bound }: Change<Outcome>,
 ): Promise<Outcome> {
   const aggregate = { ...emailAggregate, stream: emailStream(id), ...bound };
-  const own = (state: EmailState) => (state?.workspaceId === context.workspaceId ? state : null);
+  const own = (state: EmailState) => (state !== null && isReachedBy(state, context) ? state : null);
   return transact(deps.store, aggregate, (state) => decide(own(state)), context);
 }

@@ -8,6 +8,7 @@ import {
   startDelivery,
 } from "../../domain/email/decisions.ts";
 import { type EmailEvent, emailStream } from "../../domain/email/events.ts";
+import { type Feedback, recordFeedback } from "../../domain/email/feedback/recordFeedback.ts";
 import type { LastingReply, LastingVerdict } from "../../domain/email/recordedVerdict.ts";
 import type { DeliveryPolicy, Moment } from "../../domain/email/retrySchedule.ts";
 import { type EmailState, emailDecider } from "../../domain/email/state.ts";
@@ -83,6 +84,25 @@ export function recordMailAttempt(
   on: Recording,
 ): Promise<void> {
   return record(store, email, (state) => recordOutcome(state, email.attempt, verdict, on), on.context);
+}
+
+/**
+ * Records what became of an attempt that the simulator has made, and at once what is told of the message then: no crash
+ * leaves one without the other. Throws `StoreError`: try again.
+ */
+export function recordSimulatedAttempt(
+  store: EventStore,
+  email: ClaimedEmail,
+  { verdict, told }: { readonly verdict: LastingVerdict; readonly told: Feedback | null },
+  on: Recording,
+): Promise<void> {
+  const decide = (state: EmailState) => {
+    const { outcome, events } = recordOutcome(state, email.attempt, verdict, on);
+    if (told === null) return { outcome, events };
+    const after = events.reduce(emailDecider.evolve, state);
+    return { outcome, events: [...events, ...recordFeedback(after, told, "simulator").events] };
+  };
+  return record(store, email, decide, on.context);
 }
 
 type GiveBackReason = Parameters<typeof releaseLease>[2];

@@ -1,6 +1,8 @@
 import { ACCEPTANCE_REVISION, type EmailContent, emailStream } from "../../domain/email/events.ts";
 import { emailId } from "../../domain/email/idempotency.ts";
 import { type Email, type EmailState, emailDecider } from "../../domain/email/state.ts";
+import type { CommandContext } from "../../kernel/event/eventMetadata.ts";
+import type { MailOwner } from "../../kernel/mail/mailOwner.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { ContentFolder } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -39,6 +41,22 @@ export async function contentOf(
   return openContent(deps.content, folderOf(id, story.state), first.data);
 }
 
+/** Whether a message is of this owner's mail. */
+export function isOwnEmail(
+  email: Pick<Email, "workspaceId" | "isTest">,
+  { workspaceId, isTest }: MailOwner,
+): boolean {
+  return email.workspaceId === workspaceId && email.isTest === isTest;
+}
+
+/** Whether a message is of the mail that a command is about. */
+export function isReachedBy(
+  email: Pick<Email, "workspaceId" | "isTest">,
+  { workspaceId, isTest = email.isTest }: CommandContext,
+): boolean {
+  return workspaceId !== undefined && isOwnEmail(email, { workspaceId, isTest });
+}
+
 /** A message with all that can be told about it. */
 export interface EmailView {
   readonly id: string;
@@ -48,42 +66,34 @@ export interface EmailView {
 }
 
 /**
- * One message of the workspace as it was at a moment; null when it was not accepted yet, when there is none, or when
- * it is another workspace's. What is erased by now is erased at every moment.
+ * One message of the owner as it was at a moment; null when it was not accepted yet, when there is none, or when
+ * it is somebody else's. What is erased by now is erased at every moment.
  */
 export async function readPastEmail(
   deps: Dependencies,
-  workspaceId: string,
+  owner: MailOwner,
   id: string,
   at: EpochMs,
 ): Promise<EmailView | null> {
   const now = await readEmailHistory(deps.store, id);
   const { state, events } = emailHistoryUntil(now, at);
-  if (now.state === null || state === null || state.workspaceId !== workspaceId) return null;
+  if (now.state === null || state === null || !isOwnEmail(state, owner)) return null;
   const { contentErased } = now.state;
   const content = contentErased ? null : await contentOf(deps, id, now);
   const told = withReplyTexts(deps.keys, contentSaltOf(now), events);
   return { id, email: { ...state, contentErased }, content, events: told };
 }
 
-/** One message of the workspace; null when there is none, also when it is another workspace's. */
-export async function readEmail(
-  deps: Dependencies,
-  workspaceId: string,
-  id: string,
-): Promise<EmailView | null> {
+/** One message of the owner; null when there is none, also when it is somebody else's. */
+export async function readEmail(deps: Dependencies, owner: MailOwner, id: string): Promise<EmailView | null> {
   const story = await readEmailHistory(deps.store, id);
-  if (story.state === null || story.state.workspaceId !== workspaceId) return null;
+  if (story.state === null || !isOwnEmail(story.state, owner)) return null;
   const content = await contentOf(deps, id, story);
   const events = withReplyTexts(deps.keys, contentSaltOf(story), story.events);
   return { id, email: story.state, content, events };
 }
 
 /** The message that was accepted under this key; null when there is none. */
-export function readEmailByKey(
-  deps: Dependencies,
-  workspaceId: string,
-  key: string,
-): Promise<EmailView | null> {
-  return readEmail(deps, workspaceId, emailId(workspaceId, key));
+export function readEmailByKey(deps: Dependencies, owner: MailOwner, key: string): Promise<EmailView | null> {
+  return readEmail(deps, owner, emailId(owner, key));
 }

@@ -99,13 +99,14 @@ export async function recordEmailFeedback(
   const { source, workspaceId: only, ...on } = origin;
   const story = await readEmailHistory(context.store, id);
   const email = story.state;
-  if (email === null || (only !== undefined && email.workspaceId !== only)) return "notFound";
+  // Nobody outside knows of test mail: it never left.
+  if (email === null || email.isTest) return "notFound";
+  if (only !== undefined && email.workspaceId !== only) return "notFound";
   const facts = await known(context, id, story);
   const feedback = feedbackOf(told, facts);
   const first = recordFeedback(email, feedback, source);
   if (first.outcome !== "recorded") return first.outcome;
-  // An address of the simulator is there to be tried again.
-  const suppression = source === "simulator" ? null : suppressionOf(told, feedback);
+  const suppression = suppressionOf(told, feedback);
   const { workspaceId, recipientHash } = email;
   if (suppression !== null) {
     const recipient = { workspaceId, recipientHash, address: facts.address, emailId: id, ...suppression };

@@ -7,13 +7,14 @@ import {
 } from "../../domain/email/events.ts";
 import { emailId, type Replay, replayOf, requestFingerprint } from "../../domain/email/idempotency.ts";
 import { scheduleFault } from "../../domain/email/schedule.ts";
-import { simulatedEnd } from "../../domain/email/simulator.ts";
+import { simulatedEnd, simulatedEndOf } from "../../domain/email/simulator.ts";
 import { type AcceptedAs, type Email, emailDecider } from "../../domain/email/state.ts";
 import type { SenderFault } from "../../domain/sender/state.ts";
 import { invariant, never } from "../../kernel/assert.ts";
 import type { DomainEvent } from "../../kernel/event/decider.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newId } from "../../kernel/ids.ts";
+import { type MailOwner, mailOwnerId } from "../../kernel/mail/mailOwner.ts";
 import type { Address } from "../../kernel/text/emailAddress.ts";
 import type { JsonObject } from "../../kernel/text/json.ts";
 import { type EpochMs, rfc3339 } from "../../kernel/time.ts";
@@ -62,7 +63,7 @@ export interface SendEmail {
  * answer, another one a conflict. Throws `StoreError`; then nothing is known to be accepted.
  */
 export async function sendEmail(deps: Dependencies, send: SendEmail): Promise<SendOutcome> {
-  const id = emailId(send.workspaceId, send.idempotencyKey);
+  const id = emailId(ownerOf(send), send.idempotencyKey);
   const fingerprint = requestFingerprint(deps.keys, send.workspaceId, send.request);
   const kept = deps.acceptances.get(id);
   if (kept !== undefined) return replayOf(id, kept, fingerprint);
@@ -89,6 +90,15 @@ export async function sendEmail(deps: Dependencies, send: SendEmail): Promise<Se
   } finally {
     deps.sends.delete(id);
   }
+}
+
+function ownerOf({ workspaceId, context }: Pick<SendEmail, "workspaceId" | "context">): MailOwner {
+  return { workspaceId, isTest: context.isTest === true };
+}
+
+/** Whether the message stays inside: then it takes nothing from the daily limit. */
+function isSimulated({ context, to }: Pick<SendEmail, "context" | "to">): boolean {
+  return simulatedEndOf(to.canonical, context.isTest === true) !== null;
 }
 
 async function acceptOrRefuse(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
@@ -144,6 +154,8 @@ const SENDER_FAULTS: Readonly<Record<SenderFault, string>> = {
   domainDisabled: "is of a domain that is disabled: enable it again (POST /api/v1/senders/{id}/enable)",
 };
 
+/** In place of a unit of the daily limit, for what takes none. */
+const NO_UNIT = Symbol("no unit of the daily limit");
 const NO_FILES: AttachmentsOutcome = { kind: "resolved", attachments: [] };
 
 /** Everything that depends on state but takes nothing, in the order of answers. */
@@ -171,7 +183,8 @@ async function prepare(deps: Dependencies, send: SendEmail): Promise<Prepared | 
     return refused(files.code, [{ pointer: files.pointer, message: files.message }]);
   }
   const contentBytesMax = workspace?.limits.contentBytes ?? deps.limitsDefault.contentBytes;
-  if (deps.contentAllowance.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
+  const takesContent = send.context.isTest !== true;
+  if (takesContent && deps.contentAllowance.isUsedUp(workspaceId, contentBytesMax)) return CONTENT_EXCEEDED;
   return {
     kind: "prepared",
     sender,
@@ -210,17 +223,17 @@ async function renderedContent(
   return { kind: "rendered", content: { ...rest, ...output }, versionId };
 }
 
-/** Takes what the limits allow, and gives it back unless the message was accepted. */
+/** Takes what the limits allow, and gives it back unless the message was accepted. Test mail takes nothing. */
 async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<SendOutcome> {
   const { workspaceId, context, id } = send;
-  const bytes = directBytes(send.resolved);
+  const bytes = context.isTest === true ? 0 : directBytes(send.resolved);
   const owner = directFilesOwner(id, send.contentEventId);
   if (bytes > 0 && !(await deps.storage.reserve(workspaceId, owner, bytes, context))) {
     return STORAGE_EXCEEDED;
   }
   let used = false;
   try {
-    const unit = await deps.quota.take(workspaceId, id, context.at);
+    const unit = isSimulated(send) ? NO_UNIT : await deps.quota.take(workspaceId, id, context.at);
     if (unit === null) return refused("DAILY_LIMIT_REACHED");
     used = true;
     try {
@@ -232,7 +245,7 @@ async function withinLimits(deps: Dependencies, send: PreparedSend): Promise<Sen
       used = !(error instanceof StoreError) || error.failure === "outcomeUnknown";
       throw error;
     } finally {
-      if (!used) await deps.quota.returnUnit(workspaceId, unit);
+      if (!used && unit !== NO_UNIT) await deps.quota.returnUnit(workspaceId, unit);
     }
   } finally {
     // Where the outcome is unknown the reservation waits for whoever sweeps them up.
@@ -264,16 +277,18 @@ async function append(
   sealed: PreparedContent,
 ): Promise<SendOutcome> {
   const { workspaceId, context, id, fingerprint, contentEventId } = send;
+  const isTest = context.isTest === true;
   const { senderId, domainSenderId } = send.sender;
   const recipientHash = deps.keys.hashAddress(workspaceId, send.to.canonical);
   const suppressed =
-    deps.suppressions.isSuppressed(workspaceId, recipientHash) ||
+    (!isTest && deps.suppressions.isSuppressed(workspaceId, recipientHash)) ||
     simulatedEnd(send.to.canonical) === "suppressed";
   const acceptedAt = rfc3339(context.at);
   const accepted = {
     workspaceId,
     senderId,
     recipientHash,
+    ...simulation(send),
     fingerprint,
     acceptedAt,
     contentEventId,
@@ -296,7 +311,7 @@ async function append(
   const events = [{ ...stored, id: contentEventId }, queued];
   const result = await deps.store.append(emailStream(id), events, "noStream");
   if (result.outcome === "appended") {
-    deps.contentAllowance.add(workspaceId, sealed.bytes);
+    if (!isTest) deps.contentAllowance.add(workspaceId, sealed.bytes);
     if (status === "queued") remember(deps, send, { id, accepted, sealed });
     deps.acceptances.set(id, { fingerprint, acceptedAs: status, acceptedAt: context.at });
     return { kind: "accepted", receipt: { id, status, acceptedAt }, replayed: false };
@@ -308,8 +323,17 @@ async function append(
 
 type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
 
-function tagHashesOf({ keys }: Dependencies, { workspaceId, content: { tags } }: SendWithFiles) {
-  return tags === undefined ? {} : { tagHashes: tags.map((tag) => keys.hashTag(workspaceId, tag)) };
+/** What makes of a message one that stays inside, for good. */
+function simulation(send: SendWithFiles): Pick<Accepted, "test" | "simulated"> {
+  if (!isSimulated(send)) return {};
+  return { ...(send.context.isTest === true ? { test: true } : {}), simulated: true };
+}
+
+/** Tags of test mail have hashes of their own, so that none of its mail stands among live mail. */
+function tagHashesOf({ keys }: Dependencies, send: SendWithFiles) {
+  const { tags } = send.content;
+  const ownerId = mailOwnerId(ownerOf(send));
+  return tags === undefined ? {} : { tagHashes: tags.map((tag) => keys.hashTag(ownerId, tag)) };
 }
 
 /** A time that has come means at once. */

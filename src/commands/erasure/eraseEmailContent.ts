@@ -7,7 +7,7 @@ import { StoreError } from "../../ports/eventStore.ts";
 import { emailAggregate } from "../aggregates.ts";
 import { expireEmailFiles } from "../attachment/expireFiles.ts";
 import type { Dependencies } from "../dependencies.ts";
-import { readEmailState, WITHOUT_CONTENT } from "../email/readEmail.ts";
+import { isReachedBy, readEmailState, WITHOUT_CONTENT } from "../email/readEmail.ts";
 import { transact } from "../transact.ts";
 
 function aggregateOf(id: string) {
@@ -27,7 +27,7 @@ export async function eraseEmail(
   const outcome = await transact(
     deps.store,
     aggregateOf(id),
-    (state) => eraseContent(state?.workspaceId === context.workspaceId ? state : null, why),
+    (state) => eraseContent(state !== null && isReachedBy(state, context) ? state : null, why),
     context,
   );
   if (outcome === "erased") await tryToClear(deps, id, context);

@@ -124,6 +124,7 @@ async function mapEmailEvent(deps: Reader, origin: DeliveryOrigin): Promise<Mapp
       object: "email",
       status: state.status,
       created_at: rfc3339(state.acceptedAt),
+      test: state.isTest,
       sequence: told.sequence,
       metadata: content?.metadata ?? null,
       tags: content?.tags ?? [],

@@ -109,6 +109,8 @@ export interface IssueApiKey {
   /** Null or absent: it is bound to none. */
   readonly senders?: readonly string[] | null;
   readonly clientRanges?: readonly string[] | null;
+  /** Its mail stays inside; its scopes are of {@link TEST_SCOPES}. */
+  readonly isTest?: boolean;
 }
 
 /** Issues a key. This answer alone carries it: the log holds a keyed hash. */
@@ -117,9 +119,19 @@ export async function issueKey(
   issue: IssueApiKey,
   context: CommandContext,
 ): Promise<{ readonly id: string; readonly key: string } | null> {
-  const { workspaceId, name, scopes, expiresAt, issuerId, rotatedFrom, senders, clientRanges } = issue;
+  const {
+    workspaceId,
+    name,
+    scopes,
+    expiresAt,
+    issuerId,
+    rotatedFrom,
+    senders,
+    clientRanges,
+    isTest = false,
+  } = issue;
   if ((await deps.workspaces.get(workspaceId)) === null) return null;
-  const { id, key } = newApiKey();
+  const { id, key } = newApiKey(isTest);
   const expiry = expiresAt === null ? {} : { expiresAt: rfc3339(expiresAt) };
   const origin = { ...(issuerId ? { issuerId } : {}), ...(rotatedFrom ? { rotatedFrom } : {}) };
   const bound = {
@@ -127,7 +139,16 @@ export async function issueKey(
     ...(clientRanges ? { clientRanges: [...clientRanges] } : {}),
   };
   const hash = deps.keys.hashApiKey(key);
-  const data = { workspaceId, name, hash, scopes: [...scopes], ...expiry, ...origin, ...bound };
+  const data = {
+    workspaceId,
+    name,
+    hash,
+    scopes: [...scopes],
+    ...expiry,
+    ...origin,
+    ...bound,
+    ...(isTest ? { test: true as const } : {}),
+  };
   await transact(
     deps.store,
     { ...apiKeyAggregate, stream: apiKeyStream(id) },

@@ -17,6 +17,8 @@ const schemas = {
     senders: Type.Optional(Type.Array(Type.String())),
     /** Where it may be used from, in CIDR notation; absent: from everywhere. */
     clientRanges: Type.Optional(Type.Array(Type.String())),
+    /** Its mail stays inside. */
+    test: Type.Optional(Type.Literal(true)),
   }),
   /** Another key replaced it; it opens nothing from `expiresAt` on. */
   ApiKeyRotated: Type.Object({ newKeyId: Type.String(), expiresAt: Type.String() }),

@@ -11,7 +11,18 @@ export const SCOPES = [
   "workspace:manage",
 ] as const;
 
+/** What a test key can be allowed to do: nothing that live mail goes by. */
+export const TEST_SCOPES = [
+  "email:send",
+  "email:read",
+  "attachment:manage",
+] as const satisfies readonly (typeof SCOPES)[number][];
+
 export type Scope = (typeof SCOPES)[number];
+
+export function isTestScope(scope: string): boolean {
+  return (TEST_SCOPES as readonly string[]).includes(scope);
+}
 
 export function isScope(text: string): text is Scope {
   return (SCOPES as readonly string[]).includes(text);

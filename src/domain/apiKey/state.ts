@@ -22,6 +22,8 @@ export interface ApiKey {
   readonly clientRanges: readonly string[] | null;
   /** The same, parsed once. */
   readonly clients: readonly AddressRange[] | null;
+  /** Whether its mail stays inside, apart from live mail. */
+  readonly isTest: boolean;
 }
 
 /** `null` when no such key was ever issued. */
@@ -31,7 +33,7 @@ function evolve(state: ApiKeyState, event: ApiKeyEvent): ApiKeyState {
   switch (event.type) {
     case "ApiKeyIssued": {
       const { workspaceId, name, hash, scopes, expiresAt } = event.data;
-      const { issuerId = null, rotatedFrom = null, senders, clientRanges = null } = event.data;
+      const { issuerId = null, rotatedFrom = null, senders, clientRanges = null, test = false } = event.data;
       const expiry = expiresAt === undefined ? null : epochMs(expiresAt);
       return {
         workspaceId,
@@ -45,6 +47,7 @@ function evolve(state: ApiKeyState, event: ApiKeyEvent): ApiKeyState {
         senders: senders === undefined ? null : new Set(senders),
         clientRanges,
         clients: clientRanges?.map(parseAddressRange).filter((range) => range !== null) ?? null,
+        isTest: test,
       };
     }
     case "ApiKeyRotated":

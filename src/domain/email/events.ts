@@ -47,6 +47,10 @@ const Accepted = {
   /** The sender on whose word it was accepted, when that is the address' domain and not the address itself. */
   authorityId: Type.Optional(Type.String()),
   recipientHash: Type.String(),
+  /** A test key has sent it: it stays inside, apart from live mail. */
+  test: Type.Optional(Type.Literal(true)),
+  /** It is delivered by the simulator: of all test mail, and of mail to the simulator's addresses. */
+  simulated: Type.Optional(Type.Literal(true)),
   fingerprint: Type.String(),
   acceptedAt: Type.String(),
   /** The event id of revision 0, which also names the message's folder in the content store. */

@@ -1,15 +1,19 @@
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import { derivedId } from "../../kernel/ids.ts";
+import type { MailOwner } from "../../kernel/mail/mailOwner.ts";
 import { canonicalJson, type JsonObject } from "../../kernel/text/json.ts";
 import { rfc3339 } from "../../kernel/time.ts";
 import type { AcceptedAs, Email } from "./state.ts";
 
+/** Stands before the keys of test mail. No Idempotency-Key holds a line break, so none can be taken for another. */
+const TEST_KEY_PREFIX = "test\n";
+
 /**
- * The id of the one message that a workspace can have under an Idempotency-Key. It names the stream of the message, so
- * of racing requests only one can begin it.
+ * The id of the one message that a workspace can have under an Idempotency-Key, and of the one test message beside it.
+ * It names the stream of the message, so of racing requests only one can begin it.
  */
-export function emailId(workspaceId: string, idempotencyKey: string): string {
-  return derivedId(workspaceId, idempotencyKey);
+export function emailId({ workspaceId, isTest }: MailOwner, idempotencyKey: string): string {
+  return derivedId(workspaceId, isTest ? TEST_KEY_PREFIX + idempotencyKey : idempotencyKey);
 }
 
 /** Equal for requests with the same content (canonical JSON, RFC 8785). Without the key it says nothing about them. */

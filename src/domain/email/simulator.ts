@@ -1,4 +1,5 @@
 import type { MailOutcome } from "../../kernel/outcome/mailOutcome.ts";
+import type { Feedback } from "./feedback/recordFeedback.ts";
 
 /** Recipients at this domain are made up (RFC 6761 §6.2): mail to them never leaves the service. */
 const SIMULATOR_DOMAIN = "simulator.test";
@@ -20,6 +21,11 @@ export function simulatedEnd(address: string): SimulatedEnd | null {
   return ENDS.find((end) => end === name) ?? "bounced";
 }
 
+/** How a message is to end, whether or not it has to stay inside; null when it leaves. */
+export function simulatedEndOf(to: string, staysInside: boolean): SimulatedEnd | null {
+  return simulatedEnd(to) ?? (staysInside ? "delivered" : null);
+}
+
 /** What a relay would say of such a message. A bounce comes after the content: it suppresses nobody. */
 export function simulatedOutcome(end: SimulatedEnd): MailOutcome {
   switch (end) {
@@ -31,5 +37,17 @@ export function simulatedOutcome(end: SimulatedEnd): MailOutcome {
     case "bounced":
     case "suppressed":
       return { kind: "refused", stage: "final", code: 550, reply: "550 5.1.1 simulated: no such address" };
+  }
+}
+
+/** What is told of such a message once a relay would have it; null: nothing. */
+export function simulatedFeedback(end: SimulatedEnd): Feedback | null {
+  switch (end) {
+    case "delivered":
+      return { kind: "delivered" };
+    case "complained":
+      return { kind: "complained", feedbackType: "abuse" };
+    default:
+      return null;
   }
 }

@@ -54,6 +54,10 @@ export type AcceptedAs = "queued" | "scheduled" | "suppressed";
 export interface Email {
   readonly status: EmailStatus;
   readonly workspaceId: string;
+  /** Whether a test key has sent it: it is never handed to a relay. */
+  readonly isTest: boolean;
+  /** Whether it is known since its acceptance that the simulator delivers it. */
+  readonly isSimulated: boolean;
   readonly senderId: string;
   /** The sender that authorizes it: the one of its address, or of its domain. */
   readonly authorityId: string;
@@ -115,11 +119,13 @@ type Accepted = Extract<EmailEvent, { type: "EmailQueued" }>["data"];
 function accepted(data: Accepted, acceptedAs: AcceptedAs, scheduledAt: EpochMs | null = null): Email {
   const { workspaceId, senderId, recipientHash, fingerprint, contentEventId } = data;
   const { templateId = null, templateVersionId = null, authorityId = senderId } = data;
-  const { directBytes = 0, attachmentsUntil } = data;
+  const { directBytes = 0, attachmentsUntil, test = false, simulated = false } = data;
   const acceptedAt = epochMs(data.acceptedAt);
   return {
     status: acceptedAs,
     workspaceId,
+    isTest: test,
+    isSimulated: simulated,
     senderId,
     authorityId,
     recipientHash,

@@ -23,6 +23,7 @@ const fields = {
     ),
   ),
   issued_by: Nullable(Type.String({ description: "The id of the key that issued it; null: the operator." })),
+  test: Type.Boolean({ description: "Whether its mail stays inside, apart from live mail." }),
   rotated_from: Nullable(Type.String({ description: "The id of the key that it took the place of." })),
   senders: Nullable(Type.Array(Type.String(), { description: "What it may send from; null: all." })),
   client_ranges: Nullable(
@@ -36,7 +37,7 @@ export const IssuedApiKey = Closed(
   {
     ...fields,
     key: Type.String({
-      pattern: "^pl_[0-9A-Za-z]{50}$",
+      pattern: "^pl_(test_)?[0-9A-Za-z]{50}$",
       examples: [`pl_${"0".repeat(50)}`],
       description: "The key itself. Nothing but this answer ever shows it.",
     }),
@@ -62,6 +63,7 @@ export function apiKeyJson(deps: Dependencies, row: ApiKeyRow): AnswerOf<typeof 
     expires_at: row.expiresAt,
     created_at: row.createdAt,
     last_used_at: lastUseOf(deps, row),
+    test: row.isTest,
     issued_by: row.issuerId,
     rotated_from: row.rotatedFrom,
     senders: row.senders,

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { SCOPES } from "../../domain/apiKey/scopes.ts";
+import { isTestScope, SCOPES, TEST_SCOPES } from "../../domain/apiKey/scopes.ts";
 import { parseAddressRange } from "../../kernel/network/clientIp.ts";
 import { ADDRESS_CHARACTERS_MAX, parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
@@ -42,12 +42,25 @@ export const IssueApiKeyBody = withRules(
           }),
         ),
       ),
+      test: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description: `Makes a test key (\`pl_test_…\`): its mail stays inside and is listed apart. It can hold ${TEST_SCOPES.join(", ")}.`,
+        }),
+      ),
     },
     { examples: [{ name: "Shop", scopes: ["email:send", "email:read"] }] },
   ),
-  memberRules(boundFaults),
+  memberRules((members) => [...testScopeFaults(members), ...boundFaults(members)]),
 );
 export type IssueApiKeyBody = Static<typeof IssueApiKeyBody>;
+
+function testScopeFaults({ test, scopes }: UncheckedMembers): readonly ProblemDetail[] {
+  if (test !== true || !Array.isArray(scopes)) return NO_FAULTS;
+  return scopes.every(isTestScope)
+    ? NO_FAULTS
+    : fault("/scopes", `must be of ${TEST_SCOPES.join(", ")} for a test key`);
+}
 
 /** What is wrong with the texts that a key is bound to. */
 function boundFaults({ senders, client_ranges: ranges }: UncheckedMembers): readonly ProblemDetail[] {
@@ -87,10 +100,11 @@ export function wantedKey(body: IssueApiKeyBody, now: EpochMs) {
     expires_at: expires = null,
     senders = null,
     client_ranges: clientRanges = null,
+    test: isTest = false,
   } = body;
   const expiresAt = expiryOf(expires, now);
   checkRules(IssueApiKeyBody, body);
-  return { name, scopes, expiresAt, senders: senders?.map(canonicalSender) ?? null, clientRanges };
+  return { name, scopes, expiresAt, senders: senders?.map(canonicalSender) ?? null, clientRanges, isTest };
 }
 
 /** A sender as keys are compared with it; the rules have found nothing wrong with it. */

@@ -11,6 +11,7 @@ import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
 import { UnreadableEventError } from "../../kernel/event/codec.ts";
 import { isUuid } from "../../kernel/ids.ts";
+import { type MailOwner, mailOwnerId } from "../../kernel/mail/mailOwner.ts";
 import { parseAddress } from "../../kernel/text/emailAddress.ts";
 import { type EpochMs, epochMs } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
@@ -137,11 +138,9 @@ function acceptedEmails(options: EmailsOptions) {
       routes.listEmails.path,
       // Async, as every handler that can fail later: Elysia lets the rejection of any other escape.
       async ({ query, request }) => {
-        const { workspaceId } = principalOf(request);
+        const owner = principalOf(request);
         const { idempotency_key: key } = query;
-        return key === undefined
-          ? listPage(deps, emails, workspaceId, query)
-          : lookUpByKey(deps, workspaceId, key);
+        return key === undefined ? listPage(deps, emails, owner, query) : lookUpByKey(deps, owner, key);
       },
       hooks("listEmails"),
     )
@@ -207,11 +206,11 @@ async function existing(
   id: string,
   at: EpochMs | null = null,
 ): Promise<EmailView> {
-  const { workspaceId } = principalOf(request);
+  const owner = principalOf(request);
   const view =
     at === null
-      ? await readEmail(deps, workspaceId, messageId(id))
-      : await readPastEmail(deps, workspaceId, messageId(id), at);
+      ? await readEmail(deps, owner, messageId(id))
+      : await readPastEmail(deps, owner, messageId(id), at);
   if (view === null) throw new Problem("NOT_FOUND");
   return view;
 }
@@ -228,23 +227,23 @@ async function reachable(deps: Dependencies, request: Request, id: string): Prom
   return messageId(id);
 }
 
-async function lookUpByKey(deps: Dependencies, workspaceId: string, key: string) {
-  const view = await readEmailByKey(deps, workspaceId, key.trim());
+async function lookUpByKey(deps: Dependencies, owner: MailOwner, key: string) {
+  const view = await readEmailByKey(deps, owner, key.trim());
   return { data: view === null ? [] : [emailSummaryJson(view)], next_cursor: null };
 }
 
-async function listPage(deps: Dependencies, emails: ReadModel, workspaceId: string, query: ListEmailsQuery) {
-  const wanted = emailQuery(deps, workspaceId, query);
+async function listPage(deps: Dependencies, emails: ReadModel, owner: MailOwner, query: ListEmailsQuery) {
+  const wanted = emailQuery(deps, owner, query);
   await catchUpIfInTime(emails);
   const { shown, nextCursor } = await findPage(emails, wanted, listEmails);
   // Addresses and subjects are in the messages' own streams only, so that erasing one stream is enough.
-  const items = await emails.scheduler.mapEach(shown, (row) => summaryOf(deps, workspaceId, row));
+  const items = await emails.scheduler.mapEach(shown, (row) => summaryOf(deps, owner, row));
   return { data: items.filter((item) => item !== null), next_cursor: nextCursor };
 }
 
-async function summaryOf(deps: Dependencies, workspaceId: string, row: EmailRow) {
+async function summaryOf(deps: Dependencies, owner: MailOwner, row: EmailRow) {
   try {
-    const view = await readEmail(deps, workspaceId, row.id);
+    const view = await readEmail(deps, owner, row.id);
     return view && emailSummaryJson(view);
   } catch (error) {
     // One message that this version cannot read must not take the list of all others with it.
@@ -253,12 +252,13 @@ async function summaryOf(deps: Dependencies, workspaceId: string, row: EmailRow)
   }
 }
 
-function emailQuery(deps: Dependencies, workspaceId: string, query: ListEmailsQuery): EmailQuery {
+function emailQuery(deps: Dependencies, owner: MailOwner, query: ListEmailsQuery): EmailQuery {
+  const ownerId = mailOwnerId(owner);
   const hashOf = (name: "from" | "to") =>
-    query[name] === undefined ? undefined : addressHash(deps, workspaceId, `/${name}`, query[name]);
-  const tag = query.tag === undefined ? undefined : deps.keys.hashTag(workspaceId, query.tag);
+    query[name] === undefined ? undefined : addressHash(deps, owner.workspaceId, `/${name}`, query[name]);
+  const tag = query.tag === undefined ? undefined : deps.keys.hashTag(ownerId, query.tag);
   const filters = { tag, status: query.status, senderId: hashOf("from"), recipientHash: hashOf("to") };
-  return { workspaceId, ...pageRequest(query), ...definedMembers(filters), ...createdRange(query) };
+  return { ownerId, ...pageRequest(query), ...definedMembers(filters), ...createdRange(query) };
 }
 
 function addressHash(deps: Dependencies, workspaceId: string, pointer: string, text: string): string {

@@ -63,11 +63,11 @@ interface Told {
 
 /** Records it of a message of the key's workspace, and of its senders where it is bound to some. */
 async function record(deps: FeedbackOptions, request: Request, { id, told, source }: Told) {
-  const { workspaceId, senders } = principalOf(request);
-  if (senders !== null) {
-    const email = await readEmail(deps, workspaceId, id);
+  const principal = principalOf(request);
+  if (principal.senders !== null) {
+    const email = await readEmail(deps, principal, id);
     if (email === null) return "notFound" as const;
-    requireSender(principalOf(request), email.content?.from ?? null);
+    requireSender(principal, email.content?.from ?? null);
   }
   return recordEmailFeedback(deps, id, told, { ...commandContextOf(request, deps), source });
 }
@@ -89,7 +89,7 @@ async function sentAs(deps: FeedbackOptions, workspaceId: string, recipient: str
   if ("invalid" in address) return null;
   const recipientHash = deps.keys.hashAddress(workspaceId, address.canonical);
   await whenCaughtUp(deps.emails);
-  const wanted = { workspaceId, recipientHash, limit: MESSAGES_LOOKED_AT_MAX };
+  const wanted = { ownerId: workspaceId, recipientHash, limit: MESSAGES_LOOKED_AT_MAX };
   const { rows } = await scheduledRead(deps.emails, (db) => listEmails(db, wanted));
   return findByRelayId(
     deps.store,

@@ -98,8 +98,9 @@ export function principalOf(request: Request): Principal {
 /** The command context of this request. */
 export function commandContextOf(request: Request, deps: Dependencies): WorkspaceCommandContext {
   const { requestId } = requestContextOf(request);
-  const { workspaceId, keyId } = principalOf(request);
-  return { at: deps.clock.now(), correlationId: requestId, actor: `api-key:${keyId}`, workspaceId };
+  const { workspaceId, keyId, isTest } = principalOf(request);
+  const actor = `api-key:${keyId}`;
+  return { at: deps.clock.now(), correlationId: requestId, actor, workspaceId, isTest };
 }
 
 /** The address that a request comes from, behind proxies that are trusted; null when it is not known. */

@@ -6,6 +6,7 @@ import { listBounces, listUsage } from "../../../projections/usage/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmail } from "../../commands/email/readEmail.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
+import { mailOwnerId, mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
@@ -39,13 +40,12 @@ export function usageController({ deps, emails }: UsageOptions) {
     .get(
       routes.showUsage.path,
       async ({ query, request }) => {
-        const { workspaceId } = principalOf(request);
-        const wanted = { ...rangeOf(workspaceId, query, now()), ...usageFilters(deps, workspaceId, query) };
+        const ownerId = mailOwnerId(principalOf(request));
+        const wanted = { ...rangeOf(ownerId, query, now()), ...usageFilters(deps, ownerId, query) };
         await whenCaughtUp(emails);
         const page = await readInSteps(emails, (db) => listUsage(db, wanted));
         const { group_by: groupBy } = query;
-        const names =
-          groupBy === "tag" ? await tagNames({ deps, emails }, workspaceId, page.rows) : undefined;
+        const names = groupBy === "tag" ? await tagNames({ deps, emails }, ownerId, page.rows) : undefined;
         return pageJson(pageOfUsage(page), (row) => usageJson(row, groupBy, names));
       },
       hooks("showUsage"),
@@ -54,7 +54,7 @@ export function usageController({ deps, emails }: UsageOptions) {
       routes.showBounces.path,
       async ({ query, request }) => {
         const domain = query.domain === undefined ? undefined : domainOf(query.domain);
-        const range = rangeOf(principalOf(request).workspaceId, query, now());
+        const range = rangeOf(mailOwnerId(principalOf(request)), query, now());
         const wanted = { ...range, ...definedMembers({ domain }) };
         await whenCaughtUp(emails);
         const page = await readInSteps(emails, (db) => listBounces(db, wanted));
@@ -66,28 +66,28 @@ export function usageController({ deps, emails }: UsageOptions) {
 
 type UsageFilters = Static<typeof usageOperations.showUsage.query>;
 
-function usageFilters({ keys }: Dependencies, workspaceId: string, query: UsageFilters) {
+function usageFilters({ keys }: Dependencies, ownerId: string, query: UsageFilters) {
   const { sender_id: senderId, template_id: templateId, tag: name, group_by: groupBy } = query;
   const isByTag = name !== undefined || groupBy === "tag";
   const others = [senderId, templateId, groupBy === "tag" ? undefined : groupBy];
   if (isByTag && others.some((other) => other !== undefined))
     throw invalid("/tag", "goes with no other filter, and with group_by=tag alone");
-  const tag = name === undefined ? undefined : keys.hashTag(workspaceId, name);
+  const tag = name === undefined ? undefined : keys.hashTag(ownerId, name);
   return definedMembers({ senderId, templateId: templateId?.toLowerCase(), tag, groupBy });
 }
 
 /** How the tags of these rows are spelled, by their hashes, as far as a message still says so. */
 async function tagNames(
   { deps, emails }: UsageOptions,
-  workspaceId: string,
+  ownerId: string,
   rows: readonly UsagePlace[],
 ): Promise<ReadonlyMap<string, string>> {
   const hashes = [...new Set(rows.map(({ group }) => group))];
   const ids = await scheduledRead(emails, (db) => hashes.map((hash) => newestTagged(db, hash)));
   const names = new Map<string, string>();
   await emails.scheduler.mapEach(ids, async (id) => {
-    const view = id === null ? null : await readEmail(deps, workspaceId, id);
-    for (const tag of view?.content?.tags ?? []) names.set(deps.keys.hashTag(workspaceId, tag), tag);
+    const view = id === null ? null : await readEmail(deps, mailOwnerOf(ownerId), id);
+    for (const tag of view?.content?.tags ?? []) names.set(deps.keys.hashTag(ownerId, tag), tag);
   });
   return names;
 }
@@ -105,7 +105,7 @@ function nextStart(at: EpochMs, by: "hour" | "day"): string {
 }
 
 /** What a query asks for. */
-function rangeOf(workspaceId: string, query: RangeQuery, now: EpochMs): UsageRange {
+function rangeOf(ownerId: string, query: RangeQuery, now: EpochMs): UsageRange {
   const { by = "day", cursor } = query;
   const to = query.to === undefined ? now : epochMs(dateTime("/to", query.to));
   const from =
@@ -116,7 +116,7 @@ function rangeOf(workspaceId: string, query: RangeQuery, now: EpochMs): UsageRan
   }
   const limit = pageItems(query.limit);
   return {
-    workspaceId,
+    ownerId,
     from: nextStart(from, by),
     before: nextStart(to, by),
     by,

@@ -23,6 +23,7 @@ const email = {
   object: Type.Literal("email"),
   status: EmailStatus,
   created_at: DateTime,
+  test: Type.Boolean({ description: "Whether a test key has sent it." }),
   sequence: sequence("the same message"),
   metadata: Nullable(
     Type.Record(AnyName, Type.Union([Type.String(), Type.Number(), Type.Boolean()]), {

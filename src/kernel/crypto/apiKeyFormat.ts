@@ -5,7 +5,9 @@ const ID_CHARACTERS = 12;
 const SECRET_CHARACTERS = 32;
 const CHECKSUM_CHARACTERS = 6;
 const ID = /^[0-9A-Za-z]{12}$/;
-const PATTERN = /^pl_([0-9A-Za-z]{12})[0-9A-Za-z]{32}([0-9A-Za-z]{6})$/;
+const LIVE_PREFIX = "pl_";
+const TEST_PREFIX = "pl_test_";
+const PATTERN = /^pl_(?:test_)?([0-9A-Za-z]{12})[0-9A-Za-z]{32}([0-9A-Za-z]{6})$/;
 
 const newId = customAlphabet(BASE62, ID_CHARACTERS);
 const newSecret = customAlphabet(BASE62, SECRET_CHARACTERS);
@@ -21,10 +23,13 @@ function checksum(text: string): string {
   return digits;
 }
 
-/** A fresh API key: `pl_`, its id (12), 190 random bits (32), and a checksum (6), all base62. */
-export function newApiKey(): { readonly id: string; readonly key: string } {
+/**
+ * A fresh API key: `pl_`, or `pl_test_` of a test key, its id (12), 190 random bits (32), and a checksum (6), all base62.
+ * The prefix is for people: what a key is, its event in the log says.
+ */
+export function newApiKey(isTest = false): { readonly id: string; readonly key: string } {
   const id = newId();
-  const body = `pl_${id}${newSecret()}`;
+  const body = `${isTest ? TEST_PREFIX : LIVE_PREFIX}${id}${newSecret()}`;
   return { id, key: body + checksum(body) };
 }
 

@@ -22,6 +22,8 @@ export interface CommandContext {
   readonly actor: string;
   readonly workspaceId?: string;
   readonly causationId?: string;
+  /** Whether it is about test mail; absent: about either. It is not recorded: what is test mail says so itself. */
+  readonly isTest?: boolean;
 }
 
 /** A command in one workspace. Events that its webhook endpoints receive need one. */

@@ -4,6 +4,7 @@ import { retireEmail } from "../../commands/erasure/eraseEmailContent.ts";
 import { workspaceLimits } from "../../commands/workspace/workspaceLimits.ts";
 import { LIMIT_RANGES } from "../../domain/workspace/limits.ts";
 import { newRequestId } from "../../kernel/ids.ts";
+import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import { DAY_MS, MINUTE_MS, rfc3339 } from "../../kernel/time.ts";
 import { StoreError } from "../../ports/eventStore.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
@@ -50,14 +51,11 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
   };
 
   /** Whether there may be more. What could not be erased is left for the next round. */
-  const retirePage = async (
-    { stopping }: Round,
-    workspaceId: string,
-    seen: Set<string>,
-  ): Promise<boolean> => {
+  const retirePage = async ({ stopping }: Round, ownerId: string, seen: Set<string>): Promise<boolean> => {
+    const workspaceId = mailOwnerOf(ownerId).workspaceId;
     const { contentRetentionDays } = await workspaceLimits(deps, workspaceId);
     const before = clock.now() - contentRetentionDays * DAY_MS;
-    const found = oldContent(emails, workspaceId, rfc3339(before), PAGE_EMAILS);
+    const found = oldContent(emails, ownerId, rfc3339(before), PAGE_EMAILS);
     const ids = found.filter((id) => !seen.has(id));
     // In any order, so that instances do not go through the same messages side by side.
     const order = ids.map((id) => ({ id, at: random() })).sort((a, b) => a.at - b.at);
@@ -72,10 +70,10 @@ export function contentRetention(options: ContentRetentionOptions): PeriodicWork
   const round = async (on: Round) => {
     // Nobody keeps content for a shorter time than this.
     const soonest = rfc3339(clock.now() - LIMIT_RANGES.contentRetentionDays.min * DAY_MS);
-    for (const { workspaceId, since } of workspacesRetaining(emails)) {
+    for (const { ownerId, since } of workspacesRetaining(emails)) {
       if (since > soonest) continue;
       let seen = new Set<string>();
-      while (!on.stopping.aborted && (await retirePage(on, workspaceId, seen))) {
+      while (!on.stopping.aborted && (await retirePage(on, ownerId, seen))) {
         // Only what the read model may still show has to be known.
         if (seen.size > 4 * PAGE_EMAILS) seen = new Set([...seen].slice(-PAGE_EMAILS));
         await on.sleep(PAGE_SPACING_MS);

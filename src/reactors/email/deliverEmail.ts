@@ -5,13 +5,13 @@ import {
   type ClaimedEmail,
   claimEmail,
   recordMailAttempt,
+  recordSimulatedAttempt,
   releaseEmailLease,
   suppressRecipient,
 } from "../../commands/email/mailAttempts.ts";
 import { mailMessage, type WholeContent } from "../../commands/email/mailMessage.ts";
 import { contentOf, folderOf } from "../../commands/email/readEmail.ts";
 import type { RecentEmailCache } from "../../commands/email/recentEmailCache.ts";
-import { recordEmailFeedback } from "../../commands/email/recordEmailFeedback.ts";
 import { openAttachments } from "../../commands/email/storedContent.ts";
 import { load } from "../../commands/transact.ts";
 import { classifyOutcome, type Verdict } from "../../domain/email/classifyMailOutcome.ts";
@@ -20,8 +20,13 @@ import { nextAction } from "../../domain/email/nextAction.ts";
 import { type LastingVerdict, lastingVerdict } from "../../domain/email/recordedVerdict.ts";
 import { redactRelayReply } from "../../domain/email/redactRelayReply.ts";
 import type { DeliveryPolicy, Moment } from "../../domain/email/retrySchedule.ts";
-import { type SimulatedEnd, simulatedEnd, simulatedOutcome } from "../../domain/email/simulator.ts";
-import { deliverFrom, type EmailState } from "../../domain/email/state.ts";
+import {
+  type SimulatedEnd,
+  simulatedEndOf,
+  simulatedFeedback,
+  simulatedOutcome,
+} from "../../domain/email/simulator.ts";
+import { deliverFrom, type Email, type EmailState } from "../../domain/email/state.ts";
 import { senderStream } from "../../domain/sender/events.ts";
 import { authorityOf, type SenderState } from "../../domain/sender/state.ts";
 import { suppressionStream } from "../../domain/suppression/events.ts";
@@ -34,7 +39,7 @@ import { returnPathLocalPart } from "../../kernel/crypto/returnPath.ts";
 import type { WorkspaceCommandContext } from "../../kernel/event/eventMetadata.ts";
 import { newRequestId } from "../../kernel/ids.ts";
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
-import { domainOf } from "../../kernel/text/emailAddress.ts";
+import { domainOf, parseAddress } from "../../kernel/text/emailAddress.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { ContentStore } from "../../ports/contentStore.ts";
 import type { EventStore } from "../../ports/eventStore.ts";
@@ -92,6 +97,8 @@ export type DeliveryReport =
 
 /** This part of the lease is kept for recording the outcome: the relay gets the rest. */
 const LEASE_MARGIN = 0.1;
+/** Stands for the transport of what stays inside. */
+const SIMULATOR = "simulator";
 /** How long to wait for the list of suppressions before the log is read instead. */
 const LIST_WAIT_MS = 200;
 
@@ -112,7 +119,7 @@ export function emailDelivery(context: DeliveryContext) {
   return async function deliver(
     due: DueEmail,
     workspace: WorkspaceState,
-    session: MailSession,
+    session: MailSession | null,
   ): Promise<DeliveryReport> {
     const recent = context.recent?.take(due.id);
     // A claim on an older revision would lose, and nothing would make us look again.
@@ -121,11 +128,15 @@ export function emailDelivery(context: DeliveryContext) {
     const isAsKnown = story.revision === due.revision;
     if (isAsKnown && story.state && story.state.nextAttemptAt > moment.now) return { kind: "notYet" };
     if (!(await context.sendGate.ask()) || context.stopping.aborted) return { kind: "notYet" };
-    if (nextAction(story.state, moment, context.policy).kind !== "deliver") {
+    if (
+      mayNotLeave(session, story.state) ||
+      nextAction(story.state, moment, context.policy).kind !== "deliver"
+    ) {
       return { kind: "notAttempted", claimRevision: null };
     }
     const startedAt = context.clock.monotonicMs();
-    const { worker, transport, policy } = context;
+    const { worker, policy } = context;
+    const transport = transportOf(context, story.state);
     const request = { worker, transport, leaseMs: policy.leaseMs };
     const claimed = await claimEmail(
       store,
@@ -140,11 +151,21 @@ export function emailDelivery(context: DeliveryContext) {
   };
 }
 
+/** Without a session nothing can leave, and what the log knows of the message decides whether it is to. */
+function mayNotLeave(session: MailSession | null, email: EmailState): boolean {
+  return session === null && email?.isSimulated !== true;
+}
+
+function transportOf({ transport }: DeliveryContext, email: EmailState): string {
+  return email?.isSimulated === true ? SIMULATOR : transport;
+}
+
 interface Attempt {
   readonly due: DueEmail;
   readonly story: EmailHistory;
   readonly claimed: ClaimedEmail;
-  readonly session: MailSession;
+  /** Null for what the simulator delivers. */
+  readonly session: MailSession | null;
   readonly deadline: number;
   /** As it was known before the claim. */
   readonly workspace: WorkspaceState;
@@ -177,11 +198,15 @@ async function readContent(context: DeliveryContext, { due, story }: Attempt): P
   return files === null ? null : { ...content, files };
 }
 
-/** A list that holds the log up to the claim knows what the log knew then; for all else the log is read. */
+/**
+ * A list that holds the log up to the claim knows what the log knew then; for all else the log is read. Test mail goes by
+ * none.
+ */
 async function readSuppression(
   context: DeliveryContext,
   { due, claimed }: Attempt,
 ): Promise<SuppressionState> {
+  if (claimed.state?.isTest) return null;
   const recipientHash = claimed.state?.recipientHash ?? "";
   const isListCurrent = await context.suppressions.holds(claimed.position, LIST_WAIT_MS);
   if (isListCurrent && !context.suppressions.isSuppressed(due.workspaceId, recipientHash)) return null;
@@ -214,18 +239,26 @@ async function attempt(context: DeliveryContext, reads: Reads, on: Attempt): Pro
     const isHeld = refusal === "sending_paused" || refusal === "sender_unavailable";
     return { kind: isHeld ? "held" : "notAttempted", claimRevision };
   }
+  const { session } = on;
   invariant(on.story.state, "a claimed message was accepted");
-  const message = mailMessage(on.due.id, on.story.state, content, returnPathOf(context, on));
-  const simulated = simulatedEnd(content.to);
+  const simulated = simulatedEndOfEmail(on.story.state, content);
   if (simulated !== null) return simulate(context, on, simulated, { workspace, content });
-  const outcome = await on.session.send(message, on.deadline);
+  invariant(session, "what does not stay inside is claimed with a session alone");
+  const message = mailMessage(on.due.id, on.story.state, content, returnPathOf(context, on));
+  const outcome = await session.send(message, on.deadline);
   const said = classifyOutcome(outcome);
-  const { relay } = on.session;
+  const { relay } = session;
   const named = { ...lasting(context, on, said, content), ...(relay === undefined ? {} : { relay }) };
   const verdict = placed(context, named, content);
   await recordVerdict(context, on, { workspace, content, verdict });
   const relayFault = relayFaultOf(context, said);
   return { kind: "attempted", claimRevision, relayFault, refusal: refusalFor(on.due.id, said) };
+}
+
+/** As it was found to be at the acceptance: what was to stay inside then never leaves. */
+function simulatedEndOfEmail({ isSimulated }: Email, { to }: EmailContent): SimulatedEnd | null {
+  const address = parseAddress(to);
+  return simulatedEndOf("canonical" in address ? address.canonical : to, isSimulated);
 }
 
 /** What a message to the simulator comes to: nothing is said to the relay. */
@@ -236,16 +269,11 @@ async function simulate(
   { workspace, content }: Pick<Verdicted, "workspace" | "content">,
 ): Promise<DeliveryReport> {
   const verdict = lasting(context, on, classifyOutcome(simulatedOutcome(end)), content);
-  await recordVerdict({ ...context, transport: "simulator" }, on, { workspace, content, verdict });
-  if (end === "delivered" || end === "complained") {
-    const told =
-      end === "delivered" ? ({ kind: end } as const) : ({ kind: end, feedbackType: "abuse" } as const);
-    const { at, actor, correlationId } = commandContextOf(context, on.due);
-    const origin = { source: "simulator", at, actor, correlationId } as const;
-    await retryUntilRecorded(context, on.due.id, async () => {
-      await recordEmailFeedback(context, on.due.id, told, origin);
-    });
-  }
+  const attempted = { verdict, told: simulatedFeedback(end) };
+  const simulator = { ...context, transport: SIMULATOR };
+  await retryUntilRecorded(context, on.due.id, () =>
+    recordSimulatedAttempt(context.store, on.claimed, attempted, recording(simulator, on, workspace)),
+  );
   return { kind: "notAttempted", claimRevision: on.claimed.revision };
 }
 

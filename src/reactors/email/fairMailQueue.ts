@@ -3,14 +3,16 @@ import {
   BEHIND_ALL_IDS,
   type DueEmail,
   hasMoreReadyThan,
+  type MailLane,
   type MailQueueKey,
   nextSenderQueue,
-  nextWaitingWorkspace,
+  nextWaitingOwner,
   type QueuedEmail,
   readyEmails,
   readyEmailsOf,
   type SenderQueue,
 } from "../../../projections/mailQueue.ts";
+import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import type { EpochMs } from "../../kernel/time.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import type { Look } from "../worker/claimScheduler.ts";
@@ -20,7 +22,7 @@ export const LOOK_STEPS_MAX = 256;
 /** Messages of one sender, and of one workspace, that a look shows before others have had their turn. */
 const OF_SENDER_MAX = 32;
 const OF_WORKSPACE_MAX = 64;
-/** Workspaces of which it is remembered at which sender the next look goes on. */
+/** Mail owners of which it is remembered at which sender the next look goes on. */
 const PLACES_MAX = 10_000;
 
 const FIRST: MailQueueKey = { authorityId: "", senderId: "" };
@@ -45,20 +47,22 @@ interface Seen extends LookRequest {
 }
 
 /**
- * Shows what mail is ready. When that is more than one look shows, workspaces take turns, and in each of them its
+ * Shows what mail is ready in one of the queues. When that is more than one look shows, workspaces take turns, and in each of them its
  * senders: neither a long backlog nor mail that may not leave stands in front of the others' mail. A look reads at most
  * {@link LOOK_STEPS_MAX} rows, three times as many as it shows, and three times the messages that are left alone by id.
  */
 export class FairMailQueue {
-  /** The workspace that had the last turn. */
-  private workspaceId = "";
-  /** The sender that had the last turn, of workspaces with more senders than had one. */
+  /** The mail owner that had the last turn. */
+  private ownerId = "";
+  /** The sender that had the last turn, of owners with more senders than had one. */
   private readonly places = new LRUCache<string, MailQueueKey>({ max: PLACES_MAX });
+
+  constructor(private readonly lane: MailLane) {}
 
   look(db: ReadDatabase, request: LookRequest): Look<DueEmail> {
     const { now, held, limit } = request;
-    if (!hasMoreReadyThan(db, now, limit)) {
-      const items = readyEmails(db, now, limit).filter((email) => !isHeld(email, held));
+    if (!hasMoreReadyThan(db, this.lane, now, limit)) {
+      const items = readyEmails(db, this.lane, now, limit).filter((email) => !isHeld(email, held));
       return { items, more: "none" };
     }
     const seen: Seen = { ...request, db, items: [], cut: [], steps: 0, isRound: true };
@@ -68,37 +72,37 @@ export class FairMailQueue {
     return { items: seen.items, more: seen.cut.length > 0 ? "afterThese" : "none" };
   }
 
-  /** Goes round the workspaces once, or as far as it may. */
+  /** Goes round the mail owners once, or as far as it may. */
   private takeTurns(seen: Seen): void {
-    const begun = this.workspaceId;
+    const begun = this.ownerId;
     let isBehindEnd = false;
     while (mayGoOn(seen)) {
       seen.steps += 1;
-      const next = nextWaitingWorkspace(seen.db, this.workspaceId);
+      const next = nextWaitingOwner(seen.db, this.lane, this.ownerId);
       if (next === null) {
         if (isBehindEnd || begun === "") return;
         isBehindEnd = true;
-        this.workspaceId = "";
+        this.ownerId = "";
       } else if (isBehindEnd && next > begun) {
-        this.workspaceId = begun;
+        this.ownerId = begun;
         return;
       } else {
-        this.workspaceId = next;
-        if (!seen.held.has(next)) this.takeTurnOf(next, seen);
+        this.ownerId = next;
+        if (!seen.held.has(mailOwnerOf(next).workspaceId)) this.takeTurnOf(next, seen);
       }
     }
     seen.isRound = false;
   }
 
-  /** Goes round the senders of a workspace once, or as far as it may. */
-  private takeTurnOf(workspaceId: string, seen: Seen): void {
-    const begun = this.places.get(workspaceId) ?? FIRST;
+  /** Goes round the senders of a mail owner once, or as far as it may. */
+  private takeTurnOf(ownerId: string, seen: Seen): void {
+    const begun = this.places.get(ownerId) ?? FIRST;
     const itemsMax = Math.min(seen.limit, seen.items.length + OF_WORKSPACE_MAX);
     let place = begun;
     let isBehindEnd = false;
     while (mayGoOn(seen) && seen.items.length < itemsMax) {
       seen.steps += 1;
-      const queue = nextSenderQueue(seen.db, workspaceId, place);
+      const queue = nextSenderQueue(seen.db, this.lane, ownerId, place);
       if (queue === null) {
         if (isBehindEnd || begun === FIRST) return;
         isBehindEnd = true;
@@ -109,7 +113,7 @@ export class FairMailQueue {
       }
     }
     seen.isRound = false;
-    this.places.set(workspaceId, place);
+    this.places.set(ownerId, place);
   }
 }
 

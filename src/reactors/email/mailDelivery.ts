@@ -1,14 +1,16 @@
-import { type DueEmail, nextReadyAt } from "../../../projections/mailQueue.ts";
+import { type DueEmail, type MailLane, nextReadyAt } from "../../../projections/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import type { EmailView } from "../../commands/email/readEmail.ts";
 import type { DeliveryPolicy } from "../../domain/email/retrySchedule.ts";
 import type { Waiting } from "../../domain/email/waitingReason.ts";
 import { authorityOf } from "../../domain/sender/state.ts";
+import type { WorkspaceState } from "../../domain/workspace/state.ts";
 import type { RelayFault } from "../../kernel/outcome/mailOutcome.ts";
+import type { EpochMs } from "../../kernel/time.ts";
 import type { MailTransport } from "../../ports/mailTransport.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { SendGate, type SendGateOptions } from "../instance/sendGate.ts";
-import { ClaimScheduler } from "../worker/claimScheduler.ts";
+import { ClaimScheduler, type Look, type WorkPermit } from "../worker/claimScheduler.ts";
 import type { PeriodicWorker } from "../worker/periodicWorker.ts";
 import { readRows } from "../worker/readRows.ts";
 import { type DeliveryContext, type DeliveryReport, emailDelivery } from "./deliverEmail.ts";
@@ -43,6 +45,9 @@ export interface MailDeliveryOptions {
   readonly refusalReports: RefusalReports;
 }
 
+/** Messages that stay inside, and are delivered at once. */
+const SIMULATED_IN_FLIGHT_MAX = 8;
+const SIMULATOR_PERMIT: WorkPermit = { release: () => {} };
 /** How long a paused workspace or an unavailable sender is left alone. */
 const COOL_DOWN_MS = 1_000;
 
@@ -57,7 +62,8 @@ export class MailDelivery {
   private readonly stopping = new AbortController();
   private readonly abandoned = new AbortController();
   private readonly scheduler: ClaimScheduler<DueEmail, RelayPermit>;
-  private readonly queue = new FairMailQueue();
+  /** Of mail that stays inside: it waits neither for the relay nor for a session with it. */
+  private readonly simulator: ClaimScheduler<DueEmail, WorkPermit>;
   private running: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly options: MailDeliveryOptions) {
@@ -90,21 +96,40 @@ export class MailDelivery {
       context: this.context,
       workspaces: deps.workspaces,
       emails: options.emails,
-      isInFlight: (id) => this.scheduler.isInFlight(id),
+      isInFlight: (id) => this.scheduler.isInFlight(id) || this.simulator.isInFlight(id),
     });
     this.scheduler = new ClaimScheduler({
-      clock,
-      random,
-      stopping,
-      onTrouble,
+      ...this.laneOptions("relay"),
       inFlightMax: transport.sessionsMax,
-      ready: (now, held, limit) =>
-        this.readDue((db) => this.queue.look(db, { now, held, limit })) ?? { items: [], more: "none" },
-      nextReadyAt: (now) => this.readDue((db) => nextReadyAt(db, now)),
-      acquire: () => (this.context.sendGate.isOpen && this.hasRoom() ? this.breaker.acquire() : null),
-      ownersOf: ({ workspaceId, senderId, authorityId }) => [workspaceId, senderId, authorityId],
+      acquire: () => (this.mayClaim() ? this.breaker.acquire() : null),
       handle: (due, permit) => this.handle(due, permit),
     });
+    this.simulator = new ClaimScheduler({
+      ...this.laneOptions("simulator"),
+      inFlightMax: SIMULATED_IN_FLIGHT_MAX,
+      acquire: () => (this.mayClaim() ? SIMULATOR_PERMIT : null),
+      handle: (due) => this.simulate(due),
+    });
+  }
+
+  /** What the schedulers of both queues have in common. */
+  private laneOptions(lane: MailLane) {
+    const { random, onTrouble, deps } = this.options;
+    const queue = new FairMailQueue(lane);
+    return {
+      clock: deps.clock,
+      random,
+      stopping: this.stopping.signal,
+      onTrouble,
+      ready: (now: EpochMs, held: ReadonlySet<string>, limit: number): Look<DueEmail> =>
+        this.readDue((db) => queue.look(db, { now, held, limit })) ?? { items: [], more: "none" },
+      nextReadyAt: (now: EpochMs) => this.readDue((db) => nextReadyAt(db, lane, now)),
+      ownersOf: ({ workspaceId, senderId, authorityId }: DueEmail) => [workspaceId, senderId, authorityId],
+    };
+  }
+
+  private mayClaim(): boolean {
+    return this.context.sendGate.isOpen && this.hasRoom();
   }
 
   /** Why a message has not ended, as far as this instance knows. `delivers`: whether it was started. */
@@ -135,11 +160,11 @@ export class MailDelivery {
 
   /** Messages that are being delivered here. */
   get inFlightCount(): number {
-    return this.scheduler.inFlightCount;
+    return this.scheduler.inFlightCount + this.simulator.inFlightCount;
   }
 
   start(): void {
-    this.running = this.scheduler.run();
+    this.running = Promise.all([this.scheduler.run(), this.simulator.run()]);
     this.housekeeping.start();
   }
 
@@ -147,6 +172,7 @@ export class MailDelivery {
   wake(): void {
     this.housekeeping.wake();
     this.scheduler.wake();
+    this.simulator.wake();
   }
 
   /** Claims nothing more, and waits for what is claimed until `graceMs` have passed. */
@@ -168,19 +194,8 @@ export class MailDelivery {
 
   /** Answers the newest revision that was acted on; null when the message was left as it is. */
   private async handle(due: DueEmail, permit: RelayPermit): Promise<number | null> {
-    // Before a session is opened for nothing; it is asked once more before the claim.
-    if (!(await this.context.sendGate.ask())) return null;
-    const { workspaces, senders } = this.options.deps;
-    const [workspace, sender, domain] = await Promise.all([
-      workspaces.get(due.workspaceId),
-      senders.get(due.senderId),
-      due.authorityId === due.senderId ? null : senders.get(due.authorityId),
-    ]);
-    if (workspace?.paused || authorityOf(sender, domain) === null) {
-      const owner = sender?.disabled ? due.senderId : due.authorityId;
-      this.scheduler.coolDown(workspace?.paused ? due.workspaceId : owner, COOL_DOWN_MS);
-      return null;
-    }
+    const workspace = await this.mayGo(due, this.scheduler);
+    if (workspace === null) return null;
     const opened = await this.options.transport.session(this.stopping.signal);
     if (opened.kind === "broken") {
       if (!this.stopping.signal.aborted) permit.fault(opened);
@@ -193,14 +208,45 @@ export class MailDelivery {
     }
   }
 
+  /** As {@link handle}, of a message that stays inside. */
+  private async simulate(due: DueEmail): Promise<number | null> {
+    const workspace = await this.mayGo(due, this.simulator);
+    return workspace === null ? null : this.acted(due, await this.deliver(due, workspace, null));
+  }
+
+  /** The message's workspace while it and the sender may send; else null, and they are left alone for a while. */
+  private async mayGo(
+    due: DueEmail,
+    scheduler: { coolDown(owner: string, timeMs: number): void },
+  ): Promise<WorkspaceState> {
+    // Before a session is opened for nothing; it is asked once more before the claim.
+    if (!(await this.context.sendGate.ask())) return null;
+    const { workspaces, senders } = this.options.deps;
+    const [workspace, sender, domain] = await Promise.all([
+      workspaces.get(due.workspaceId),
+      senders.get(due.senderId),
+      due.authorityId === due.senderId ? null : senders.get(due.authorityId),
+    ]);
+    if (workspace?.paused || authorityOf(sender, domain) === null) {
+      const owner = sender?.disabled ? due.senderId : due.authorityId;
+      scheduler.coolDown(workspace?.paused ? due.workspaceId : owner, COOL_DOWN_MS);
+      return null;
+    }
+    return workspace;
+  }
+
   private learn(due: DueEmail, permit: RelayPermit, report: DeliveryReport): number | null {
-    if (report.kind === "notYet") return null;
-    if (report.kind === "held") this.forgetOwners(due);
     if (report.kind === "attempted") {
       if (report.refusal !== null) this.options.refusalReports.refused(report.refusal);
       if (report.relayFault === null) permit.success();
       else permit.fault(report.relayFault);
     }
+    return this.acted(due, report);
+  }
+
+  private acted(due: DueEmail, report: DeliveryReport): number | null {
+    if (report.kind === "notYet") return null;
+    if (report.kind === "held") this.forgetOwners(due);
     return report.claimRevision ?? due.revision;
   }
 

@@ -1,13 +1,14 @@
 import {
   agedEmailsOf,
   leasedEmails,
-  nextWorkspaceByAge,
-  type WaitingWorkspace,
+  nextOwnerByAge,
+  type WaitingOwner,
 } from "../../../projections/mailQueue.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { readEmailHistory } from "../../commands/email/emailHistory.ts";
 import { expireEmail, expireEmailLease } from "../../commands/email/mailAttempts.ts";
 import { nextAction } from "../../domain/email/nextAction.ts";
+import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
 import { ExpiredLeases } from "../worker/expiredLeases.ts";
 import { forEachRow } from "../worker/forEachRow.ts";
@@ -46,7 +47,7 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
   const backoff = rowBackoff(clock);
   const read = <Result>(query: (db: ReadDatabase) => Result) => readRows(() => query(emails), onTrouble);
   let agedAt = Number.NEGATIVE_INFINITY;
-  /** The last workspace whose messages' age was looked at; "" when all have been. */
+  /** The last mail owner whose messages' age was looked at; "" when all have been. */
   let agedAfter = "";
 
   const endLeases = async (): Promise<void> => {
@@ -58,7 +59,8 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
       if (state === null) return;
       const moment = momentOf(context, state, await workspaces.get(state.workspaceId));
       await expireEmailLease(store, id, attempt, {
-        policy,
+        // No relay can have what stays inside: there is nothing to hold it for.
+        policy: state.isSimulated ? { ...policy, onAmbiguous: "retry" } : policy,
         moment,
         context: commandContextOf(context, state),
       });
@@ -66,13 +68,13 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
   };
 
   /** Answers how many messages it has looked at. */
-  const endAgedOf = async ({ workspaceId, acceptedAt }: WaitingWorkspace): Promise<number> => {
+  const endAgedOf = async ({ ownerId, acceptedAt }: WaitingOwner): Promise<number> => {
     const acceptedBefore = clock.now() - policy.lifetimeMs;
     if (acceptedAt > acceptedBefore) return 0;
-    const workspace = await workspaces.get(workspaceId);
+    const workspace = await workspaces.get(mailOwnerOf(ownerId).workspaceId);
     if (workspace?.paused) return 0;
     const limit = AGED_OF_WORKSPACE_MAX + backoff.busy().length;
-    const aged = read((db) => agedEmailsOf(db, workspaceId, acceptedBefore, limit)) ?? [];
+    const aged = read((db) => agedEmailsOf(db, ownerId, acceptedBefore, limit)) ?? [];
     await forEachRow(aged, { backoff, onTrouble }, async (due) => {
       const history = await readEmailHistory(store, due.id);
       const moment = momentOf(context, history.state, workspace);
@@ -82,12 +84,12 @@ export function mailHousekeeping(options: MailHousekeepingOptions): PeriodicWork
     return aged.length;
   };
 
-  /** Looks at the oldest messages of so many workspaces, each for as long as its own: all have their turn. */
+  /** Looks at the oldest messages of so many mail owners, each for as long as its own: all have their turn. */
   const endAged = async (): Promise<void> => {
     let left = ROUND_MESSAGES_MAX;
     for (let looked = 0; looked < AGED_WORKSPACES_MAX && left > 0; looked += 1) {
-      const next = read((db) => nextWorkspaceByAge(db, agedAfter));
-      agedAfter = next?.workspaceId ?? "";
+      const next = read((db) => nextOwnerByAge(db, agedAfter));
+      agedAfter = next?.ownerId ?? "";
       if (next === null) return;
       left -= await endAgedOf(next);
     }

@@ -45,7 +45,7 @@ export function whyWaiting(options: WhyWaitingOptions): (view: EmailView) => Pro
       expiresAt: expiresAt(email, policy, paused),
       holdsAmbiguous: policy.onAmbiguous === "hold",
       lastDeferral: lastDeferral(events),
-      relay: options.relay(),
+      relay: email.isSimulated ? null : options.relay(),
     });
   };
 }

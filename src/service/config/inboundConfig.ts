@@ -1,6 +1,8 @@
+import type { TlsFiles } from "../../adapters/smtpServer/libraryServer.ts";
 import { parseAddress, parseDomain } from "../../kernel/text/emailAddress.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
+import { readTlsFiles } from "./tlsFiles.ts";
 
 /** Which sender envelopes have, and how what becomes of messages comes back. */
 export interface InboundConfig {
@@ -23,6 +25,8 @@ export interface InboundPlace {
   readonly domain: string;
   /** The local part at that domain that is registered with providers for complaints, in lower case; null: none. */
   readonly complaintLocalPart: string | null;
+  /** Null: TLS is not offered. */
+  readonly tls: TlsFiles | null;
 }
 
 /** `host` is what HTTP listens on. */
@@ -35,13 +39,16 @@ export function readInboundConfig(reader: EnvironmentReader, host: string): Inbo
   }
   const listening = reader.host("INBOUND_HOST", host);
   const complaintLocalPart = complaintLocalPartOf(reader, returnPathDomain);
+  const tls = readTlsFiles(reader, "INBOUND");
   if (port !== null && returnPathDomain === null) {
     reader.errors.push(
       "RETURN_PATH_DOMAIN must be set with INBOUND_PORT: it is the domain that mail comes back to",
     );
   }
   const isOpen = port !== null && returnPathDomain !== null;
-  const inbound = isOpen ? { host: listening, port, domain: returnPathDomain, complaintLocalPart } : null;
+  const inbound = isOpen
+    ? { host: listening, port, domain: returnPathDomain, complaintLocalPart, tls }
+    : null;
   const sesTopicArns = reader.list("SES_TOPIC_ARNS");
   const must = "ARNs of topics with commas between them: arn:aws:sns:eu-west-1:123456789012:ses-events";
   reader.requireEach("SES_TOPIC_ARNS", sesTopicArns, (arn) => TOPIC_ARN.test(arn), must);

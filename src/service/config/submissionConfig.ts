@@ -1,8 +1,8 @@
-import { createSecureContext } from "node:tls";
 import type { SubmissionTls } from "../../adapters/smtpServer/submissionPort.ts";
 import { wholeNumber } from "../../kernel/text/wholeNumber.ts";
 import type { EnvironmentReader } from "./environmentReader.ts";
 import { isLoopback } from "./loopback.ts";
+import { readTlsFiles } from "./tlsFiles.ts";
 
 /** Where mail is taken over SMTP. */
 export interface SubmissionConfig {
@@ -32,22 +32,9 @@ export function readSubmissionConfig(reader: EnvironmentReader, host: string): S
 
 function submissionTls(reader: EnvironmentReader): SubmissionTls | null {
   const isImplicit = reader.choice("SUBMISSION_TLS", "starttls", ["starttls", "implicit"]) === "implicit";
-  const cert = reader.file("SUBMISSION_TLS_CERT_FILE");
-  const key = reader.file("SUBMISSION_TLS_KEY_FILE");
-  if ((cert === null) !== (key === null)) {
-    reader.errors.push("SUBMISSION_TLS_CERT_FILE and SUBMISSION_TLS_KEY_FILE must be set together");
+  const files = readTlsFiles(reader, "SUBMISSION");
+  if (files === null && isImplicit) {
+    reader.errors.push("SUBMISSION_TLS must not be implicit without SUBMISSION_TLS_CERT_FILE");
   }
-  if (cert === null || key === null) {
-    if (isImplicit)
-      reader.errors.push("SUBMISSION_TLS must not be implicit without SUBMISSION_TLS_CERT_FILE");
-    return null;
-  }
-  try {
-    createSecureContext({ cert, key });
-  } catch {
-    reader.errors.push(
-      "SUBMISSION_TLS_CERT_FILE and SUBMISSION_TLS_KEY_FILE must hold a certificate, with those of its authorities behind it, and its key, in PEM",
-    );
-  }
-  return { cert, key, isImplicit };
+  return files && { ...files, isImplicit };
 }

@@ -1,4 +1,5 @@
 import type { Config } from "../config/config.ts";
+import { certificateChecks } from "./certificateChecks.ts";
 import {
   type Check,
   contentCheck,
@@ -8,7 +9,6 @@ import {
   webhookChecks,
 } from "./healthChecks.ts";
 import { verificationChecks } from "./readModelVerificationChecks.ts";
-import { submissionCertificateChecks } from "./submissionCertificateChecks.ts";
 
 /** What was found on the log, and what only whoever has the log open can find. */
 export interface LogFindings {
@@ -43,7 +43,7 @@ export async function allChecks({ config, service, log, workers }: CheckSource):
     ...found.disk,
     ...scanner,
     ...relays,
-    ...submissionCertificateChecks(config),
+    ...certificateChecks(config),
     ...workers(),
     ...webhookChecks(config),
     ...firstKeyChecks(config),

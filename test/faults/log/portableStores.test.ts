@@ -196,9 +196,10 @@ describe.skipIf(!canStartEventStoreDb)("a log that outgrows its machine", () => 
 
   test("finds its content where it was copied to", async () => {
     const { workspaceId, large } = history;
-    const here = await readEmail(source.log, workspaceId, large);
+    const here = await readEmail(source.log, { workspaceId, isTest: false }, large);
     expect(here?.content?.attachments).toHaveLength(2);
     expect(here?.content?.html).toHaveLength(480_000);
-    for (const { log } of [server, back]) expect(await readEmail(log, workspaceId, large)).toEqual(here);
+    for (const { log } of [server, back])
+      expect(await readEmail(log, { workspaceId, isTest: false }, large)).toEqual(here);
   });
 });

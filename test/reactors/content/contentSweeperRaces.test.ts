@@ -145,8 +145,8 @@ function attachmentsOf(variant: number, { uploadId }: Learnt): readonly Requeste
 async function filesOfMessage(world: SweptWorld, name: string, learnt: Learnt): Promise<number> {
   const { workspaceId, deps, content } = world;
   const { accepted, erased } = learnt;
-  const id = emailId(workspaceId, name);
-  const view = await readEmail(deps, workspaceId, id);
+  const id = emailId({ workspaceId, isTest: false }, name);
+  const view = await readEmail(deps, { workspaceId, isTest: false }, id);
   if (accepted.has(name)) expect(view).not.toBeNull();
   if (view === null) return 0;
   const listed = view.content?.attachments ?? [];
@@ -235,7 +235,7 @@ async function race(
     if (!(await anyOf(ofKey))) return;
     await gate("to erase");
     learnt.erased.add(name);
-    await world.erase(emailId(workspaceId, name));
+    await world.erase(emailId({ workspaceId, isTest: false }, name));
   };
   const upload = async (end: Fate) => {
     await gate("to upload");

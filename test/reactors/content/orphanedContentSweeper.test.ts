@@ -51,7 +51,7 @@ describe("a sweep", () => {
   test("leaves an accepted message's folder for good, and takes others of the same message", async () => {
     const { workspaceId, deps } = world;
     expect((await world.send("order-1", 0)).kind).toBe("accepted");
-    const id = emailId(workspaceId, "order-1");
+    const id = emailId({ workspaceId, isTest: false }, "order-1");
     // Known to be a conflict before its content is stored.
     expect((await world.send("order-1", 1)).kind).toBe("conflict");
     expect(await world.files()).toHaveLength(1);
@@ -59,13 +59,13 @@ describe("a sweep", () => {
     expect(await world.files()).toHaveLength(3);
     world.clock.advance(1_000 * CONTENT_SWEEP_AGE_MS);
     expect(await world.sweeper().sweep()).toMatchObject({ checked: 3, removed: 2 });
-    const view = await readEmail(deps, workspaceId, id);
+    const view = await readEmail(deps, { workspaceId, isTest: false }, id);
     expect(view?.content?.html).toBe(world.htmlOf("order-1", 0));
   });
 
   test("takes what was erased, also where the content's event is gone", async () => {
     await world.send("order-1", 0);
-    const id = emailId(world.workspaceId, "order-1");
+    const id = emailId({ workspaceId: world.workspaceId, isTest: false }, "order-1");
     await world.erase(id);
     await world.store.truncateBefore(emailStream(id), 1);
     world.clock.advance(CONTENT_SWEEP_AGE_MS + 1);
@@ -255,7 +255,11 @@ describe("a send", () => {
       const failure = await world.send("order-1", 0, { deps }).catch((error: unknown) => error);
       expect(failure).toBeInstanceOf(StoreError);
       expect(failure).toMatchObject({ failure: "unavailable" });
-      expect(await world.store.lastRevision(emailStream(emailId(world.workspaceId, "order-1")))).toBeNull();
+      expect(
+        await world.store.lastRevision(
+          emailStream(emailId({ workspaceId: world.workspaceId, isTest: false }, "order-1")),
+        ),
+      ).toBeNull();
       isSlow = false;
       expect(await world.send("order-1", 0, { deps })).toMatchObject({
         kind: "accepted",

@@ -3,8 +3,8 @@ import { emails } from "../../../projections/emails.ts";
 import {
   agedEmailsOf,
   allDueAt,
+  nextOwnerByAge,
   nextReadyAt,
-  nextWorkspaceByAge,
   waitingEmails,
 } from "../../../projections/mailQueue.ts";
 import { sendEmail } from "../../../src/commands/email/sendEmail.ts";
@@ -69,7 +69,7 @@ function acceptMany(count: number, waiting: (number: number) => Waiting): void {
 
 /** Looks until the message is shown, and answers how many looks that took; each reads a bounded number of rows. */
 function looksUntil(id: string, held: readonly string[], rowsMax = ROWS_MAX): number {
-  const queue = new FairMailQueue();
+  const queue = new FairMailQueue("relay");
   for (let looks = 1; looks <= LOOKS_MAX; looks += 1) {
     db.rowsLookedAt = 0;
     const { items, more } = queue.look(db, { now: NOW, held: new Set(held), limit: LIMIT });
@@ -132,7 +132,7 @@ describe("nothing starves", () => {
   test("every workspace has its share of a look, and one alone the whole of it", () => {
     acceptMany(BACKLOG, (n) => ({ workspace: n % 10 === 0 ? "b" : "a" }));
     const look = (held: readonly string[]) =>
-      new FairMailQueue().look(db, { now: NOW, held: new Set(held), limit: LIMIT });
+      new FairMailQueue("relay").look(db, { now: NOW, held: new Set(held), limit: LIMIT });
     const both = look([]);
     expect(both.items.filter(({ workspaceId }) => workspaceId === "b")).toHaveLength(LIMIT / 2);
     const alone = look(["a"]);
@@ -154,7 +154,7 @@ test("pages of what waits are read without looking at what is before them", () =
 test("when the next message becomes ready is found in one row, whatever is ready", () => {
   acceptMany(BACKLOG, () => ({ workspace: "a" }));
   accept({ workspace: "b", at: NOW + SECOND_MS });
-  expect(nextReadyAt(db, NOW)).toBe(NOW + SECOND_MS);
+  expect(nextReadyAt(db, "relay", NOW)).toBe(NOW + SECOND_MS);
   expect(db.rowsLookedAt).toBe(1);
 });
 
@@ -198,8 +198,8 @@ async function acceptAll(world: DeliveryWorld, count: number): Promise<void> {
 
 test("whose mail waits too long is found workspace by workspace, however much each has", () => {
   acceptMany(BACKLOG, (n) => ({ workspace: n % 2 === 0 ? "a" : "b", at: START + n }));
-  expect(nextWorkspaceByAge(db, "a")).toEqual({ workspaceId: "b", acceptedAt: START + 1 });
-  expect(nextWorkspaceByAge(db, "b")).toBeNull();
+  expect(nextOwnerByAge(db, "a")).toEqual({ ownerId: "b", acceptedAt: START + 1 });
+  expect(nextOwnerByAge(db, "b")).toBeNull();
   expect(agedEmailsOf(db, "b", NOW, 100)).toHaveLength(100);
   expect(db.rowsLookedAt).toBe(101);
 });

@@ -38,7 +38,8 @@ async function quietTime(ms: number): Promise<void> {
 const lastEvent = async (id: string) => (await world.events(id)).at(-1) as EmailEvent;
 /** The last event as it is told: what the log has sealed can be read while the content is there. */
 const lastTold = async (id: string) =>
-  (await readEmail(world.deps, world.workspaceId, id))?.events.at(-1)?.event.data;
+  (await readEmail(world.deps, { workspaceId: world.workspaceId, isTest: false }, id))?.events.at(-1)?.event
+    .data;
 const unavailable = () => new StoreError("unavailable", "the store is away");
 
 describe("a message", () => {

@@ -45,7 +45,7 @@ export const ApiKeyList: FC<ApiKeyListProps> = ({ visit, keys, nextTo, firstTo }
       idOf={({ id }) => id}
       linkOf={({ id }) => visit.to(`/api-keys/${id}`)}
       columns={[
-        { title: "Name", cell: ({ name }) => name },
+        { title: "Name", cell: ({ name, test }) => (test ? `${name} (test)` : name) },
         { title: "State", cell: ({ status }) => <Status status={status} /> },
         {
           title: "Scopes",
@@ -113,6 +113,7 @@ export const ApiKeyPage: FC<ApiKeyPageProps> = ({ visit, apiKey, refusal }) => {
       <Facts
         facts={[
           ["Id", <Copyable text={id} label="the id" />],
+          ["Mail", apiKey.test ? "test mail: it stays inside" : "live"],
           [
             "May",
             scopes.length === 0

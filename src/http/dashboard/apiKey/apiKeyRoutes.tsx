@@ -146,6 +146,7 @@ function emptyForm({ expires_at: expiresAt, senders, client_ranges: ranges }: Sh
     expiresAt: expiresAt?.slice(0, FIELD_TIME_CHARACTERS) ?? "",
     senders: senders?.join("\n") ?? "",
     clientRanges: ranges?.join("\n") ?? "",
+    isTest: false,
     faults: null,
   };
 }
@@ -165,13 +166,15 @@ function requestedKey(fields: URLSearchParams) {
     expiresAt: fieldOf(fields, "expires_at").trim(),
     senders: fieldOf(fields, "senders"),
     clientRanges: fieldOf(fields, "client_ranges"),
+    isTest: fields.get("test") === "true",
     faults: null,
   };
   const [senders, ranges] = [linesOf(form.senders), linesOf(form.clientRanges)];
-  const { name, scopes, expiresAt } = form;
+  const { name, scopes, expiresAt, isTest } = form;
   const body: unknown = {
     name,
     scopes,
+    ...(isTest ? { test: true } : {}),
     ...(expiresAt === ""
       ? {}
       : { expires_at: /(Z|[+-]\d\d:\d\d)$/.test(expiresAt) ? expiresAt : utc(expiresAt) }),

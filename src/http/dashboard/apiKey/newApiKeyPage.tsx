@@ -1,5 +1,5 @@
 import type { FC } from "hono/jsx";
-import { SCOPES } from "../../../domain/apiKey/scopes.ts";
+import { SCOPES, TEST_SCOPES } from "../../../domain/apiKey/scopes.ts";
 import { CheckBox, EntryForm, Field, TextArea } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Time } from "../components/time.tsx";
@@ -18,6 +18,7 @@ export interface NewApiKeyForm {
   /** One a line. */
   readonly senders: string;
   readonly clientRanges: string;
+  readonly isTest: boolean;
   readonly faults: FormFaults | null;
 }
 
@@ -47,6 +48,19 @@ export const NewApiKeyPage: FC<NewApiKeyPageProps> = ({ visit, issuer, form }) =
         fault={form.faults?.fields.name}
         maxLength={NAME_CHARACTERS_MAX}
         isRequired
+      />
+      <CheckBox
+        name="test"
+        value="true"
+        isChecked={form.isTest}
+        label={
+          <>
+            Test key{" "}
+            <span class="soft">
+              its mail stays inside and is listed apart; it can hold {TEST_SCOPES.join(", ")}
+            </span>
+          </>
+        }
       />
       <Scopes visit={visit} form={form} />
       <Field

@@ -184,7 +184,7 @@ async function messagesWith({ deps, readModel }: Options, visit: Visit, id: stri
   return {
     rows: await messagesOf(
       source,
-      visit.workspaceId,
+      visit.principal,
       shown.map((row) => row.id),
     ),
     nextTo: last

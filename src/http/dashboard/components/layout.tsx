@@ -66,6 +66,12 @@ export const Layout: FC<LayoutProps> = ({ visit, page, path, notice, assets }) =
       <SideBar visit={visit} path={path} />
       <main id="content" class={page.isWide ? "wide" : ""} tabindex={-1}>
         <Above visit={visit} page={page} />
+        {visit.mail === "live" ? null : (
+          <p class="notice test-mail">
+            Test mail: what is shown and sent here stays inside. No relay gets it, and live mail is listed
+            apart.
+          </p>
+        )}
         {notice === null ? null : (
           <p class="notice" role="status">
             {notice}
@@ -109,6 +115,13 @@ const SideBar: FC<{ readonly visit: Visit; readonly path: string }> = ({ visit, 
       ))}
     </nav>
     <div class="side-end">
+      {visit.mail === "testOnly" || !visit.may("email:read") ? null : (
+        <PostForm action={visit.to("/mail")} token={visit.formToken}>
+          <button type="submit" class="plain" name="show" value={visit.mail === "test" ? "live" : "test"}>
+            {visit.mail === "test" ? "Show live mail" : "Show test mail"}
+          </button>
+        </PostForm>
+      )}
       <a href={visit.outside("/docs")}>API reference</a>
       <button type="button" class="plain" data-keyboard-help hidden>
         Keyboard <kbd>?</kbd>

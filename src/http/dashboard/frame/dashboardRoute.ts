@@ -18,7 +18,10 @@ export interface Visit {
   /** The fields of the form that was sent; none with a GET. */
   readonly form: URLSearchParams;
   readonly session: Session;
+  /** As the key's own, but for which mail it is about: see `mail`. */
   readonly principal: Principal;
+  /** Which mail is shown and sent; `testOnly` with a test key, which reaches no other. */
+  readonly mail: "live" | "test" | "testOnly";
   /** Goes into every form that changes something: see `PostForm`. */
   readonly formToken: string;
   readonly workspaceId: string;

@@ -87,6 +87,17 @@ function frameRoutes({ deps }: DashboardOptions, sessions: Frame["sessions"]): r
         return response;
       },
     },
+    {
+      method: "POST",
+      path: "/mail",
+      scope: "email:read",
+      async answer({ session, form, to }) {
+        const showsTest = form.get("show") === "test";
+        const response = seeOther(to("/messages"));
+        response.headers.set("set-cookie", sessions.showing(session, showsTest));
+        return response;
+      },
+    },
   ];
 }
 
@@ -184,7 +195,9 @@ interface Asking extends LoggedIn {
 
 async function visitOf(frame: Frame, request: Request, asking: Asking): Promise<Visit> {
   const { deps, basePath, home, sessions } = frame;
-  const { session, principal, url, params } = asking;
+  const { session, principal: key, url, params } = asking;
+  const isTest = key.isTest || session.showsTest === true;
+  const principal = { ...key, isTest };
   requestContextOf(request).principal = principal;
   const { workspaceId, scopes } = principal;
   const workspace = await deps.workspaces.get(workspaceId);
@@ -195,6 +208,7 @@ async function visitOf(frame: Frame, request: Request, asking: Asking): Promise<
     form: new URLSearchParams(),
     session,
     principal,
+    mail: key.isTest ? "testOnly" : isTest ? "test" : "live",
     formToken: sessions.formToken(session),
     workspaceId,
     workspaceName: workspace?.name ?? workspaceId,
@@ -251,7 +265,8 @@ async function answerPage(frame: Frame, visit: Visit, { path, route }: Answering
     answer instanceof Response ? answer : pageResponse(frame, visit, { page: answer, path, notice });
   const left = noticeOf(response);
   const cookies = [
-    ...(route.isBackground ? [] : [frame.sessions.renewed(session)]),
+    // A route that has made the session's cookie anew knows better.
+    ...(route.isBackground || response.headers.has("set-cookie") ? [] : [frame.sessions.renewed(session)]),
     left === null ? null : frame.notices.leave(session, left),
     notice === null || answer instanceof Response ? null : frame.notices.forget,
   ].filter((cookie) => cookie !== null);

@@ -25,6 +25,8 @@ export interface Session {
   readonly startedAt: EpochMs;
   /** When the cookie was made. */
   readonly seenAt: EpochMs;
+  /** Whether it is shown test mail in place of live mail; absent: live mail. */
+  readonly showsTest?: boolean;
 }
 
 /** What a request has shown for itself. */
@@ -45,6 +47,8 @@ export interface Sessions {
   isAlive(session: Session): Promise<boolean>;
   /** The Set-Cookie header that keeps a session going; null while its cookie is young enough. */
   renewed(session: Session): string | null;
+  /** Shows a session test mail, or live mail, from here on; answers the Set-Cookie header. */
+  showing(session: Session, showsTest: boolean): string;
   /** Ends a session on this instance; answers the Set-Cookie header that takes the cookie away. */
   end(session: Session): string;
   /** What a form of this session carries. */
@@ -96,6 +100,7 @@ export function makeSessions({ deps, cookiePath, isSecure }: SessionOptions): Se
       const now = clock.now();
       return now < session.seenAt + RENEWED_AFTER_MS ? null : sealed({ ...session, seenAt: now });
     },
+    showing: (session, showsTest) => sealed({ ...session, showsTest, seenAt: clock.now() }),
     end({ id, startedAt }) {
       remember(ended, id, startedAt + SESSION_MS_MAX);
       return cookie("", 0);

@@ -1,5 +1,6 @@
 import { readEmail } from "../../../commands/email/readEmail.ts";
 import { isUuid } from "../../../kernel/ids.ts";
+import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
@@ -17,17 +18,17 @@ export function inboxRoutes(options: DashboardOptions): readonly DashboardRoute[
 }
 
 async function showInbox(options: DashboardOptions, visit: Visit): Promise<Page> {
-  const { query, workspaceId } = visit;
+  const { query, principal } = visit;
   const cursor = query.get("cursor");
   const source = { deps: options.deps, emails: options.readModel("emails") };
   if (cursor === null) await catchUp(source.emails);
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
-  const wanted = { workspaceId, status: "sent", limit: MAILS_PER_PAGE, ...after };
+  const wanted = { ownerId: mailOwnerId(principal), status: "sent", limit: MAILS_PER_PAGE, ...after };
   const stream = await messagesStream(options, visit);
   const { rows, nextCursor } = await messagePage(source, wanted);
   const mails = rows.filter(({ transport }: MessageRow) => transport === "outbox");
   const open = query.get("open") ?? "";
-  const opened = isUuid(open) ? await readEmail(options.deps, workspaceId, open.toLowerCase()) : null;
+  const opened = isUuid(open) ? await readEmail(options.deps, principal, open.toLowerCase()) : null;
   return {
     title: "Inbox",
     isWide: true,

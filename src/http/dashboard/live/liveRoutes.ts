@@ -1,8 +1,9 @@
 import { newestEmail } from "../../../../projections/emails.ts";
 import { totalsOfHour } from "../../../../projections/usage/queries.ts";
-import { readEmailState } from "../../../commands/email/readEmail.ts";
+import { isOwnEmail, readEmailState } from "../../../commands/email/readEmail.ts";
 import { emailStream } from "../../../domain/email/events.ts";
 import { isUuid } from "../../../kernel/ids.ts";
+import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
 import { rfc3339 } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import { Problem } from "../../server/problem.ts";
@@ -35,8 +36,8 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
       scope: "email:read",
       isBackground: true,
       async answer(visit) {
-        const { workspaceId } = visit;
-        return open(visit, workspaceId, () => versionOfMessages(options, workspaceId));
+        const ownerId = mailOwnerId(visit.principal);
+        return open(visit, ownerId, () => versionOfMessages(options, ownerId));
       },
     },
     {
@@ -48,7 +49,7 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
         const { id = "" } = visit.params;
         const { store } = options.deps;
         const state = isUuid(id) ? await readEmailState(store, id.toLowerCase()) : null;
-        if (state?.workspaceId !== visit.workspaceId) throw new Problem("NOT_FOUND");
+        if (state === null || !isOwnEmail(state, visit.principal)) throw new Problem("NOT_FOUND");
         const stream = emailStream(id.toLowerCase());
         return open(visit, stream, async () => String(await store.lastRevision(stream)));
       },
@@ -65,7 +66,7 @@ export function liveRoutes(options: DashboardOptions, streams: LiveStreams): rea
 
 /** The address of the stream for a page that shows the workspace's messages as they are now. */
 export async function messagesStream(options: LiveOptions, visit: Visit): Promise<string> {
-  return `${visit.to("/live")}?shown=${await versionOfMessages(options, visit.workspaceId)}`;
+  return `${visit.to("/live")}?shown=${await versionOfMessages(options, mailOwnerId(visit.principal))}`;
 }
 
 /** The address of the stream for a page that shows a message up to a revision. */
@@ -74,11 +75,11 @@ export function messageStream(visit: Visit, id: string, revision: number): strin
 }
 
 /** Changes with each message that comes, and with each that ends. Two rows are looked at. */
-async function versionOfMessages({ deps, readModel }: LiveOptions, workspaceId: string): Promise<string> {
+async function versionOfMessages({ deps, readModel }: LiveOptions, ownerId: string): Promise<string> {
   const hour = rfc3339(deps.clock.now());
   return scheduledRead(readModel("emails"), (db) => {
-    const newest = newestEmail(db, workspaceId);
-    const counts = totalsOfHour(db, workspaceId, hour);
+    const newest = newestEmail(db, ownerId);
+    const counts = totalsOfHour(db, ownerId, hour);
     return Bun.hash(JSON.stringify([newest, hour.slice(0, 13), counts])).toString(36);
   });
 }

@@ -38,7 +38,7 @@ const KEY_FAULTS: Readonly<Record<AuthenticationFault, string>> = {
   missing: "Paste an API key or a log-in link.",
   noBearer: "This is no API key and no log-in link.",
   malformed:
-    "This is no API key and no log-in link: a key begins with pl_ and has 53 characters. Was it cut when it was copied?",
+    "This is no API key and no log-in link: a key begins with pl_ and has 53 characters, or with pl_test_ and 58. Was it cut when it was copied?",
   unknown: "This service does not know the key: it may be of another installation.",
   revoked: "The key was revoked. Use another one.",
   expired: "The key has expired. Use another one.",

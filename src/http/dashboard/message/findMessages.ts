@@ -2,6 +2,7 @@ import { type EmailQuery, type EmailRow, listEmails } from "../../../../projecti
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { type EmailView, readEmail, readEmailByKey } from "../../../commands/email/readEmail.ts";
 import { UnreadableEventError } from "../../../kernel/event/codec.ts";
+import { type MailOwner, mailOwnerOf } from "../../../kernel/mail/mailOwner.ts";
 import { excerpt } from "../../../kernel/text/text.ts";
 import { rfc3339 } from "../../../kernel/time.ts";
 import { findPage, type ReadModel } from "../../lists/caughtUpReads.ts";
@@ -49,7 +50,7 @@ export async function catchUp(model: ReadModel): Promise<void> {
 /** One page of messages, newest first. Addresses and subjects come from the messages' own streams. */
 export async function messagePage({ deps, emails }: MessageSource, query: EmailQuery): Promise<MessagePage> {
   const { shown, nextCursor } = await findPage(emails, query, listEmails);
-  const rows = await emails.scheduler.mapEach(shown, (row) => rowOf(deps, query.workspaceId, row));
+  const rows = await emails.scheduler.mapEach(shown, (row) => rowOf(deps, mailOwnerOf(query.ownerId), row));
   return { rows: rows.filter((row) => row !== null), nextCursor };
 }
 
@@ -68,11 +69,11 @@ export async function countNewer(
 /** The messages of these ids as they are now, in this order. */
 export async function messagesOf(
   { deps, emails }: MessageSource,
-  workspaceId: string,
+  owner: MailOwner,
   ids: readonly string[],
 ): Promise<readonly MessageRow[]> {
   const rows = await emails.scheduler.mapEach(ids, async (id) => {
-    const view = await readEmail(deps, workspaceId, id);
+    const view = await readEmail(deps, owner, id);
     return view && rowOfView(view);
   });
   return rows.filter((row) => row !== null);
@@ -81,16 +82,16 @@ export async function messagesOf(
 /** The message that has an Idempotency-Key, as a list of at most one. */
 export async function messageOfKey(
   deps: Dependencies,
-  workspaceId: string,
+  owner: MailOwner,
   key: string,
 ): Promise<readonly MessageRow[]> {
-  const view = await readEmailByKey(deps, workspaceId, key.trim());
+  const view = await readEmailByKey(deps, owner, key.trim());
   return view === null ? [] : [rowOfView(view)];
 }
 
-async function rowOf(deps: Dependencies, workspaceId: string, row: EmailRow): Promise<MessageRow | null> {
+async function rowOf(deps: Dependencies, owner: MailOwner, row: EmailRow): Promise<MessageRow | null> {
   try {
-    const view = await readEmail(deps, workspaceId, row.id);
+    const view = await readEmail(deps, owner, row.id);
     return view && rowOfView(view);
   } catch (error) {
     // One message that this version cannot read must not take the list of all others with it.

@@ -1,4 +1,5 @@
 import { isUuid } from "../../../kernel/ids.ts";
+import type { MailOwner } from "../../../kernel/mail/mailOwner.ts";
 import { epochMs, rfc3339 } from "../../../kernel/time.ts";
 import { decodeCursor } from "../../lists/cursorPaging.ts";
 import { Problem, refusedFor } from "../../server/problem.ts";
@@ -80,14 +81,14 @@ async function showList(
   source: MessageSource,
   visit: Visit,
 ): Promise<Page | Response> {
-  const { query, workspaceId } = visit;
+  const { query, principal } = visit;
   if (query.has("words")) return seeOther(listAddress(visit, searchText(wordsOfForm(query))));
   const search = parseSearch(query.get("q") ?? "");
   if (search.id !== null) return seeOther(visit.to(`/messages/${search.id}`));
   const cursor = query.get("cursor");
   // Before the rows are read: what happens in between is told once too often, and not never.
   const stream = await messagesStream(options, visit);
-  const found = await find(source, workspaceId, search, cursor);
+  const found = await find(source, principal, search, cursor);
   const text = searchText(search.words);
   return {
     title: "Messages",
@@ -116,7 +117,7 @@ interface FoundMessages {
 
 async function find(
   source: MessageSource,
-  workspaceId: string,
+  owner: MailOwner,
   { words, faults }: Search,
   cursor: string | null,
 ): Promise<FoundMessages> {
@@ -124,9 +125,9 @@ async function find(
   if (faults.length > 0) return { ...nothing, faults };
   // Read from its own stream: a key names one message, and no other word changes which.
   if (words.key !== undefined) {
-    return { ...nothing, faults, rows: await messageOfKey(source.deps, workspaceId, words.key) };
+    return { ...nothing, faults, rows: await messageOfKey(source.deps, owner, words.key) };
   }
-  const asked = emailQueryOf(source.deps, workspaceId, words);
+  const asked = emailQueryOf(source.deps, owner, words);
   if ("faults" in asked) return { ...nothing, faults: asked.faults };
   if (cursor === null) await catchUp(source.emails);
   const after = cursor === null ? {} : { after: decodeCursor(cursor) };
@@ -134,12 +135,12 @@ async function find(
 }
 
 async function showRows(source: MessageSource, visit: Visit): Promise<Page> {
-  const { query, workspaceId } = visit;
+  const { query, principal } = visit;
   const search = parseSearch(query.get("q") ?? "");
   const ids = (query.get("ids") ?? "").split(",").filter(isUuid).slice(0, ROWS_PER_PAGE);
-  const rows = await messagesOf(source, workspaceId, ids);
+  const rows = await messagesOf(source, principal, ids);
   const isFirstPage = query.has("first");
-  const asked = emailQueryOf(source.deps, workspaceId, search.words);
+  const asked = emailQueryOf(source.deps, principal, search.words);
   const isCounted = isFirstPage && "query" in asked && search.words.key === undefined;
   const newer = isCounted ? await countNewer(source, asked.query, ids[0] ?? null, NEW_SHOWN_MAX) : 0;
   return {
@@ -151,7 +152,7 @@ async function showRows(source: MessageSource, visit: Visit): Promise<Page> {
 /** The query of a search that must be in order: a form or a link of ours holds no other. */
 function queryOf(source: MessageSource, visit: Visit, text: string) {
   const search = parseSearch(text);
-  const asked = emailQueryOf(source.deps, visit.workspaceId, search.words);
+  const asked = emailQueryOf(source.deps, visit.principal, search.words);
   const faults = [...search.faults, ...("faults" in asked ? asked.faults : [])];
   if ("query" in asked && faults.length === 0 && search.words.key === undefined) return asked.query;
   throw new Problem("INVALID_REQUEST", { detail: faults[0] ?? "key: names one message, open that" });

@@ -46,7 +46,7 @@ export function messageRoutes(options: Options): readonly DashboardRoute[] {
 /** The message that the path names. Throws where the workspace has none of the id. */
 export async function messageOf({ deps }: Pick<Options, "deps">, visit: Visit): Promise<EmailView> {
   const { id = "" } = visit.params;
-  const view = isUuid(id) ? await readEmail(deps, visit.workspaceId, id.toLowerCase()) : null;
+  const view = isUuid(id) ? await readEmail(deps, visit.principal, id.toLowerCase()) : null;
   if (view === null) throw new Problem("NOT_FOUND", { detail: "there is no such message in this workspace" });
   return view;
 }

@@ -2,6 +2,7 @@ import type { EmailQuery } from "../../../../projections/emails.ts";
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
 import { isUuid } from "../../../kernel/ids.ts";
+import { type MailOwner, mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
 import { parseAddress } from "../../../kernel/text/emailAddress.ts";
 import { nearestName } from "../../../kernel/text/nearestName.ts";
 import { parseDateTime, rfc3339 } from "../../../kernel/time.ts";
@@ -73,15 +74,16 @@ export function searchText(words: Searched): string {
 /** Which messages a search is for; or what is wrong with its values, a sentence each. */
 export function emailQueryOf(
   { keys }: Pick<Dependencies, "keys">,
-  workspaceId: string,
+  owner: MailOwner,
   words: Searched,
 ): { readonly query: Omit<EmailQuery, "limit"> } | { readonly faults: readonly string[] } {
   const faults: string[] = [];
+  const ownerId = mailOwnerId(owner);
   const hashOf = (name: "to" | "from") => {
     const text = words[name];
     if (text === undefined) return undefined;
     const parsed = parseAddress(text);
-    if ("canonical" in parsed) return keys.hashAddress(workspaceId, parsed.canonical);
+    if ("canonical" in parsed) return keys.hashAddress(owner.workspaceId, parsed.canonical);
     faults.push(`${name}: takes a whole address, such as ana@example.com.`);
     return undefined;
   };
@@ -104,12 +106,12 @@ export function emailQueryOf(
   if (faults.length > 0) return { faults };
   return {
     query: {
-      workspaceId,
+      ownerId,
       ...(status === undefined ? {} : { status }),
       ...(recipientHash === undefined ? {} : { recipientHash }),
       ...(senderId === undefined ? {} : { senderId }),
       ...(template === undefined ? {} : { templateId: template.toLowerCase() }),
-      ...(tag === undefined ? {} : { tag: keys.hashTag(workspaceId, tag) }),
+      ...(tag === undefined ? {} : { tag: keys.hashTag(ownerId, tag) }),
       ...(createdFrom === undefined ? {} : { createdFrom }),
       ...(createdBefore === undefined ? {} : { createdBefore }),
     },

@@ -55,7 +55,7 @@ export async function sendBatchAgain(
 
 /** Sends one message again; why it was not, else null. */
 async function refusalOf({ deps }: MessageSource, visit: Visit, id: string, nonce: string) {
-  const view = await readEmail(deps, visit.workspaceId, id);
+  const view = await readEmail(deps, visit.principal, id);
   const from = view?.content?.from.toLowerCase();
   if (view === null || from === undefined) return { text: "its content was erased", isForAll: false };
   if (!coversSender(visit.principal, from))

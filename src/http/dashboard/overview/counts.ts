@@ -49,12 +49,12 @@ export interface Counts {
 export const MESSAGES_OF_HOUR_MAX = 5_000;
 
 /**
- * What a workspace's messages came to. Of days and months an ending counts in the hour that it was recorded in; of the
+ * What a mail owner's messages came to. Of days and months an ending counts in the hour that it was recorded in; of the
  * last hour in that of its message's acceptance.
  */
 export async function countsOf(
   emails: ReadModel,
-  workspaceId: string,
+  ownerId: string,
   range: Range,
   now: EpochMs,
 ): Promise<Counts> {
@@ -67,8 +67,8 @@ export async function countsOf(
   }
   const isCut =
     range === "hour"
-      ? await fillByMinute(emails, workspaceId, first, empty)
-      : await fillByUsage(emails, { workspaceId, first, range, now }, empty);
+      ? await fillByMinute(emails, ownerId, first, empty)
+      : await fillByUsage(emails, { ownerId, first, range, now }, empty);
   return { buckets: [...empty].map(([start, counts]) => ({ start: rfc3339(start), ...counts })), isCut };
 }
 
@@ -76,12 +76,12 @@ type Filled = ReadonlyMap<EpochMs, Record<Counted, number>>;
 
 async function fillByMinute(
   emails: ReadModel,
-  workspaceId: string,
+  ownerId: string,
   first: EpochMs,
   into: Filled,
 ): Promise<boolean> {
   const found = await scheduledRead(emails, (db) =>
-    countsByMinute(db, workspaceId, rfc3339(first), MESSAGES_OF_HOUR_MAX),
+    countsByMinute(db, ownerId, rfc3339(first), MESSAGES_OF_HOUR_MAX),
   );
   let messages = 0;
   for (const { minute, status, messages: count } of found) {
@@ -99,7 +99,7 @@ async function fillByMinute(
 }
 
 interface UsageAsked {
-  readonly workspaceId: string;
+  readonly ownerId: string;
   readonly first: EpochMs;
   readonly range: Exclude<Range, "hour">;
   readonly now: EpochMs;
@@ -107,11 +107,11 @@ interface UsageAsked {
 
 async function fillByUsage(
   emails: ReadModel,
-  { workspaceId, first, range, now }: UsageAsked,
+  { ownerId, first, range, now }: UsageAsked,
   into: Filled,
 ): Promise<boolean> {
   const asked = {
-    workspaceId,
+    ownerId,
     from: rfc3339(first),
     before: rfc3339(now + SPANS[range].bucketMs),
     by: range === "day" ? ("hour" as const) : ("day" as const),

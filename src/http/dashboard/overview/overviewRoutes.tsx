@@ -1,4 +1,5 @@
 import { countWaiting, oldestWaiting } from "../../../../projections/mailQueue.ts";
+import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
@@ -43,32 +44,32 @@ async function messagesOf(
   range: Range,
   now: number,
 ): Promise<OverviewProps["messages"]> {
-  const { workspaceId } = visit;
+  const ownerId = mailOwnerId(visit.principal);
   const stream = await messagesStream(options, visit);
   const [counts, queue, problems] = await Promise.all([
-    countsOf(options.readModel("emails"), workspaceId, range, now),
-    queueOf(options, workspaceId, now),
-    lastProblems(options, workspaceId),
+    countsOf(options.readModel("emails"), ownerId, range, now),
+    queueOf(options, ownerId, now),
+    lastProblems(options, ownerId),
   ]);
   return { counts, queue, problems, stream };
 }
 
-function queueOf({ readModel }: DashboardOptions, workspaceId: string, now: EpochMs): Promise<Queue> {
+function queueOf({ readModel }: DashboardOptions, ownerId: string, now: EpochMs): Promise<Queue> {
   return scheduledRead(readModel("emails"), (db) => {
-    const waiting = countWaiting(db, workspaceId, now, WAITING_MAX + 1);
+    const waiting = countWaiting(db, ownerId, now, WAITING_MAX + 1);
     const hasMore = waiting > WAITING_MAX;
-    return { waiting: Math.min(waiting, WAITING_MAX), hasMore, oldest: oldestWaiting(db, workspaceId, now) };
+    return { waiting: Math.min(waiting, WAITING_MAX), hasMore, oldest: oldestWaiting(db, ownerId, now) };
   });
 }
 
 /** The newest messages that something went wrong with. */
 async function lastProblems(
   { deps, readModel }: DashboardOptions,
-  workspaceId: string,
+  ownerId: string,
 ): Promise<readonly MessageRow[]> {
   const source = { deps, emails: readModel("emails") };
   const found = await Promise.all(
-    PROBLEM_STATUSES.map((status) => messagePage(source, { workspaceId, status, limit: PROBLEMS_MAX })),
+    PROBLEM_STATUSES.map((status) => messagePage(source, { ownerId, status, limit: PROBLEMS_MAX })),
   );
   return found
     .flatMap(({ rows }) => rows)

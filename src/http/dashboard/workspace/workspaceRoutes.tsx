@@ -56,7 +56,7 @@ async function usageByDay(
 ): Promise<readonly UsageRow[]> {
   const tomorrow = (Math.floor(deps.clock.now() / DAY_MS) + 1) * DAY_MS;
   const range = { from: rfc3339(tomorrow - USAGE_DAYS * DAY_MS), before: rfc3339(tomorrow) };
-  const query = { workspaceId, ...range, by: "day", limit: USAGE_DAYS } as const;
+  const query = { ownerId: workspaceId, ...range, by: "day", limit: USAGE_DAYS } as const;
   return (await readInSteps(readModel("emails"), (db) => listUsage(db, query))).rows;
 }
 

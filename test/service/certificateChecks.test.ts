@@ -1,5 +1,5 @@
 import { afterEach, expect, setSystemTime, test } from "bun:test";
-import { submissionCertificateChecks } from "../../src/service/status/submissionCertificateChecks.ts";
+import { certificateChecks } from "../../src/service/status/certificateChecks.ts";
 import { RECEIVER_CERTIFICATE, RECEIVER_KEY } from "../support/webhook/receiverCertificate.ts";
 
 const TLS = { cert: RECEIVER_CERTIFICATE, key: RECEIVER_KEY, isImplicit: false };
@@ -13,7 +13,7 @@ test.each([
   ["2126-11-01T00:00:00Z", "failed", "expired on"],
 ])("at %s the certificate is %s", (at, status, detail) => {
   setSystemTime(new Date(at));
-  const [check] = submissionCertificateChecks({ submission: { ...SUBMISSION, tls: TLS } });
+  const [check] = certificateChecks({ submission: { ...SUBMISSION, tls: TLS }, inbound: null });
   expect(check).toMatchObject({
     name: "submission certificate",
     status,
@@ -22,6 +22,6 @@ test.each([
 });
 
 test("there is nothing to say without one", () => {
-  expect(submissionCertificateChecks({ submission: null })).toEqual([]);
-  expect(submissionCertificateChecks({ submission: { ...SUBMISSION, tls: null } })).toEqual([]);
+  expect(certificateChecks({ submission: null, inbound: null })).toEqual([]);
+  expect(certificateChecks({ submission: { ...SUBMISSION, tls: null }, inbound: null })).toEqual([]);
 });

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { smtpClient } from "../support/mail/smtpClient.ts";
+import { type Sink, startSmtpSink } from "../support/mail/smtpSink.ts";
+import { startTestProcess, type TestProcess } from "../support/service.ts";
+import { message, newKey } from "../support/tenants.ts";
+import { until } from "../support/until.ts";
+
+const ROUNDS = 3;
+const CLIENTS = 6;
+const MESSAGES_PER_ROUND = 60;
+/** After so many replies of 250 in a round the service is killed, with other reports in every stage. */
+const REPLIES_BEFORE_KILL = 20;
+
+const REPORT = [
+  "From: MAILER-DAEMON@relay.example",
+  "Subject: Undelivered Mail Returned to Sender",
+  "MIME-Version: 1.0",
+  'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+  "",
+  "--b",
+  "Content-Type: message/delivery-status",
+  "",
+  "Reporting-MTA: dns; relay.example",
+  "",
+  "Final-Recipient: rfc822; gone@example.org",
+  "Action: failed",
+  "Status: 5.1.1",
+  "Diagnostic-Code: smtp; 550 5.1.1 user unknown",
+  "",
+  "--b--",
+  "",
+].join("\r\n");
+
+/** A message, the sender of its envelope, and whether a report of it was taken. */
+interface Returned {
+  readonly id: string;
+  readonly to: string;
+  readonly returnPath: string;
+  isPromised: boolean;
+}
+
+let dataDir: string;
+let sink: Sink;
+let service: TestProcess | undefined;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "postledger-inbound-"));
+  sink = await startSmtpSink();
+});
+
+afterAll(async () => {
+  await service?.kill("SIGKILL");
+  await sink.close();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+async function start(): Promise<{ readonly process: TestProcess; readonly port: number }> {
+  const relay = { DELIVERY: "on", SMTP_URL: `smtp://127.0.0.1:${sink.port}` };
+  const inbound = { INBOUND_PORT: "0", RETURN_PATH_DOMAIN: "bounce.example" };
+  const process = await startTestProcess({ dataDir, env: { ...relay, ...inbound } });
+  service = process;
+  const line = () => /"port":(\d+)[^\n]*taking mail that comes back/.exec(process.log());
+  await until(() => line() !== null, "the service to take mail that comes back");
+  return { process, port: Number(line()?.[1]) };
+}
+
+async function sentMessages(process: TestProcess, round: number): Promise<readonly Returned[]> {
+  const recipients = Array.from({ length: MESSAGES_PER_ROUND }, (_, nth) => `to-${round}-${nth}@example.org`);
+  const ids = await Promise.all(
+    recipients.map(async (to) => {
+      const body = { ...message({ to }), from: "hello@example.com" };
+      const headers = { "idempotency-key": newKey() };
+      return (await process.call("POST", "/api/v1/emails", { body, headers })).json.id as string;
+    }),
+  );
+  const isSent = async (id: string) =>
+    (await process.call("GET", `/api/v1/emails/${id}`)).json.status === "sent";
+  for (const id of ids) await until(() => isSent(id), "the message to be sent");
+  return recipients.map((to, nth) => ({
+    id: ids[nth] ?? "",
+    to,
+    returnPath: sink.record.messages.find((one) => one.to.includes(to))?.from ?? "",
+    isPromised: false,
+  }));
+}
+
+/** Returns messages over one connection until it ends; notes the replies of 250. */
+async function returnUntilTheEnd(port: number, next: () => Returned | undefined): Promise<void> {
+  const client = await smtpClient(port);
+  await client.command("EHLO relay.example");
+  for (let one = next(); one !== undefined && !client.isClosed(); one = next()) {
+    if ((await client.send([one.returnPath], REPORT)).startsWith("250")) one.isPromised = true;
+  }
+  client.destroy();
+}
+
+async function bouncesOf(process: TestProcess, { id }: Returned): Promise<number> {
+  const { timeline } = (await process.call("GET", `/api/v1/emails/${id}`)).json;
+  return timeline.filter(({ type }: { type: string }) => type === "bounced").length;
+}
+
+test("kill -9 leaves no report that was taken without its bounce, and a repeat makes none twice", async () => {
+  const all: Returned[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const { process, port } = await start();
+    const messages = await sentMessages(process, round);
+    all.push(...messages);
+    const left = [...messages];
+    const sending = Array.from({ length: CLIENTS }, () => returnUntilTheEnd(port, () => left.shift()));
+    await until(
+      () => messages.filter(({ isPromised }) => isPromised).length >= REPLIES_BEFORE_KILL,
+      "replies",
+    );
+    await process.kill("SIGKILL");
+    await Promise.all(sending);
+  }
+  const { process, port } = await start();
+  const promised = all.filter(({ isPromised }) => isPromised);
+  for (const one of promised) expect(await bouncesOf(process, one)).toBe(1);
+
+  // Servers return a message until somebody has taken it; some do so twice.
+  const repeated = all.filter(({ isPromised }, nth) => !isPromised || nth % 4 === 0);
+  for (const one of repeated) one.isPromised = false;
+  const left = [...repeated];
+  await returnUntilTheEnd(port, () => left.shift());
+  expect(repeated.filter(({ isPromised }) => !isPromised)).toEqual([]);
+  for (const one of all) expect(await bouncesOf(process, one)).toBe(1);
+  for (const { to, id } of all.filter((_, nth) => nth % 10 === 0)) {
+    const { json } = await process.call("GET", `/api/v1/suppressions/${to}`);
+    expect(json).toMatchObject({ reason: "bounce", email_id: id });
+  }
+}, 120_000);

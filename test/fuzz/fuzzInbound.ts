@@ -1,0 +1,167 @@
+import { returnPathLocalPart } from "../../src/kernel/crypto/returnPath.ts";
+import { COMPLAINTS_AND_REPLIES } from "../contract/returnedMail/complaintsAndReplies.ts";
+import { mutatedMail } from "../contract/returnedMail/mutatedMail.ts";
+import { STATUS_REPORTS } from "../contract/returnedMail/statusReports.ts";
+import { TEXT_REPORTS } from "../contract/returnedMail/textReports.ts";
+import { type SmtpClient, smtpClient } from "../support/mail/smtpClient.ts";
+import { message, newKey, type Tenant, type TestService } from "../support/tenants.ts";
+import { strangeMail } from "./hostileMail.ts";
+import { makeRandom, type Random } from "./random.ts";
+
+/** The domain that mail comes back to in a run. */
+export const RETURN_PATH_DOMAIN = "bounce.fuzz.example";
+
+/** Sessions under way at once; fewer than one client may have. */
+const LANES = 6;
+const MAILS_PER_SESSION_MAX = 6;
+/** Messages that are reported of, and as many that nobody reports. */
+const MESSAGES = 20;
+const REPORTS = [...STATUS_REPORTS, ...TEXT_REPORTS, ...COMPLAINTS_AND_REPLIES].map(({ mail }) =>
+  mail.toString(),
+);
+const LINES = [
+  "NOOP",
+  "RSET",
+  "EHLO \u00ff",
+  "STARTTLS",
+  "AUTH PLAIN AAAA",
+  "VRFY postmaster",
+  "MAIL FROM:<> SIZE=99999999999",
+  "RCPT TO:<>",
+  "BDAT 5 LAST",
+  "\u0000\u00ff",
+  "",
+];
+
+/** What a run of sessions came to. `faults`: what must not be seen. */
+export interface InboundResult {
+  readonly sessions: number;
+  readonly mails: number;
+  readonly taken: number;
+  readonly faults: readonly string[];
+}
+
+interface Seen {
+  mails: number;
+  taken: number;
+  readonly faults: string[];
+}
+
+/**
+ * Sends reports, whole and mutated, and mail that is none, to return paths of messages, to forged ones and to other
+ * addresses, and looks for replies that are none, faults of the service, forged addresses that are taken, and messages
+ * that changed though nobody had their address.
+ */
+export async function fuzzInbound(
+  service: TestService,
+  { sessions, seed }: { readonly sessions: number; readonly seed: number },
+): Promise<InboundResult> {
+  const { inbound } = service.app.app;
+  if (inbound === null) throw new Error("the service takes no mail that comes back");
+  const tenant = await service.tenant();
+  const reported = await sentMessages(service, tenant);
+  const others = await sentMessages(service, tenant);
+  const addresses = reported.map((emailId) => {
+    const localPart = returnPathLocalPart(service.log.keys, { emailId, attempt: 1 }, Date.now());
+    return `${localPart}@${RETURN_PATH_DOMAIN}`;
+  });
+  const seen: Seen = { mails: 0, taken: 0, faults: [] };
+  const lane = async (first: number) => {
+    for (let number = first; number < sessions; number += LANES) {
+      const random = makeRandom(seed * 1_000_003 + number);
+      await new Session(await smtpClient(inbound.port), addresses, random, seen).run();
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
+  for (const id of others) {
+    const { json } = await tenant.call("GET", `/api/v1/emails/${id}`);
+    if (json.status !== "sent") seen.faults.push(`${id} is ${json.status}, and nobody had its address`);
+  }
+  return { sessions, ...seen };
+}
+
+/** Messages that a relay has taken, as far as the log knows. */
+async function sentMessages(service: TestService, tenant: Tenant): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let number = 0; number < MESSAGES; number += 1) {
+    const { json } = await tenant.send(newKey(), message({ to: `to${number}@example.com` }));
+    const claim = { attempt: 1, worker: "fuzz", leaseMs: 60_000, transport: "smtp" };
+    await service.addEmailEvents(
+      json.id,
+      { type: "EmailDeliveryStarted", data: claim },
+      { type: "EmailSent", data: { attempt: 1, transport: "smtp", reply: "250" } },
+    );
+    ids.push(json.id);
+  }
+  return ids;
+}
+
+class Session {
+  constructor(
+    private readonly client: SmtpClient,
+    private readonly addresses: readonly string[],
+    private readonly random: Random,
+    private readonly seen: Seen,
+  ) {}
+
+  async run(): Promise<void> {
+    const { client, random } = this;
+    if (random.chance(0.9)) await this.say("EHLO mx.example");
+    for (let count = random.integer(1, MAILS_PER_SESSION_MAX); count > 0 && !client.isClosed(); count -= 1) {
+      if (random.chance(0.4)) await this.say(random.pick(LINES));
+      if (!client.isClosed()) await this.sendMail();
+    }
+    client.destroy();
+  }
+
+  /** A command and its reply. */
+  private async say(line: string): Promise<string> {
+    const reply = await this.client.command(line);
+    const isReply = reply === "" ? this.client.isClosed() : /^(\d{3}[ -][^\n]*(\n|$))+$/.test(reply);
+    if (!isReply) this.seen.faults.push(`${line.slice(0, 80)} was answered ${JSON.stringify(reply)}`);
+    if (reply.startsWith("451")) this.seen.faults.push(`${line.slice(0, 80)} was answered ${reply}`);
+    return reply;
+  }
+
+  /** An address, and whether mail to it is to be taken. */
+  private recipient(): readonly [string, boolean] {
+    const { random } = this;
+    const own = random.pick(this.addresses);
+    if (random.chance(0.7)) return [random.chance(0.5) ? own : own.toUpperCase(), true];
+    const at = random.integer(0, own.indexOf("@") - 1);
+    const other = own[at] === "a" ? "b" : "a";
+    return random.pick([
+      [own.slice(0, at) + other + own.slice(at + 1), false],
+      [own.slice(0, at) + own.slice(at + 1), false],
+      [own.replace(RETURN_PATH_DOMAIN, "elsewhere.example"), false],
+      [`postmaster@${RETURN_PATH_DOMAIN}`, true],
+      [`"${own.split("@")[0]} "@${RETURN_PATH_DOMAIN}`, false],
+    ]);
+  }
+
+  private content(): Buffer {
+    const { random } = this;
+    if (random.chance(0.3)) return Buffer.from(strangeMail(random), "latin1");
+    const report = random.pick(REPORTS);
+    return random.chance(0.3)
+      ? Buffer.from(report)
+      : Buffer.from(mutatedMail(report, random.integer(0, 1e9)));
+  }
+
+  private async sendMail(): Promise<void> {
+    const { client, random, seen } = this;
+    await this.say(random.chance(0.7) ? "MAIL FROM:<>" : "MAIL FROM:<mailer@mx.example>");
+    const [recipient, isOurs] = this.recipient();
+    const answer = await this.say(`RCPT TO:<${recipient}>`);
+    if (!isOurs && answer.startsWith("250")) seen.faults.push(`${recipient} was taken`);
+    if (!(await this.say("DATA")).startsWith("354")) return void (await this.say("RSET"));
+    seen.mails += 1;
+    const stuffed = this.content()
+      .toString("latin1")
+      .replace(/(^|\r\n)\./g, "$1..");
+    client.write(Buffer.from(stuffed, "latin1"));
+    if (random.chance(0.05)) return client.destroy();
+    const reply = await this.say(stuffed.endsWith("\r\n") || stuffed === "" ? "." : "\r\n.");
+    if (reply.startsWith("250")) seen.taken += 1;
+  }
+}

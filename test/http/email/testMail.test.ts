@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { TEST_SCOPES } from "../../../src/domain/apiKey/scopes.ts";
+import { type Sink, startSmtpSink } from "../../support/mail/smtpSink.ts";
+import { type TestStore, testStores } from "../../support/stores/stores.ts";
+import { message, newKey, startService, type Tenant, type TestService } from "../../support/tenants.ts";
+import { until } from "../../support/until.ts";
+import { startWebhookWorld, type WebhookWorld } from "../../support/webhook/webhookWorld.ts";
+
+describe.each(await testStores())("mail of a test key on $name", (store: TestStore) => {
+  let sink: Sink;
+  let world: WebhookWorld;
+  let live: Tenant;
+  let tester: Tenant;
+  beforeAll(async () => {
+    sink = await startSmtpSink();
+    world = await startWebhookWorld(store, ["told"], { env: { SMTP_URL: `smtp://127.0.0.1:${sink.port}` } });
+    live = await world.service.tenant();
+    tester = await live.withKey({ isTest: true, scopes: TEST_SCOPES });
+    await live.call("POST", "/webhooks", { body: { url: world.urlOf("told") } });
+  });
+  afterAll(async () => {
+    await world.remove();
+    await sink.close();
+  });
+
+  const read = async (by: Tenant, id: string) => (await by.call("GET", `/api/v1/emails/${id}`)).json;
+  const listed = async (by: Tenant, query = "") =>
+    (await by.call("GET", `/api/v1/emails?limit=100${query}`)).json.data.map(({ id }: { id: string }) => id);
+  const usage = async (by: Tenant, query = "") =>
+    (await by.call("GET", `/api/v1/usage?by=hour${query}`)).json.data as readonly Record<string, unknown>[];
+
+  async function ended(by: Tenant, to: string, status: string, more: Record<string, unknown> = {}) {
+    const { json } = await by.send(newKey(), message({ to, ...more }));
+    await until(async () => (await read(by, json.id)).status === status, `${to} to be ${status}`);
+    return read(by, json.id);
+  }
+
+  test("has the prefix of a test key, and no more than its scopes", async () => {
+    expect(tester.apiKey).toMatch(/^pl_test_[0-9A-Za-z]{50}$/);
+    const wanted = { name: "ci", test: true, scopes: ["email:send", "webhook:manage"] };
+    const refused = await live.call("POST", "/api/v1/api-keys", { body: wanted });
+    expect(refused).toMatchObject({ status: 400, json: { errors: [{ pointer: "/scopes" }] } });
+    const made = await live.call("POST", "/api/v1/api-keys", { body: { ...wanted, scopes: ["email:send"] } });
+    expect(made).toMatchObject({ status: 201, json: { test: true } });
+    expect(made.json.key).toStartWith(`pl_test_${made.json.id}`);
+    const rotated = await live.call("POST", `/api/v1/api-keys/${made.json.id}/rotate`);
+    expect(rotated).toMatchObject({ status: 201, json: { test: true } });
+    expect(rotated.json.key).toStartWith("pl_test_");
+  });
+
+  test("stays inside, ends as named, and endpoints are told that it is test mail", async () => {
+    const { id, timeline } = await ended(tester, "ana@example.net", "delivered");
+    expect(timeline.map(({ type }: { type: string }) => type)).toContain("sent");
+    expect(timeline.find(({ type }: { type: string }) => type === "sent")).toMatchObject({
+      transport: "simulator",
+    });
+    await ended(tester, "bounced@simulator.test", "bounced");
+    await ended(tester, "suppressed@simulator.test", "suppressed");
+    const told = () => world.receiver.calls.map(({ body }) => JSON.parse(body));
+    await until(
+      () => told().some(({ type, data }) => type === "email.delivered" && data.id === id),
+      "a call",
+    );
+    expect(told().every(({ data }) => data.test === true)).toBe(true);
+    expect(sink.record.messages).toEqual([]);
+  });
+
+  test("is listed, read, counted and canceled apart", async () => {
+    const tags = ["welcome"];
+    const mine = await ended(tester, "bo@example.net", "delivered", { tags });
+    const theirs = await ended(live, "bo@example.net", "sent", { tags });
+    for (const [by, own, other] of [
+      [tester, mine, theirs],
+      [live, theirs, mine],
+    ] as const) {
+      expect(await listed(by)).toContain(own.id);
+      for (const query of ["", "&to=bo@example.net", "&tag=welcome", "&status=delivered"])
+        expect(await listed(by, query)).not.toContain(other.id);
+      expect(await listed(by, "&tag=welcome")).toEqual([own.id]);
+      expect((await by.call("GET", `/api/v1/emails/${other.id}`)).status).toBe(404);
+      expect((await by.call("GET", `/api/v1/emails/${other.id}?as_of=${own.created_at}`)).status).toBe(404);
+      expect((await by.call("POST", `/api/v1/emails/${other.id}/cancel`)).status).toBe(404);
+      const at = new Date().toISOString();
+      const moved = await by.call("POST", `/api/v1/emails/${other.id}/reschedule`, {
+        body: { scheduled_at: at },
+      });
+      expect(moved.status).toBe(404);
+      expect((await by.call("DELETE", `/api/v1/emails/${other.id}/content`)).status).toBe(404);
+      expect(await usage(by, "&tag=welcome")).toMatchObject([{ accepted: 1 }]);
+      expect(await usage(by, "&group_by=tag")).toMatchObject([{ tag: "welcome", accepted: 1 }]);
+    }
+    const feedback = { email_id: mine.id, type: "bounced", status: "5.1.1" };
+    expect((await live.call("POST", "/api/v1/feedback", { body: feedback })).status).toBe(404);
+  });
+
+  test("has keys of its own for repeats", async () => {
+    const key = newKey();
+    const inTest = await tester.send(key, message({ subject: "one" }));
+    const inLive = await live.send(key, message({ subject: "two" }));
+    expect([inTest.status, inLive.status]).toEqual([202, 202]);
+    expect(inTest.json.id).not.toBe(inLive.json.id);
+    const repeat = await tester.send(key, message({ subject: "one" }));
+    expect(repeat.json).toEqual(inTest.json);
+    const found = await tester.call("GET", `/api/v1/emails?idempotency_key=${encodeURIComponent(key)}`);
+    expect(found.json.data.map(({ id }: { id: string }) => id)).toEqual([inTest.json.id]);
+  });
+
+  test("neither heeds nor makes suppressions of live mail", async () => {
+    await world.service.suppress(live.workspaceId, "cy@example.net");
+    await until(
+      async () => (await live.send(newKey(), message({ to: "cy@example.net" }))).json.status === "suppressed",
+      "it to be suppressed",
+    );
+    await ended(tester, "cy@example.net", "delivered");
+    await ended(tester, "bounced@simulator.test", "bounced");
+    await ended(tester, "complained@simulator.test", "complained");
+    const { json } = await live.call("GET", "/api/v1/suppressions");
+    expect(json.data.map(({ address }: { address: string }) => address)).toEqual(["cy@example.net"]);
+  });
+
+  test("survives a restart as what it is, and is erased with the person", async () => {
+    const before = await listed(tester);
+    await world.service.restart();
+    expect(await listed(tester)).toEqual(before);
+    expect(sink.record.messages.every(({ to }) => to[0] !== "ana@example.net")).toBe(true);
+    const { json } = await live.call("POST", "/api/v1/erasures", { body: { address: "ana@example.net" } });
+    await until(
+      async () => (await live.call("GET", `/api/v1/erasures/${json.id}`)).json.status === "completed",
+      "the erasure",
+    );
+    const found = await Promise.all(before.map((id: string) => read(tester, id)));
+    expect(found.filter(({ to }) => to === "ana@example.net")).toEqual([]);
+    expect(found.some(({ content_erased }) => content_erased)).toBe(true);
+  });
+});
+
+describe.each(await testStores())(
+  "what stays inside, beside a relay that is away, on $name",
+  (store: TestStore) => {
+    let service: TestService;
+    beforeAll(async () => {
+      const free = await startSmtpSink();
+      await free.close();
+      const limits = { LIMIT_MESSAGES_PER_DAY: "1", LIMIT_STORAGE_BYTES: "10", LIMIT_CONTENT_BYTES: "5000" };
+      const relay = { DELIVERY: "on", SMTP_URL: `smtp://127.0.0.1:${free.port}` };
+      service = await startService(store, { ...relay, ...limits });
+    });
+    afterAll(() => service.remove());
+
+    test("needs neither the relay nor the daily limit; test mail takes no storage either", async () => {
+      const live = await service.tenant();
+      const tester = await live.withKey({ isTest: true, scopes: TEST_SCOPES });
+      const read = async (by: Tenant, id: string) => (await by.call("GET", `/api/v1/emails/${id}`)).json;
+      const waits = await live.send(newKey(), message());
+      await until(
+        async () => (await read(live, waits.json.id)).waiting?.reason === "relay_unavailable",
+        "the relay to be known as away",
+      );
+      expect(await live.send(newKey(), message())).toMatchObject({ json: { code: "DAILY_LIMIT_REACHED" } });
+      const content = Buffer.from("some text of a file").toString("base64");
+      const attachments = [{ filename: "a.txt", content_type: "text/plain", content }];
+      const inside = [
+        [live, await live.send(newKey(), message({ to: "delivered@simulator.test" }))],
+        [tester, await tester.send(newKey(), message())],
+        [tester, await tester.send(newKey(), message({ attachments, text: "x".repeat(6_000) }))],
+        [tester, await tester.send(newKey(), message({ attachments }))],
+      ] as const;
+      for (const [by, { status, json }] of inside) {
+        expect(status).toBe(202);
+        await until(async () => (await read(by, json.id)).status === "delivered", "it to be delivered");
+      }
+      const { json: workspace } = await live.call("GET", "/api/v1/workspace");
+      expect(workspace.usage).toMatchObject({ storage_bytes: 0 });
+      expect(workspace.usage.content_bytes).toBeLessThan(5_000);
+    });
+  },
+);
