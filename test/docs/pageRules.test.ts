@@ -19,7 +19,6 @@ const NOT_RUN: Readonly<Record<string, number>> = {
   "docs/performance.md": 8,
   "docs/receiving-webhooks.md": 1,
   "docs/senders-and-domains.md": 1,
-  "docs/sending.md": 2,
 };
 
 test("the blocks of all pages are run, but for what is marked with a reason", () => {

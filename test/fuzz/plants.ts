@@ -29,7 +29,7 @@ export const FUZZ_PLANTS = {
     finds: "leak",
     requests: 4_000,
     file: "src/commands/email/readEmail.ts",
-    from: "if (story.state === null || story.state.workspaceId !== workspaceId) return null;",
+    from: "if (story.state === null || !isOwnEmail(story.state, owner)) return null;",
     to: "if (story.state === null) return null;",
   },
   /** Whoever has an endpoint reads everybody's deliveries under it. */

@@ -345,6 +345,7 @@ describe.each(await testStores())("submission over SMTP on $name", (store) => {
     test("that is unknown, malformed or missing is not let in", async () => {
       const client = await smtpClient(port);
       expect(await client.logIn("wrong")).toStartWith("535 5.7.8 ");
+      expect((await client.command("EHLO client.example")).split("\n")[0]).toBe("250-[127.0.0.1]");
       expect(await client.logIn(`pl_${"x".repeat(50)}`)).toStartWith("535 5.7.8 ");
       // The third one ends the connection.
       expect(await client.logIn("wrong")).toStartWith("421 5.7.8 ");

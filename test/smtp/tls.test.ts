@@ -76,7 +76,7 @@ describe.each([false, true])("with a certificate, TLS from the beginning: %p", (
     await client.command("EHLO client.example");
     const auth = Buffer.from(`\0any\0${tenant.apiKey}`).toString("base64");
     client.write(`STARTTLS\r\nEHLO hidden.example\r\nAUTH PLAIN ${auth}\r\nMAIL FROM:<a@example.com>\r\n`);
-    expect(await client.reply()).toBe("220 [127.0.0.1] ESMTP");
+    expect(await client.reply()).toStartWith("220 ");
     await client.startTls();
     expect(await client.command("MAIL FROM:<a@example.com>")).toStartWith("503 ");
     expect(await client.command("EHLO client.example")).toContain("AUTH PLAIN LOGIN");
