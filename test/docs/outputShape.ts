@@ -18,7 +18,7 @@ function free(shown: string): Kind {
 const KINDS: readonly Kind[] = [
   bound("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
   bound("whsec_[A-Za-z0-9+/]{43}="),
-  bound("pl_[A-Za-z0-9]{50}"),
+  bound("pl_(?:test_)?[A-Za-z0-9]{50}"),
   bound("\\b[0-9a-f]{64}\\b"),
   // A request's id, then that of an API key, which letters alone may make up: the page's has all three.
   bound("\\b[0-9a-z]{20}\\b"),
