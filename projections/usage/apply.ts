@@ -26,7 +26,7 @@ function amountsOf(...counted: readonly (typeof COUNTS)[number][]): readonly num
   return COUNTS.map((name) => (counted.includes(name) ? 1 : 0));
 }
 
-/** Whose message it is, and by which template it was made. */
+/** Whose message it is (see `mailOwnerId`), and by which template it was made. */
 export interface CountedMessage {
   readonly ownerId: string;
   readonly senderId: string;
