@@ -51,8 +51,8 @@ const checkEmail = checkBy(BatchedEmail);
 interface Batch {
   readonly requestId: string;
   readonly send: Send;
-  /** Lets others have their turn; comes before each send of a batch that is large. */
-  readonly rest: () => Promise<void>;
+  /** Lets others have their turn; comes before each send that may keep them waiting. */
+  readonly rest: (email: unknown) => Promise<void>;
 }
 
 /**
@@ -66,7 +66,7 @@ export async function sendBatch(
   const lastOfKey = new Map<string, Promise<unknown>>();
   const answers: Promise<Receipt | Problem>[] = [];
   for (const email of emails) {
-    await rest();
+    await rest(email);
     const answer = answerOf(email, lastOfKey, send);
     // What fails while others are begun is reported by the wait for all of them.
     answer.catch(() => {});

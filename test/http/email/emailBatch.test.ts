@@ -48,6 +48,31 @@ describe.each(await testStores())("a batch on $name", (store) => {
     expect((await send([])).status).toBe(400);
   });
 
+  test("of templates that take long lets others have their turn between any two of them", async () => {
+    const { json: template } = await tenant.call("POST", "/api/v1/templates", { body: { name: "Dear" } });
+    const versions = `/api/v1/templates/${template.id}/versions`;
+    const text = "{% for i in (1..20000) %}{{ i }}{% endfor %}";
+    const { json: version } = await tenant.call("POST", versions, { body: { subject: "Dear", text } });
+    await tenant.call("POST", `${versions}/${version.id}/publish`);
+    const templated = Array.from({ length: 30 }, () => {
+      const { subject: _, text: __, ...rest } = email();
+      return { ...rest, template_id: template.id };
+    });
+    let turns = 0;
+    let isOver = false;
+    const count = () => {
+      turns += 1;
+      if (!isOver) setTimeout(count, 0);
+    };
+    // A turn of its own for each render: a timer that is due gets to run in between.
+    const sent = send(templated);
+    setTimeout(count, 0);
+    const answers = answersOf(await sent);
+    isOver = true;
+    expect(answers.map(({ status }: { status: string }) => status)).toEqual(Array(30).fill("queued"));
+    expect(turns).toBeGreaterThan(30);
+  });
+
   test("answers a repeat as before, and a send by itself with the same key and content is the same message", async () => {
     const emails = [email(), email({ to: "nobody" }), email({ html: "<p>a</p>" })];
     const first = answersOf(await send(emails));
