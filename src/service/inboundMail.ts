@@ -96,8 +96,6 @@ async function receiveForAll(
   const addresses = recipients
     .map((one) => returnAddress(context, one))
     .filter((address): address is ReturnAddress => address !== null);
-  for (const address of addresses) {
-    const { reading } = await receiveReturnedMail(context, address, bytes);
-    counts.set(reading, (counts.get(reading) ?? 0) + 1);
-  }
+  const { reading } = await receiveReturnedMail(context, addresses, bytes);
+  counts.set(reading, (counts.get(reading) ?? 0) + 1);
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { classifyOutcome } from "../../src/domain/email/classifyMailOutcome.ts";
+import { reasonOfReply } from "../../src/domain/email/refusalReasons.ts";
 import type { MailStage } from "../../src/kernel/outcome/mailOutcome.ts";
 
 /**
@@ -521,4 +522,17 @@ describe("a reading", () => {
     });
     fc.assert(anything, { numRuns: 2_000 });
   });
+});
+
+test("what a stranger says at length is read in time that grows with its length alone", () => {
+  const before = performance.now();
+  for (const reply of [
+    "x".repeat(200_000),
+    `@${"x".repeat(200_000)}`,
+    "<".repeat(200_000),
+    "x@".repeat(100_000),
+  ])
+    expect(reasonOfReply(550, `550 5.1.1 ${reply}`)).toBe("recipient_address_rejected");
+  // By the square of the length it would be minutes.
+  expect(performance.now() - before).toBeLessThan(5_000);
 });

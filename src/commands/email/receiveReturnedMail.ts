@@ -1,4 +1,5 @@
 import { type ReturnedMail, readReturnedMail } from "../../domain/email/feedback/readReturnedMail.ts";
+import type { FeedbackSource } from "../../domain/email/feedback/recordFeedback.ts";
 import type { InstanceKeys } from "../../kernel/crypto/derivedKeys.ts";
 import { type ReturnPath, readReturnPath } from "../../kernel/crypto/returnPath.ts";
 import { newRequestId } from "../../kernel/ids.ts";
@@ -78,21 +79,26 @@ function messagesOf(
 }
 
 /**
- * Reads a mail that came back to one of {@link returnAddress}' addresses, and records what it says. Whoever writes it
- * can be wrong only about the message whose address they have. Durable when it returns. Throws `StoreError`.
+ * Reads a mail that came back to some of {@link returnAddress}' addresses, once for all of them, and records what it
+ * says. Whoever writes it can be wrong only about the messages whose addresses they have. Durable when it returns. Throws
+ * `StoreError`.
  */
 export async function receiveReturnedMail(
   context: ReturnedMailContext,
-  address: ReturnAddress,
+  addresses: readonly ReturnAddress[],
   bytes: Uint8Array,
 ): Promise<Received> {
   const parsed = await context.parser.parse(bytes);
   const reading: ReturnedMail = parsed === null ? { kind: "unknown" } : readReturnedMail(parsed);
   const told = toldBy(reading);
   if (told === null) return { reading: reading.kind, recorded: 0 };
-  const source = address.kind === "returnPath" ? "return_path" : "complaint_address";
+  const sources = new Map<string, FeedbackSource>();
+  for (const address of addresses) {
+    const source = address.kind === "returnPath" ? "return_path" : "complaint_address";
+    for (const id of messagesOf(context, address, reading)) sources.set(id, sources.get(id) ?? source);
+  }
   let recorded = 0;
-  for (const id of new Set(messagesOf(context, address, reading))) {
+  for (const [id, source] of sources) {
     const origin = {
       source,
       at: context.now(),

@@ -154,7 +154,10 @@ export const REPLY_RULES: readonly ReplyRule[] = [
 ];
 
 /** Addresses and links are no words of the relay's: an account may be called `spam`. */
-const NOT_WORDS = /<[^<>]*>|\S*@\S*|https?:\S*/g;
+const IN_BRACKETS = /<[^<>]*>/g;
+const LINK = /https?:\S*/g;
+/** Looked at one by one: an expression for an address goes over a long word once for each of its characters. */
+const WORD = /\S+/g;
 const CODE = /\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/;
 const LEADING_CODE = new RegExp(`^${CODE.source}`);
 /** Exchange wraps the answer of the server behind it. */
@@ -170,9 +173,16 @@ function matches(rule: ReplyRule, code: number, enhanced: string, words: string)
   return rule.text !== undefined && !rule.textUnless?.test(enhanced) && rule.text.test(words);
 }
 
+function wordsOf(reply: string): string {
+  return reply
+    .replace(IN_BRACKETS, "<>")
+    .replace(WORD, (word) => (word.includes("@") ? "<>" : word))
+    .replace(LINK, "<>");
+}
+
 /** What a reply gives as its reason; null when neither its code nor its words say. */
 export function reasonOfReply(code: number, reply: string): RefusalReason | null {
   const enhanced = WRAPPED_CODE.exec(reply)?.[1] ?? enhancedCode(reply);
-  const words = reply.replace(NOT_WORDS, "<>");
+  const words = wordsOf(reply);
   return REPLY_RULES.find((rule) => matches(rule, code, enhanced, words))?.reason ?? null;
 }
