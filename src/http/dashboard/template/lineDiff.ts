@@ -12,16 +12,22 @@ export type DiffRow =
   | { readonly kind: "removed"; readonly old: DiffLine; readonly new: null }
   | { readonly kind: "added"; readonly old: null; readonly new: DiffLine }
   /** Lines left out, because they are the same in both. */
-  | { readonly kind: "folded"; readonly lines: number };
+  | { readonly kind: "folded"; readonly lines: number }
+  /** Stands last where there is more that is not shown. */
+  | { readonly kind: "cut" };
 
 /** Lines that are the same stand above and below a change, so many; the rest is folded. */
 const CONTEXT_LINES = 3;
 /** Past so many changes the texts have nothing to do with one another, and looking on costs the square of it. */
 const EDITS_MAX = 2_000;
+/** Lines of each text that are compared, and rows that are shown: a text may be half a million lines. */
+const LINES_COMPARED_MAX = 10_000;
+export const ROWS_SHOWN_MAX = 2_000;
 
 /** Two texts side by side, by lines. Texts that differ in nearly everything are shown as replaced altogether. */
 export function lineDiff(old: string, next: string): readonly DiffRow[] {
-  const [oldLines, newLines] = [linesOf(old), linesOf(next)];
+  const all = [linesOf(old), linesOf(next)];
+  const [oldLines = [], newLines = []] = all.map((lines) => lines.slice(0, LINES_COMPARED_MAX));
   const parts = diffArrays(oldLines, newLines, { maxEditLength: EDITS_MAX }) ?? [
     { value: oldLines, removed: true, added: false },
     { value: newLines, removed: false, added: true },
@@ -45,7 +51,9 @@ export function lineDiff(old: string, next: string): readonly DiffRow[] {
     }
   }
   flush([]);
-  return folded(rows);
+  const shown = folded(rows);
+  const isCut = shown.length > ROWS_SHOWN_MAX || all.some((lines) => lines.length > LINES_COMPARED_MAX);
+  return isCut ? [...shown.slice(0, ROWS_SHOWN_MAX), { kind: "cut" }] : shown;
 }
 
 function changedRow(

@@ -200,11 +200,9 @@ const Diff: FC<DiffProps> = ({ label, names: [old, next], rows }) => (
       </thead>
       <tbody>
         {rows.map((row) =>
-          row.kind === "folded" ? (
+          row.kind === "folded" || row.kind === "cut" ? (
             <tr class="folded">
-              <td colspan={4}>
-                {row.lines === 1 ? "1 line" : `${grouped(row.lines)} lines`} the same in both
-              </td>
+              <td colspan={4}>{passedOver(row)}</td>
             </tr>
           ) : (
             <tr>
@@ -217,6 +215,12 @@ const Diff: FC<DiffProps> = ({ label, names: [old, next], rows }) => (
     </table>
   </section>
 );
+
+function passedOver(row: Extract<DiffRow, { kind: "folded" | "cut" }>): string {
+  if (row.kind === "cut")
+    return "What comes after is not shown: the versions are too long, or differ too much";
+  return `${row.lines === 1 ? "1 line" : `${grouped(row.lines)} lines`} the same in both`;
+}
 
 interface SideProps {
   readonly line: DiffLine | null;
