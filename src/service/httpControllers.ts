@@ -28,6 +28,7 @@ import { caughtUpEndpoints } from "../http/webhook/caughtUpEndpoints.ts";
 import { type WebhooksOptions, webhookEndpointsController } from "../http/webhook/webhookEndpointRoutes.ts";
 import { webhookDeliveriesController } from "../http/webhookDelivery/webhookDeliveryRoutes.ts";
 import { workspaceController } from "../http/workspace/workspaceRoutes.ts";
+import { lazy } from "../kernel/lazy.ts";
 import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readers.ts";
@@ -118,7 +119,7 @@ export async function makeControllers(
     homeController({ readiness, version, basePath }),
     referenceController({
       basePath,
-      document: openApiDocument({ operations, baseUrl: config.baseUrl, version }),
+      document: lazy(() => openApiDocument({ operations, baseUrl: config.baseUrl, version })),
     }),
   ];
   return { controllers, dashboard };

@@ -14,6 +14,7 @@ import {
 } from "../../src/kernel/crypto/derivedKeys.ts";
 import { COMPRESS_ABOVE_BYTES, encodeData, UnreadableEventError } from "../../src/kernel/event/codec.ts";
 import { isUuid, newId, newRequestId } from "../../src/kernel/ids.ts";
+import { lazy } from "../../src/kernel/lazy.ts";
 import { parseAddress, parseDomain } from "../../src/kernel/text/emailAddress.ts";
 import { canonicalJson, type Json } from "../../src/kernel/text/json.ts";
 import { nearestName } from "../../src/kernel/text/nearestName.ts";
@@ -548,4 +549,28 @@ test.each([
   [2 ** 60, "1024 PiB"],
 ])("%p bytes are told as %p", (bytes, told) => {
   expect(bytesText(bytes)).toBe(told);
+});
+
+describe("what is made when it is first asked for", () => {
+  test("is made once", () => {
+    let made = 0;
+    const value = lazy(() => {
+      made += 1;
+      return undefined;
+    });
+    expect(made).toBe(0);
+    expect([value(), value()]).toEqual([undefined, undefined]);
+    expect(made).toBe(1);
+  });
+
+  test("is tried again after a failure", () => {
+    const outcomes = [new Error("not yet"), "there"];
+    const value = lazy(() => {
+      const outcome = outcomes.shift();
+      if (outcome instanceof Error) throw outcome;
+      return outcome;
+    });
+    expect(value).toThrow("not yet");
+    expect([value(), value()]).toEqual(["there", "there"]);
+  });
 });
