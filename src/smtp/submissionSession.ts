@@ -19,6 +19,7 @@ import { reasonOf } from "../kernel/text/errorReason.ts";
 import type { MailParser } from "../ports/submission/mailParser.ts";
 import type {
   IncomingMail,
+  LoggedIn,
   SmtpReply,
   SubmissionClient,
   SubmissionHandlers,
@@ -83,7 +84,7 @@ async function logIn(
   { deps, rateLimits }: SubmissionOptions,
   password: string,
   { address }: SubmissionClient,
-): Promise<{ readonly user: Principal } | SmtpReply> {
+): Promise<LoggedIn<Principal> | SmtpReply> {
   const principal = await authenticate(deps, password === "" ? null : `Bearer ${password}`);
   if (typeof principal === "string") {
     const retryAfterSeconds = await rateLimits.countFailure(address);
@@ -96,7 +97,7 @@ async function logIn(
   if (principal.clients !== null && !isClientIn(address, principal.clients)) {
     return reply(535, "5.7.8", "this API key is not accepted from this client's address");
   }
-  return { user: principal };
+  return { user: principal, owner: principal.workspaceId };
 }
 
 /** One mail in the log of requests: its first outcome is told, and no other. */

@@ -128,6 +128,26 @@ describe("sessions over raw sockets", () => {
     expect((await own.call("GET", "/api/v1/emails")).json.data).toEqual([]);
   });
 
+  test("one workspace cannot take the connections of the others", async () => {
+    const [greedy, other] = [await service.tenant(), await service.tenant()];
+    const clients: Awaited<ReturnType<typeof smtpClient>>[] = [];
+    const open = async (by: Tenant) => {
+      const client = await smtpClient(port);
+      clients.push(client);
+      return client.logIn(by.apiKey);
+    };
+    for (let opened = 0; opened < 100; opened += 20) {
+      const replies = await Promise.all(Array.from({ length: 20 }, () => open(greedy)));
+      expect(replies.every((reply) => reply.startsWith("235 "))).toBe(true);
+    }
+    expect(await open(greedy)).toStartWith("421 4.7.0 too many connections of this workspace");
+    expect(await open(other)).toStartWith("235 ");
+    // Whoever leaves makes room.
+    clients[0]?.destroy();
+    await until(async () => (await open(greedy)).startsWith("235 "), "room for another connection");
+    for (const client of clients) client.destroy();
+  });
+
   test("one client cannot open many connections without a log-in", async () => {
     const clients = await Promise.all(Array.from({ length: 25 }, () => smtpClient(port)));
     const replies = await Promise.all(clients.map((client) => client.command("NOOP")));

@@ -3,6 +3,7 @@ import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from "smtp
 import { addressGroup } from "../../kernel/network/clientIp.ts";
 import { MINUTE_MS } from "../../kernel/time.ts";
 import type {
+  LoggedIn,
   SmtpReply,
   SubmissionHandlers,
   SubmissionPort,
@@ -41,6 +42,8 @@ export interface SubmissionPortOptions {
 const CONNECTIONS_MAX = 500;
 /** Of these so many without a log-in from one client, so that nobody keeps out all others. */
 const STRANGERS_PER_CLIENT_MAX = 20;
+/** Of these so many that are logged in for one owner, for the same reason. */
+const SESSIONS_PER_OWNER_MAX = 100;
 /** Log-ins that fail before the connection ends. */
 const LOG_INS_FAILED_MAX = 3;
 /** How long a client may be silent, in ms (RFC 5321 §4.5.3.2 asks for five minutes). */
@@ -60,6 +63,10 @@ const LOG_IN_FIRST: SmtpReply = { code: 530, text: "5.7.0 Authentication require
 const TOO_SLOW: SmtpReply = { code: 421, text: "4.4.2 too slow: closing the connection" };
 const STOPPING: SmtpReply = { code: 421, text: "4.3.2 the service is shutting down: try again" };
 const TOO_MANY: SmtpReply = { code: 421, text: "4.7.0 too many connections of yours without a log-in" };
+const TOO_MANY_OF_OWNER: SmtpReply = {
+  code: 421,
+  text: "4.7.0 too many connections of this workspace: close some, or use one for several mails",
+};
 const FAILED: SmtpReply = { code: 451, text: "4.3.0 the service could not do that: try again" };
 
 /** The parts of the library's connection that are reached into: it has no other way to end one with a reply. */
@@ -72,7 +79,8 @@ interface ServedConnection {
 /** What is known of a session beside what the library knows. */
 interface OwnSession {
   readonly group: string;
-  isKnown: boolean;
+  /** Who is logged in; null: nobody yet. */
+  owner: string | null;
   logInsFailed: number;
   isTaking: boolean;
 }
@@ -200,7 +208,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
       onClose: (session) => this.leave(session.id),
       onAuth: ({ password }, session, done) => {
         void this.logIn(password ?? "", session).then(
-          (outcome) => ("code" in outcome ? done(asError(outcome)) : done(null, outcome)),
+          (outcome) => ("code" in outcome ? done(asError(outcome)) : done(null, { user: outcome.user })),
           (error: Error) => this.fail(error, done),
         );
       },
@@ -235,9 +243,9 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
     const { tls } = this.options;
     if (tls !== null && !session.secure) session.disabledCommands = [...BEFORE_TLS];
     const group = addressGroup(session.remoteAddress);
-    const strangers = [...this.sessions.values()].filter((one) => !one.isKnown && one.group === group);
+    const strangers = [...this.sessions.values()].filter((one) => one.owner === null && one.group === group);
     if (strangers.length >= STRANGERS_PER_CLIENT_MAX) return TOO_MANY;
-    this.sessions.set(session.id, { group, isKnown: false, logInsFailed: 0, isTaking: false });
+    this.sessions.set(session.id, { group, owner: null, logInsFailed: 0, isTaking: false });
     this.deadlines.enter(session.id, "logIn");
     return null;
   }
@@ -245,7 +253,7 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
   private async logIn(
     password: string,
     { id, remoteAddress }: SMTPServerSession,
-  ): Promise<{ readonly user: User } | SmtpReply> {
+  ): Promise<LoggedIn<User> | SmtpReply> {
     const own = this.sessions.get(id);
     if (own === undefined) return FAILED;
     const handlers = await this.made.promise;
@@ -254,7 +262,10 @@ class SmtpSubmissionPort<User> implements SubmissionPort<User> {
       own.logInsFailed += 1;
       return own.logInsFailed < LOG_INS_FAILED_MAX ? outcome : { code: 421, text: outcome.text };
     }
-    own.isKnown = true;
+    const { owner } = outcome;
+    const others = [...this.sessions.values()].filter((one) => one !== own && one.owner === owner);
+    if (others.length >= SESSIONS_PER_OWNER_MAX) return TOO_MANY_OF_OWNER;
+    own.owner = owner;
     this.deadlines.enter(id, "envelope");
     return outcome;
   }

@@ -12,6 +12,13 @@ export interface SubmissionClient {
   readonly address: string;
 }
 
+/** Somebody who may send. */
+export interface LoggedIn<User> {
+  readonly user: User;
+  /** Whose connections this one is counted with. */
+  readonly owner: string;
+}
+
 /** One mail as it comes in, from its envelope alone (RFC 5321). */
 export interface IncomingMail<User> {
   readonly user: User;
@@ -24,7 +31,7 @@ export interface IncomingMail<User> {
 /** What decides about each step of a session. None of them throws for what a client does. */
 export interface SubmissionHandlers<User> {
   /** The user behind a password, whatever the user name is. */
-  logIn(password: string, client: SubmissionClient): Promise<{ readonly user: User } | SmtpReply>;
+  logIn(password: string, client: SubmissionClient): Promise<LoggedIn<User> | SmtpReply>;
   /** Whether a user may still send; null: yes. */
   refuseMail(user: User): Promise<SmtpReply | null>;
   /** What is wrong with a recipient; null: nothing. */
