@@ -31,6 +31,7 @@ import { isEmbedded } from "./adapters/openStore.ts";
 import { openWebhookTransport } from "./adapters/openWebhookTransport.ts";
 import type { Config } from "./config/config.ts";
 import { refusalLog, relayChangeLog, relayLog } from "./relayLogLines.ts";
+import { type RelayStates, relayStates } from "./status/relayStates.ts";
 
 /** On a store in another process a read costs as much as half an append; on the embedded one nearly nothing. */
 const REMOTE_READ_SPACING_MS = 25;
@@ -46,6 +47,8 @@ interface Worker {
 
 export interface BackgroundJobs {
   readonly delivery: MailDelivery;
+  /** How each of several relays stands. */
+  readonly relays: RelayStates["list"];
   /** Mail and webhook calls that are under way. */
   inFlightCount(): number;
   start(): void;
@@ -68,7 +71,12 @@ export function makeBackgroundJobs(
   logger: Logger,
   { deps, readers, logId }: WorkingOnLog,
 ): BackgroundJobs {
-  const transport = openMailTransport(config, relayChangeLog(logger));
+  const relays = relayStates(config, deps.clock);
+  const logChange = relayChangeLog(logger);
+  const transport = openMailTransport(config, (change) => {
+    relays.note(change);
+    logChange(change);
+  });
   const relayOutageReports = new RelayOutageReports(
     deps.clock,
     relayLog(config, logger, readers.reader("emails")),
@@ -93,6 +101,7 @@ export function makeBackgroundJobs(
   ];
   return {
     delivery,
+    relays: () => relays.list(),
     inFlightCount: () => delivery.inFlightCount + webhooks.inFlightCount,
     start() {
       for (const worker of workers) worker.start();

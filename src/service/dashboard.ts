@@ -1,19 +1,23 @@
 import { version } from "../../package.json";
 import { buildMime } from "../adapters/nodemailer/mimeMessage.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
+import { findMailRecords } from "../commands/sender/mailRecords.ts";
 import type { Maintenance } from "../http/dashboard/audit/maintenance.ts";
 import type { DashboardOptions, UpkeepCheck } from "../http/dashboard/frame/dashboardOptions.ts";
 import { type Dashboard, makeDashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import type { Checks } from "../http/health/healthRoutes.ts";
-import type { ReadModel } from "../http/lists/caughtUpReads.ts";
+import { notUpToDate, type ReadModel } from "../http/lists/caughtUpReads.ts";
 import type { SenderVerification } from "../http/sender/senderVerification.ts";
+import { dkimKeysFor } from "../kernel/crypto/dkimKeys.ts";
 import { SECOND_MS } from "../kernel/time.ts";
+import type { DnsResolver } from "../ports/dnsResolver.ts";
 import type { MailDelivery } from "../reactors/email/mailDelivery.ts";
 import type { FreezeWatch } from "../reactors/instance/freezeWatch.ts";
 import type { Readers } from "../readModels/readers.ts";
 import { isOutbox } from "./adapters/openMailTransport.ts";
 import type { Config } from "./config/config.ts";
 import { firstKeyChecks, lastSealCheck } from "./status/healthChecks.ts";
+import { readModelBuild } from "./status/readModelBuild.ts";
 import { readModelStates } from "./status/readModelStates.ts";
 import { verificationChecks } from "./status/readModelVerificationChecks.ts";
 
@@ -25,21 +29,26 @@ interface Served {
   readonly readers: Readers;
   readonly maintenance: Maintenance;
   readonly delivery: MailDelivery;
+  readonly relays: DashboardOptions["relays"];
   readonly freezeWatch: FreezeWatch;
   readonly basePath: string;
   readonly readiness: () => Promise<Checks>;
   readonly webhooks: DashboardOptions["webhooks"];
   readonly readModel: (name: string) => ReadModel;
   readonly senderVerification: SenderVerification;
+  readonly dns: DnsResolver;
 }
 
 /** The dashboard of a service. */
 export function openDashboard(
   config: Config,
-  { delivery, freezeWatch, readers, ...served }: Served,
+  { delivery, freezeWatch, readers, dns, ...served }: Served,
 ): Promise<Dashboard> {
+  const build = readModelBuild({ ...served.deps, readers });
   return makeDashboard({
     ...served,
+    ...withoutWaiting(served, build),
+    readModelBuild: build,
     url: config.baseUrl,
     version,
     isFrozen: () => freezeWatch.isFrozen(),
@@ -48,7 +57,36 @@ export function openDashboard(
     buildMime: (message) => new Uint8Array(buildMime(message)),
     upkeep: upkeepOf(config, served.deps),
     readModelStates: readModelStates(config, served.deps, readers),
+    mailRecords: (domain) =>
+      findMailRecords(dns, {
+        domain,
+        envelopeDomain: config.returnPathDomain ?? domain,
+        keys: dkimKeysFor(config.dkimKeys, domain),
+        selectors: [],
+      }),
   });
+}
+
+/** Who looks at a page is told at once that a list is still being built, and not after seconds. */
+function withoutWaiting(
+  { readModel, webhooks }: Pick<Served, "readModel" | "webhooks">,
+  build: DashboardOptions["readModelBuild"],
+): Pick<DashboardOptions, "readModel" | "webhooks"> {
+  return {
+    readModel(name) {
+      const model = readModel(name);
+      const whenCaughtUp = async (timeoutMs: number) =>
+        (await build()) === null && model.whenCaughtUp(timeoutMs);
+      return { ...model, whenCaughtUp };
+    },
+    webhooks: {
+      ...webhooks,
+      async caughtUpEndpoints(workspaceId) {
+        if ((await build()) !== null) throw notUpToDate();
+        return webhooks.caughtUpEndpoints(workspaceId);
+      },
+    },
+  };
 }
 
 /** Asks once for all who want to know at the same time. */

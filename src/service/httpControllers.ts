@@ -7,6 +7,7 @@ import { apiKeysController } from "../http/apiKey/apiKeyRoutes.ts";
 import { attachmentsController } from "../http/attachment/attachmentRoutes.ts";
 import { auditLogController } from "../http/audit/auditLogRoutes.ts";
 import type { Maintenance } from "../http/dashboard/audit/maintenance.ts";
+import type { DashboardOptions } from "../http/dashboard/frame/dashboardOptions.ts";
 import type { Dashboard } from "../http/dashboard/frame/makeDashboard.tsx";
 import { emailsController } from "../http/email/emailRoutes.ts";
 import { erasuresController } from "../http/erasure/erasureRoutes.ts";
@@ -42,6 +43,7 @@ interface Serving {
   readonly deps: Dependencies;
   readonly readers: Readers;
   readonly delivery: MailDelivery;
+  readonly relays: DashboardOptions["relays"];
   readonly freezeWatch: FreezeWatch;
   readonly maintenance: Maintenance;
 }
@@ -53,10 +55,8 @@ interface Controllers {
 }
 
 /** The door's controllers, each with the read model that it asks. */
-export async function makeControllers(
-  config: Config,
-  { deps, readers, delivery, freezeWatch, maintenance }: Serving,
-): Promise<Controllers> {
+export async function makeControllers(config: Config, serving: Serving): Promise<Controllers> {
+  const { deps, readers, delivery, freezeWatch } = serving;
   const basePath = basePathOf(config);
   const scheduler = new ReadScheduler();
   const readModel = (name: string): ReadModel => ({
@@ -65,18 +65,16 @@ export async function makeControllers(
     whenCaughtUp: async (timeoutMs) => readers.waitForPosition(name, await deps.store.head(), timeoutMs),
   });
   const readiness = readinessOf({ config, deps, readers, delivery, freezeWatch });
+  const dns = createDnsResolver(config.dnsServers);
   const senderVerification = makeSenderVerification({
     deps,
-    dns: createDnsResolver(config.dnsServers),
+    dns,
     mailsLinks: config.verificationFrom !== null,
   });
   const webhooks = webhooksOptions(config, { deps, readers }, basePath);
   const dashboard = await openDashboard(config, {
-    deps,
-    readers,
-    delivery,
-    freezeWatch,
-    maintenance,
+    ...serving,
+    dns,
     basePath,
     readiness,
     webhooks,

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, expect, setSystemTime, test } from "bun:test";
 import { revokeKey } from "../../src/commands/workspace/manageWorkspace.ts";
+import { SESSION_IDLE_MS_MAX } from "../../src/http/dashboard/frame/sessions.ts";
 import { systemCommandContext } from "../../src/service/systemCommandContext.ts";
 import { type Samples, sendSamples } from "../support/sampleMessages.ts";
 import { startTestApp } from "../support/service.ts";
@@ -36,6 +37,24 @@ describeInBrowser("sessions", (browser) => {
     await page.getByText("nothing was changed").waitFor();
     await page.goto(at(`/messages/${samples.bounced}`));
     await page.getByText("Your session has ended").waitFor();
+    await page.getByLabel("API key or log-in link").fill(tenant.apiKey);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.waitForURL(at(`/messages/${samples.bounced}`));
+    await page.getByRole("heading", { name: "The address does not exist." }).waitFor();
+  });
+
+  // The service is in this process: its clock is moved, and the browser's goes on.
+  afterEach(() => void setSystemTime());
+  test("a session that nobody has used for too long ends, and a log-in leads back to the page", async () => {
+    const { page } = await browser.open();
+    await logInByKey(page, service.url, tenant.apiKey);
+    await page.goto(at("/messages?q=status%3Abounced"));
+    await page.locator("#live.on").waitFor();
+    setSystemTime(new Date(Date.now() + SESSION_IDLE_MS_MAX));
+    // The page that was left open follows nothing any more; whoever does something logs in first.
+    await page.locator("#live:not(.on)").waitFor();
+    await page.locator("a[data-row]").first().click();
+    await page.getByText("Your session has ended. Log in again to go on.").waitFor();
     await page.getByLabel("API key or log-in link").fill(tenant.apiKey);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.waitForURL(at(`/messages/${samples.bounced}`));

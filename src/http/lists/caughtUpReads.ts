@@ -50,7 +50,12 @@ export async function caughtUpRowsIfInTime(model: ReadModel): Promise<ReadDataba
 /** Waits until the rows hold everything that was written before the call through any instance; else 503. */
 export async function whenCaughtUp(model: ReadModel): Promise<void> {
   if (await model.whenCaughtUp(CAUGHT_UP_WAIT_MS_MAX)) return;
-  throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the list is not up to date yet" });
+  throw notUpToDate();
+}
+
+/** What somebody is told who cannot be shown a list as it is now. */
+export function notUpToDate(): Problem {
+  return new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the list is not up to date yet" });
 }
 
 /** The result of one query, once the scheduler lets it run. */

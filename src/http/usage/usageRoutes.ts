@@ -1,16 +1,14 @@
 import type { Static } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { newestTagged } from "../../../projections/emails.ts";
 import type { UsagePage, UsagePlace, UsageRange } from "../../../projections/usage/countedRows.ts";
 import { listBounces, listUsage } from "../../../projections/usage/queries.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
-import { readEmail } from "../../commands/email/readEmail.ts";
 import { definedMembers } from "../../kernel/definedMembers.ts";
-import { mailOwnerId, mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
+import { mailOwnerId } from "../../kernel/mail/mailOwner.ts";
 import { parseDomain } from "../../kernel/text/emailAddress.ts";
 import { DAY_MS, type EpochMs, epochMs, HOUR_MS, parseDateTime, rfc3339 } from "../../kernel/time.ts";
 import { dateTime } from "../body/dateTimeText.ts";
-import { type ReadModel, readInSteps, scheduledRead, whenCaughtUp } from "../lists/caughtUpReads.ts";
+import { type ReadModel, readInSteps, whenCaughtUp } from "../lists/caughtUpReads.ts";
 import {
   decodeCursor,
   encodeCursor,
@@ -23,6 +21,7 @@ import { hooksOf } from "../server/operationHooks.ts";
 import { invalid } from "../server/problem.ts";
 import { principalOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
+import { tagNames } from "./tagNames.ts";
 import { RANGE_DAYS_DEFAULT, RANGE_DAYS_MAX, type RangeQuery, usageOperations } from "./usageOperations.ts";
 import { bouncesJson, usageJson } from "./usageResource.ts";
 
@@ -74,22 +73,6 @@ function usageFilters({ keys }: Dependencies, ownerId: string, query: UsageFilte
     throw invalid("/tag", "goes with no other filter, and with group_by=tag alone");
   const tag = name === undefined ? undefined : keys.hashTag(ownerId, name);
   return definedMembers({ senderId, templateId: templateId?.toLowerCase(), tag, groupBy });
-}
-
-/** How the tags of these rows are spelled, by their hashes, as far as a message still says so. */
-async function tagNames(
-  { deps, emails }: UsageOptions,
-  ownerId: string,
-  rows: readonly UsagePlace[],
-): Promise<ReadonlyMap<string, string>> {
-  const hashes = [...new Set(rows.map(({ group }) => group))];
-  const ids = await scheduledRead(emails, (db) => hashes.map((hash) => newestTagged(db, hash)));
-  const names = new Map<string, string>();
-  await emails.scheduler.mapEach(ids, async (id) => {
-    const view = id === null ? null : await readEmail(deps, mailOwnerOf(ownerId), id);
-    for (const tag of view?.content?.tags ?? []) names.set(deps.keys.hashTag(ownerId, tag), tag);
-  });
-  return names;
 }
 
 function domainOf(text: string): string {

@@ -2,8 +2,7 @@ import { webhooksRevision } from "../../../projections/webhookEndpoints.ts";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { webhooksStream } from "../../domain/webhook/events.ts";
 import type { ReadDatabase } from "../../ports/readDatabase.ts";
-import { CAUGHT_UP_WAIT_MS_MAX } from "../lists/caughtUpReads.ts";
-import { Problem } from "../server/problem.ts";
+import { CAUGHT_UP_WAIT_MS_MAX, notUpToDate } from "../lists/caughtUpReads.ts";
 
 interface EndpointsReader {
   readonly deps: Dependencies;
@@ -22,6 +21,6 @@ export function caughtUpEndpoints({ deps, db, when }: EndpointsReader) {
     const written = (await deps.store.lastRevision(webhooksStream(workspaceId))) ?? -1;
     if (await when((rows) => webhooksRevision(rows, workspaceId) >= written, CAUGHT_UP_WAIT_MS_MAX))
       return db;
-    throw new Problem("INTERNAL_ERROR", { unavailable: true, detail: "the list is not up to date yet" });
+    throw notUpToDate();
   };
 }

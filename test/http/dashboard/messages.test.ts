@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { csvCell, csvStream } from "../../../src/http/dashboard/components/csvStream.ts";
-import { parseSearch, searchText } from "../../../src/http/dashboard/message/searchWords.ts";
+import { parseSearch, SEARCH_WORDS, searchText } from "../../../src/http/dashboard/message/searchWords.ts";
 import { logIn, type Visitor } from "../../support/dashboard.ts";
 import { type Samples, sendSamples } from "../../support/sampleMessages.ts";
 import { testStores } from "../../support/stores/stores.ts";
@@ -52,7 +52,17 @@ describe.each(await testStores())("messages on $name", (store) => {
     expect(byId.location).toBe(`/dashboard/messages/${samples.failed}`);
   });
 
-  test("a form writes the words of the search", async () => {
+  test("that are scheduled say in the list when they go", async () => {
+    const at = new Date(Date.now() + 49 * 3_600_000).toISOString();
+    const { json } = await tenant.send(newKey(), message({ scheduled_at: at }));
+    const { html } = await search("status:scheduled");
+    expect(rowsIn(html)).toContain(json.id);
+    expect(html).toContain('<span class="status waiting">in 2 days</span>');
+  });
+
+  test("a form writes the words of the search, and has a field for each", async () => {
+    const { html } = await visitor.get("/messages");
+    for (const word of SEARCH_WORDS) expect(html).toContain(`name="${word}"`);
     const { location } = await visitor.get(
       "/messages?words=&to=ana@example.com&status=bounced&key=a+key+of+mine",
     );
@@ -87,6 +97,23 @@ describe.each(await testStores())("messages on $name", (store) => {
       expect(html).toContain(told);
     const then = await visitor.get(`/messages/${samples.bounced}?at=2`);
     expect(then.html).not.toContain("eager-otter");
+  });
+
+  test("that came back or were complained of say so on top, and who has told it", async () => {
+    const { json } = await tenant.send(newKey(), message());
+    const started = { attempt: 1, worker: "eager-otter", leaseMs: 60_000, transport: "smtp" };
+    await service.addEmailEvents(
+      json.id,
+      { type: "EmailDeliveryStarted", data: started },
+      { type: "EmailSent", data: { attempt: 1, transport: "smtp", reply: "250 ok" } },
+      { type: "EmailComplained", data: { attempt: 1, feedbackType: "abuse", source: "ses" } },
+    );
+    const complained = (await visitor.get(`/messages/${json.id}`)).html.split('class="tabs"')[0];
+    expect(complained).toContain("The recipient has reported it as unwanted.");
+    expect(complained).toContain("Amazon SES says so.");
+    const problems = async () => (await visitor.get("/")).html.split('id="problems"')[1] ?? "";
+    await until(async () => (await problems()).includes(json.id), "the problem");
+    expect(await problems()).toContain("The recipient has reported it as unwanted.");
   });
 
   test("show what they are made of", async () => {

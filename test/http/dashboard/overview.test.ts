@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { testStores } from "../../support/stores/stores.ts";
+import { sqliteStore, testStores } from "../../support/stores/stores.ts";
 import { message, newKey } from "../../support/tenants.ts";
 import { until } from "../../support/until.ts";
-import { visitedDashboard } from "../../support/visitedDashboard.ts";
+import { logInAsOperator, visitedDashboard } from "../../support/visitedDashboard.ts";
 
 /** What a figure of the overview says. */
 function figureOf(html: string, name: string): string | undefined {
@@ -30,5 +30,25 @@ describe.each(await testStores())("the overview in the dashboard on $name", (sto
       };
       await until(look, `the figures of a ${range}`).catch(() => expect(seen).toEqual(wanted));
     }
+  });
+});
+
+describe("the overview with several relays", () => {
+  // Nobody listens on ports 1 and 2.
+  const here = visitedDashboard(sqliteStore, {
+    DELIVERY: "on",
+    SMTP_URL: "smtp://127.0.0.1:1 smtp://127.0.0.1:2?order=2",
+  });
+
+  test("says of each whether it takes mail, to whoever looks after the installation", async () => {
+    const operator = await logInAsOperator(here.service, here.tenant);
+    expect((await operator.get("/")).html).toContain(
+      '<dt>127.0.0.1:1</dt><dd><span class="status good">taking mail</span></dd>',
+    );
+    await here.tenant.send(newKey(), message());
+    const isResting = async () =>
+      /127\.0\.0\.1:1<\/dt><dd><span class="status waiting">resting/.test((await operator.get("/")).html);
+    await until(isResting, "the relay to rest");
+    expect((await here.visitor.get("/")).html).not.toContain("127.0.0.1:1");
   });
 });

@@ -54,6 +54,21 @@ describe.each(await testStores())("senders in the dashboard on $name", (store) =
     expect(html).toContain('<span class="status waiting">unverified</span>');
   });
 
+  test("what receivers look up of a domain is looked up, and said in words", async () => {
+    const domain = `d${crypto.randomUUID()}.example`;
+    const path = await add(domain);
+    records.set(domain, "v=spf1 include:relay.example ~all");
+    expect((await visitor.get(path)).html).toContain(`hx-get="/dashboard${path}/records"`);
+    const { html } = await visitor.get(`${path}/records`);
+    expect(html).toContain("v=spf1 include:relay.example ~all");
+    expect(html).toContain(`<code>_dmarc.${domain}</code>`);
+    expect(html).toContain('<span class="status waiting">missing</span>');
+    expect(html).toContain("DKIM was not looked up");
+    const other = await service.tenant();
+    const stranger = await logIn(service.url, other.apiKey);
+    expect((await stranger.get(`${path}/records`)).status).toBe(404);
+  });
+
   test("an address gets a link by mail, and its code is shown to be compared", async () => {
     const path = await add(`box-${crypto.randomUUID()}@example.org`, "Example billing");
     const added = (await visitor.get(path)).html;

@@ -17,6 +17,18 @@ describe.each(await testStores())("the workspace in the dashboard on $name", (st
     expect(html).toMatch(/<tr id="row-\d{4}-\d\d-\d\d"><td>[\d-]+<\/td><td class="number">1<\/td>/);
   });
 
+  test("messages are counted by their tags, each of which leads to its messages", async () => {
+    await here.tenant.send(newKey(), message({ tags: ["welcome", "spring & sale"] }));
+    await here.tenant.send(newKey(), message({ tags: ["welcome"] }));
+    const { html } = await here.visitor.get("/workspace");
+    const [welcome, sale] =
+      html.split("Tags of the last 30 days")[1]?.split('<tr id="row-tag-').slice(1) ?? [];
+    expect(welcome).toMatch(/q=tag%3Awelcome">welcome<\/a><\/td><td class="number">2</);
+    expect(sale).toMatch(
+      /q=tag%3A%22spring\+%26\+sale%22">spring &amp; sale<\/a><\/td><td class="number">1</,
+    );
+  });
+
   test("usage is not shown to a key that may not read it", async () => {
     const { apiKey } = await here.tenant.withKey({ scopes: ["workspace:manage"] });
     const { html } = await (await logIn(here.service.url, apiKey)).get("/workspace");

@@ -2,6 +2,7 @@ import type { FC } from "hono/jsx";
 import { FILE_BYTES_MAX } from "../../../domain/attachment/limits.ts";
 import { bytesText, grouped } from "../../../kernel/text/text.ts";
 import type { attachmentJson } from "../../attachment/attachmentResource.ts";
+import { RowsToCome } from "../components/buildNotice.tsx";
 import { FilterForm, Select, UploadForm } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Copyable, Empty, Facts, Pager, RowTable } from "../components/list.tsx";
@@ -96,6 +97,7 @@ export const AttachmentList: FC<AttachmentListProps> = (props) => {
 };
 
 const NothingFound: FC<AttachmentListProps> = ({ visit, status, nextTo, firstCommand }) => {
+  if (visit.readModelBuild !== null) return <RowsToCome />;
   if (nextTo !== null)
     return (
       <Empty title="Nothing among these">

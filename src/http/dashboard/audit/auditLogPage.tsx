@@ -4,6 +4,7 @@ import type { AuditRow } from "../../../../projections/auditLog/queries.ts";
 import { SCOPES, type Scope } from "../../../domain/apiKey/scopes.ts";
 import { excerpt } from "../../../kernel/text/text.ts";
 import { isRfc3339 } from "../../../kernel/time.ts";
+import { RowsToCome } from "../components/buildNotice.tsx";
 import { Field, FilterForm, Refusal, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
@@ -50,6 +51,8 @@ export const AuditLog: FC<AuditLogProps> = (props) => {
       <Refusal text={fault} />
       {rows.length > 0 ? (
         <Rows visit={visit} rows={rows} />
+      ) : visit.readModelBuild !== null ? (
+        <RowsToCome />
       ) : (
         <Empty title={nextTo === null ? "Nothing matches" : "Nothing among these"}>
           <p>

@@ -14,6 +14,27 @@ function showLocalTimes(root) {
   }
 }
 
+/** A time as fields of type `datetime-local` have it, in the zone of whoever looks. */
+function fieldTime(date) {
+  return new Date(date - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** Fields come with a time in UTC: it is typed in the zone of whoever types, and sent as it came. */
+function zoneFields(root) {
+  for (const field of root.querySelectorAll("input[data-utc]")) {
+    field.removeAttribute("data-utc");
+    field.dataset.zoned = "";
+    if (field.value !== "") field.value = fieldTime(new Date(`${field.value}Z`));
+    for (const label of field.labels) label.textContent = label.textContent.replace("UTC", zone);
+  }
+}
+document.addEventListener("formdata", (event) => {
+  for (const field of event.target.querySelectorAll("input[data-zoned]")) {
+    const time = new Date(field.value);
+    if (!Number.isNaN(time.getTime())) event.formData.set(field.name, time.toISOString().slice(0, 16));
+  }
+});
+
 /** What needs a script is hidden until there is one. */
 function showButtons(root) {
   for (const element of root.querySelectorAll("[data-copy], [data-keyboard-help]")) element.hidden = false;
@@ -30,6 +51,7 @@ function fillFrames() {
 /** Makes what has come ready: with the page, or later in its place. */
 function prepare(root) {
   showLocalTimes(root);
+  zoneFields(root);
   showButtons(root);
   fillFrames();
 }
@@ -134,6 +156,7 @@ document.addEventListener("click", (event) => {
   if (target === null) return;
   if (target.matches("a[data-row]")) rememberRow(target);
   if (target.matches("[data-copy]")) void copy(target);
+  if (target.matches("[data-reload]")) location.reload();
   if (target.matches("[data-keyboard-help]")) document.querySelector("#keyboard-help").showModal();
   const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey;
   if (target.matches("a[data-dialog]") && isPlain) {

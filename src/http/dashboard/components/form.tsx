@@ -68,6 +68,8 @@ interface FieldProps {
   readonly placeholder?: string;
   /** As `autocomplete` of HTML; `off` unless given. */
   readonly autocomplete?: string;
+  /** Its time is in UTC: a script shows it in the zone of whoever looks, and sends UTC again. The label says so. */
+  readonly isUtc?: boolean;
 }
 
 /** Ids of what describes a field. */
@@ -113,6 +115,7 @@ export const Field: FC<FieldProps> = (props) => (
       aria-describedby={describedBy(props)}
       aria-invalid={props.fault ? "true" : undefined}
       spellcheck={false}
+      data-utc={props.isUtc ? "" : undefined}
     />
     <About name={props.name} hint={props.hint} fault={props.fault} />
   </p>

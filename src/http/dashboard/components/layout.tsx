@@ -2,6 +2,7 @@ import type { Child, FC } from "hono/jsx";
 import type { Assets } from "../frame/assets.ts";
 import type { Page, Visit } from "../frame/dashboardRoute.ts";
 import { NAVIGATION, type NavigationItem, sectionOf } from "../frame/navigation.ts";
+import { BuildNotice } from "./buildNotice.tsx";
 import { PostForm } from "./form.tsx";
 import { Icon, Mark } from "./icon.tsx";
 
@@ -76,6 +77,13 @@ export const Layout: FC<LayoutProps> = ({ visit, page, path, notice, assets }) =
           <p class="notice" role="status">
             {notice}
           </p>
+        )}
+        {visit.readModelBuild === null ? null : (
+          <BuildNotice
+            to={visit.to}
+            build={visit.readModelBuild}
+            isWithoutRows={page.isWithoutRows === true}
+          />
         )}
         {page.body}
         <footer class="page-end">

@@ -1,6 +1,8 @@
 import type { Dependencies } from "../../../commands/dependencies.ts";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
+import type { MailRecordFinding } from "../../../commands/sender/mailRecords.ts";
 import type { Waiting } from "../../../domain/email/waitingReason.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
 import type { MailMessage } from "../../../ports/mailTransport.ts";
 import type { Checks } from "../../health/healthRoutes.ts";
 import type { ReadModel } from "../../lists/caughtUpReads.ts";
@@ -15,6 +17,20 @@ export interface UpkeepCheck {
   readonly detail: string;
   /** What to do; null where nothing is to be done. */
   readonly action: string | null;
+}
+
+/** Read models that lack more of the log than what was written just now. */
+export interface ReadModelBuild {
+  /** How much of the log the one that is furthest back holds, from 0 to 1. */
+  readonly done: number;
+}
+
+/** One of several relays. */
+export interface RelayState {
+  /** Host and port. */
+  readonly name: string;
+  /** Why it is left alone, and since when; null while it takes mail. The reason is in words of our own. */
+  readonly resting: { readonly since: EpochMs; readonly reason: string } | null;
 }
 
 /** What the dashboard works with. */
@@ -38,9 +54,15 @@ export interface DashboardOptions {
   readonly upkeep: () => Promise<readonly UpkeepCheck[]>;
   /** How the read models stand. */
   readonly readModelStates: () => Promise<readonly ReadModelState[]>;
+  /** How far read models are that are being built; null while all keep up with the log. */
+  readonly readModelBuild: () => Promise<ReadModelBuild | null>;
+  /** How each of several relays stands; none where there is but one, of which readiness tells. */
+  readonly relays: () => readonly RelayState[];
   readonly maintenance: Maintenance;
   readonly webhooks: Pick<WebhooksOptions, "rules" | "caughtUpEndpoints">;
-  /** A read model, by its name. */
+  /** A read model, by its name. While it is being built nobody waits for it. */
   readonly readModel: (name: string) => ReadModel;
   readonly senderVerification: SenderVerification;
+  /** What a domain publishes about its mail: looked up in the DNS, which may take seconds. Throws nothing. */
+  readonly mailRecords: (domain: string) => Promise<readonly MailRecordFinding[]>;
 }

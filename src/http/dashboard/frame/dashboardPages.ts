@@ -7,6 +7,7 @@ import { erasureRoutes } from "../erasure/erasureRoutes.tsx";
 import { inboxRoutes } from "../inbox/inboxRoutes.tsx";
 import { liveRoutes } from "../live/liveRoutes.ts";
 import type { LiveStreams } from "../live/liveStreams.ts";
+import { readModelBuildRoutes } from "../live/readModelBuildRoutes.tsx";
 import { messageActionRoutes } from "../message/messageActionRoutes.tsx";
 import { messageListRoutes } from "../message/messageListRoutes.tsx";
 import { messageRoutes } from "../message/messageRoutes.tsx";
@@ -50,5 +51,6 @@ export function dashboardRoutes(options: DashboardOptions, streams: LiveStreams)
     ...copyRoutes(options),
     ...erasureRoutes(options),
     ...liveRoutes(options, streams),
+    ...readModelBuildRoutes(),
   ];
 }

@@ -4,6 +4,7 @@ import type { Scope } from "../../../domain/apiKey/scopes.ts";
 import type { WorkspaceCommandContext } from "../../../kernel/event/eventMetadata.ts";
 import { SMALL_BODY_BYTES_MAX } from "../../body/bodyLimits.ts";
 import type { AssetName } from "./assets.ts";
+import type { ReadModelBuild } from "./dashboardOptions.ts";
 import type { Session } from "./sessions.ts";
 
 /** Where the dashboard is, below the path of BASE_URL. */
@@ -29,6 +30,8 @@ export interface Visit {
   readonly workspaceName: string;
   /** Whether the key may do what this scope stands for: what it may not is not shown. */
   may(scope: Scope): boolean;
+  /** How far read models are that are being built: pages lack what these have not come to. Null while all keep up. */
+  readonly readModelBuild: ReadModelBuild | null;
   /** The address of a page of the dashboard, by its path: `to("/messages")`. */
   to(path: string): string;
   /** The address of anything else of the service: `outside("/docs")`. */
@@ -46,6 +49,8 @@ export interface Page {
   readonly above?: readonly { readonly path: string; readonly title: string }[];
   /** Scripts and styles that only this page needs. */
   readonly assets?: readonly AssetName[];
+  /** Whether it lacks all that it is about, because the read models are being built. */
+  readonly isWithoutRows?: boolean;
   /** Wide pages use the whole width. */
   readonly isWide?: boolean;
   readonly body: Child;

@@ -23,9 +23,10 @@ import {
   type Visit,
 } from "./dashboardRoute.ts";
 import { readForm } from "./formBody.ts";
+import { sectionOf } from "./navigation.ts";
 import { makeNotices, noticeOf, seeOther } from "./notices.ts";
 import { htmlResponse } from "./pageHeaders.ts";
-import { ProblemBody } from "./problemPage.tsx";
+import { NotBuiltYet, ProblemBody, problemTitle } from "./problemPage.tsx";
 import { isFromOwnPage } from "./sameOrigin.ts";
 import { type LoggedIn, makeSessions } from "./sessions.ts";
 
@@ -200,7 +201,7 @@ async function visitOf(frame: Frame, request: Request, asking: Asking): Promise<
   const principal = { ...key, isTest };
   requestContextOf(request).principal = principal;
   const { workspaceId, scopes } = principal;
-  const workspace = await deps.workspaces.get(workspaceId);
+  const [workspace, build] = await Promise.all([deps.workspaces.get(workspaceId), frame.readModelBuild()]);
   return {
     request,
     params,
@@ -212,6 +213,7 @@ async function visitOf(frame: Frame, request: Request, asking: Asking): Promise<
     formToken: sessions.formToken(session),
     workspaceId,
     workspaceName: workspace?.name ?? workspaceId,
+    readModelBuild: build,
     may: (scope) => scopes.has(scope),
     to: (path) => (path === "/" ? home : home + path),
     outside: (path) => basePath + path,
@@ -297,9 +299,14 @@ function problemPage(
   asking: { readonly visit: Visit; readonly path: string } | null,
 ): Response {
   const { requestId } = requestContextOf(request);
-  const title =
-    problem.status === 404 ? "Not found" : problem.status === 403 ? "Not allowed" : "That did not work";
-  const body = <ProblemBody problem={problem} requestId={requestId} homeAt={frame.home} />;
+  // What cannot be shown for that reason is no fault: the layout says how far it is.
+  const isNotBuilt = problem.options.unavailable === true && asking?.visit.readModelBuild != null;
+  const title = isNotBuilt ? (sectionOf(asking.path)?.title ?? "Not there yet") : problemTitle(problem);
+  const body = isNotBuilt ? (
+    <NotBuiltYet isChange={request.method !== "GET"} />
+  ) : (
+    <ProblemBody problem={problem} requestId={requestId} homeAt={frame.home} />
+  );
   const html =
     asking === null ? (
       <BarePage title={title} assets={frame.assets} assetsAt={`${frame.home}/assets/`}>
@@ -310,6 +317,7 @@ function problemPage(
         visit={asking.visit}
         page={{
           title,
+          isWithoutRows: isNotBuilt,
           body: (
             <>
               <h1>{title}</h1>

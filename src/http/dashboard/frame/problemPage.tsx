@@ -33,3 +33,17 @@ export const ProblemBody: FC<ProblemBodyProps> = ({ problem, requestId, homeAt }
     </p>
   </section>
 );
+
+/** What became of a request. */
+export function problemTitle({ status }: Problem): string {
+  if (status === 404) return "Not found";
+  return status === 403 ? "Not allowed" : "That did not work";
+}
+
+/** Stands for a list that is still being built, below the words of how far it is. */
+export const NotBuiltYet: FC<{ readonly isChange: boolean }> = ({ isChange }) =>
+  isChange ? (
+    <p>Nothing was changed. Do it once more when the lists are there.</p>
+  ) : (
+    <p class="soft">There is nothing to show here until then.</p>
+  );

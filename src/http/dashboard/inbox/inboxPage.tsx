@@ -1,5 +1,6 @@
 import type { FC } from "hono/jsx";
 import type { EmailView } from "../../../commands/email/readEmail.ts";
+import { RowsToCome } from "../components/buildNotice.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
@@ -47,14 +48,7 @@ export const Inbox: FC<InboxProps> = (props) => {
           hx-target="this"
           hx-swap="outerHTML"
         >
-          <Empty title="No mail yet">
-            <p>
-              Send a message with the API: it shows up here within a second, as its recipient would see it.
-            </p>
-            <p>
-              <a href={visit.to("/messages")}>How to send a first one</a>
-            </p>
-          </Empty>
+          {visit.readModelBuild === null ? <NoMail visit={visit} /> : <RowsToCome />}
         </div>
       ) : (
         <div id="inbox" class={opened === null ? "inbox" : "inbox opened"}>
@@ -79,6 +73,15 @@ export const Inbox: FC<InboxProps> = (props) => {
     </>
   );
 };
+
+const NoMail: FC<Pick<InboxProps, "visit">> = ({ visit }) => (
+  <Empty title="No mail yet">
+    <p>Send a message with the API: it shows up here within a second, as its recipient would see it.</p>
+    <p>
+      <a href={visit.to("/messages")}>How to send a first one</a>
+    </p>
+  </Empty>
+);
 
 const MailList: FC<InboxProps> = ({ visit, mails, opened, cursor }) => (
   <ul

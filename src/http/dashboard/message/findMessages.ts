@@ -4,7 +4,7 @@ import { type EmailView, readEmail, readEmailByKey } from "../../../commands/ema
 import { UnreadableEventError } from "../../../kernel/event/codec.ts";
 import { type MailOwner, mailOwnerOf } from "../../../kernel/mail/mailOwner.ts";
 import { excerpt } from "../../../kernel/text/text.ts";
-import { rfc3339 } from "../../../kernel/time.ts";
+import { type EpochMs, rfc3339 } from "../../../kernel/time.ts";
 import { findPage, type ReadModel } from "../../lists/caughtUpReads.ts";
 
 /** A message in a list. Of what was erased, and of what cannot be read, nobody knows the addresses. */
@@ -14,6 +14,8 @@ export interface MessageRow {
   readonly createdAt: string;
   readonly updatedAt: string;
   readonly attempts: number;
+  /** When its delivery is to begin; null where nobody has said, or nobody knows. */
+  readonly scheduledAt: EpochMs | null;
   readonly from: string | null;
   readonly to: string | null;
   readonly subject: string | null;
@@ -96,7 +98,15 @@ async function rowOf(deps: Dependencies, owner: MailOwner, row: EmailRow): Promi
   } catch (error) {
     // One message that this version cannot read must not take the list of all others with it.
     if (!(error instanceof UnreadableEventError)) throw error;
-    const unknown = { from: null, to: null, subject: null, templateId: null, snippet: "", transport: null };
+    const unknown = {
+      scheduledAt: null,
+      from: null,
+      to: null,
+      subject: null,
+      templateId: null,
+      snippet: "",
+      transport: null,
+    };
     return { ...row, ...unknown };
   }
 }
@@ -111,6 +121,7 @@ function rowOfView(view: EmailView): MessageRow {
     createdAt,
     updatedAt: events.at(-1)?.at ?? createdAt,
     attempts: email.attempts,
+    scheduledAt: email.scheduledAt,
     from: content?.from ?? null,
     to: content?.to ?? null,
     subject: content?.subject ?? null,

@@ -1,10 +1,12 @@
 import type { FC } from "hono/jsx";
 import { EMAIL_STATUSES } from "../../../domain/email/state.ts";
+import type { EpochMs } from "../../../kernel/time.ts";
+import { RowsToCome } from "../components/buildNotice.tsx";
 import { Field, Select } from "../components/form.tsx";
 import { Heading } from "../components/heading.tsx";
 import { Empty, Pager, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
-import { Time } from "../components/time.tsx";
+import { lengthOfTime, Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { MessageRow } from "./findMessages.ts";
@@ -16,6 +18,7 @@ export const NEW_SHOWN_MAX = 100;
 
 export interface MessageListProps {
   readonly visit: Visit;
+  readonly now: EpochMs;
   readonly search: Search;
   readonly faults: readonly string[];
   readonly rows: readonly MessageRow[];
@@ -65,6 +68,9 @@ export const MessageList: FC<MessageListProps> = (props) => {
   );
 };
 
+/** The statuses that people look for most. */
+const SHORTCUTS = ["scheduled", "deferred", "bounced", "complained", "failed", "suppressed"] as const;
+
 const SearchBox: FC<Pick<MessageListProps, "visit" | "search" | "faults">> = ({ visit, search, faults }) => {
   const { words } = search;
   return (
@@ -97,7 +103,7 @@ const SearchBox: FC<Pick<MessageListProps, "visit" | "search" | "faults">> = ({ 
         </div>
       )}
       <p class="shortcuts">
-        {(["deferred", "bounced", "failed", "suppressed"] as const).map((status) => (
+        {SHORTCUTS.map((status) => (
           <a
             href={listAddress(visit, searchText({ ...words, status }))}
             aria-current={words.status === status ? "true" : undefined}
@@ -147,6 +153,7 @@ const SearchBox: FC<Pick<MessageListProps, "visit" | "search" | "faults">> = ({ 
             placeholder="2026-12-01"
           />
           <Field name="template" label="Template id" value={words.template ?? ""} />
+          <Field name="tag" label="Tag" value={words.tag ?? ""} placeholder="welcome" />
           <Field name="key" label="Idempotency-Key" value={words.key ?? ""} maxLength={200} />
           <p class="actions">
             <button type="submit">Apply</button>
@@ -157,7 +164,8 @@ const SearchBox: FC<Pick<MessageListProps, "visit" | "search" | "faults">> = ({ 
   );
 };
 
-interface MessageRowsProps extends Pick<MessageListProps, "visit" | "search" | "rows" | "isFirstPage"> {
+interface MessageRowsProps
+  extends Pick<MessageListProps, "visit" | "now" | "search" | "rows" | "isFirstPage"> {
   /** Messages that have come since the list was shown. */
   readonly newer: number;
 }
@@ -166,7 +174,7 @@ interface MessageRowsProps extends Pick<MessageListProps, "visit" | "search" | "
  * The rows of a page. They stay the same ones, as what they are now: what is new is counted above them and shown when
  * somebody asks for it, so that no row moves under the hand that points at it.
  */
-export const MessageRows: FC<MessageRowsProps> = ({ visit, search, rows, isFirstPage, newer }) => {
+export const MessageRows: FC<MessageRowsProps> = ({ visit, now, search, rows, isFirstPage, newer }) => {
   const text = searchText(search.words);
   const again = new URLSearchParams({
     q: text,
@@ -191,7 +199,7 @@ export const MessageRows: FC<MessageRowsProps> = ({ visit, search, rows, isFirst
       {rows.length === 0 ? null : (
         <RowTable
           label="Messages, newest first"
-          columns={COLUMNS}
+          columns={columnsAt(now)}
           rows={rows}
           idOf={({ id }) => id}
           linkOf={({ id }) => visit.to(`/messages/${id}`)}
@@ -201,12 +209,12 @@ export const MessageRows: FC<MessageRowsProps> = ({ visit, search, rows, isFirst
   );
 };
 
-const COLUMNS = [
+const columnsAt = (now: EpochMs) => [
   {
     title: "Recipient",
     cell: ({ to }: MessageRow) => <span class="clip">{to ?? <i class="soft">erased</i>}</span>,
   },
-  { title: "Status", cell: (row: MessageRow) => <RowStatus row={row} /> },
+  { title: "Status", cell: (row: MessageRow) => <RowStatus row={row} now={now} /> },
   {
     title: "Subject",
     cell: ({ subject, to }: MessageRow) => (
@@ -218,13 +226,21 @@ const COLUMNS = [
 
 const TOLD_STATUSES = ["deferred", "bounced", "failed"];
 
-const RowStatus: FC<{ readonly row: MessageRow }> = ({ row: { status, reason } }) => (
+const RowStatus: FC<{ readonly row: MessageRow; readonly now: EpochMs }> = ({
+  row: { status, reason, scheduledAt },
+  now,
+}) => (
   <span title={reason !== null && TOLD_STATUSES.includes(status) ? reasonInWords(reason) : undefined}>
-    <Status status={status} />
+    {status === "scheduled" && scheduledAt !== null && scheduledAt > now ? (
+      <Status status={status} label={`in ${lengthOfTime(scheduledAt - now)}`} />
+    ) : (
+      <Status status={status} />
+    )}
   </span>
 );
 
 const NothingFound: FC<MessageListProps> = ({ visit, search, nextTo, firstCommand }) => {
+  if (visit.readModelBuild !== null && nextTo === null) return <RowsToCome />;
   if (searchText(search.words) !== "") {
     return (
       <Empty title={nextTo === null ? "No message matches" : "Nothing among these"}>

@@ -97,6 +97,7 @@ async function showList(
     body: (
       <MessageList
         visit={visit}
+        now={source.deps.clock.now()}
         search={search}
         faults={found.faults}
         rows={found.rows}
@@ -145,7 +146,16 @@ async function showRows(source: MessageSource, visit: Visit): Promise<Page> {
   const newer = isCounted ? await countNewer(source, asked.query, ids[0] ?? null, NEW_SHOWN_MAX) : 0;
   return {
     title: "Messages",
-    body: <MessageRows visit={visit} search={search} rows={rows} isFirstPage={isFirstPage} newer={newer} />,
+    body: (
+      <MessageRows
+        visit={visit}
+        now={source.deps.clock.now()}
+        search={search}
+        rows={rows}
+        isFirstPage={isFirstPage}
+        newer={newer}
+      />
+    ),
   };
 }
 

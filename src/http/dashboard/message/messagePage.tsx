@@ -12,8 +12,9 @@ import type { Visit } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import { messageStream } from "../live/liveRoutes.ts";
 import { listAddress } from "./messageListPage.tsx";
-import { reasonInWords } from "./reasonWords.ts";
+import { COMPLAINED, reasonInWords } from "./reasonWords.ts";
 import { searchText } from "./searchWords.ts";
+import { sourceInWords } from "./story.ts";
 
 /** The parts of a message's page, in the order of their tabs. */
 export const PARTS = ["story", "html", "text", "headers", "files"] as const;
@@ -191,20 +192,24 @@ function waitingDetail({ reason, detail }: Waiting): string {
     : detail;
 }
 
+/** What went wrong with a message, at the last. */
+const ENDS_BADLY: readonly string[] = ["EmailBounced", "EmailFailed", "EmailSuppressed", "EmailComplained"];
+
 const Ended: FC<{ readonly view: EmailView }> = ({ view: { email, events } }) => {
   if (!isTerminal(email.status)) return null;
-  const last = events.findLast(({ event }) =>
-    ["EmailBounced", "EmailFailed", "EmailSuppressed"].includes(event.type),
-  )?.event;
-  if (last === undefined || !("reason" in last.data)) return null;
+  const last = events.findLast(({ event }) => ENDS_BADLY.includes(event.type))?.event;
+  if (last === undefined || !("reason" in last.data || last.type === "EmailComplained")) return null;
   const said = "reply" in last.data ? last.data.reply : undefined;
+  // What was told after the relay had taken it: a returned mail, a complaint.
+  const source = "source" in last.data ? last.data.source : undefined;
   return (
     <section
       class={`standing ${email.status === "suppressed" ? "quiet" : "bad"}`}
       aria-label="What became of it"
     >
       <div>
-        <h2>{reasonInWords(last.data.reason)}</h2>
+        <h2>{"reason" in last.data ? reasonInWords(last.data.reason) : COMPLAINED}</h2>
+        {source === undefined ? null : <p>{sourceInWords(source)}</p>}
         {said ? <pre class="said">{said}</pre> : null}
       </div>
     </section>

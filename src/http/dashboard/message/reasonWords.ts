@@ -32,6 +32,9 @@ const REASONS: Readonly<Record<string, string>> = {
   throttled: "The other side asks for less mail in so short a time.",
 };
 
+/** Why a message counts as complained of. */
+export const COMPLAINED = "The recipient has reported it as unwanted.";
+
 /** A reason as a sentence; of one that is not known here its name is what there is. */
 export function reasonInWords(reason: string): string {
   return REASONS[reason] ?? `${reason.replaceAll("_", " ")}.`;

@@ -66,6 +66,7 @@ function askTime(visit: Visit, view: EmailView, { time, fault }: Typed): Page {
         name="scheduled_at"
         label="Time (UTC)"
         type="datetime-local"
+        isUtc
         value={time ?? fieldTime(view.email.scheduledAt)}
         hint={`At most ${SCHEDULE_AHEAD_MS_MAX / DAY_MS} days ahead.`}
         fault={fault}

@@ -204,7 +204,8 @@ const SOURCES: Readonly<Record<string, string>> = {
   simulator: "It was made up: the recipient is one of the simulator.",
 };
 
-function sourceInWords(source: string): string {
+/** Who has told what is known of a message, as a sentence. */
+export function sourceInWords(source: string): string {
   return SOURCES[source] ?? `${source} says so.`;
 }
 

@@ -3,13 +3,13 @@ import type { Checks } from "../../health/healthRoutes.ts";
 import { Heading } from "../components/heading.tsx";
 import { Facts } from "../components/list.tsx";
 import { Status, type Tone } from "../components/status.tsx";
-import { Ago, Time } from "../components/time.tsx";
-import type { UpkeepCheck } from "../frame/dashboardOptions.ts";
+import { Ago, lengthOfTime, Time } from "../components/time.tsx";
+import type { RelayState, UpkeepCheck } from "../frame/dashboardOptions.ts";
 import type { Visit } from "../frame/dashboardRoute.ts";
 import { LiveMark, ON_CHANGE } from "../live/liveIndicator.tsx";
 import type { MessageRow } from "../message/findMessages.ts";
 import { listAddress } from "../message/messageListPage.tsx";
-import { reasonInWords } from "../message/reasonWords.ts";
+import { COMPLAINED, reasonInWords } from "../message/reasonWords.ts";
 import {
   type Bucket,
   COUNTED,
@@ -34,6 +34,8 @@ export interface OverviewProps {
   readonly now: number;
   readonly range: Range;
   readonly checks: Checks;
+  /** Of several, for whoever looks after the whole installation. */
+  readonly relays: readonly RelayState[];
   /** Null where the key may not see it. */
   readonly upkeep: readonly UpkeepCheck[] | null;
   /** Null where the key may not read messages. */
@@ -218,7 +220,7 @@ const UPKEEP_PAGES: Readonly<Record<string, string>> = {
   "verification of the read models": "/audit/read-models",
 };
 
-const Health: FC<OverviewProps> = ({ visit, checks, upkeep }) => (
+const Health: FC<OverviewProps> = ({ visit, now, checks, relays, upkeep }) => (
   <section class="section" aria-labelledby="health">
     <h2 id="health">Service</h2>
     <Facts
@@ -231,6 +233,7 @@ const Health: FC<OverviewProps> = ({ visit, checks, upkeep }) => (
           );
           return [CHECK_NAMES[name] ?? name, value] as const;
         }),
+        ...relays.map((relay) => [relay.name, <RelayFact relay={relay} now={now} />] as const),
         ...(upkeep ?? []).map(({ name, status, detail, action }) => {
           const value: Child = (
             <>
@@ -253,10 +256,27 @@ const Health: FC<OverviewProps> = ({ visit, checks, upkeep }) => (
   </section>
 );
 
+const RelayFact: FC<{ readonly relay: RelayState; readonly now: number }> = ({ relay: { resting }, now }) =>
+  resting === null ? (
+    <Status status="ok" label="taking mail" />
+  ) : (
+    <>
+      <Status status="paused" label="resting" />{" "}
+      <span class="soft">
+        for {lengthOfTime(now - resting.since)}: {resting.reason}
+      </span>
+    </>
+  );
+
 /** Bytes as people read them; everything else as it is told. */
 function detailInWords(name: string, detail: string): string {
   const bytes = name === "disk" ? /^(\d+) bytes free$/.exec(detail)?.[1] : undefined;
   return bytes === undefined ? detail : `${(Number(bytes) / 1e9).toFixed(1)} GB free`;
+}
+
+function problemInWords(status: string, reason: string | null): string {
+  if (status === "complained") return COMPLAINED;
+  return reason === null ? "" : reasonInWords(reason);
 }
 
 const Problems: FC<{
@@ -267,7 +287,7 @@ const Problems: FC<{
   <section class="section" aria-labelledby="problems">
     <h2 id="problems">Last problems</h2>
     {problems.length === 0 ? (
-      <p class="soft">No message has bounced, failed or been put off.</p>
+      <p class="soft">No message has bounced, failed, been complained of or put off.</p>
     ) : (
       <ul class="problems">
         {problems.map(({ id, status, to, reason, updatedAt }) => (
@@ -280,7 +300,7 @@ const Problems: FC<{
                 </span>
               </span>
               <span class="clip">{to ?? "erased"}</span>
-              <span class="soft">{reason === null ? "" : reasonInWords(reason)}</span>
+              <span class="soft">{problemInWords(status, reason)}</span>
             </a>
           </li>
         ))}

@@ -2,6 +2,7 @@ import { countWaiting, oldestWaiting } from "../../../../projections/mailQueue.t
 import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
 import type { EpochMs } from "../../../kernel/time.ts";
 import { scheduledRead } from "../../lists/caughtUpReads.ts";
+import { isOperator } from "../audit/operator.ts";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { messagesStream } from "../live/liveRoutes.ts";
@@ -12,7 +13,7 @@ import { Overview, type OverviewProps, type Queue } from "./overviewPage.tsx";
 /** Waiting messages that are counted; more are told as this many and more. */
 const WAITING_MAX = 1_000;
 const PROBLEMS_MAX = 6;
-const PROBLEM_STATUSES = ["deferred", "bounced", "failed"] as const;
+const PROBLEM_STATUSES = ["deferred", "bounced", "complained", "failed"] as const;
 
 /** The first page: how the service is, and what has become of messages. */
 export function overviewRoutes(options: DashboardOptions): readonly DashboardRoute[] {
@@ -33,7 +34,15 @@ async function showOverview(options: DashboardOptions, visit: Visit): Promise<Pa
     isWide: true,
     assets: messages === null ? [] : ["uPlot.css", "uPlot.js", "plots.js"],
     body: (
-      <Overview visit={visit} now={now} range={range} checks={checks} upkeep={looked} messages={messages} />
+      <Overview
+        visit={visit}
+        now={now}
+        range={range}
+        checks={checks}
+        relays={isOperator(visit) ? options.relays() : []}
+        upkeep={looked}
+        messages={messages}
+      />
     ),
   };
 }

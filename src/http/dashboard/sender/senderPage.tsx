@@ -7,6 +7,7 @@ import { Copyable, Facts } from "../components/list.tsx";
 import { Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
 import type { FormFaults } from "../frame/formFaults.ts";
+import { MailRecordsToCome } from "./mailRecordsPage.tsx";
 import { nameOf, SenderStatus, type ShownSender } from "./senderListPage.tsx";
 
 interface SenderPageProps {
@@ -43,6 +44,7 @@ export const SenderPage: FC<SenderPageProps> = (props) => {
       ) : (
         <MailVerification visit={visit} sender={sender} mail={props.mail} mailsLinks={props.mailsLinks} />
       )}
+      <MailRecordsToCome visit={visit} senderId={sender.id} />
       <DisplayName {...props} />
       <section class="section">
         <h2>About it</h2>

@@ -17,6 +17,7 @@ import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { fieldOf } from "../frame/formBody.ts";
 import { type FormFaults, formFaults } from "../frame/formFaults.ts";
 import { seeOther } from "../frame/notices.ts";
+import { MailRecordsPage } from "./mailRecordsPage.tsx";
 import { type AddSenderForm, nameOf, SenderList } from "./senderListPage.tsx";
 import { SenderPage } from "./senderPage.tsx";
 
@@ -85,6 +86,12 @@ function listRoutes(options: DashboardOptions): readonly DashboardRoute[] {
       scope: SCOPE,
       answer: async (visit) => senderPage(options, visit, await senderOf(options, visit)),
     },
+    {
+      method: "GET",
+      path: `${ONE}/records`,
+      scope: SCOPE,
+      answer: async (visit) => mailRecordsPage(options, visit, await senderOf(options, visit)),
+    },
   ];
 }
 
@@ -150,6 +157,19 @@ function senderPage(
         displayName={refused?.displayName ?? null}
       />
     ),
+  };
+}
+
+async function mailRecordsPage(
+  { mailRecords }: DashboardOptions,
+  { params }: Visit,
+  { sender: { name } }: SenderView,
+): Promise<Page> {
+  const domain = name.slice(name.lastIndexOf("@") + 1);
+  return {
+    title: `Mail records of ${domain}`,
+    above: [...ABOVE, { path: `${PATH}/${params.id}`, title: name }],
+    body: <MailRecordsPage domain={domain} findings={await mailRecords(domain)} />,
   };
 }
 

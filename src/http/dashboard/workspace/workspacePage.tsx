@@ -8,7 +8,10 @@ import { Copyable, Facts, RowTable } from "../components/list.tsx";
 import { Status } from "../components/status.tsx";
 import { Time } from "../components/time.tsx";
 import type { Visit } from "../frame/dashboardRoute.ts";
+import { listAddress } from "../message/messageListPage.tsx";
+import { searchText } from "../message/searchWords.ts";
 import { COUNTED } from "../overview/counts.ts";
+import type { TagUsage } from "./usageByTag.ts";
 
 /** A workspace as the API shows it. */
 type ShownWorkspace = ReturnType<typeof workspaceJson>;
@@ -16,12 +19,20 @@ type ShownWorkspace = ReturnType<typeof workspaceJson>;
 interface WorkspacePageProps {
   readonly visit: Visit;
   readonly workspace: ShownWorkspace;
-  /** Newest first; null: the key may not read it. */
-  readonly days: readonly UsageRow[] | null;
+  /** Null: the key may not read it. */
+  readonly usage: ShownUsage | null;
+}
+
+/** What the workspace's messages have come to. */
+export interface ShownUsage {
+  /** Newest first. */
+  readonly days: readonly UsageRow[];
+  /** Most messages first. */
+  readonly tags: readonly TagUsage[];
 }
 
 /** A workspace: whether it sends, what it uses, and what it may. */
-export const WorkspacePage: FC<WorkspacePageProps> = ({ visit, workspace, days }) => (
+export const WorkspacePage: FC<WorkspacePageProps> = ({ visit, workspace, usage }) => (
   <>
     <Heading
       title={workspace.name}
@@ -45,7 +56,8 @@ export const WorkspacePage: FC<WorkspacePageProps> = ({ visit, workspace, days }
       </p>
     )}
     <Limits workspace={workspace} />
-    {days === null ? null : <Usage days={days} />}
+    {usage === null ? null : <Usage days={usage.days} />}
+    {usage === null || usage.tags.length === 0 ? null : <Tags visit={visit} tags={usage.tags} />}
     <section class="section">
       <h2>About it</h2>
       <Facts
@@ -109,5 +121,33 @@ const Usage: FC<{ readonly days: readonly UsageRow[] }> = ({ days }) => (
         ]}
       />
     )}
+  </section>
+);
+
+const Tags: FC<{ readonly visit: Visit; readonly tags: readonly TagUsage[] }> = ({ visit, tags }) => (
+  <section class="section">
+    <h2>Tags of the last 30 days</h2>
+    <RowTable
+      label="Messages by tag, most messages first"
+      rows={tags}
+      idOf={({ tag }) => `tag-${encodeURIComponent(tag)}`}
+      linkOf={null}
+      columns={[
+        {
+          title: "Tag",
+          cell: ({ tag }) => (
+            <a class="clip" href={listAddress(visit, searchText({ tag }))}>
+              {tag}
+            </a>
+          ),
+        },
+        ...COUNTED.map((name) => ({
+          title: name.charAt(0).toUpperCase() + name.slice(1),
+          cell: (row: TagUsage) => grouped(row[name]),
+          isNumber: true,
+          isMinor: MINOR.has(name),
+        })),
+      ]}
+    />
   </section>
 );

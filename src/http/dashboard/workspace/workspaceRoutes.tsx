@@ -1,5 +1,6 @@
-import { listUsage, type UsageRow } from "../../../../projections/usage/queries.ts";
+import { listUsage } from "../../../../projections/usage/queries.ts";
 import { pauseWorkspace, resumeWorkspace } from "../../../commands/workspace/manageWorkspace.ts";
+import { mailOwnerId } from "../../../kernel/mail/mailOwner.ts";
 import { DAY_MS, rfc3339 } from "../../../kernel/time.ts";
 import { readInSteps } from "../../lists/caughtUpReads.ts";
 import { readShownWorkspace, whenCounted } from "../../workspace/readShownWorkspace.ts";
@@ -7,7 +8,8 @@ import { Confirmation } from "../components/form.tsx";
 import type { DashboardOptions } from "../frame/dashboardOptions.ts";
 import type { DashboardRoute, Page, Visit } from "../frame/dashboardRoute.ts";
 import { seeOther } from "../frame/notices.ts";
-import { WorkspacePage } from "./workspacePage.tsx";
+import { usageByTag } from "./usageByTag.ts";
+import { type ShownUsage, WorkspacePage } from "./workspacePage.tsx";
 
 const PATH = "/workspace";
 const SCOPE = "workspace:manage";
@@ -45,19 +47,21 @@ async function workspacePage(options: DashboardOptions, visit: Visit): Promise<P
   const counted = { deps, emails: readModel("emails"), templates: readModel("templates") };
   await whenCounted(counted);
   const workspace = await readShownWorkspace(counted, visit.workspaceId);
-  const days = visit.may("email:read") ? await usageByDay(options, visit) : null;
-  return { title: "Workspace", body: <WorkspacePage visit={visit} workspace={workspace} days={days} /> };
+  const usage = visit.may("email:read") ? await usageOf(options, visit) : null;
+  return { title: "Workspace", body: <WorkspacePage visit={visit} workspace={workspace} usage={usage} /> };
 }
 
-/** The days on which anything happened, newest first. */
-async function usageByDay(
+/** The days on which anything happened, newest first, and the tags of their messages. */
+async function usageOf(
   { deps, readModel }: DashboardOptions,
-  { workspaceId }: Visit,
-): Promise<readonly UsageRow[]> {
+  { workspaceId, principal }: Visit,
+): Promise<ShownUsage> {
+  const emails = readModel("emails");
   const tomorrow = (Math.floor(deps.clock.now() / DAY_MS) + 1) * DAY_MS;
   const range = { from: rfc3339(tomorrow - USAGE_DAYS * DAY_MS), before: rfc3339(tomorrow) };
   const query = { ownerId: workspaceId, ...range, by: "day", limit: USAGE_DAYS } as const;
-  return (await readInSteps(readModel("emails"), (db) => listUsage(db, query))).rows;
+  const { rows: days } = await readInSteps(emails, (db) => listUsage(db, query));
+  return { days, tags: await usageByTag({ deps, emails }, { ownerId: mailOwnerId(principal), ...range }) };
 }
 
 function pausePage(visit: Visit): Page {

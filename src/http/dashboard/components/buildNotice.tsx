@@ -1,0 +1,64 @@
+import type { FC } from "hono/jsx";
+import type { ReadModelBuild } from "../frame/dashboardOptions.ts";
+import type { Visit } from "../frame/dashboardRoute.ts";
+import { Empty } from "./list.tsx";
+
+/** Where {@link BuildNotice} asks how far the work is. */
+export const BUILD_PATH = "/live/read-models";
+/** In its address: the page shows nothing yet, and is loaded again when there is something. */
+export const WITHOUT_ROWS = "without-rows";
+
+interface BuildNoticeProps {
+  readonly to: Visit["to"];
+  /** Null: it has just ended. */
+  readonly build: ReadModelBuild | null;
+  /** Whether the page has nothing to show until then. */
+  readonly isWithoutRows: boolean;
+}
+
+/** Stands above a page while the read models are being built, and says how far they are. */
+export const BuildNotice: FC<BuildNoticeProps> = ({ to, build, isWithoutRows }) => {
+  if (build === null) {
+    return (
+      <p class="notice" role="status">
+        Lists and figures are complete now.{" "}
+        <button type="button" data-reload>
+          Load the page again
+        </button>
+      </p>
+    );
+  }
+  const percent = Math.floor(build.done * 100);
+  return (
+    <section
+      id="read-model-build"
+      class="standing waiting"
+      aria-label="Read models"
+      hx-get={to(BUILD_PATH) + (isWithoutRows ? `?${WITHOUT_ROWS}` : "")}
+      hx-trigger="every 2s"
+      hx-target="this"
+      hx-swap="outerHTML"
+    >
+      <div class="task">
+        <h2>Lists and figures are being built</h2>
+        <p>
+          They are made from the log, of which {percent}% is read.{" "}
+          {isWithoutRows
+            ? "This page shows up as soon as its list is there."
+            : "What is newer is missing here until then."}{" "}
+          Nothing is lost, and messages are accepted meanwhile.
+        </p>
+        <p>
+          <progress max={100} value={percent} aria-label="Read of the log" /> {percent}%
+        </p>
+      </div>
+    </section>
+  );
+};
+
+/** Stands where rows will be, in place of what is said of a list that is empty. */
+export const RowsToCome: FC = () => (
+  <Empty title="The list is being built">
+    <p>What it lacks is in the log, and comes as that is read.</p>
+  </Empty>
+);

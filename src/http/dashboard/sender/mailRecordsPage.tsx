@@ -1,0 +1,80 @@
+import type { FC } from "hono/jsx";
+import type { MailRecordFinding } from "../../../commands/sender/mailRecords.ts";
+import { Heading } from "../components/heading.tsx";
+import { Status, type Tone } from "../components/status.tsx";
+import type { Visit } from "../frame/dashboardRoute.ts";
+
+/** The id of what a sender's page takes from here. */
+const PART_ID = "mail-records";
+
+/** Stands on a sender's page until a script has put the records in its place, which takes a look into the DNS. */
+export const MailRecordsToCome: FC<{ readonly visit: Visit; readonly senderId: string }> = ({
+  visit,
+  senderId,
+}) => {
+  const at = visit.to(`/senders/${senderId}/records`);
+  return (
+    <section
+      id={PART_ID}
+      class="section card"
+      hx-get={at}
+      hx-select={`#${PART_ID}`}
+      hx-trigger="load"
+      hx-target="this"
+      hx-swap="outerHTML"
+    >
+      <h2>What receivers look up</h2>
+      <p class="soft">
+        <a href={at}>Look up SPF, DKIM and DMARC</a>
+      </p>
+    </section>
+  );
+};
+
+interface MailRecordsProps {
+  readonly domain: string;
+  readonly findings: readonly MailRecordFinding[];
+}
+
+const STATES: Readonly<Record<MailRecordFinding["status"], { readonly label: string; readonly tone: Tone }>> =
+  {
+    ok: { label: "found", tone: "good" },
+    missing: { label: "missing", tone: "waiting" },
+    wrong: { label: "wrong", tone: "bad" },
+    unknown: { label: "not known", tone: "quiet" },
+  };
+
+/** What was found in the DNS of a domain by which receivers know mail from it. */
+export const MailRecordsPage: FC<MailRecordsProps> = ({ domain, findings }) => (
+  <>
+    <Heading title={`Mail records of ${domain}`} />
+    <section id={PART_ID} class="section card">
+      <h2>What receivers look up</h2>
+      <dl class="facts">
+        {findings.map(({ kind, name, status, detail }) => (
+          <div>
+            <dt>
+              {kind} <Status status={status} {...STATES[status]} />
+            </dt>
+            <dd>
+              <code>{name}</code>
+              <p class="soft details">{sentenceOf(status, detail)}</p>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      {findings.some(({ kind }) => kind === "DKIM") ? null : (
+        <p class="hint">
+          DKIM was not looked up: this service signs nothing for the domain. Your relay may, with a key of its
+          own: it says which record that needs.
+        </p>
+      )}
+    </section>
+  </>
+);
+
+/** A record as it stands; of what is not well, what to do. */
+function sentenceOf(status: MailRecordFinding["status"], detail: string): string {
+  if (status === "ok") return detail;
+  return `${detail.charAt(0).toUpperCase()}${detail.slice(1)}.`;
+}

@@ -1,0 +1,51 @@
+import { listUsage, type UsageRow } from "../../../../projections/usage/queries.ts";
+import type { Dependencies } from "../../../commands/dependencies.ts";
+import { type ReadModel, readInSteps } from "../../lists/caughtUpReads.ts";
+import { tagNames } from "../../usage/tagNames.ts";
+import { COUNTED, type Counted } from "../overview/counts.ts";
+
+/** What became of the messages with one tag. */
+export interface TagUsage extends Readonly<Record<Counted, number>> {
+  /** As messages spell it. */
+  readonly tag: string;
+}
+
+/** Rows of a day and a tag that are added up; the days before them are left out. */
+const ROWS_MAX = 2_000;
+/** Tags that are shown: those with the most messages. */
+const TAGS_MAX = 20;
+
+/** Which messages are counted. Times are RFC 3339. */
+interface Counting {
+  /** Whose mail, as `mailOwnerId` names it. */
+  readonly ownerId: string;
+  readonly from: string;
+  readonly before: string;
+}
+
+/** What became of messages by their tags, most messages first. Tags whose names are all erased are left out. */
+export async function usageByTag(
+  { deps, emails }: { readonly deps: Dependencies; readonly emails: ReadModel },
+  counting: Counting,
+): Promise<readonly TagUsage[]> {
+  const query = { ...counting, by: "day", groupBy: "tag", limit: ROWS_MAX } as const;
+  const { rows } = await readInSteps(emails, (db) => listUsage(db, query));
+  const sums = new Map<string, Record<Counted, number>>();
+  for (const row of rows) sums.set(row.group, added(row, sums.get(row.group)));
+  const most = [...sums]
+    .map(([group, counts]) => ({ group, counts }))
+    .sort((one, other) => other.counts.accepted - one.counts.accepted)
+    .slice(0, TAGS_MAX);
+  const names = await tagNames({ deps, emails }, counting.ownerId, most);
+  return most.flatMap(({ group, counts }) => {
+    const tag = names.get(group);
+    return tag === undefined ? [] : [{ tag, ...counts }];
+  });
+}
+
+function added(row: UsageRow, sum: Record<Counted, number> | undefined): Record<Counted, number> {
+  return Object.fromEntries(COUNTED.map((name) => [name, row[name] + (sum?.[name] ?? 0)])) as Record<
+    Counted,
+    number
+  >;
+}

@@ -1,0 +1,28 @@
+import { newestTagged } from "../../../projections/emails.ts";
+import type { UsagePlace } from "../../../projections/usage/countedRows.ts";
+import type { Dependencies } from "../../commands/dependencies.ts";
+import { readEmail } from "../../commands/email/readEmail.ts";
+import { mailOwnerOf } from "../../kernel/mail/mailOwner.ts";
+import { type ReadModel, scheduledRead } from "../lists/caughtUpReads.ts";
+
+interface TagOptions {
+  readonly deps: Dependencies;
+  /** The read model `emails`. */
+  readonly emails: ReadModel;
+}
+
+/** How the tags of these rows are spelled, by their hashes, as far as a message still says so. */
+export async function tagNames(
+  { deps, emails }: TagOptions,
+  ownerId: string,
+  rows: readonly Pick<UsagePlace, "group">[],
+): Promise<ReadonlyMap<string, string>> {
+  const hashes = [...new Set(rows.map(({ group }) => group))];
+  const ids = await scheduledRead(emails, (db) => hashes.map((hash) => newestTagged(db, hash)));
+  const names = new Map<string, string>();
+  await emails.scheduler.mapEach(ids, async (id) => {
+    const view = id === null ? null : await readEmail(deps, mailOwnerOf(ownerId), id);
+    for (const tag of view?.content?.tags ?? []) names.set(deps.keys.hashTag(ownerId, tag), tag);
+  });
+  return names;
+}

@@ -1,0 +1,53 @@
+import { projections } from "../../../projections/index.ts";
+import type { ReadModelBuild } from "../../http/dashboard/frame/dashboardOptions.ts";
+import { SECOND_MS } from "../../kernel/time.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type EventStore, LOG_START } from "../../ports/eventStore.ts";
+import { readingProgress } from "../../ports/readingFraction.ts";
+import { behindSince } from "../../readModels/lag.ts";
+import type { ReaderStatus, Readers } from "../../readModels/readers.ts";
+
+/** Read models that lack nothing older than this keep up with the log, in ms. */
+const LAG_MS_MAX = 5 * SECOND_MS;
+/** How long a look is good for, in ms: it reads the log. */
+const LOOK_MS = SECOND_MS;
+
+interface BuildOptions {
+  readonly store: EventStore;
+  readonly clock: Clock;
+  readonly readers: Pick<Readers, "status">;
+}
+
+/**
+ * How far the read models have come that lack more than what was written just now: after a start on a large log that
+ * they were not made from yet, say. Null while all keep up. Costs nothing then.
+ */
+export function readModelBuild({
+  store,
+  clock,
+  readers,
+}: BuildOptions): () => Promise<ReadModelBuild | null> {
+  let last: Promise<ReadModelBuild | null> = Promise.resolve(null);
+  let goodUntil = Number.NEGATIVE_INFINITY;
+  return () => {
+    const late = readers.status().filter(({ isCaughtUp, state }) => !isCaughtUp && state !== "failed");
+    if (late.length === 0) return Promise.resolve(null);
+    if (clock.monotonicMs() < goodUntil) return last;
+    goodUntil = clock.monotonicMs() + LOOK_MS;
+    // A store that does not answer is told elsewhere.
+    last = lookAt({ store, clock }, late).catch(() => null);
+    return last;
+  };
+}
+
+async function lookAt(
+  { store, clock }: Pick<BuildOptions, "store" | "clock">,
+  late: readonly ReaderStatus[],
+): Promise<ReadModelBuild | null> {
+  const position = late.map((model) => model.position).sort()[0] ?? LOG_START;
+  const names = new Set(late.map(({ name }) => name));
+  const events = [...new Set(projections.flatMap((model) => (names.has(model.name) ? model.events : [])))];
+  const since = await behindSince(store, { events }, position);
+  if (since === null || since === "unknown" || clock.now() - since < LAG_MS_MAX) return null;
+  return { done: readingProgress({ position, head: await store.head() }) };
+}

@@ -1,0 +1,27 @@
+import type { RelayChange } from "../../adapters/nodemailer/relayFailover.ts";
+import { relayName, smtpRelaysFromUrls } from "../../adapters/nodemailer/smtpOptions.ts";
+import type { RelayState } from "../../http/dashboard/frame/dashboardOptions.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { isOutbox } from "../adapters/openMailTransport.ts";
+import type { Config } from "../config/config.ts";
+
+/** How each of several relays stands. */
+export interface RelayStates {
+  /** To be called with each change that the failover tells. */
+  note(change: RelayChange): void;
+  /** In the order of SMTP_URL; none where there is but one, whose trouble is told by the delivery itself. */
+  list(): readonly RelayState[];
+}
+
+/** All of them take mail until something else is told. */
+export function relayStates(config: Pick<Config, "smtpUrl">, clock: Clock): RelayStates {
+  const names = isOutbox(config) ? [] : smtpRelaysFromUrls(config.smtpUrl).map(relayName);
+  const resting = new Map<string, NonNullable<RelayState["resting"]>>();
+  return {
+    note({ relay, reason }) {
+      if (reason === null) resting.delete(relay);
+      else resting.set(relay, { since: clock.now(), reason });
+    },
+    list: () => (names.length < 2 ? [] : names.map((name) => ({ name, resting: resting.get(name) ?? null }))),
+  };
+}
