@@ -9,12 +9,15 @@ const ENTRIES_MAX = 10_000;
 
 /** States that decisions look at, folded from their own streams and no older than a second. */
 export interface AggregateCache<State> {
-  /** What {@link get} would say, where no waiting is needed for it; else null. */
+  /** What {@link loaded} answers without a promise; else null. */
   known(id: string): Loaded<State> | null;
   /** The state of `id`. Throws `StoreError` when it is not fresh and the store cannot be read. */
   get(id: string): Promise<State>;
-  /** The same with its revision: from where on to read what is newer. */
-  loaded(id: string): Promise<Loaded<State>>;
+  /**
+   * The same with its revision: from where on to read what is newer. No promise where it is in memory and fresh: a send
+   * asks five times.
+   */
+  loaded(id: string): Loaded<State> | Promise<Loaded<State>>;
   /** Forgets `id`: what this instance has just written shows at once. */
   forget(id: string): void;
 }
@@ -64,14 +67,16 @@ export function aggregateCache<State, Event extends DomainEvent>(
     return read(id, entry?.loaded);
   };
 
+  const known = (id: string): Loaded<State> | null => {
+    const entry = entries.get(id);
+    if (!entry?.isLoaded || performance.now() >= entry.freshUntil) return null;
+    return entry.loaded ?? null;
+  };
+
   return {
-    known(id) {
-      const entry = entries.get(id);
-      if (!entry?.isLoaded || performance.now() >= entry.freshUntil) return null;
-      return entry.loaded ?? null;
-    },
+    known,
     get: async (id) => (await fresh(id).loading).state,
-    loaded: (id) => fresh(id).loading,
+    loaded: (id) => known(id) ?? fresh(id).loading,
     forget(id) {
       const loaded = entries.peek(id)?.loaded;
       if (loaded === undefined) entries.delete(id);

@@ -32,7 +32,7 @@ export async function authenticate(
   const keyId = apiKeyId(token);
   if (keyId === null) return "malformed";
   const hash = deps.keys.hashApiKey(token);
-  const { state: key } = deps.apiKeys.known(keyId) ?? (await deps.apiKeys.loaded(keyId));
+  const { state: key } = await deps.apiKeys.loaded(keyId);
   if (key === null || !equalInConstantTime(hash, key.hash)) return "unknown";
   return admitted(deps, keyId, key);
 }

@@ -169,8 +169,7 @@ async function prepare(deps: Dependencies, send: SendEmail): Promise<Prepared | 
   if (typeof sender === "string") {
     return refused("SENDER_UNAVAILABLE", [{ pointer: "/from", message: SENDER_FAULTS[sender] }]);
   }
-  const { state: workspace } =
-    deps.workspaces.known(workspaceId) ?? (await deps.workspaces.loaded(workspaceId));
+  const { state: workspace } = await deps.workspaces.loaded(workspaceId);
   if (workspace?.paused) return refused("SENDING_PAUSED");
   const rendered =
     send.template === null ? asItIs(send.content) : await renderedContent(deps, send, send.template);

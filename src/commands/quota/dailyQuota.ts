@@ -75,7 +75,7 @@ export function dailyQuota(options: DailyQuotaOptions): DailyQuota {
 
   return {
     async take(workspaceId, messageId, at) {
-      const { state: workspace } = workspaces.known(workspaceId) ?? (await workspaces.loaded(workspaceId));
+      const { state: workspace } = await workspaces.loaded(workspaceId);
       const messagesPerDay = workspace?.limits.messagesPerDay ?? limitsDefault.messagesPerDay;
       const isSingle = await keptBlockOf(workspaceId, at).take(messagesPerDay, messageId);
       return isSingle === null ? null : { at, messageId: isSingle ? messageId : null };

@@ -20,7 +20,7 @@ export async function authorizingSender(
   from: Address,
 ): Promise<AuthorizingSender | SenderFault> {
   const senderId = keys.hashAddress(workspaceId, from.canonical);
-  const { state: address } = senders.known(senderId) ?? (await senders.loaded(senderId));
+  const { state: address } = await senders.loaded(senderId);
   const displayName = address?.displayName ?? null;
   if (authorityOf(address, null) === "address") return { senderId, domainSenderId: null, displayName };
   const domainSenderId = domainSenderIdOf(keys, workspaceId, from);

@@ -30,8 +30,7 @@ export function authorize(deps: Dependencies, route: Route) {
     if (typeof principal === "string") throw await unauthorized(request, principal);
     const context = requestContextOf(request);
     const { workspaceId } = principal;
-    const { state: workspace } =
-      deps.workspaces.known(workspaceId) ?? (await deps.workspaces.loaded(workspaceId));
+    const { state: workspace } = await deps.workspaces.loaded(workspaceId);
     const limits = limitsOf(workspace, deps.limitsDefault);
     const { headers, retryAfterSeconds } = await context.server.rateLimits.count(principal, limits);
     Object.assign(context.answerHeaders, headers);
