@@ -11,7 +11,7 @@ COPY src ./src
 RUN mkdir /data && chown bun:bun /data
 USER bun
 # Its heap grows as on a machine with 256 MiB: docs/performance.md.
-ENV HOST=0.0.0.0 DATA_DIR=/data BUN_JSC_forceRAMSize=268435456
+ENV HOST=0.0.0.0 DATA_DIR=/data BUN_JSC_forceRAMSize=268435456 BUN_JSC_useFTLJIT=0
 EXPOSE 3000
 VOLUME /data
 STOPSIGNAL SIGTERM

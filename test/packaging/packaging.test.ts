@@ -45,11 +45,16 @@ interface ComposeService {
   readonly ports?: readonly string[];
 }
 
-test("every way to start the service sets how much the heap may grow", async () => {
-  const setting = /BUN_JSC_forceRAMSize=(?:\$\{BUN_JSC_forceRAMSize:-)?268435456\b/;
-  for (const file of ["Dockerfile", "docs/deployment.md"])
-    expect(await readFile(join(ROOT, file), "utf8")).toMatch(setting);
-  expect(manifest.scripts.start).toMatch(setting);
+test("every way to start the service sets how much the heap may grow, and leaves out the last compiler", async () => {
+  const settings = [
+    /BUN_JSC_forceRAMSize=(?:\$\{BUN_JSC_forceRAMSize:-)?268435456\b/,
+    /BUN_JSC_useFTLJIT=(?:\$\{BUN_JSC_useFTLJIT:-)?0\b/,
+  ];
+  for (const setting of settings) {
+    for (const file of ["Dockerfile", "docs/deployment.md"])
+      expect(await readFile(join(ROOT, file), "utf8")).toMatch(setting);
+    expect(manifest.scripts.start).toMatch(setting);
+  }
 });
 
 describe("the containers", () => {
