@@ -679,7 +679,8 @@ describe.each(await testStores())("templates on $name", (store) => {
         const second = await draft(id, { subject: "Second" });
         await done(200, tryPublish(id, second.id));
         await until(async () => (await subjectBy()) === "Second", "the new version on the other instance");
-        expect((await read(PATH, elsewhere)).data[0].current_version_id).toBe(second.id);
+        const listed = async () => (await elsewhere.call("GET", PATH)).json.data?.[0]?.current_version_id;
+        await until(async () => (await listed()) === second.id, "the list of the other instance");
         await archive(id);
         await until(
           async () => (await subjectBy()) === "TEMPLATE_UNAVAILABLE",
