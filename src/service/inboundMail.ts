@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { returnedMailParser } from "../adapters/postalMime/returnedMailParser.ts";
+import { threadedReturnedMail } from "../adapters/postalMime/threadedReturnedMail.ts";
 import { openInboundMailServer } from "../adapters/smtpServer/inboundMailServer.ts";
 import type { Dependencies } from "../commands/dependencies.ts";
 import {
@@ -43,6 +43,7 @@ export async function openInboundMail(
   const { inbound: place, bounceDomains, baseUrl } = config;
   if (place === null) return null;
   const counts = new Map<string, number>();
+  const parser = threadedReturnedMail();
   let answering: Answering | null = null;
   const server = await openInboundMailServer(
     {
@@ -79,11 +80,14 @@ export async function openInboundMail(
     counts,
     answer(deps, isClosed) {
       const { store, content, keys, clock } = deps;
-      const shared = { store, content, keys, bounceDomains, parser: returnedMailParser };
+      const shared = { store, content, keys, bounceDomains, parser };
       const actor = `worker:${newId()}`;
       answering = { context: { ...shared, ...place, actor, now: () => clock.now() }, isClosed };
     },
-    stop: (graceMs) => server.close(graceMs),
+    async stop(graceMs) {
+      await server.close(graceMs);
+      parser.close();
+    },
   };
 }
 

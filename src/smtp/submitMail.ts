@@ -42,7 +42,7 @@ export async function submitMail(
 ): Promise<readonly string[]> {
   await countRequest(deps, rateLimits, principal);
   if (!hasPlainLines(bytes)) throw invalid("", "holds a CR or LF alone, or a NUL: lines end with CRLF");
-  const parsed = await parser.parse(bytes);
+  const parsed = await parser.parse(bytes, principal.workspaceId);
   if (parsed.kind === "refused") throw invalid("", parsed.reason);
   const { workspaceId, keyId, isTest } = principal;
   const actor = `api-key:${keyId}`;

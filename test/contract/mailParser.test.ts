@@ -3,16 +3,17 @@ import { postalMimeParser } from "../../src/adapters/postalMime/mailParser.ts";
 import type { ParsedMail } from "../../src/ports/submission/mailParser.ts";
 
 const parser = postalMimeParser();
+const OWNER = "shop";
 afterAll(() => parser.close());
 
 async function read(text: string | Uint8Array): Promise<ParsedMail> {
-  const result = await parser.parse(typeof text === "string" ? Buffer.from(text) : text);
+  const result = await parser.parse(typeof text === "string" ? Buffer.from(text) : text, OWNER);
   if (result.kind === "refused") throw new Error(result.reason);
   return result.mail;
 }
 
 async function refusal(text: string): Promise<string | null> {
-  const result = await parser.parse(Buffer.from(text));
+  const result = await parser.parse(Buffer.from(text), OWNER);
   return result.kind === "refused" ? result.reason : null;
 }
 
@@ -116,9 +117,21 @@ describe("a mail", () => {
     const timer = setInterval(() => {
       turns += 1;
     }, 1);
-    await parser.parse(Buffer.from(`From: a@example.com\r\n${"\r\n".repeat(8_000_000)}`));
+    await parser.parse(Buffer.from(`From: a@example.com\r\n${"\r\n".repeat(8_000_000)}`), OWNER);
     clearInterval(timer);
     expect(turns).toBeGreaterThan(5);
     expect((await read(`From: a@example.com\r\nSubject: Next\r\n\r\n${LARGE}`)).subject).toBe("Next");
+  });
+
+  test("of one owner waits for one of another's at a time", async () => {
+    const large = Buffer.from(`From: a@example.com\r\nSubject: Hello\r\n\r\n${"\r\n".repeat(100_000)}`);
+    const order: string[] = [];
+    const parse = async (owner: string, nth: number) => {
+      await parser.parse(large, owner);
+      order.push(`${owner} ${nth}`);
+    };
+    const greedy = [1, 2, 3, 4].map((nth) => parse("greedy", nth));
+    await Promise.all([...greedy, parse("other", 1), parse("other", 2)]);
+    expect(order).toEqual(["greedy 1", "greedy 2", "other 1", "greedy 3", "other 2", "greedy 4"]);
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { returnedMailParser } from "../../src/adapters/postalMime/returnedMailParser.ts";
+import { threadedReturnedMail } from "../../src/adapters/postalMime/threadedReturnedMail.ts";
 import { type ReturnedMail, readReturnedMail } from "../../src/domain/email/feedback/readReturnedMail.ts";
 import { COMPLAINTS_AND_REPLIES } from "./returnedMail/complaintsAndReplies.ts";
 import { mutatedMail } from "./returnedMail/mutatedMail.ts";
@@ -63,4 +64,18 @@ describe("mail that came back", () => {
       expect(performance.now() - startedAt).toBeLessThan(READING_MS_MAX);
     }
   });
+});
+
+test("mail that is made to take long to read holds up nobody", async () => {
+  const parser = threadedReturnedMail();
+  const mail = Buffer.from(`From: postmaster@example.com\r\n\r\n${"\r\n".repeat(130_000)}`);
+  let turns = 0;
+  const timer = setInterval(() => {
+    turns += 1;
+  }, 1);
+  const read = await Promise.all(Array.from({ length: 10 }, () => parser.parse(mail)));
+  clearInterval(timer);
+  parser.close();
+  expect(read.every((parsed) => parsed !== null)).toBe(true);
+  expect(turns).toBeGreaterThan(5);
 });

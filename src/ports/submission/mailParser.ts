@@ -42,7 +42,10 @@ export type MailParseResult =
 
 /** Reads mails that strangers wrote. */
 export interface MailParser {
-  /** Never holds up the loop of its caller for long, however large or hostile the mail is. Throws for bugs alone. */
-  parse(bytes: Uint8Array): Promise<MailParseResult>;
+  /**
+   * Never holds up the loop of its caller for long, however large or hostile the mail is, nor one owner's mails for all
+   * of another's. Throws for bugs alone.
+   */
+  parse(bytes: Uint8Array, owner: string): Promise<MailParseResult>;
   close(): void;
 }

@@ -1,0 +1,76 @@
+/** How long the reading of one mail may take, in ms; one of 16 MB as programs write them takes a tenth of that. */
+const PARSE_MS_MAX = 5_000;
+
+interface Job<Result> {
+  readonly bytes: Uint8Array;
+  readonly settle: PromiseWithResolvers<Result>;
+}
+
+/** A thread that reads mails one after another. */
+export interface ParserThread<Result> {
+  /** Owners take turns, so that nobody's mails wait for all of another one's. Rejects for bugs alone. */
+  parse(bytes: Uint8Array, owner: string): Promise<Result>;
+  close(): void;
+}
+
+/**
+ * Reads mails on a thread of its own, which begins with the first of them. `script` answers each message, the bytes of a
+ * mail, with what it has read. One that takes longer than {@link PARSE_MS_MAX} is `tooLong`, and the thread is ended.
+ */
+export function parserThread<Result>(script: string, tooLong: Result): ParserThread<Result> {
+  const waiting = new Map<string, Job<Result>[]>();
+  let thread: Worker | null = null;
+  let isBusy = false;
+
+  const end = (ended: Worker) => {
+    ended.terminate();
+    if (thread === ended) thread = null;
+  };
+
+  const next = () => {
+    const [owner, jobs = []] = waiting.entries().next().value ?? [];
+    const job = jobs.shift();
+    isBusy = job !== undefined;
+    if (owner === undefined || job === undefined) return;
+    // Behind all others, who are in the order in which they are read.
+    waiting.delete(owner);
+    if (jobs.length > 0) waiting.set(owner, jobs);
+    run(job);
+  };
+
+  const run = ({ bytes, settle }: Job<Result>) => {
+    const worker = thread ?? new Worker(script);
+    thread = worker;
+    const timer = setTimeout(() => {
+      end(worker);
+      settle.resolve(tooLong);
+      next();
+    }, PARSE_MS_MAX);
+    worker.onmessage = ({ data }: MessageEvent<Result>) => {
+      clearTimeout(timer);
+      settle.resolve(data);
+      next();
+    };
+    worker.onerror = ({ message }) => {
+      clearTimeout(timer);
+      end(worker);
+      settle.reject(new Error(message));
+      next();
+    };
+    worker.postMessage(bytes);
+  };
+
+  return {
+    parse(bytes, owner) {
+      const settle = Promise.withResolvers<Result>();
+      const jobs = waiting.get(owner);
+      if (jobs === undefined) waiting.set(owner, [{ bytes, settle }]);
+      else jobs.push({ bytes, settle });
+      if (!isBusy) next();
+      return settle.promise;
+    },
+    close() {
+      if (thread !== null) end(thread);
+    },
+  };
+}
