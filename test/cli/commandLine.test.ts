@@ -233,6 +233,11 @@ describe("keys and senders on the command line", () => {
       const all = await run("api-key", "create", ...of);
       expect(all.err).toContain("it has every scope, since --scopes was not given: email:send, ");
       expect(all.out).toMatch(/^pl_\w+\n$/);
+      const staging = await run("api-key", "create", ...of, "--test");
+      expect(staging.out).toMatch(/^pl_test_\w{50}\n$/);
+      expect(staging.err).toContain("every scope that a test key can hold");
+      const tooMuch = await run("api-key", "create", ...of, "--test", "--scopes", "webhook:manage");
+      expect(tooMuch.err).toContain("a test key can hold email:send, email:read, attachment:manage");
       const bound = ["--sender", "Shop.example, Ana@example.com", "--client-range", "10.0.0.0/8,::1"];
       const first = await run("api-key", "create", ...of, "--scopes", "email:send", ...bound, "--json");
       expect({ err: first.err, scopes: first.json.scopes }).toEqual({ err: "", scopes: ["email:send"] });

@@ -53,7 +53,8 @@ export async function logIn(url: string, secret: string): Promise<Visitor> {
   return visitorOf(url, cookie);
 }
 
-function visitorOf(url: string, cookie: string): Visitor {
+/** Somebody with the cookie of a session. */
+export function visitorOf(url: string, cookie: string): Visitor {
   const get: Visitor["get"] = (path, headers = {}) =>
     askDashboard(url, path, { headers: { cookie, ...headers } });
   const formToken = async () => {
