@@ -1,7 +1,7 @@
 import {
   canStartEventStoreDb,
-  type EventStoreDbServer,
   findEventStoreDb,
+  type OwnServer,
   SERVER_VARIABLE,
   startEventStoreDb,
 } from "../support/stores/eventstoredb.ts";
@@ -13,6 +13,8 @@ export interface LaneServers {
   has(lane: Lane): boolean;
   /** What a file that runs in `lane` is started with. */
   env(lane: Lane): Promise<Readonly<Record<string, string>>>;
+  /** Ends those that we have started. A lane that asks again gets a new one. */
+  stop(): Promise<void>;
 }
 
 /** Whether a test file asks for the server that test files share. */
@@ -20,20 +22,51 @@ export function usesSharedServer(text: string): boolean {
   return /\b(testStores|eventStoreDb)\(/.test(text);
 }
 
+/** Each service of a test reads the whole log when it starts, and each file leaves thousands of events in it. */
+const FILES_ON_A_SERVER_MAX = 4;
+
+/** Starts a server for one lane after another. */
+export type StartServer = () => Promise<Pick<OwnServer, "url" | "port" | "folder" | "process">>;
+
+/** A lane's server, and how many files have had it. */
+interface LaneServer {
+  readonly server: Awaited<ReturnType<StartServer>>;
+  files: number;
+}
+
 /**
- * A server for each lane where they can be started: instances on one log deliver each other's mail, so two
- * files that run at once may not share a log. A server that is not ours belongs to the first lane alone.
+ * A server for each lane, and after some files a new one: instances on one log deliver each other's mail, so two files
+ * that run at once may not share a log.
  */
-export async function laneServers(): Promise<LaneServers> {
-  const isOurs = canStartEventStoreDb && !process.env.EVENTSTORE_URL;
-  const found = isOurs ? null : await findEventStoreDb();
-  const started = new Map<Lane, Promise<EventStoreDbServer | null>>();
+export function ownServers(start: StartServer): LaneServers {
+  const current = new Map<Lane, LaneServer>();
   return {
-    has: (lane) => isOurs || found === null || lane === 0,
+    has: () => true,
     async env(lane) {
-      if (isOurs && !started.has(lane)) started.set(lane, startEventStoreDb());
-      const server = isOurs ? await started.get(lane) : found;
-      return { [SERVER_VARIABLE]: JSON.stringify(server ?? null) };
+      let used = current.get(lane);
+      if (used === undefined || used.files >= FILES_ON_A_SERVER_MAX) {
+        await used?.server.process.kill();
+        used = { server: await start(), files: 0 };
+        current.set(lane, used);
+      }
+      used.files += 1;
+      const { url, port, folder } = used.server;
+      return { [SERVER_VARIABLE]: JSON.stringify({ url, port, folder }) };
     },
+    async stop() {
+      await Promise.all([...current.values()].map(({ server }) => server.process.kill()));
+      current.clear();
+    },
+  };
+}
+
+/** Servers of our own where they can be started; one that is not ours belongs to the first lane alone. */
+export async function laneServers(): Promise<LaneServers> {
+  if (canStartEventStoreDb && !process.env.EVENTSTORE_URL) return ownServers(startEventStoreDb);
+  const found = await findEventStoreDb();
+  return {
+    has: (lane) => found === null || lane === 0,
+    env: async () => ({ [SERVER_VARIABLE]: JSON.stringify(found) }),
+    stop: async () => {},
   };
 }

@@ -118,6 +118,8 @@ export async function runTestFiles({ root, files, lanes, env }: RunOptions): Pro
   const mayRun = (file: string, lane: Lane) =>
     isForLane(file, lane) && (!onServer.has(file) || servers.has(lane));
   await runInLanes(beside, lanes, run, mayRun);
+  // They would take a part of a processor for nothing from what is to be alone.
+  await servers.stop();
   await runInLanes(files.filter(isAlone), 1, run);
   printSlowest(runs);
   return runFailedAgain(runs, (file) => runIn(0, file));

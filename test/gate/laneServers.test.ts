@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import { SERVER_VARIABLE } from "../support/stores/eventstoredb.ts";
+import { ownServers } from "./laneServers.ts";
+
+/** Servers that are none: their ports count up from 1. */
+function countedServers() {
+  const running = new Set<number>();
+  let started = 0;
+  const start = async () => {
+    started += 1;
+    const port = started;
+    running.add(port);
+    const process = {
+      pause: async () => {},
+      resume() {},
+      async kill() {
+        running.delete(port);
+      },
+      start: async () => {},
+    };
+    return { url: `esdb://${port}`, port, folder: `/${port}`, process };
+  };
+  return { start, running };
+}
+
+test("each lane has a server of its own, which makes room for a new one before its log is long", async () => {
+  const { start, running } = countedServers();
+  const servers = ownServers(start);
+  const portIn = async (lane: number) => JSON.parse((await servers.env(lane))[SERVER_VARIABLE] ?? "").port;
+  expect([await portIn(0), await portIn(1)]).toEqual([1, 2]);
+  for (const again of [1, 1, 1]) expect(await portIn(0)).toBe(again);
+  expect([...running]).toEqual([1, 2]);
+  expect(await portIn(0)).toBe(3);
+  expect([...running]).toEqual([2, 3]);
+  expect(await portIn(1)).toBe(2);
+  await servers.stop();
+  expect([...running]).toEqual([]);
+  expect(await portIn(0)).toBe(4);
+});
