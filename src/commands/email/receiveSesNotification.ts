@@ -1,6 +1,7 @@
 import { LRUCache } from "lru-cache";
 import { readSesEvent } from "../../domain/email/feedback/sesEvent.ts";
 import {
+  isInRegionOf,
   isSnsCertificateUrl,
   isSnsSignatureValid,
   isSnsUrl,
@@ -14,6 +15,8 @@ import { type FeedbackContext, recordEmailFeedback } from "./recordEmailFeedback
 /** Amazon changes its certificate once a year or so. */
 const CERTIFICATES_MAX = 10;
 const CERTIFICATE_AGE_MS_MAX = DAY_MS;
+/** Certificates that are asked for at once: anybody may name one, and only asking tells whether it is there. */
+const CERTIFICATES_ASKED_MAX = 5;
 
 /** What notifications are checked with. */
 export interface SesContext extends FeedbackContext {
@@ -52,7 +55,8 @@ function mayBeOurs({ Type = "", TopicArn = "", SigningCertURL = "" }: SnsMessage
   return (
     (SNS_TYPES as readonly string[]).includes(Type) &&
     ours.has(TopicArn) &&
-    isSnsCertificateUrl(SigningCertURL)
+    isSnsCertificateUrl(SigningCertURL) &&
+    isInRegionOf(SigningCertURL, TopicArn)
   );
 }
 
@@ -68,13 +72,23 @@ function eventOf({ Message = "" }: SnsMessage): unknown {
 /** Makes what takes notifications of Amazon SES that come through Amazon SNS. */
 export function sesNotifications(context: SesContext) {
   const certificates = new LRUCache<string, string>({ max: CERTIFICATES_MAX, ttl: CERTIFICATE_AGE_MS_MAX });
+  const asked = new Map<string, Promise<string | null>>();
 
   async function certificateOf(url: string): Promise<string | null> {
     const known = certificates.get(url);
     if (known !== undefined) return known;
-    const certificate = await context.sns.get(url);
-    if (certificate !== null) certificates.set(url, certificate);
-    return certificate;
+    const underWay = asked.get(url);
+    if (underWay !== undefined) return underWay;
+    if (asked.size >= CERTIFICATES_ASKED_MAX) return null;
+    const asking = context.sns.get(url);
+    asked.set(url, asking);
+    try {
+      const certificate = await asking;
+      if (certificate !== null) certificates.set(url, certificate);
+      return certificate;
+    } finally {
+      asked.delete(url);
+    }
   }
 
   /** Records what SES tells. A message that we do not know is no fault: the topic may tell of others. */

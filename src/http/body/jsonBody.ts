@@ -161,6 +161,12 @@ function shapeFault(bytes: Uint8Array): string | null {
   return null;
 }
 
+/** Throws for bytes that would take long to parse as JSON: {@link shapeFault}. */
+export function requireBoundedShape(bytes: Uint8Array): void {
+  const fault = shapeFault(bytes);
+  if (fault !== null) throw invalid("", fault);
+}
+
 function pointerTo(parent: string, key: string | number): string {
   return `${parent}/${String(key).toWellFormed().replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
@@ -268,8 +274,7 @@ export async function readJsonBody(
   if (beginsWithMark(bytes)) throw invalid("", "begins with a byte order mark, which JSON does not have");
   const isLarge = bytes.length > YIELD_ABOVE_BYTES;
   if (isLarge) await nextTurn();
-  const fault = shapeFault(bytes);
-  if (fault !== null) throw invalid("", fault);
+  requireBoundedShape(bytes);
   if (isLarge) await nextTurn();
   const value = parsed(textOf(bytes));
   if (isLarge) await nextTurn();

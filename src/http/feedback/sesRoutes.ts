@@ -1,7 +1,7 @@
 import { Elysia } from "elysia";
 import type { Dependencies } from "../../commands/dependencies.ts";
 import { type SesContext, sesNotifications } from "../../commands/email/receiveSesNotification.ts";
-import { readBytes, requireIdentity } from "../body/jsonBody.ts";
+import { readBytes, requireBoundedShape, requireIdentity } from "../body/jsonBody.ts";
 import { Problem } from "../server/problem.ts";
 import { bodyWithoutKey, requestContextOf } from "../server/requestContext.ts";
 import { routes } from "../server/routes.ts";
@@ -33,6 +33,7 @@ export function sesController({ deps, ...options }: SesOptions) {
         requireIdentity(request.headers);
         const incoming = bodyWithoutKey(request, BODIES_OF);
         const bytes = await readBytes(request, incoming, routes.takeSesNotification.bodyBytesMax);
+        requireBoundedShape(bytes);
         return new TextDecoder().decode(bytes);
       },
     },

@@ -36,6 +36,13 @@ export function isSnsCertificateUrl(text: string): boolean {
   return url !== null && isSnsUrl(text) && CERTIFICATE_PATH.test(url.pathname) && url.search === "";
 }
 
+/** Whether a URL is of Amazon SNS in the region of a topic (`arn:aws:sns:region:account:name`). */
+export function isInRegionOf(text: string, topicArn: string): boolean {
+  const [, , , region] = topicArn.split(":");
+  const hostname = URL.parse(text)?.hostname ?? "";
+  return hostname.replace(/\.cn$/, "") === `sns.${region}.amazonaws.com`;
+}
+
 /** The text that a message's signature is of: each member's name and value, each in a line. */
 export function snsSignedText(message: SnsMessage): string {
   const names = message.Type === "Notification" ? SIGNED_OF_NOTIFICATION : SIGNED_OF_CONFIRMATION;

@@ -187,6 +187,7 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
       changed({ SignatureVersion: "3" }),
       changed({ Signature: "" }),
       changed({ SigningCertURL: "https://evil.example/SimpleNotificationService-0a1b2c3d.pem" }),
+      changed({ SigningCertURL: CERTIFICATE_URL.replace("eu-west-1", "us-east-1") }),
       signed({ Message, TopicArn: `${TOPIC}-other` }),
       signed({
         Type: "SubscriptionConfirmation",
@@ -225,6 +226,36 @@ describe.each(await testStores())("notifications of Amazon SES on $name", (store
     isReachable = false;
     expect(await taking()(confirmation)).toBe("unavailable");
     isReachable = true;
+  });
+
+  test("asks Amazon for few certificates at once, and for each of them once", async () => {
+    const { store: log, content, keys } = service.log;
+    const requests = new Map<string, PromiseWithResolvers<string | null>>();
+    const sns = {
+      get(url: string) {
+        expect(requests.has(url)).toBe(false);
+        requests.set(url, Promise.withResolvers());
+        return requests.get(url)?.promise ?? Promise.resolve(null);
+      },
+    };
+    const shared = { store: log, content, keys, bounceDomains: true, topicArns: new Set([TOPIC]), sns };
+    const takeIt = sesNotifications(shared);
+    const takeWith = (nth: number) => {
+      const SigningCertURL = CERTIFICATE_URL.replace("0a1b2c3d", String(nth));
+      const origin = { at: Date.now(), actor: "amazon-sns", correlationId: newRequestId() };
+      return takeIt(signed({ Message: "x", SigningCertURL }), origin);
+    };
+    const taken = Array.from({ length: 100 }, (_, nth) => takeWith(nth % 20));
+    await Promise.all(taken.filter((_, nth) => nth % 20 >= 5));
+    expect(requests.size).toBe(5);
+    for (const { resolve } of requests.values()) resolve(null);
+    expect(new Set(await Promise.all(taken))).toEqual(new Set(["unavailable"]));
+  });
+
+  test("what is nested without end is not even parsed", async () => {
+    const headers = { authorization: null, "content-type": "text/plain; charset=UTF-8" };
+    const answer = await tenant.call("POST", "/feedback/ses", { headers, body: "[".repeat(900_000) });
+    expect(answer.json).toMatchObject({ status: 400, detail: expect.stringContaining("nested deeper") });
   });
 
   test("over HTTP as text/plain, without a key: refused unless signed, and unless a topic is set", async () => {
