@@ -30,7 +30,7 @@ interface ReadinessOptions {
 export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<Record<string, Check>>> {
   const { config, deps, delivery } = options;
   const readModels = readModelCheck(options);
-  return async () => {
+  const look = async () => {
     const free = deps.disk.freeBytes();
     // Anybody may ask, so the relay's own words, which may name it, stay in the log.
     const fault = delivery.relayFault;
@@ -42,6 +42,14 @@ export function readinessOf(options: ReadinessOptions): () => Promise<Readonly<R
       ...(await instanceChecks(options)),
       relay: { ok: fault === null, required: false, detail: relay },
     };
+  };
+  let underWay: ReturnType<typeof look> | null = null;
+  // Anybody may ask, and each look asks the store: whoever comes meanwhile gets the same answer.
+  return () => {
+    underWay ??= look().finally(() => {
+      underWay = null;
+    });
+    return underWay;
   };
 }
 

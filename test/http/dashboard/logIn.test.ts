@@ -188,3 +188,27 @@ describe("log-ins that fail", () => {
     }
   });
 });
+
+describe("what stands behind the # of an address", () => {
+  /** What the page's script does with it: what the field holds then, and whether the form is sent. */
+  const opened = async (hash: string) => {
+    const script = await Bun.file("src/http/dashboard/browser/logIn.js").text();
+    const form = {
+      elements: { secret: { value: "" } },
+      isSent: false,
+      submit() {
+        form.isSent = true;
+      },
+    };
+    const run = new Function("document", "location", "history", "addEventListener", script);
+    const at = { hash, pathname: "/dashboard/log-in", search: "" };
+    run({ querySelector: () => form }, at, { replaceState() {} }, () => {});
+    return { secret: form.elements.secret.value, isSent: form.isSent };
+  };
+
+  test("logs in by itself where it is a link's, and asks first where it is a key, which may be somebody else's", async () => {
+    expect(await opened("#sealed")).toEqual({ secret: "sealed", isSent: true });
+    expect(await opened("#pl_of_somebody")).toEqual({ secret: "pl_of_somebody", isSent: false });
+    expect(await opened("")).toEqual({ secret: "", isSent: false });
+  });
+});
