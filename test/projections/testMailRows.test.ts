@@ -1,0 +1,88 @@
+import { expect, test } from "bun:test";
+import {
+  contentBytesOf,
+  emails,
+  emailsToRecipient,
+  listEmails,
+  workspacesRetaining,
+} from "../../projections/emails.ts";
+import type { ListPlace } from "../../projections/keysetList.ts";
+import { countReady, nextReadyAt, readyEmails } from "../../projections/mailQueue.ts";
+import { emailsOfDay } from "../../projections/usage/queries.ts";
+import { sqliteReadDatabases } from "../../src/adapters/sqlite/readModelDatabase.ts";
+import { rfc3339 } from "../../src/kernel/time.ts";
+import type { ReadDatabaseFile } from "../../src/ports/readDatabase.ts";
+import { createTables } from "../../src/readModels/generations.ts";
+
+const START = Date.parse("2030-01-01T00:00:00Z");
+const AT = rfc3339(START);
+const LATER = START + 1_000;
+const ACCEPTED = {
+  ...{ workspaceId: "w", senderId: "s", recipientHash: "h", fingerprint: "f", acceptedAt: AT },
+  ...{ contentEventId: "c", contentDigest: "d", contentBytes: 7 },
+};
+
+/** A read model that was told of live mail, of mail to the simulator, and of test mail, all of one moment. */
+function built(): ReadDatabaseFile {
+  const db = sqliteReadDatabases.open(":memory:", "build");
+  createTables(db, emails, "log");
+  const kinds = { live: {}, simulated: { simulated: true }, test: { simulated: true, test: true } };
+  for (const [id, marks] of Object.entries(kinds)) {
+    const told = { stream: `email-${id}`, revision: 1, id: crypto.randomUUID(), metadata: { at: AT } };
+    emails.apply({ ...told, type: "EmailQueued", data: { ...ACCEPTED, ...marks } }, db);
+  }
+  return db;
+}
+
+const idsOf = (rows: readonly { readonly id: string }[]) => rows.map(({ id }) => id).sort();
+
+test("test mail stands under an owner of its own: in lists, counts and sums", () => {
+  const db = built();
+  for (const [ownerId, ids] of [
+    ["w", ["live", "simulated"]],
+    ["test-w", ["test"]],
+  ] as const) {
+    expect(idsOf(listEmails(db, { ownerId, limit: 10 }).rows)).toEqual([...ids]);
+    expect(emailsOfDay(db, ownerId, AT)).toBe(ids.length);
+    expect(contentBytesOf(db, ownerId)).toBe(7 * ids.length);
+  }
+  db.close();
+});
+
+test("what stays inside is in another queue than what waits for the relay, under its workspace", () => {
+  const db = built();
+  expect(idsOf(readyEmails(db, "relay", LATER, 10))).toEqual(["live"]);
+  const inside = readyEmails(db, "simulator", LATER, 10);
+  expect(idsOf(inside)).toEqual(["simulated", "test"]);
+  expect(inside.map(({ workspaceId }) => workspaceId)).toEqual(["w", "w"]);
+  expect(countReady(db, LATER, 10)).toBe(1);
+  expect(nextReadyAt(db, "simulator", START - 1)).toBe(START);
+  db.close();
+});
+
+test("a person's messages are all found, page after page, whatever they share a moment with", () => {
+  const db = built();
+  const found: string[] = [];
+  let after: ListPlace | null = null;
+  do {
+    const page = emailsToRecipient(db, { workspaceId: "w", recipientHash: "h" }, after, 1);
+    found.push(...page.found.map(({ id }) => id));
+    after = page.next;
+  } while (after !== null && found.length < 10);
+  expect(found.sort()).toEqual(["live", "simulated", "test"]);
+  db.close();
+});
+
+test("test mail is let go of with its own age", () => {
+  const db = built();
+  const sent = { attempt: 1, transport: "simulator", reply: "250" };
+  for (const id of ["live", "test"]) {
+    const told = { stream: `email-${id}`, revision: 2, id: crypto.randomUUID(), metadata: { at: AT } };
+    emails.apply({ ...told, type: "EmailSent", data: sent }, db);
+  }
+  expect(workspacesRetaining(db)).toEqual([
+    { ownerId: "test-w", since: AT },
+    { ownerId: "w", since: AT },
+  ]);
+  db.close();
+});
